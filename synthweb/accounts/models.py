@@ -1,0 +1,64 @@
+"""Who somebody is: users, their organisation, what they may do there, and the tokens their programs carry."""
+
+from __future__ import annotations
+
+from django.contrib.auth.models import AbstractUser
+from django.db import models
+
+from synthweb.lib import codes
+
+
+class Organisation(models.Model):
+    """Holds datasets, budget accounts and people; nothing is visible across two organisations."""
+
+    code = models.CharField(max_length=16, unique=True, default=codes.new, editable=False)
+    name = models.CharField(max_length=200, unique=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class User(AbstractUser):
+    """A person. What they may do is said by their memberships alone; `is_staff` manages people, never data."""
+
+    is_demo = models.BooleanField(default=False, help_text="Made by the demo; refused when demo users are switched off.")
+
+
+class Role(models.TextChoices):
+    STEWARD = "steward", "Steward"
+    CUSTODIAN = "custodian", "Custodian"
+    ANALYST = "analyst", "Analyst"
+    AUDITOR = "auditor", "Auditor"
+
+
+class Membership(models.Model):
+    """One role of one person in one organisation."""
+
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="memberships")
+    organisation = models.ForeignKey(Organisation, on_delete=models.CASCADE, related_name="memberships")
+    role = models.CharField(max_length=16, choices=Role)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["user", "organisation", "role"], name="membership_once")]
+
+    def __str__(self) -> str:
+        return f"{self.user} is {self.role} of {self.organisation}"
+
+
+class ApiToken(models.Model):
+    """A bearer token of one person: only its SHA-256 is kept; scopes narrow what its owner may do."""
+
+    code = models.CharField(max_length=16, unique=True, default=codes.new, editable=False)
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="api_tokens")
+    name = models.CharField(max_length=100)
+    digest = models.CharField(max_length=64, unique=True)
+    scopes = models.JSONField(default=list)  # of SCOPES in accounts.services: read, spend, share
+    created_at = models.DateTimeField(auto_now_add=True)
+    expires_at = models.DateTimeField(null=True, blank=True)
+    last_used_at = models.DateTimeField(null=True, blank=True)
+    revoked_at = models.DateTimeField(null=True, blank=True)
+
+    def __str__(self) -> str:
+        return f"{self.name} of {self.user}"

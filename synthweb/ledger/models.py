@@ -1,0 +1,147 @@
+"""The privacy-budget ledger: money, with a database that refuses to overspend.
+
+A BudgetAccount protects one population (a privacy unit under one neighbouring relation) with a cap and one
+composition rule, for good. LedgerEntries are append-only, numbered and hash-chained per account:
+
+    GRANT    a custodian raises the cap             cap     += amount
+    HOLD     a run is submitted                     held    += amount
+    CHARGE   a run is about to draw noise           held    -= amount, charged += amount    point of no return
+    RELEASE  a run ended before any noise           held    -= amount
+
+The sums on the account are kept in the same transaction under a row lock, and CHECK (held + charged <= cap) is the
+last line of defence. Amounts are integers: epsilon and rho in 1e-9, delta in 1e-18, rounded up when spent.
+"""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.db.models import F, Q
+
+from synthweb.accounts.models import Organisation
+from synthweb.datasets.models import Dataset
+from synthweb.lib import codes
+from synthweb.lib.append_only import AppendOnly
+
+
+class Rule(models.TextChoices):
+    BASIC = "basic", "Basic: ε and δ add up"
+    ZCDP = "zcdp", "zCDP: ρ adds up"
+
+
+class BudgetAccount(models.Model):
+    """The budget of one population. Rule, unit and relation never change; the cap only grows, by GRANT entries."""
+
+    code = models.CharField(max_length=16, unique=True, default=codes.new, editable=False)
+    organisation = models.ForeignKey(Organisation, on_delete=models.PROTECT, related_name="budget_accounts")
+    name = models.CharField(max_length=200)
+    rule = models.CharField(max_length=8, choices=Rule)
+    relation = models.CharField(max_length=16)  # add-remove | replace-one
+    max_records = models.PositiveIntegerField(default=1)
+    unit_column = models.CharField(max_length=200, blank=True)
+    epsilon_cap = models.BigIntegerField(default=0)
+    epsilon_held = models.BigIntegerField(default=0)
+    epsilon_charged = models.BigIntegerField(default=0)
+    delta_cap = models.BigIntegerField(default=0)
+    delta_held = models.BigIntegerField(default=0)
+    delta_charged = models.BigIntegerField(default=0)
+    rho_cap = models.BigIntegerField(default=0)
+    rho_held = models.BigIntegerField(default=0)
+    rho_charged = models.BigIntegerField(default=0)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [
+            *(
+                models.CheckConstraint(condition=Q(**{f"{currency}_{part}__gte": 0}), name=f"{currency}_{part}_positive")
+                for currency in ("epsilon", "delta", "rho")
+                for part in ("cap", "held", "charged")
+            ),
+            *(
+                models.CheckConstraint(
+                    condition=Q(**{f"{currency}_cap__gte": F(f"{currency}_held") + F(f"{currency}_charged")}),
+                    name=f"{currency}_within_cap",
+                )
+                for currency in ("epsilon", "delta", "rho")
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Coverage(models.Model):
+    """Which account a dataset spends from: one account for good; tables on the same people share it."""
+
+    dataset = models.OneToOneField(Dataset, on_delete=models.PROTECT, related_name="coverage")
+    account = models.ForeignKey(BudgetAccount, on_delete=models.PROTECT, related_name="coverages")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+
+class BudgetRequest(models.Model):
+    """A steward asks a custodian for budget; the decision and its reason stay."""
+
+    class State(models.TextChoices):
+        OPEN = "open", "Waiting for a custodian"
+        GRANTED = "granted", "Granted"
+        REFUSED = "refused", "Refused"
+
+    code = models.CharField(max_length=16, unique=True, default=codes.new, editable=False)
+    dataset = models.ForeignKey(Dataset, on_delete=models.PROTECT, related_name="budget_requests")
+    account = models.ForeignKey(BudgetAccount, null=True, blank=True, on_delete=models.PROTECT, related_name="requests")
+    requested_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    reason = models.TextField()
+    rule = models.CharField(max_length=8, choices=Rule)
+    epsilon = models.BigIntegerField(default=0)
+    delta = models.BigIntegerField(default=0)
+    rho = models.BigIntegerField(default=0)
+    state = models.CharField(max_length=8, choices=State, default=State.OPEN)
+    decided_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
+    decision_reason = models.TextField(blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    decided_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["dataset"], condition=Q(state="open"), name="one_open_request_a_dataset")
+        ]
+
+
+class LedgerEntry(AppendOnly):
+    """One movement of budget. `hash` covers every other field and `previous_hash`: a chain per account."""
+
+    class Kind(models.TextChoices):
+        GRANT = "GRANT"
+        HOLD = "HOLD"
+        CHARGE = "CHARGE"
+        RELEASE = "RELEASE"
+
+    account = models.ForeignKey(BudgetAccount, on_delete=models.PROTECT, related_name="entries")
+    sequence = models.PositiveIntegerField()
+    kind = models.CharField(max_length=8, choices=Kind)
+    epsilon = models.BigIntegerField(default=0)
+    delta = models.BigIntegerField(default=0)
+    rho = models.BigIntegerField(default=0)
+    dataset_code = models.CharField(max_length=16, blank=True)
+    run_code = models.CharField(max_length=16, blank=True)  # runs lie above the ledger: named, not referenced
+    actor = models.CharField(max_length=150)  # username, or "worker" for what a run does by itself
+    reason = models.TextField(blank=True)
+    evidence = models.CharField(max_length=64, blank=True)  # SHA-256 of the plan that a HOLD or CHARGE pays for
+    at = models.DateTimeField()
+    previous_hash = models.CharField(max_length=64)
+    hash = models.CharField(max_length=64)
+
+    class Meta:
+        ordering = ["account", "sequence"]
+        constraints = [
+            models.UniqueConstraint(fields=["account", "sequence"], name="entry_sequence"),
+            models.UniqueConstraint(fields=["hash"], name="entry_hash"),
+            models.UniqueConstraint(fields=["run_code", "kind"], condition=~Q(run_code=""), name="entry_once_a_run"),
+            models.UniqueConstraint(
+                fields=["run_code"], condition=Q(kind__in=["CHARGE", "RELEASE"]), name="one_resolution_a_run"
+            ),
+            models.CheckConstraint(
+                condition=Q(epsilon__gte=0) & Q(delta__gte=0) & Q(rho__gte=0), name="entry_amounts_positive"
+            ),
+            models.CheckConstraint(condition=Q(kind="GRANT") | ~Q(run_code=""), name="entry_names_its_run"),
+        ]

@@ -1,0 +1,12 @@
+"""Short public codes: what an object is called in addresses and in conversation. Names, not secrets."""
+
+from __future__ import annotations
+
+import secrets
+
+ALPHABET = "23456789abcdefghjkmnpqrstuvwxyz"  # no 0/o, 1/l/i: codes are read aloud
+
+
+def new() -> str:
+    """A fresh code of ten characters (49 bits)."""
+    return "".join(secrets.choice(ALPHABET) for _ in range(10))

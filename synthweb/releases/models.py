@@ -1,0 +1,62 @@
+"""Releases: what left the room. Model, receipt and samples are post-processing of noisy answers: nothing real."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+
+from synthweb.datasets.models import Dataset, DomainVersion
+from synthweb.ledger.models import BudgetAccount
+from synthweb.lib import codes
+
+
+class Release(models.Model):
+    """One finished run's model and receipt; `shared` state lives in ReleaseGrant."""
+
+    code = models.CharField(max_length=16, unique=True, default=codes.new, editable=False)
+    dataset = models.ForeignKey(Dataset, on_delete=models.PROTECT, related_name="releases")
+    account = models.ForeignKey(BudgetAccount, on_delete=models.PROTECT, related_name="releases")
+    domain_version = models.ForeignKey(DomainVersion, on_delete=models.PROTECT, related_name="releases")
+    run_code = models.CharField(max_length=16, unique=True)
+    name = models.CharField(max_length=200)
+    description = models.TextField(blank=True)
+    mechanism = models.CharField(max_length=64)
+    epsilon = models.BigIntegerField()  # the guarantee stated in the receipt, in 1e-9, rounded up
+    delta = models.BigIntegerField(default=0)  # in 1e-18, rounded up
+    rows = models.BigIntegerField()  # the noisy (or public) number of records
+    receipt = models.JSONField()
+    model = models.JSONField()  # synth_engine model document: noisy answers and what was fitted to them
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="releases")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class ReleaseGrant(models.Model):
+    """A release shared with one analyst, until revoked."""
+
+    release = models.ForeignKey(Release, on_delete=models.PROTECT, related_name="grants")
+    analyst = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="release_grants")
+    granted_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+    revoked_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["release", "analyst"], condition=Q(revoked_at=None), name="grant_once")
+        ]
+
+
+class Sample(models.Model):
+    """One table drawn from a release: a seed and a number of rows; the table itself is drawn anew at each download.
+    The seed is shown to its requester alone; the commitment to it stands in the sample's receipt."""
+
+    code = models.CharField(max_length=16, unique=True, default=codes.new, editable=False)
+    release = models.ForeignKey(Release, on_delete=models.PROTECT, related_name="samples")
+    requested_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="samples")
+    rows = models.BigIntegerField()
+    seed = models.CharField(max_length=64)
+    commitment = models.CharField(max_length=64)
+    created_at = models.DateTimeField(auto_now_add=True)

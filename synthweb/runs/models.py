@@ -1,0 +1,138 @@
+"""Runs: requested syntheses and the other errands of the confidential worker.
+
+The broker is only a doorbell; truth is these rows. A worker claims a row by a lease with a fencing token (one
+conditional UPDATE, the database's clock) and every later write of it carries that token, so that duplicate, lost and
+reordered messages, and workers that wake up late, are all harmless.
+"""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+
+from synthweb.datasets.models import Dataset, DomainVersion
+from synthweb.ledger.models import BudgetAccount
+from synthweb.lib import codes
+from synthweb.releases.models import Release
+
+
+class Leased(models.Model):
+    """What a worker claims: `lease_token` grows by one a claim; a write under an older token is refused."""
+
+    code = models.CharField(max_length=16, unique=True, default=codes.new, editable=False)
+    lease_token = models.PositiveIntegerField(default=0)
+    lease_until = models.DateTimeField(null=True, blank=True)
+    attempts = models.PositiveIntegerField(default=0)
+    cancel_requested = models.BooleanField(default=False)
+    stage = models.CharField(max_length=32, blank=True)  # one of Stage names; never data
+    progress = models.FloatField(default=0.0)  # of this stage, 0 to 1
+    failure = models.JSONField(null=True, blank=True)  # code and our own text, never a traceback or a value
+    created_at = models.DateTimeField(auto_now_add=True)
+    started_at = models.DateTimeField(null=True, blank=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        abstract = True
+
+
+class SynthesisRun(Leased):
+    """requested → held → charged → measured → finished | failed | cancelled.
+
+    Before `charged` nothing is spent and any crash is harmless; from `charged` to `measured` noise may have been
+    drawn, so a crash fails the run and the charge stays; from `measured` on everything may be repeated for ever.
+    """
+
+    class State(models.TextChoices):
+        REQUESTED = "requested", "Requested"
+        HELD = "held", "Waiting for a worker"
+        CHARGED = "charged", "Measuring"
+        MEASURED = "measured", "Fitting"
+        FINISHED = "finished", "Finished"
+        FAILED = "failed", "Failed"
+        CANCELLED = "cancelled", "Cancelled"
+
+    OPEN = (State.REQUESTED, State.HELD, State.CHARGED, State.MEASURED)
+
+    dataset = models.ForeignKey(Dataset, on_delete=models.PROTECT, related_name="runs")
+    account = models.ForeignKey(BudgetAccount, on_delete=models.PROTECT, related_name="runs")
+    domain_version = models.ForeignKey(DomainVersion, on_delete=models.PROTECT, related_name="runs")
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="runs")
+    name = models.CharField(max_length=200)
+    spec = models.JSONField()  # the engine's Spec as JSON
+    plan_digest = models.CharField(max_length=64)
+    epsilon = models.BigIntegerField(default=0)  # what is held and charged, in the account's currency
+    delta = models.BigIntegerField(default=0)
+    rho = models.BigIntegerField(default=0)
+    looked_before = models.BooleanField(default=False)  # chosen after looking at a comparison with real data
+    state = models.CharField(max_length=12, choices=State, default=State.REQUESTED)
+    answers_name = models.CharField(max_length=64, blank=True)  # artefact file of the noisy answers
+    answers_digest = models.CharField(max_length=64, blank=True)
+    release = models.OneToOneField(Release, null=True, blank=True, on_delete=models.PROTECT, related_name="run")
+
+    class Meta:
+        indexes = [models.Index(fields=["state", "lease_until"])]
+        constraints = [
+            models.CheckConstraint(
+                condition=~Q(state__in=["measured", "finished"]) | ~Q(answers_digest=""), name="measured_has_answers"
+            ),
+            models.CheckConstraint(condition=~Q(state="finished") | Q(release__isnull=False), name="finished_has_release"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class TableErrand(Leased):
+    """A job that opens a table and spends nothing because what it makes is for the steward alone: reading an upload,
+    or a comparison with real data. Its result goes to the preview store; this row never holds any of it."""
+
+    class Kind(models.TextChoices):
+        INGEST = "ingest", "Read the upload"
+        REPORT = "report", "Compare with real data"
+
+    class State(models.TextChoices):
+        WAITING = "waiting", "Waiting for a worker"
+        FINISHED = "finished", "Finished"
+        FAILED = "failed", "Failed"
+        CANCELLED = "cancelled", "Cancelled"
+
+    kind = models.CharField(max_length=8, choices=Kind)
+    dataset = models.ForeignKey(Dataset, on_delete=models.PROTECT, related_name="errands")
+    release = models.ForeignKey(Release, null=True, blank=True, on_delete=models.PROTECT, related_name="errands")
+    requested_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    state = models.CharField(max_length=12, choices=State, default=State.WAITING)
+
+    class Meta:
+        indexes = [models.Index(fields=["state", "lease_until"])]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["kind", "dataset", "release"], condition=Q(state="waiting"), name="one_waiting_errand",
+                nulls_distinct=False,
+            )
+        ]
+
+
+class OutboxMessage(models.Model):
+    """A task to ring for, written in the transaction that needs it; sent on commit, and again by the reconciler."""
+
+    task = models.CharField(max_length=100)
+    queue = models.CharField(max_length=32)
+    subject_code = models.CharField(max_length=16)
+    created_at = models.DateTimeField(auto_now_add=True)
+    sent_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["sent_at", "created_at"])]
+
+
+class RunEvent(models.Model):
+    """One line of a run's public log: stage and our own words, never data."""
+
+    run = models.ForeignKey(SynthesisRun, on_delete=models.CASCADE, related_name="events")
+    at = models.DateTimeField(auto_now_add=True)
+    stage = models.CharField(max_length=32)
+    text = models.CharField(max_length=300)
+
+    class Meta:
+        ordering = ["at", "pk"]

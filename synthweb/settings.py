@@ -1,0 +1,189 @@
+"""Settings of synthweb, all from the environment; docs/settings.md lists every one.
+
+Without any, this is the local installation of `make run`: SQLite and an embedded Redis below `var/`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import environ
+from csp.constants import NONE, SELF, UNSAFE_INLINE
+from django.core.exceptions import ImproperlyConfigured
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+env = environ.Env()
+
+# --- where things lie -------------------------------------------------------------------------------------------
+VAR_DIR = Path(env.str("SYNTHWEB_VAR", default=str(BASE_DIR / "var")))
+VAULT_DIR = Path(env.str("SYNTHWEB_VAULT", default=str(VAR_DIR / "vault")))  # encrypted tables
+PREVIEW_DIR = Path(env.str("SYNTHWEB_PREVIEWS", default=str(VAR_DIR / "previews")))  # encrypted steward objects
+ARTEFACT_DIR = Path(env.str("SYNTHWEB_ARTEFACTS", default=str(VAR_DIR / "artefacts")))  # noisy answers
+KEY_DIR = Path(env.str("SYNTHWEB_KEYS", default=str(VAR_DIR / "keys")))
+# The worker's private key opens tables: the web's environment must not have it (docs/deployment.md).
+VAULT_PUBLIC_KEY_FILE = Path(env.str("SYNTHWEB_VAULT_PUBLIC_KEY_FILE", default=str(KEY_DIR / "vault.pub")))
+VAULT_PRIVATE_KEY_FILE = Path(env.str("SYNTHWEB_VAULT_PRIVATE_KEY_FILE", default=str(KEY_DIR / "worker" / "vault.key")))
+PREVIEW_PUBLIC_KEY_FILE = Path(env.str("SYNTHWEB_PREVIEW_PUBLIC_KEY_FILE", default=str(KEY_DIR / "preview.pub")))
+PREVIEW_PRIVATE_KEY_FILE = Path(env.str("SYNTHWEB_PREVIEW_PRIVATE_KEY_FILE", default=str(KEY_DIR / "web" / "preview.key")))
+CONTENT_KEY_FILE = Path(env.str("SYNTHWEB_CONTENT_KEY_FILE", default=str(KEY_DIR / "web" / "content.key")))
+
+
+def _secret(name: str, file: Path) -> str:
+    """A secret from the environment, else from the file that NAME_FILE or the local installation gives."""
+    if value := env.str(name, default=""):
+        return value
+    path = Path(env.str(f"{name}_FILE", default=str(file)))
+    try:
+        return path.read_text().strip()
+    except OSError:
+        raise ImproperlyConfigured(f"{name} is not set and {path} cannot be read; `make run` makes it") from None
+
+
+# --- Django -----------------------------------------------------------------------------------------------------
+SECRET_KEY = _secret("SYNTHWEB_SECRET_KEY", KEY_DIR / "secret.key")
+DEBUG = env.bool("SYNTHWEB_DEBUG", default=False)
+ALLOWED_HOSTS = env.list("SYNTHWEB_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
+CSRF_TRUSTED_ORIGINS = env.list("SYNTHWEB_ORIGINS", default=[])
+HTTPS = env.bool("SYNTHWEB_HTTPS", default=False)
+DEMO_USERS = env.bool("SYNTHWEB_DEMO_USERS", default=True)  # demo users may sign in
+
+INSTALLED_APPS = [
+    "unfold",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django.contrib.humanize",
+    "rest_framework",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "django_filters",
+    "django_htmx",
+    "crispy_forms",
+    "crispy_bootstrap5",
+    "csp",
+    "synthweb.audit",
+    "synthweb.accounts",
+    "synthweb.datasets",
+    "synthweb.ledger",
+    "synthweb.releases",
+    "synthweb.runs",
+    "synthweb.pages",
+    "synthweb.api",
+]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+]
+ROOT_URLCONF = "synthweb.urls"
+WSGI_APPLICATION = "synthweb.wsgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+
+# --- database: IMMEDIATE transactions and WAL on SQLite, so that writers queue instead of failing -----------------
+DATABASES = {"default": env.db("DATABASE_URL", default=f"sqlite:///{VAR_DIR / 'synthweb.sqlite3'}")}
+if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
+    DATABASES["default"]["OPTIONS"] = {
+        "transaction_mode": "IMMEDIATE",
+        "timeout": 30,
+        "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA recursive_triggers=ON;",
+    }
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+# --- people -----------------------------------------------------------------------------------------------------
+AUTH_USER_MODEL = "accounts.User"
+LOGIN_URL = "accounts:login"
+LOGIN_REDIRECT_URL = "/"
+LOGOUT_REDIRECT_URL = "accounts:login"
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.Argon2PasswordHasher"]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 12}},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+    {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
+]
+
+# --- Celery: the broker is a doorbell; the truth is in the database (ARCHITECTURE.md) ------------------------------
+CELERY_BROKER_URL = env.str("SYNTHWEB_BROKER", default=f"redis+socket://{VAR_DIR / 'redis' / 'redis.sock'}")
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_SERIALIZER = "json"
+CELERY_ACCEPT_CONTENT = ["json"]
+CELERY_TASK_DEFAULT_QUEUE = "default"
+CELERY_TASK_ACKS_LATE = False  # a lost message is rung for again by the reconciler; a doubled one is refused by the lease
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_timeout": 5, "socket_connect_timeout": 5}
+RUN_LEASE_SECONDS = env.int("SYNTHWEB_RUN_LEASE_SECONDS", default=60)
+RECONCILE_SECONDS = env.int("SYNTHWEB_RECONCILE_SECONDS", default=10)
+
+# --- limits -----------------------------------------------------------------------------------------------------
+UPLOAD_MAX_BYTES = env.int("SYNTHWEB_UPLOAD_MAX_BYTES", default=2 * 1024**3)
+PREVIEW_HOURS = env.int("SYNTHWEB_PREVIEW_HOURS", default=24)
+SAMPLE_MAX_ROWS = env.int("SYNTHWEB_SAMPLE_MAX_ROWS", default=10_000_000)
+DATA_UPLOAD_MAX_MEMORY_SIZE = 5 * 1024**2
+DATA_UPLOAD_MAX_NUMBER_FILES = 1
+DATA_UPLOAD_MAX_NUMBER_FIELDS = 20_000  # a describe page of a wide table
+
+# --- REST -------------------------------------------------------------------------------------------------------
+REST_FRAMEWORK = {
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+}
+
+# --- pages ------------------------------------------------------------------------------------------------------
+LANGUAGE_CODE = "en"
+TIME_ZONE = "UTC"
+USE_I18N = True
+USE_TZ = True
+STATIC_URL = "/static/"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+STATIC_ROOT = VAR_DIR / "static"
+CRISPY_ALLOWED_TEMPLATE_PACKS = "bootstrap5"
+CRISPY_TEMPLATE_PACK = "bootstrap5"
+
+CONTENT_SECURITY_POLICY = {
+    "EXCLUDE_URL_PREFIXES": ["/admin/"],
+    "DIRECTIVES": {
+        "default-src": [SELF],
+        "script-src": [SELF],
+        "style-src-elem": [SELF],
+        "style-src-attr": [UNSAFE_INLINE],  # bar widths and Plotly's own style attributes
+        "img-src": [SELF, "data:", "blob:"],
+        "object-src": [NONE],
+        "base-uri": [NONE],
+        "form-action": [SELF],
+        "frame-ancestors": [NONE],
+    },
+}
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = "Lax"
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = HTTPS
+SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = HTTPS
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
