@@ -24,16 +24,21 @@ class Leased(models.Model):
     lease_token = models.PositiveIntegerField(default=0)
     lease_until = models.DateTimeField(null=True, blank=True)
     attempts = models.PositiveIntegerField(default=0)
-    cancel_requested = models.BooleanField(default=False)
-    stage = models.CharField(max_length=32, blank=True)  # one of Stage names; never data
+    stage = models.CharField(max_length=32, blank=True)  # a name of runs.stages; never data
     progress = models.FloatField(default=0.0)  # of this stage, 0 to 1
     failure = models.JSONField(null=True, blank=True)  # code and our own text, never a traceback or a value
     created_at = models.DateTimeField(auto_now_add=True)
     started_at = models.DateTimeField(null=True, blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)
 
+    OPEN: tuple[str, ...] = ()  # states in which there is still something to do
+
     class Meta:
         abstract = True
+
+    @property
+    def is_open(self) -> bool:
+        return self.state in self.OPEN  # type: ignore[attr-defined]
 
 
 class SynthesisRun(Leased):
@@ -53,6 +58,7 @@ class SynthesisRun(Leased):
         CANCELLED = "cancelled", "Cancelled"
 
     OPEN = (State.REQUESTED, State.HELD, State.CHARGED, State.MEASURED)
+    SPENT = (State.CHARGED, State.MEASURED, State.FINISHED)
 
     dataset = models.ForeignKey(Dataset, on_delete=models.PROTECT, related_name="runs")
     account = models.ForeignKey(BudgetAccount, on_delete=models.PROTECT, related_name="runs")
@@ -64,15 +70,20 @@ class SynthesisRun(Leased):
     epsilon = models.BigIntegerField(default=0)  # what is held and charged, in the account's currency
     delta = models.BigIntegerField(default=0)
     rho = models.BigIntegerField(default=0)
+    request_key = models.CharField(max_length=64, blank=True)  # given by the asker: a repeated request is one run
     looked_before = models.BooleanField(default=False)  # chosen after looking at a comparison with real data
     state = models.CharField(max_length=12, choices=State, default=State.REQUESTED)
     answers_name = models.CharField(max_length=64, blank=True)  # artefact file of the noisy answers
     answers_digest = models.CharField(max_length=64, blank=True)
+    charged_at = models.DateTimeField(null=True, blank=True)
     release = models.OneToOneField(Release, null=True, blank=True, on_delete=models.PROTECT, related_name="run")
 
     class Meta:
         indexes = [models.Index(fields=["state", "lease_until"])]
         constraints = [
+            models.UniqueConstraint(
+                fields=["created_by", "request_key"], condition=~Q(request_key=""), name="one_run_a_request"
+            ),
             models.CheckConstraint(
                 condition=~Q(state__in=["measured", "finished"]) | ~Q(answers_digest=""), name="measured_has_answers"
             ),
@@ -97,6 +108,8 @@ class TableErrand(Leased):
         FAILED = "failed", "Failed"
         CANCELLED = "cancelled", "Cancelled"
 
+    OPEN = (State.WAITING,)
+
     kind = models.CharField(max_length=8, choices=Kind)
     dataset = models.ForeignKey(Dataset, on_delete=models.PROTECT, related_name="errands")
     release = models.ForeignKey(Release, null=True, blank=True, on_delete=models.PROTECT, related_name="errands")
@@ -114,16 +127,19 @@ class TableErrand(Leased):
 
 
 class OutboxMessage(models.Model):
-    """A task to ring for, written in the transaction that needs it; sent on commit, and again by the reconciler."""
+    """A task to ring for, written in the transaction that needs it; sent on commit, and again by the reconciler for as
+    long as its subject waits. One row a task and subject, deleted when the subject is over."""
 
     task = models.CharField(max_length=100)
     queue = models.CharField(max_length=32)
     subject_code = models.CharField(max_length=16)
     created_at = models.DateTimeField(auto_now_add=True)
     sent_at = models.DateTimeField(null=True, blank=True)
+    times_sent = models.PositiveIntegerField(default=0)
 
     class Meta:
         indexes = [models.Index(fields=["sent_at", "created_at"])]
+        constraints = [models.UniqueConstraint(fields=["task", "subject_code"], name="one_message_a_subject")]
 
 
 class RunEvent(models.Model):

@@ -1,0 +1,28 @@
+"""What the run life cycle raises on purpose; bad input is the engine's InputError, too little budget the ledger's.
+
+SynthwebError (synthweb.lib.errors)
+├── Conflict
+│   ├── NotReady   the dataset lacks a confirmed description, a budget, or a release to compare
+│   └── NotOpen    the run is over, or in a state in which this cannot be done
+└── LeaseLost      another worker, the reconciler or a cancellation took the row over: stop, write nothing more
+"""
+
+from __future__ import annotations
+
+from synthweb.lib.errors import Conflict, SynthwebError
+
+
+class NotReady(Conflict):
+    """Something has to be done first; the repair says what."""
+
+    code = "not-ready"
+
+
+class NotOpen(Conflict):
+    """The run is in a state in which this cannot be done."""
+
+    code = "not-open"
+
+
+class LeaseLost(SynthwebError):
+    """This worker's fencing token is no longer the newest."""

@@ -1,0 +1,80 @@
+"""What a spec means for a dataset: its plan, its price in the account's currency, and whether it may be asked for.
+
+Public facts only: the confirmed description, the account's rule, unit and relation, and the engine's planner.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from synth_engine import mechanisms
+from synth_engine.domain import Domain
+from synth_engine.errors import RelationMismatch
+from synth_engine.mechanisms import Plan
+from synth_engine.spec import Spec
+from synthweb.datasets.models import Dataset, DomainVersion
+from synthweb.ledger.models import BudgetAccount
+from synthweb.runs import errors
+
+
+@dataclass(frozen=True, kw_only=True)
+class Price:
+    """What a run takes from its account: integers, epsilon and rho in 1e-9, delta in 1e-18, rounded up."""
+
+    epsilon: int
+    delta: int
+    rho: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Proposal:
+    """A spec that may be asked for: everything a submission needs, nothing of it private."""
+
+    dataset: Dataset
+    account: BudgetAccount
+    version: DomainVersion
+    spec: Spec
+    plan: Plan
+    price: Price
+
+
+def propose(*, dataset: Dataset, spec: Spec) -> Proposal:
+    """Plan `spec` against the newest confirmed description; says what is missing or wrong otherwise."""
+    version, account = basis(dataset)
+    domain = Domain.from_json(version.document)
+    _check_terms(domain, account)
+    plan = mechanisms.plan(domain, spec)
+    epsilon, delta, rho = plan.cost(account.rule)
+    price = Price(epsilon=epsilon, delta=delta, rho=rho)
+    return Proposal(dataset=dataset, account=account, version=version, spec=spec, plan=plan, price=price)
+
+
+def basis(dataset: Dataset) -> tuple[DomainVersion, BudgetAccount]:
+    """The newest confirmed description and the account that pays; NotReady names the step that is missing."""
+    version = dataset.domain_versions.order_by("-number").first()
+    if version is None:
+        raise errors.NotReady("this dataset has no confirmed description", repair="describe its columns and confirm")
+    account = BudgetAccount.objects.filter(coverages__dataset=dataset).first()
+    if account is None:
+        raise errors.NotReady("this dataset has no privacy budget", repair="ask a custodian for one")
+    return version, account
+
+
+def replan(*, version: DomainVersion, spec: Spec) -> Plan:
+    """The plan of a run that was submitted earlier: the same description, the same spec."""
+    return mechanisms.plan(Domain.from_json(version.document), spec)
+
+
+def _check_terms(domain: Domain, account: BudgetAccount) -> None:
+    """The account fixed who is protected and from what; a description that says otherwise cannot spend from it."""
+    if domain.relation != account.relation:
+        raise RelationMismatch(
+            f"the description is stated for {domain.relation}, the budget account for {account.relation}; "
+            "confirm a description with the account's relation"
+        )
+    unit = (domain.unit.max_records, domain.unit.column or "")
+    if unit != (account.max_records, account.unit_column):
+        raise RelationMismatch(
+            "the description protects another privacy unit than the budget account; "
+            "confirm a description with the account's unit"
+        )

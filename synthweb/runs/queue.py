@@ -1,0 +1,48 @@
+"""The doorbell: tell a worker, by task name, that a row waits for it.
+
+The message is written to the outbox in the caller's transaction and sent once that commits. If the broker is away the
+request succeeds all the same and the reconciler sends it later; a message sent twice is refused by the lease. Tasks
+are named, not imported: the web process never loads what the worker runs.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from django.db import transaction
+from django.db.models import F
+from django.db.models.functions import Now
+from kombu.exceptions import OperationalError
+
+from synthweb.celery import app
+from synthweb.runs.models import OutboxMessage
+
+logger = logging.getLogger(__name__)
+
+SYNTHESIZE = "runs.synthesize"
+TABLE_ERRAND = "runs.table_errand"
+RECONCILE = "runs.reconcile"
+CONFIDENTIAL = "confidential"
+DEFAULT = "default"
+
+
+def ring(task: str, code: str, queue: str = CONFIDENTIAL) -> None:
+    """Have `task` called with `code`; once per task and code, however often it is rung for."""
+    message, _ = OutboxMessage.objects.update_or_create(
+        task=task, subject_code=code, defaults={"queue": queue, "sent_at": None}
+    )
+    transaction.on_commit(lambda: send(message.pk))
+
+
+def send(pk: int) -> bool:
+    """Send one message of the outbox now; False, and still unsent, when the broker is away."""
+    message = OutboxMessage.objects.filter(pk=pk).first()
+    if message is None:
+        return True
+    try:
+        app.send_task(message.task, args=[message.subject_code], queue=message.queue, retry=False)
+    except (OperationalError, OSError) as error:
+        logger.warning("the broker is away (%s); the reconciler will ring for %s", type(error).__name__, message.task)
+        return False
+    OutboxMessage.objects.filter(pk=pk).update(sent_at=Now(), times_sent=F("times_sent") + 1)
+    return True

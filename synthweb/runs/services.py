@@ -1,0 +1,167 @@
+"""What people do with runs: submit, cancel, resume, and ask for errands that open a table.
+
+The order of locks is the same everywhere: run, then account, then audit log.
+"""
+
+from __future__ import annotations
+
+from django.contrib.auth.models import AbstractBaseUser
+from django.db import IntegrityError, transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from synth_engine.spec import Spec
+from synthweb.audit import services as audit
+from synthweb.datasets.models import Dataset
+from synthweb.ledger import services as ledger
+from synthweb.releases.models import Release
+from synthweb.runs import errors, planning, queue, selectors, stages
+from synthweb.runs.models import RunEvent, SynthesisRun, TableErrand
+
+State = SynthesisRun.State
+Actor = AbstractBaseUser
+
+
+def submit(
+    *, steward: Actor, dataset: Dataset, spec: Spec, name: str = "", request_key: str = ""
+) -> SynthesisRun:
+    """Plan `spec`, hold its price and queue it, in one transaction; the same `request_key` again gives the same run.
+
+    Raises InputError (spec or description), RelationMismatch, NotReady, or the ledger's Overspend; then nothing is kept.
+    """
+    if existing := _earlier(steward, request_key):
+        return existing
+    proposal = planning.propose(dataset=dataset, spec=spec)
+    try:
+        with transaction.atomic():
+            return _submit(steward=steward, proposal=proposal, name=name, request_key=request_key)
+    except IntegrityError:
+        if existing := _earlier(steward, request_key):  # the same click, sent twice at once
+            return existing
+        raise
+
+
+def _earlier(steward: Actor, request_key: str) -> SynthesisRun | None:
+    return SynthesisRun.objects.filter(created_by=steward, request_key=request_key).first() if request_key else None
+
+
+def _submit(*, steward: Actor, proposal: planning.Proposal, name: str, request_key: str) -> SynthesisRun:
+    spec, price = proposal.spec, proposal.price
+    run = SynthesisRun.objects.create(
+        dataset=proposal.dataset,
+        account=proposal.account,
+        domain_version=proposal.version,
+        created_by=steward,
+        name=name.strip() or f"{proposal.dataset.name}: {spec.mechanism}",
+        spec=spec.to_json(),
+        plan_digest=proposal.plan.digest,
+        epsilon=price.epsilon,
+        delta=price.delta,
+        rho=price.rho,
+        request_key=request_key,
+        looked_before=selectors.looked_before(proposal.account),
+        state=State.HELD,
+        stage=stages.WAIT.name,
+    )
+    queue.ring(queue.SYNTHESIZE, run.code)
+    note(run, stages.WAIT.name, "Submitted; the price is held.")
+    ledger.hold(
+        account=proposal.account,
+        run_code=run.code,
+        cost=(price.epsilon, price.delta, price.rho),
+        actor=steward,
+        evidence=run.plan_digest,
+        dataset_code=proposal.dataset.code,
+    )
+    audit.record(
+        actor=steward,
+        action="run.submitted",
+        target=("run", run.code),
+        organisation=proposal.dataset.organisation,
+        detail={"dataset": proposal.dataset.code, "mechanism": spec.mechanism, "epsilon_nano": price.epsilon},
+    )
+    return run
+
+
+@transaction.atomic
+def cancel(*, actor: Actor, run: SynthesisRun) -> SynthesisRun:
+    """Stop a run at once. Before the charge the hold is released; after it the charge stays and the result is given
+    up. A worker that is busy with it finds its fencing token old and writes nothing more."""
+    run = SynthesisRun.objects.select_for_update().select_related("dataset__organisation").get(pk=run.pk)
+    if not run.is_open:
+        raise errors.NotOpen(f"this run is already {run.get_state_display().lower()}")
+    spent = run.state != State.HELD
+    run.state, run.lease_token, run.lease_until = State.CANCELLED, run.lease_token + 1, None
+    run.finished_at = timezone.now()
+    run.save(update_fields=["state", "lease_token", "lease_until", "finished_at"])
+    forfeited = "The budget was charged before and stays spent." if spent else "Nothing was spent; the hold is released."
+    note(run, run.stage, f"Cancelled. {forfeited}")
+    if not spent:
+        ledger.release(run_code=run.code, reason="cancelled before any noise was drawn")
+    audit.record(
+        actor=actor,
+        action="run.cancelled",
+        target=("run", run.code),
+        organisation=run.dataset.organisation,
+        detail={"forfeited_epsilon_nano": run.epsilon if spent else 0},
+    )
+    return run
+
+
+@transaction.atomic
+def resume(*, actor: Actor, run: SynthesisRun) -> SynthesisRun:
+    """Fit again from the stored noisy answers of a run that failed after its measurement; costs nothing."""
+    run = SynthesisRun.objects.select_for_update().select_related("dataset__organisation").get(pk=run.pk)
+    if run.state != State.FAILED or not run.answers_digest:
+        raise errors.NotOpen("only a run that failed after its measurement can be resumed")
+    run.state, run.failure, run.attempts = State.MEASURED, None, 0
+    run.lease_token, run.lease_until, run.finished_at = run.lease_token + 1, None, None
+    run.save(update_fields=["state", "failure", "attempts", "lease_token", "lease_until", "finished_at"])
+    queue.ring(queue.SYNTHESIZE, run.code)
+    note(run, stages.FIT.name, "Resumed from the stored noisy answers.")
+    audit.record(
+        actor=actor, action="run.resumed", target=("run", run.code), organisation=run.dataset.organisation
+    )
+    return run
+
+
+def request_ingest(*, dataset: Dataset, actor: Actor) -> TableErrand:
+    """Have an upload read by the confidential worker; asking again while one waits gives the one that waits."""
+    return _errand(kind=TableErrand.Kind.INGEST, dataset=dataset, release=None, actor=actor)
+
+
+def request_report(*, release: Release, actor: Actor) -> TableErrand:
+    """Have a release compared with the real data, for stewards alone. Spends nothing because nothing of it may be
+    published; later runs of the account say that they were chosen after looking, once somebody opens it."""
+    errand = _errand(kind=TableErrand.Kind.REPORT, dataset=release.dataset, release=release, actor=actor)
+    return errand
+
+
+@transaction.atomic
+def _errand(*, kind: str, dataset: Dataset, release: Release | None, actor: Actor) -> TableErrand:
+    errand, created = TableErrand.objects.get_or_create(
+        kind=kind,
+        dataset=dataset,
+        release=release,
+        state=TableErrand.State.WAITING,
+        defaults={"requested_by": actor, "stage": stages.WAIT.name},
+    )
+    if created:
+        queue.ring(queue.TABLE_ERRAND, errand.code)
+        audit.record(
+            actor=actor,
+            action="report.requested" if release else "ingest.requested",
+            target=("release", release.code) if release else ("dataset", dataset.code),
+            organisation=dataset.organisation,
+        )
+    return errand
+
+
+def note(run: SynthesisRun, stage: str, text: str) -> None:
+    """One line of the run's log: our own words, never data."""
+    RunEvent.objects.create(run=run, stage=stage, text=text)
+
+
+def unresolved() -> Q:
+    """Condition of runs for which a worker has to be rung: open, and not in the middle of a measurement."""
+    return Q(state__in=[State.HELD, State.MEASURED])

@@ -1,0 +1,35 @@
+"""The stages of a run, in our own words: what the run page lists and the log says. Nothing here depends on data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stage:
+    """`name` is what is stored; `title` what people read; `spends` tells the stages from which noise may be drawn."""
+
+    name: str
+    title: str
+    text: str
+
+
+WAIT = Stage(name="wait", title="Wait for a worker", text="Budget is held. A confidential worker will take the run.")
+CHARGE = Stage(name="charge", title="Charge the budget", text="The hold becomes a charge before any row is read.")
+OPEN = Stage(name="open", title="Open the table", text="The encrypted table is opened inside the worker.")
+READ = Stage(name="read", title="Read and encode", text="Rows become codes of the declared domain.")
+MEASURE = Stage(name="measure", title="Measure with noise", text="Counts are taken and noise is added.")
+STORE = Stage(name="store", title="Store the noisy answers", text="From here nothing looks at rows any more.")
+FIT = Stage(name="fit", title="Fit the model", text="Post-processing of the noisy answers; free.")
+PUBLISH = Stage(name="publish", title="Make the release", text="Receipt and model become a release.")
+
+RUN = (WAIT, CHARGE, OPEN, READ, MEASURE, STORE, FIT, PUBLISH)
+NAMES = tuple(stage.name for stage in RUN)
+
+INGEST_TITLES = {"wait": "Waiting for a worker", "open": "Opening the table", "read": "Reading the table"}
+REPORT_TITLES = {**INGEST_TITLES, "compare": "Comparing with the synthetic table"}
+
+
+def position(name: str) -> int:
+    """Where a stage stands in the list; unknown names count as the first."""
+    return NAMES.index(name) if name in NAMES else 0
