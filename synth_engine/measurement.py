@@ -1,0 +1,203 @@
+"""What leaves the room: noisy answers, the calls that produced them, and the protocol by which to ask.
+
+Everything here is safe to store with a release. Nothing here has seen a row.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from synth_engine.errors import InputError
+from synth_engine.privacy import events
+from synth_engine.privacy.loss import ratio
+from synth_engine.privacy.unit import Sensitivity
+
+if TYPE_CHECKING:
+    from synth_engine.domain import Domain
+
+Clique = tuple[str, ...]
+Counts = npt.NDArray[np.int64]
+NoiseLaw = Literal["discrete-laplace", "discrete-gaussian"]
+SCHEMA = "synth_engine/answers/1"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Noise:
+    """Noise for one table of counts. `scale`: the Laplace scale, or the Gaussian sigma; exactly a float."""
+
+    law: NoiseLaw
+    scale: Fraction
+
+    def __post_init__(self) -> None:
+        if self.law not in ("discrete-laplace", "discrete-gaussian"):
+            raise TypeError("noise is discrete-laplace or discrete-gaussian")
+        if not isinstance(self.scale, Fraction) or self.scale <= 0 or Fraction(float(self.scale)) != self.scale:
+            raise TypeError("the scale must be a positive Fraction that a float holds exactly")
+
+    @property
+    def variance(self) -> float:
+        """Of one cell; for the Gaussian an upper bound that is tight for sigma of 1 and more."""
+        scale = float(self.scale)
+        if self.law == "discrete-gaussian":
+            return scale * scale
+        return float(1 / (2 * np.sinh(0.5 / scale) ** 2))
+
+    def event(self, sensitivity: Sensitivity) -> events.DiscreteLaplace | events.DiscreteGaussian:
+        """The event of answering a table of counts with this noise."""
+        if self.law == "discrete-laplace":
+            return events.DiscreteLaplace(scale=self.scale, l1=sensitivity.l1)
+        return events.DiscreteGaussian(sigma_squared=self.scale**2, l2_squared=sensitivity.l2_squared)
+
+    def to_json(self) -> dict[str, str]:
+        return {"law": self.law, "scale": ratio(self.scale)}
+
+    @classmethod
+    def from_json(cls, obj: Mapping[str, Any]) -> Noise:
+        return cls(law=obj["law"], scale=Fraction(obj["scale"]))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Query:
+    """A public question. `clique`: of a measurement; `candidates`: of a selection; `cells`: counts looked at."""
+
+    verb: Literal["measure", "select"]
+    clique: Clique = ()
+    candidates: tuple[Clique, ...] = ()
+    cells: int
+
+    def to_json(self) -> dict[str, Any]:
+        shared: dict[str, Any] = {"verb": self.verb, "clique": list(self.clique), "cells": self.cells}
+        return shared | ({"candidates": [list(c) for c in self.candidates]} if self.verb == "select" else {})
+
+    @classmethod
+    def from_json(cls, obj: Mapping[str, Any]) -> Query:
+        candidates = tuple(tuple(c) for c in obj.get("candidates", ()))
+        return cls(verb=obj["verb"], clique=tuple(obj["clique"]), candidates=candidates, cells=obj["cells"])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Call:
+    """A line of the journal: what was asked and what it cost. It holds no answer."""
+
+    query: Query
+    event: events.Event
+
+    def to_json(self) -> dict[str, Any]:
+        return {"query": self.query.to_json(), "event": self.event.to_json()}
+
+    @classmethod
+    def from_json(cls, obj: Mapping[str, Any]) -> Call:
+        return cls(query=Query.from_json(obj["query"]), event=events.from_json(obj["event"]))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Measurement:
+    """Noisy counts of a clique. `values`: int64, one axis for each attribute of the clique, in its order."""
+
+    clique: Clique
+    noise: Noise
+    values: Counts
+
+    def __post_init__(self) -> None:
+        if self.values.dtype != np.int64 or self.values.ndim != len(self.clique):
+            raise TypeError("values are int64 with one axis for each attribute")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Candidate:
+    """A clique that may be selected; its score is the L1 distance of the true counts from `reference`."""
+
+    clique: Clique
+    reference: Counts
+
+    def __post_init__(self) -> None:
+        if self.reference.dtype != np.int64 or self.reference.ndim != len(self.clique):
+            raise TypeError("a reference is int64 with one axis for each attribute")
+
+
+class Session(Protocol):
+    """How a mechanism asks. Every question is charged before rows are looked at."""
+
+    @property
+    def domain(self) -> Domain: ...
+
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        """The journal so far; holds no answers."""
+        ...
+
+    def measure(self, clique: Clique, *, noise: Noise) -> Measurement:
+        """Counts of every cell of the clique plus independent noise on each cell."""
+        ...
+
+    def select(self, candidates: Sequence[Candidate], *, scale: Fraction) -> int:
+        """The index of a candidate of large score; larger `scale` means more noise."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Answers:
+    """Everything a mechanism got from the room, in the order in which it asked."""
+
+    measurements: tuple[Measurement, ...]
+    selections: tuple[int, ...] = ()
+    calls: tuple[Call, ...] = field(default=())
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over cliques, noise, shapes and little-endian values; independent of the file format."""
+        sha = hashlib.sha256(SCHEMA.encode())
+        sha.update(_canonical(self._header()))
+        for measurement in self.measurements:
+            sha.update(np.ascontiguousarray(measurement.values, dtype="<i8").tobytes())
+        return sha.hexdigest()
+
+    def save(self, path: Path | str) -> None:
+        """Write one .npz file without pickles."""
+        header = np.frombuffer(_canonical(self._header()), dtype=np.uint8)
+        arrays = {f"values_{i}": m.values for i, m in enumerate(self.measurements)}
+        with Path(path).open("wb") as file:
+            np.savez_compressed(file, header=header, allow_pickle=False, **arrays)
+
+    @classmethod
+    def load(cls, path: Path | str) -> Answers:
+        """Read what `save` wrote. Errors: InputError if it is something else."""
+        try:
+            with np.load(Path(path), allow_pickle=False) as archive:
+                header = json.loads(archive["header"].tobytes())
+                if header["schema"] != SCHEMA:
+                    raise KeyError("schema")
+                measurements = tuple(
+                    Measurement(
+                        clique=tuple(m["clique"]), noise=Noise.from_json(m["noise"]), values=archive[f"values_{i}"]
+                    )
+                    for i, m in enumerate(header["measurements"])
+                )
+                calls = tuple(Call.from_json(call) for call in header["calls"])
+        except (OSError, KeyError, TypeError, ValueError) as error:
+            raise InputError("this is no file of noisy answers", repair="measure again") from error
+        return cls(measurements=measurements, selections=tuple(header["selections"]), calls=calls)
+
+    def _header(self) -> dict[str, Any]:
+        return {
+            "schema": SCHEMA,
+            "measurements": [
+                {"clique": list(m.clique), "noise": m.noise.to_json(), "shape": list(m.values.shape)}
+                for m in self.measurements
+            ],
+            "selections": list(self.selections),
+            "calls": [call.to_json() for call in self.calls],
+        }
+
+
+def _canonical(obj: Any) -> bytes:
+    return json.dumps(obj, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False).encode()

@@ -1,0 +1,112 @@
+"""From rho to (epsilon, delta) and back, rounded to the safe side.
+
+Canonne, Kamath and Steinke 2020, Corollary 13: rho-zCDP implies (epsilon, delta)-DP for every alpha > 1 with
+
+    epsilon >= alpha rho + ln(1 - 1/alpha) - (ln alpha + ln delta) / (alpha - 1).
+
+Every alpha gives a valid bound, so alpha is searched in floats and only the bound at the alpha found is
+computed with care: rational inputs, 80 decimal digits, and a margin far above the sum of all rounding
+errors (docs/proofs/conversion.md).
+"""
+
+from __future__ import annotations
+
+import math
+from decimal import Context, Decimal
+from fractions import Fraction
+
+from synth_engine.errors import SpecError
+
+GRID = 10**12
+_CONTEXT = Context(prec=80, Emax=10**6, Emin=-(10**6))
+_MARGIN = Decimal("1e-40")
+_SIGNIFICANT = 13
+
+
+def epsilon_for(rho: Fraction, delta: Fraction) -> Fraction:
+    """An epsilon, rounded up to a multiple of 10⁻¹², such that rho-zCDP implies (epsilon, delta)-DP."""
+    _require(rho, delta)
+    if rho == 0:
+        return Fraction(0)
+    bound = _bound(rho, delta, alpha=_best_alpha(float(rho), float(delta)))
+    return max(Fraction(0), Fraction(math.ceil(bound * GRID), GRID))
+
+
+def rho_for(epsilon: Fraction, delta: Fraction) -> Fraction:
+    """The largest rho, rounded down to 13 significant digits, with `epsilon_for(rho, delta) <= epsilon`."""
+    if not isinstance(epsilon, Fraction) or epsilon <= 0:
+        raise SpecError("epsilon must be above 0", repair="give an epsilon such as 1")
+    _require(Fraction(1), delta)
+    low, high = 0.0, float(epsilon) + 1.0
+    for _ in range(200):
+        middle = (low + high) / 2
+        if _float_epsilon(middle, float(delta)) <= float(epsilon):
+            low = middle
+        else:
+            high = middle
+    rho = _round_down(low)
+    while rho > 0 and epsilon_for(rho, delta) > epsilon:
+        rho = _round_down(float(rho) * (1 - 1e-11))
+    if rho <= 0:
+        raise SpecError("epsilon and delta are too small to buy any answer", repair="give a larger epsilon or delta")
+    return rho
+
+
+def _bound(rho: Fraction, delta: Fraction, *, alpha: Fraction) -> Fraction:
+    """The right-hand side above, at least its true value."""
+    log_alpha, log_delta = _ln(alpha), _ln(delta)
+    log_rest = _ln((alpha - 1) / alpha)
+    total = _CONTEXT.add(_decimal(alpha * rho), log_rest)
+    fall = _CONTEXT.divide(_CONTEXT.add(log_alpha, log_delta), _decimal(alpha - 1))
+    return Fraction(_CONTEXT.add(_CONTEXT.subtract(total, fall), _MARGIN))
+
+
+def _ln(value: Fraction) -> Decimal:
+    return _CONTEXT.subtract(_CONTEXT.ln(Decimal(value.numerator)), _CONTEXT.ln(Decimal(value.denominator)))
+
+
+def _decimal(value: Fraction) -> Decimal:
+    return _CONTEXT.divide(Decimal(value.numerator), Decimal(value.denominator))
+
+
+def _float_epsilon(rho: float, delta: float) -> float:
+    return _float_bound(math.log(float(_best_alpha(rho, delta)) - 1), rho=rho, log_delta=math.log(delta))
+
+
+def _float_bound(t: float, *, rho: float, log_delta: float) -> float:
+    """The bound at alpha = 1 + exp(t), for the search only."""
+    log_alpha = math.log1p(math.exp(t))
+    return (1 + math.exp(t)) * rho + t - log_alpha - (log_alpha + log_delta) * math.exp(-t)
+
+
+def _best_alpha(rho: float, delta: float) -> Fraction:
+    """A nearly optimal alpha by golden section on ln(alpha - 1), as a rational."""
+    golden = (math.sqrt(5) - 1) / 2
+    low, high, log_delta = math.log(1e-6), math.log(1e9), math.log(delta)
+    left, right = high - golden * (high - low), low + golden * (high - low)
+    at_left = _float_bound(left, rho=rho, log_delta=log_delta)
+    at_right = _float_bound(right, rho=rho, log_delta=log_delta)
+    for _ in range(90):
+        if at_left <= at_right:
+            high, right, at_right = right, left, at_left
+            left = high - golden * (high - low)
+            at_left = _float_bound(left, rho=rho, log_delta=log_delta)
+        else:
+            low, left, at_left = left, right, at_right
+            right = low + golden * (high - low)
+            at_right = _float_bound(right, rho=rho, log_delta=log_delta)
+    return 1 + Fraction(math.exp((low + high) / 2))
+
+
+def _round_down(value: float) -> Fraction:
+    if value <= 0:
+        return Fraction(0)
+    step = Fraction(10) ** (math.floor(math.log10(value)) + 1 - _SIGNIFICANT)
+    return math.floor(Fraction(value) / step) * step
+
+
+def _require(rho: Fraction, delta: Fraction) -> None:
+    if not isinstance(rho, Fraction) or rho < 0:
+        raise TypeError("rho must be a Fraction that is not negative")
+    if not isinstance(delta, Fraction) or not 0 < delta < 1:
+        raise SpecError("delta must lie between 0 and 1 here", repair="give a delta such as 1e-9")

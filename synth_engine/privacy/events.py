@@ -1,0 +1,144 @@
+"""What a mechanism does to the rows, as frozen values that can be stored, summed and checked years later.
+
+Rules for whoever edits this file: an event is never removed and its meaning never changes, because
+stored receipts refer to it; a new field must be optional. An accountant that does not know an event
+refuses it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from synth_engine.errors import UnsupportedEvent
+from synth_engine.privacy.loss import ratio
+
+
+@dataclass(frozen=True, kw_only=True)
+class DiscreteLaplace:
+    """Integer counts plus discrete Laplace noise, P(k) proportional to exp(-|k| / scale).
+
+    l1: L1 sensitivity of the counts. The loss is l1 / scale (Ghosh, Roughgarden and Sundararajan 2009).
+    """
+
+    law: ClassVar[str] = "discrete-laplace"
+    scale: Fraction
+    l1: int
+
+    def __post_init__(self) -> None:
+        _require(self.scale, self.l1)
+
+    def pure_epsilon(self) -> Fraction:
+        return self.l1 / self.scale
+
+    def rho(self) -> Fraction:
+        return self.pure_epsilon() ** 2 / 2
+
+    def to_json(self) -> dict[str, Any]:
+        return {"law": self.law, "scale": ratio(self.scale), "l1": self.l1}
+
+
+@dataclass(frozen=True, kw_only=True)
+class DiscreteGaussian:
+    """Integer counts plus discrete Gaussian noise, P(k) proportional to exp(-k² / (2 sigma_squared)).
+
+    l2_squared: squared L2 sensitivity. rho = l2_squared / (2 sigma_squared) (Canonne, Kamath and Steinke
+    2020, Theorem 14). It has no pure guarantee.
+    """
+
+    law: ClassVar[str] = "discrete-gaussian"
+    sigma_squared: Fraction
+    l2_squared: int
+
+    def __post_init__(self) -> None:
+        _require(self.sigma_squared, self.l2_squared)
+
+    def pure_epsilon(self) -> None:
+        return None
+
+    def rho(self) -> Fraction:
+        return self.l2_squared / (2 * self.sigma_squared)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"law": self.law, "sigma_squared": ratio(self.sigma_squared), "l2_squared": self.l2_squared}
+
+
+@dataclass(frozen=True, kw_only=True)
+class PermuteAndFlip:
+    """The index of a large score by permute-and-flip (McKenna and Sheldon 2020).
+
+    linf: the most that one score moves between neighbours. monotonic: all scores move the same way, which
+    halves the loss. epsilon = 2 linf / scale, and without a bounded range rho is epsilon² / 2.
+    """
+
+    law: ClassVar[str] = "permute-and-flip"
+    scale: Fraction
+    linf: int
+    monotonic: bool = False
+
+    def __post_init__(self) -> None:
+        _require(self.scale, self.linf)
+
+    def pure_epsilon(self) -> Fraction:
+        return (1 if self.monotonic else 2) * self.linf / self.scale
+
+    def rho(self) -> Fraction:
+        return self.pure_epsilon() ** 2 / 2
+
+    def to_json(self) -> dict[str, Any]:
+        return {"law": self.law, "scale": ratio(self.scale), "linf": self.linf, "monotonic": self.monotonic}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gumbel:
+    """The index of a large score by the exponential mechanism, sampled as the largest score plus Gumbel noise.
+
+    epsilon as for permute-and-flip; its loss has range epsilon, so rho = epsilon² / 8 (Cesar and Rogers 2021).
+    """
+
+    law: ClassVar[str] = "gumbel"
+    scale: Fraction
+    linf: int
+    monotonic: bool = False
+
+    def __post_init__(self) -> None:
+        _require(self.scale, self.linf)
+
+    def pure_epsilon(self) -> Fraction:
+        return (1 if self.monotonic else 2) * self.linf / self.scale
+
+    def rho(self) -> Fraction:
+        return self.pure_epsilon() ** 2 / 8
+
+    def to_json(self) -> dict[str, Any]:
+        return {"law": self.law, "scale": ratio(self.scale), "linf": self.linf, "monotonic": self.monotonic}
+
+
+Event = DiscreteLaplace | DiscreteGaussian | PermuteAndFlip | Gumbel
+SelectionEvent = PermuteAndFlip | Gumbel
+
+_KNOWN: dict[str, type[Event]] = {k.law: k for k in (DiscreteLaplace, DiscreteGaussian, PermuteAndFlip, Gumbel)}
+_RATIONAL = ("scale", "sigma_squared")
+
+
+def from_json(obj: Mapping[str, Any]) -> Event:
+    """The event that `to_json` wrote. Errors: UnsupportedEvent for an unknown law or field."""
+    law = obj.get("law")
+    kind = _KNOWN.get(law) if isinstance(law, str) else None
+    if kind is None:
+        raise UnsupportedEvent("this event is of no known law")
+    fields = {key: value for key, value in obj.items() if key != "law"}
+    try:
+        exact = {key: Fraction(value) if key in _RATIONAL else value for key, value in fields.items()}
+        return kind(**exact)
+    except (TypeError, ValueError, ZeroDivisionError) as error:
+        raise UnsupportedEvent(f"an event of law {law} has other or malformed fields") from error
+
+
+def _require(spread: Fraction, sensitivity: int) -> None:
+    if not isinstance(spread, Fraction) or spread <= 0:
+        raise TypeError("the spread of the noise must be a positive Fraction")
+    if type(sensitivity) is not int or sensitivity < 1:
+        raise TypeError("the sensitivity must be a positive whole number")

@@ -1,0 +1,127 @@
+"""Privacy losses as exact rationals, how to read one from text, and how to write one into the ledger."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+
+from synth_engine.errors import SpecError
+
+NANO = 10**9
+ATTO = 10**18
+MAX_TEXT = 40
+LARGEST = Fraction(10**9)
+SMALLEST = Fraction(1, ATTO)
+
+_DECIMAL = re.compile(r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
+_RATIO = re.compile(r"[0-9]+/[0-9]+")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pure:
+    """Epsilon-differential privacy."""
+
+    epsilon: Fraction
+
+    def __post_init__(self) -> None:
+        _require_exact(epsilon=self.epsilon)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Approximate:
+    """(epsilon, delta)-differential privacy."""
+
+    epsilon: Fraction
+    delta: Fraction
+
+    def __post_init__(self) -> None:
+        _require_exact(epsilon=self.epsilon, delta=self.delta)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ZeroConcentrated:
+    """rho-zero-concentrated differential privacy (Bun and Steinke 2016)."""
+
+    rho: Fraction
+
+    def __post_init__(self) -> None:
+        _require_exact(rho=self.rho)
+
+
+Loss = Pure | Approximate | ZeroConcentrated
+
+
+def _require_exact(**amounts: Fraction) -> None:
+    for name, amount in amounts.items():
+        if not isinstance(amount, Fraction) or amount < 0:
+            raise TypeError(f"{name} must be a Fraction that is not negative")
+
+
+def nano(amount: Fraction) -> int:
+    """Ledger units of 10⁻⁹ for epsilon and rho, rounded up."""
+    return math.ceil(amount * NANO)
+
+
+def atto(delta: Fraction) -> int:
+    """Ledger units of 10⁻¹⁸ for delta, rounded up."""
+    return math.ceil(delta * ATTO)
+
+
+def parse_amount(text: str | int | float | Fraction | Decimal, *, name: str) -> Fraction:
+    """An exact rational from what a person or a JSON document gave; zero is allowed, nothing below it.
+
+    A float stands for its shortest decimal text, so that 0.1 means one tenth.
+    Errors: SpecError naming the field, never repeating the text.
+    """
+    amount = _parse(text, name=name)
+    if amount != 0 and not SMALLEST <= amount <= LARGEST:
+        raise SpecError(f"{name} must be 0 or lie between 1e-18 and 1e9", repair="write it in plain decimal digits")
+    return amount
+
+
+def _parse(value: str | int | float | Fraction | Decimal, *, name: str) -> Fraction:
+    refusal = SpecError(f"{name} must be a number that is not negative", repair='write it like "1", "0.5" or "1e-9"')
+    if isinstance(value, bool):
+        raise refusal
+    if isinstance(value, Fraction | int):
+        if value < 0:
+            raise refusal
+        return Fraction(value)
+    if isinstance(value, float | Decimal):
+        if not math.isfinite(value):
+            raise refusal
+        value = str(value) if isinstance(value, Decimal) else repr(value)
+    if not isinstance(value, str) or len(value) > MAX_TEXT:
+        raise refusal
+    if _DECIMAL.fullmatch(value):
+        return Fraction(Decimal(value)) if abs(Decimal(value).adjusted()) <= 100 else _too_far(name)
+    if _RATIO.fullmatch(value) and int(value.partition("/")[2]) != 0:
+        return Fraction(value)
+    raise refusal
+
+
+def _too_far(name: str) -> Fraction:
+    raise SpecError(f"{name} must be 0 or lie between 1e-18 and 1e9", repair="write it in plain decimal digits")
+
+
+def ratio(amount: Fraction) -> str:
+    """The canonical text of an exact rational, always with a denominator: "1/2", "3/1"."""
+    return f"{amount.numerator}/{amount.denominator}"
+
+
+def plain(amount: Fraction) -> str:
+    """The shortest exact text: decimal digits where they end, else a ratio."""
+    rest = amount.denominator
+    for prime in (2, 5):
+        while rest % prime == 0:
+            rest //= prime
+    digits = max(amount.denominator.bit_length(), 1)
+    if rest != 1 or digits > 2 * MAX_TEXT:
+        return ratio(amount)
+    scaled = amount * 10**digits
+    whole, part = divmod(scaled.numerator, 10**digits)
+    text = f"{whole}.{part:0{digits}d}".rstrip("0").rstrip(".")
+    return text if len(text) <= MAX_TEXT else ratio(amount)

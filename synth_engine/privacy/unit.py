@@ -1,0 +1,84 @@
+"""Who is protected, against which change of the table, and how far counts can move under that change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from synth_engine.errors import DomainError
+
+MAX_RECORDS_LIMIT = 1_000_000
+
+
+class Relation(StrEnum):
+    """When two tables count as neighbours."""
+
+    ADD_REMOVE = "add-remove"
+    """One has all the records of the other, and one unit more."""
+    REPLACE_ONE = "replace-one"
+    """Both have the same number of records; the records of one unit differ."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrivacyUnit:
+    """What one unit may hold: at most `max_records` records, which share a value of `column`.
+
+    Without a column the bound is a promise of the steward; with one, the room enforces it.
+    """
+
+    max_records: int = 1
+    column: str | None = None
+
+    def __post_init__(self) -> None:
+        if type(self.max_records) is not int or not 1 <= self.max_records <= MAX_RECORDS_LIMIT:
+            raise DomainError(
+                f"max_records of the privacy unit must be a whole number from 1 to {MAX_RECORDS_LIMIT}",
+                repair="give the largest number of records that one person may have",
+            )
+        if self.column is not None and (not isinstance(self.column, str) or not self.column):
+            raise DomainError("the column of the privacy unit must be a column name", repair="leave it out if none")
+
+    def to_json(self) -> dict[str, Any]:
+        return {"max_records": self.max_records, "column": self.column}
+
+    @classmethod
+    def from_json(cls, obj: Mapping[str, Any]) -> PrivacyUnit:
+        if not isinstance(obj, Mapping) or not set(obj) <= {"max_records", "column"}:
+            raise DomainError("the privacy unit is an object with max_records and column", repair="remove other keys")
+        return cls(max_records=obj.get("max_records", 1), column=obj.get("column"))
+
+    def sentence(self) -> str:
+        """Who is protected, as a noun phrase: "one record", "one person, at most 5 rows"."""
+        if self.column is None and self.max_records == 1:
+            return "one record"
+        rows = "row" if self.max_records == 1 else "rows"
+        return f"one person, at most {self.max_records} {rows}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sensitivity:
+    """How far answers move between neighbours.
+
+    l1, l2_squared: of a table of counts in which every record falls into exactly one cell.
+    linf: of a vector of scores, each the L1 distance of such a table from a public reference; by the
+    triangle inequality it is l1.
+    """
+
+    l1: int
+    l2_squared: int
+    linf: int
+
+
+def histogram_sensitivity(unit: PrivacyUnit, relation: Relation) -> Sensitivity:
+    """Sensitivities of counts for a unit of at most M records.
+
+    Add/remove: the counts change by a vector a >= 0 with sum <= M, so L1 <= M and squared L2 <= M².
+    Replace-one: by b - a with both of that kind, so L1 <= 2M, and squared L2 <= |a|² + |b|² <= 2M²,
+    because the inner product of a and b is not negative (docs/proofs/measure.md).
+    """
+    m = unit.max_records
+    if relation is Relation.ADD_REMOVE:
+        return Sensitivity(l1=m, l2_squared=m * m, linf=m)
+    return Sensitivity(l1=2 * m, l2_squared=2 * m * m, linf=2 * m)

@@ -1,0 +1,104 @@
+"""What a steward asks for: a mechanism, its public parameters, a privacy loss, rows and a seed. JSON both ways."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from synth_engine.errors import SpecError
+from synth_engine.privacy.loss import parse_amount, plain
+
+SCHEMA = "synth_engine/spec/1"
+SMALLEST_EPSILON = Fraction(1, 10**4)
+LARGEST_EPSILON = Fraction(1000)
+LARGEST_DELTA = Fraction(1, 10)
+LARGEST_ROWS = 10**9
+LONGEST_SEED = 200
+
+Scalar = str | int | float | bool | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spec:
+    """A request for one release.
+
+    epsilon, delta: the target; delta 0 asks for a pure guarantee. rows: how many to draw, None for the
+    noisy number of records. seed: of the post-processing only, never of noise; None for a fresh secret one.
+    """
+
+    mechanism: str
+    parameters: Mapping[str, Scalar] = field(default_factory=dict)
+    epsilon: Fraction
+    delta: Fraction = Fraction(0)
+    rows: int | None = None
+    seed: str | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.mechanism, str) or not self.mechanism:
+            raise SpecError("the mechanism is missing", repair="name one of the list that `mechanisms` prints")
+        _check_parameters(self.parameters)
+        _check_loss(self.epsilon, self.delta)
+        if self.rows is not None and (type(self.rows) is not int or not 1 <= self.rows <= LARGEST_ROWS):
+            raise SpecError(f"rows must be a whole number from 1 to {LARGEST_ROWS}", repair="or leave it out")
+        _check_seed(self.seed)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "schema": SCHEMA,
+            "mechanism": self.mechanism,
+            "parameters": dict(self.parameters),
+            "epsilon": plain(self.epsilon),
+            "delta": plain(self.delta),
+            "rows": self.rows,
+            "seed": self.seed,
+        }
+
+    @classmethod
+    def from_json(cls, obj: Mapping[str, Any]) -> Spec:
+        """Errors: SpecError naming the field. Rows of 0 mean the noisy number of records, as on the command line."""
+        fields = {"schema", "mechanism", "parameters", "epsilon", "delta", "rows", "seed"}
+        if not isinstance(obj, Mapping) or not set(obj) <= fields:
+            raise SpecError(f"a spec is an object with {', '.join(sorted(fields))}", repair="remove other keys")
+        if obj.get("schema", SCHEMA) != SCHEMA:
+            raise SpecError("this spec is of an unknown version", repair=f"write {SCHEMA}")
+        if obj.get("epsilon") is None:
+            raise SpecError("epsilon is missing", repair="give one such as 1")
+        return cls(
+            mechanism=obj.get("mechanism", ""),
+            parameters=obj.get("parameters") or {},
+            epsilon=parse_amount(obj["epsilon"], name="epsilon"),
+            delta=parse_amount(obj.get("delta") or 0, name="delta"),
+            rows=obj.get("rows") or None,
+            seed=obj.get("seed"),
+        )
+
+
+def _check_loss(epsilon: Fraction, delta: Fraction) -> None:
+    if not isinstance(epsilon, Fraction) or not isinstance(delta, Fraction):
+        raise TypeError("epsilon and delta are Fractions; read text with parse_amount")
+    if not SMALLEST_EPSILON <= epsilon <= LARGEST_EPSILON:
+        rule = f"epsilon must lie between {plain(SMALLEST_EPSILON)} and {plain(LARGEST_EPSILON)}"
+        raise SpecError(rule, repair="1 is a common choice")
+    if delta != 0 and not Fraction(1, 10**18) <= delta <= LARGEST_DELTA:
+        rule = f"delta must be 0 or lie between 1e-18 and {plain(LARGEST_DELTA)}"
+        raise SpecError(rule, repair="give a delta far below one over the number of records, such as 1e-9")
+
+
+def _check_parameters(parameters: Mapping[str, Scalar]) -> None:
+    if not isinstance(parameters, Mapping) or not all(isinstance(key, str) for key in parameters):
+        raise SpecError("parameters must be an object of names and values", repair="see the mechanism's schema")
+    for name, value in parameters.items():
+        if value is not None and not isinstance(value, str | int | float | bool):
+            raise SpecError(f"parameter {name!r} must be a number, a text or a truth value")
+
+
+def _check_seed(seed: str | None) -> None:
+    if seed is None:
+        return
+    if not isinstance(seed, str) or not 1 <= len(seed) <= LONGEST_SEED:
+        raise SpecError(f"a seed is a text of 1 to {LONGEST_SEED} characters", repair="or leave it out")
+    if any(unicodedata.category(c).startswith("C") for c in seed):
+        raise SpecError("a seed holds printable characters only", repair="use letters and digits")
