@@ -1,0 +1,36 @@
+"""The public description of a table: what may be known about it without looking at any row.
+
+Everything here is public or paid for. Each fact carries where it comes from (`Provenance`); facts *suggested* by the
+table itself are for the steward's eyes and refused by `Domain.require_confirmed` until somebody vouches for them.
+
+`Domain.from_json` reads the full document (`docs/domain.schema.json`) and the shorthand `{"column": size}`.
+"""
+
+from __future__ import annotations
+
+from synth_engine.domain.attributes import MAX_CODES, MISSING, OTHER, Attribute, Boolean, Categorical, Identifier
+from synth_engine.domain.document import SCHEMA_NAME, Domain, read
+from synth_engine.domain.facts import PROVENANCES, Provenance
+from synth_engine.domain.reading import parse_attribute
+from synth_engine.domain.scales import Date, Integer, Number
+from synth_engine.domain.schema import SCHEMA
+
+__all__ = [
+    "MAX_CODES",
+    "MISSING",
+    "OTHER",
+    "PROVENANCES",
+    "SCHEMA",
+    "SCHEMA_NAME",
+    "Attribute",
+    "Boolean",
+    "Categorical",
+    "Date",
+    "Domain",
+    "Identifier",
+    "Integer",
+    "Number",
+    "Provenance",
+    "parse_attribute",
+    "read",
+]

@@ -1,0 +1,206 @@
+"""Domain: the attributes of a table, who is protected, and what an adversary may know; to and from JSON."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from math import prod
+from pathlib import Path
+from typing import Any
+
+from synth_engine.domain.attributes import Attribute
+from synth_engine.domain.reading import Fields, parse_attribute
+from synth_engine.domain.scales import Integer
+from synth_engine.errors import DomainError
+from synth_engine.privacy.unit import PrivacyUnit, Relation
+
+SCHEMA_NAME = "synth_engine/domain/1"
+MAX_BYTES = 16 * 2**20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Domain:
+    """The public description of one table.
+
+    `rows` is the exact number of records where it is public, which only the replace-one relation allows (under
+    add/remove the number itself differs between neighbours, so it is noisy and paid for). `shorthand` remembers that
+    the description was given as column sizes alone."""
+
+    attributes: tuple[Attribute, ...]
+    unit: PrivacyUnit = field(default_factory=PrivacyUnit)
+    relation: Relation = Relation.ADD_REMOVE
+    invariants: tuple[str, ...] = ()
+    rows: int | None = None
+    shorthand: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "attributes", tuple(self.attributes))
+        seen: set[str] = set()
+        for attribute in self.attributes:
+            if attribute.name in seen:
+                raise DomainError("two columns have this name", repair="rename one of them", column=attribute.name)
+            seen.add(attribute.name)
+        if not self.modelled:
+            raise DomainError("no column to model", repair="describe at least one column that is not an identifier")
+        self._check_rows()
+        if self.shorthand and set(self.facts) != {"declared (shorthand)"}:
+            raise DomainError("a shorthand with facts that are not declared", repair='leave "shorthand" out')
+
+    def _check_rows(self) -> None:
+        unknown = [name for name in self.invariants if name != "rows"]
+        if unknown:
+            raise DomainError(f"unknown invariant {unknown[0]!r}", repair='the one invariant known is "rows"')
+        if self.rows is None:
+            if self.invariants:
+                raise DomainError("rows is invariant but not given", repair="give rows, or drop the invariant")
+            return
+        if self.rows < 1:
+            raise DomainError("rows is below one", repair="give the public number of records, or leave it out")
+        if self.relation is not Relation.REPLACE_ONE:
+            raise DomainError(
+                "a public number of records contradicts the add-remove relation",
+                repair='use "replace-one", or leave rows out and pay for a noisy number',
+            )
+        object.__setattr__(self, "invariants", ("rows",))
+
+    @property
+    def modelled(self) -> tuple[Attribute, ...]:
+        """The attributes that mechanisms see: all but identifiers."""
+        return tuple(attribute for attribute in self.attributes if attribute.size)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the modelled attributes, in order."""
+        return tuple(attribute.name for attribute in self.modelled)
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Number of codes of each modelled attribute, in order."""
+        return {attribute.name: attribute.size for attribute in self.modelled}
+
+    def attribute(self, name: str) -> Attribute:
+        for attribute in self.attributes:
+            if attribute.name == name:
+                return attribute
+        raise DomainError("no such column in the domain", repair="check the spelling", column=name)
+
+    def shape(self, clique: Iterable[str]) -> tuple[int, ...]:
+        """Shape of the contingency table of a clique of modelled attributes."""
+        sizes = self.sizes
+        names = tuple(clique)
+        for name in names:
+            if name not in sizes:
+                raise DomainError("not a modelled column", repair="use columns of the domain", column=name)
+        if len(set(names)) != len(names):
+            raise DomainError("a clique names a column twice", repair="name each column once")
+        return tuple(sizes[name] for name in names)
+
+    def cells(self, clique: Iterable[str]) -> int:
+        """Number of cells of that table."""
+        return prod(self.shape(clique))
+
+    @property
+    def facts(self) -> dict[str, int]:
+        """How many facts come from where."""
+        if self.shorthand and all(set(a.facts.values()) == {"declared"} for a in self.attributes):
+            return {"declared (shorthand)": sum(len(a.facts) for a in self.attributes)}
+        return dict(sorted(Counter(origin for a in self.attributes for origin in a.facts.values()).items()))
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the canonical JSON."""
+        text = json.dumps(self.to_json(), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def require_confirmed(self) -> None:
+        """Refuses a domain of which a fact was only suggested by the data."""
+        for attribute in self.attributes:
+            open_facts = [fact for fact, origin in attribute.facts.items() if origin == "suggested"]
+            if open_facts:
+                raise DomainError(
+                    f"{', '.join(open_facts)} only suggested by the data",
+                    repair='confirm as public knowledge and set provenance to "declared", or declare other facts',
+                    column=attribute.name,
+                )
+
+    def to_json(self) -> dict[str, object]:
+        return {
+            "schema": SCHEMA_NAME,
+            "relation": self.relation.value,
+            "unit": self.unit.to_json(),
+            "invariants": list(self.invariants),
+            "rows": self.rows,
+            "shorthand": self.shorthand,
+            "attributes": [attribute.to_json() for attribute in self.attributes],
+        }
+
+    @classmethod
+    def from_json(cls, document: object) -> Domain:
+        """Reads the full document or the shorthand `{"column": size}`."""
+        if not isinstance(document, Mapping):
+            raise DomainError("the domain is not a JSON object", repair="see docs/domain.schema.json")
+        if not isinstance(document.get("attributes"), list) and "schema" not in document:
+            return cls._from_sizes(document)
+        reader = Fields(document)
+        reader.only("schema", "relation", "unit", "invariants", "rows", "shorthand", "attributes")
+        if reader.text("schema", default=SCHEMA_NAME) != SCHEMA_NAME:
+            raise DomainError("unknown schema", repair=f"write {SCHEMA_NAME!r}")
+        relation = reader.text("relation", default=Relation.ADD_REMOVE.value)
+        if relation not in set(Relation):
+            raise DomainError("unknown relation", repair=f"use one of {', '.join(Relation)}")
+        return cls(
+            attributes=tuple(parse_attribute(item) for item in reader.list("attributes")),
+            unit=_unit(document.get("unit")),
+            relation=Relation(relation),
+            invariants=reader.texts("invariants") or (),
+            rows=reader.integer("rows", default=None),
+            shorthand=reader.boolean("shorthand"),
+        )
+
+    @classmethod
+    def _from_sizes(cls, sizes: Mapping[str, object]) -> Domain:
+        for name, size in sizes.items():
+            if not isinstance(size, int) or isinstance(size, bool) or size < 1:
+                raise DomainError(
+                    "the shorthand needs a size of 1 or more", repair="give the number of codes", column=str(name)
+                )
+        attributes = tuple(
+            Integer(name=name, low=0, high=int(str(size)) - 1, width=1, ordered=False) for name, size in sizes.items()
+        )
+        return cls(attributes=attributes, shorthand=True)
+
+
+def read(path: Path | str) -> Domain:
+    """The domain in a JSON file. Raises DomainError for anything but a sound one."""
+    try:
+        with Path(path).open("rb") as file:
+            raw = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise DomainError("the domain file cannot be read", repair="check its path and rights") from error
+    if len(raw) > MAX_BYTES:
+        raise DomainError("the domain file is larger than 16 MB", repair="use wider bins or fewer values")
+    try:
+        document = json.loads(raw.decode("utf-8-sig"), object_pairs_hook=_no_repeats, parse_constant=_no_constant)
+    except (ValueError, RecursionError):
+        raise DomainError("the domain file is not JSON in UTF-8", repair="see docs/domain.schema.json") from None
+    return Domain.from_json(document)
+
+
+def _unit(document: Any) -> PrivacyUnit:
+    return PrivacyUnit() if document is None else PrivacyUnit.from_json(document)
+
+
+def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    document = dict(pairs)
+    if len(document) != len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise DomainError("the domain file names this twice", repair="keep one of them", column=twice)
+    return document
+
+
+def _no_constant(_: str) -> float:
+    raise ValueError

@@ -1,0 +1,37 @@
+"""Where a public fact comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal, get_args
+
+from synth_engine.errors import DomainError
+
+Provenance = Literal["declared", "public-file", "learned", "suggested"]
+PROVENANCES: tuple[Provenance, ...] = get_args(Provenance)
+
+
+def complete(
+    given: Provenance | Mapping[str, Provenance], *, facts: tuple[str, ...], name: str
+) -> dict[str, Provenance]:
+    """One provenance for each fact of an attribute; a single word stands for all of them."""
+    if isinstance(given, str):
+        given = dict.fromkeys(facts, given)
+    unknown = [fact for fact in given if fact not in facts]
+    if unknown:
+        raise DomainError(
+            f"no such fact as {unknown[0]!r}", repair=f"give the origin of {', '.join(facts)}", column=name
+        )
+    for fact, origin in given.items():
+        if origin not in PROVENANCES:
+            raise DomainError(f"unknown origin of {fact}", repair=f"use one of {', '.join(PROVENANCES)}", column=name)
+    absent = [fact for fact in facts if fact not in given]
+    if absent:
+        raise DomainError(f"the origin of {absent[0]} is not said", repair="name it under provenance", column=name)
+    return {fact: given[fact] for fact in facts}
+
+
+def shortest(facts: Mapping[str, Provenance]) -> str | dict[str, Provenance]:
+    """The inverse of `complete`: one word where all facts share their origin."""
+    origins = set(facts.values())
+    return origins.pop() if len(origins) == 1 else dict(facts)

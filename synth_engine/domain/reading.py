@@ -1,0 +1,134 @@
+"""Attributes from JSON, field by field; every refusal names the column and the field."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from typing import Any
+
+from synth_engine.domain.attributes import Attribute, Boolean, Categorical, Identifier
+from synth_engine.domain.scales import Date, Integer, Number
+from synth_engine.errors import DomainError
+
+KINDS: dict[str, type[Attribute]] = {
+    kind.kind: kind for kind in (Categorical, Integer, Number, Boolean, Date, Identifier)
+}
+
+
+def parse_attribute(document: object) -> Attribute:
+    """One attribute from its JSON; a key "why" (a sentence for people) is allowed and not kept."""
+    if not isinstance(document, Mapping):
+        raise DomainError("an attribute is not a JSON object", repair="see docs/domain.schema.json")
+    name = document.get("name")
+    if not isinstance(name, str):
+        raise DomainError("an attribute has no name", repair="give every attribute a name")
+    reader = Fields(document, column=name)
+    kind = KINDS.get(reader.text("kind"))
+    if kind is None:
+        raise DomainError("unknown kind", repair=f"use one of {', '.join(KINDS)}", column=name)
+    given = dict(_PARSERS[kind](reader))
+    extra = [] if kind is Identifier else ["missing", "outside", "ordered"]
+    reader.only("name", "kind", "provenance", "why", *extra, *given)
+    given = {key: value for key, value in given.items() if key in document and value is not None}
+    if extra:
+        given["missing"] = reader.texts("missing")
+        given["outside"] = reader.text("outside", default=None)
+        if "ordered" in document:
+            given["ordered"] = reader.boolean("ordered")
+    return kind(name=name, provenance=reader.provenance(), **given)
+
+
+class Fields:
+    """Fields of a JSON object, type by type; every refusal names the column."""
+
+    def __init__(self, document: Mapping[str, Any], *, column: str | None = None) -> None:
+        self.document, self.column = document, column
+
+    def _wrong(self, key: str, wanted: str) -> DomainError:
+        return DomainError(f"{key} is not {wanted}", repair=f"give {wanted}", column=self.column)
+
+    def only(self, *known: str) -> None:
+        for key in self.document:
+            if key not in known:
+                raise DomainError(f"unknown field {key!r}", repair=f"known are {', '.join(known)}", column=self.column)
+
+    def text(self, key: str, *, default: str | None = "") -> Any:
+        value = self.document.get(key)
+        if value is None:
+            return default
+        if not isinstance(value, str):
+            raise self._wrong(key, "text")
+        return value
+
+    def integer(self, key: str, *, default: int | None = None) -> int | None:
+        value = self.document.get(key, default)
+        if value is not None and (not isinstance(value, int) or isinstance(value, bool)):
+            raise self._wrong(key, "a whole number")
+        return value
+
+    def number(self, key: str) -> float | None:
+        value = self.document.get(key)
+        if value is not None and (not isinstance(value, int | float) or isinstance(value, bool)):
+            raise self._wrong(key, "a number")
+        return value
+
+    def boolean(self, key: str) -> bool:
+        value = self.document.get(key, False)
+        if not isinstance(value, bool):
+            raise self._wrong(key, "true or false")
+        return value
+
+    def list(self, key: str) -> list[Any]:
+        value = self.document.get(key)
+        if not isinstance(value, list):
+            raise self._wrong(key, "a list")
+        return value
+
+    def texts(self, key: str) -> tuple[str, ...] | None:
+        return None if self.document.get(key) is None else tuple(self.list(key))
+
+    def numbers(self, key: str, *, whole: bool) -> tuple[Any, ...] | None:
+        if self.document.get(key) is None:
+            return None
+        values = self.list(key)
+        allowed: tuple[type, ...] = (int,) if whole else (int, float)
+        if any(not isinstance(value, allowed) or isinstance(value, bool) for value in values):
+            raise self._wrong(key, "a list of whole numbers" if whole else "a list of numbers")
+        return tuple(values)
+
+    def day(self, key: str) -> datetime.date | None:
+        try:
+            text = self.text(key)
+            return datetime.date.fromisoformat(text) if text else None
+        except ValueError:
+            raise self._wrong(key, 'a date like "2024-12-31"') from None
+
+    def needed(self, **values: object) -> dict[str, object]:
+        for key, value in values.items():
+            if value is None:
+                raise DomainError(f"{key} is not given", repair=f"declare {key}", column=self.column)
+        return values
+
+    def provenance(self) -> Any:
+        value = self.document.get("provenance", "declared")
+        if isinstance(value, str) or (
+            isinstance(value, Mapping) and all(isinstance(origin, str) for origin in value.values())
+        ):
+            return value
+        raise self._wrong("provenance", "one word, or one word for each fact")
+
+
+_PARSERS: dict[type[Attribute], Any] = {
+    Categorical: lambda f: f.needed(values=f.texts("values")) | {"other": f.boolean("other")},
+    Integer: lambda f: (
+        f.needed(low=f.integer("low"), high=f.integer("high"))
+        | {"edges": f.numbers("edges", whole=True), "width": f.integer("width")}
+    ),
+    Number: lambda f: f.needed(low=f.number("low"), high=f.number("high")) | {"edges": f.numbers("edges", whole=False)},
+    Boolean: lambda f: {"true": f.text("true", default=None), "false": f.text("false", default=None)},
+    Date: lambda f: (
+        f.needed(low=f.day("low"), high=f.day("high"))
+        | {"step_days": f.integer("step_days"), "format": f.text("format", default=None)}
+    ),
+    Identifier: lambda _: {},
+}

@@ -1,0 +1,139 @@
+"""The JSON Schema of a domain, published as docs/domain.schema.json."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from synth_engine.domain.attributes import MAX_CODES, Attribute, Boolean, Categorical, Identifier
+from synth_engine.domain.document import SCHEMA_NAME
+from synth_engine.domain.facts import PROVENANCES
+from synth_engine.domain.scales import MAX_EXACT, Date, Integer, Number
+from synth_engine.privacy.unit import Relation
+
+Schema = dict[str, Any]
+
+_TEXTS: Schema = {"type": "array", "items": {"type": "string"}, "minItems": 1, "uniqueItems": True}
+_WHOLE: Schema = {"type": "integer", "minimum": -MAX_EXACT, "maximum": MAX_EXACT}
+_NUMBER: Schema = {"type": "number", "minimum": -MAX_EXACT, "maximum": MAX_EXACT}
+_DAY: Schema = {"type": "string", "format": "date", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"}
+
+
+def _optional(schema: Schema) -> Schema:
+    return {"anyOf": [schema, {"type": "null"}]}
+
+
+def _edges(item: Schema) -> Schema:
+    return _optional(
+        {
+            "type": "array",
+            "items": item,
+            "minItems": 2,
+            "maxItems": MAX_CODES + 1,
+            "description": "Increasing, from low to high. A bin holds its lower edge; the last one holds both.",
+        }
+    )
+
+
+def _provenance(kind: type[Attribute]) -> Schema:
+    word: Schema = {"enum": list(PROVENANCES)}
+    facts: Schema = {
+        "type": "object",
+        "properties": dict.fromkeys(kind.fact_names, word),
+        "required": list(kind.fact_names),
+        "additionalProperties": False,
+    }
+    return {
+        "anyOf": [word, facts],
+        "description": 'Where the facts come from. "suggested" ones were read off the data and must be confirmed.',
+    }
+
+
+def _attribute(kind: type[Attribute], properties: Schema, *, required: tuple[str, ...] = ()) -> Schema:
+    shared: Schema = {
+        "name": {"type": "string", "minLength": 1, "maxLength": 200},
+        "kind": {"const": kind.kind},
+        "provenance": _provenance(kind),
+        "why": {"type": "string", "description": "A sentence for people; not part of the domain."},
+    }
+    if kind is not Identifier:
+        shared |= {
+            "missing": _optional(_TEXTS | {"description": "Texts that stand for a missing value; null: none can be."}),
+            "outside": _optional({"enum": list(kind.outsides)}),
+            "ordered": {"type": "boolean"},
+        }
+    return {
+        "type": "object",
+        "description": (kind.__doc__ or "").replace("\n", " ").replace("    ", ""),
+        "properties": shared | properties,
+        "required": ["name", "kind", *required],
+        "additionalProperties": False,
+    }
+
+
+_ATTRIBUTES: tuple[Schema, ...] = (
+    _attribute(
+        Categorical,
+        {"values": _TEXTS | {"maxItems": MAX_CODES}, "other": {"type": "boolean"}},
+        required=("values",),
+    ),
+    _attribute(
+        Integer,
+        {
+            "low": _WHOLE,
+            "high": _WHOLE,
+            "edges": _edges(_WHOLE),
+            "width": _optional({"type": "integer", "minimum": 1}),
+        },
+        required=("low", "high"),
+    ),
+    _attribute(Number, {"low": _NUMBER, "high": _NUMBER, "edges": _edges(_NUMBER)}, required=("low", "high")),
+    _attribute(Boolean, {"true": {"type": "string"}, "false": {"type": "string"}}),
+    _attribute(
+        Date,
+        {"low": _DAY, "high": _DAY, "step_days": {"type": "integer", "minimum": 1}, "format": {"type": "string"}},
+        required=("low", "high"),
+    ),
+    _attribute(Identifier, {}),
+)
+
+_FULL: Schema = {
+    "title": "The public description of a table",
+    "type": "object",
+    "properties": {
+        "schema": {"const": SCHEMA_NAME},
+        "relation": {"enum": [relation.value for relation in Relation]},
+        "unit": _optional(
+            {
+                "type": "object",
+                "description": "Who is protected: whoever is behind at most max_records records that share a value "
+                "of the column.",
+                "properties": {
+                    "max_records": {"type": "integer", "minimum": 1, "maximum": 10**6},
+                    "column": _optional({"type": "string", "minLength": 1}),
+                },
+                "additionalProperties": False,
+            }
+        ),
+        "invariants": {"type": "array", "items": {"const": "rows"}},
+        "rows": _optional(
+            {"type": "integer", "minimum": 1, "description": "The exact public number of records (replace-one only)."}
+        ),
+        "shorthand": {"type": "boolean"},
+        "attributes": {"type": "array", "items": {"oneOf": list(_ATTRIBUTES)}, "minItems": 1},
+    },
+    "required": ["attributes"],
+    "additionalProperties": False,
+}
+
+_SHORTHAND: Schema = {
+    "title": "Shorthand: column sizes, for columns of integer codes 0 to size-1",
+    "type": "object",
+    "minProperties": 1,
+    "additionalProperties": {"type": "integer", "minimum": 1, "maximum": MAX_CODES},
+}
+
+SCHEMA: Schema = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "$id": SCHEMA_NAME,
+    "anyOf": [_FULL, _SHORTHAND],
+}
