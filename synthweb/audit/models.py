@@ -23,6 +23,10 @@ class AuditEntry(AppendOnly):
 
     class Meta:
         ordering = ["-sequence"]
+        verbose_name_plural = "audit entries"
+
+    def __str__(self) -> str:
+        return f"{self.sequence} {self.action}"
 
 
 class ChainHead(models.Model):
@@ -31,3 +35,6 @@ class ChainHead(models.Model):
     name = models.CharField(max_length=32, unique=True)
     sequence = models.PositiveBigIntegerField(default=0)
     hash = models.CharField(max_length=64, blank=True)
+
+    def __str__(self) -> str:
+        return f"{self.name} at {self.sequence}"

@@ -39,6 +39,7 @@ class BudgetAccount(models.Model):
     relation = models.CharField(max_length=16)  # add-remove | replace-one
     max_records = models.PositiveIntegerField(default=1)
     unit_column = models.CharField(max_length=200, blank=True)
+    invariants = models.JSONField(default=list, blank=True)  # names of totals that neighbouring tables share
     epsilon_cap = models.BigIntegerField(default=0)
     epsilon_held = models.BigIntegerField(default=0)
     epsilon_charged = models.BigIntegerField(default=0)
@@ -53,7 +54,9 @@ class BudgetAccount(models.Model):
     class Meta:
         constraints = [
             *(
-                models.CheckConstraint(condition=Q(**{f"{currency}_{part}__gte": 0}), name=f"{currency}_{part}_positive")
+                models.CheckConstraint(
+                    condition=Q(**{f"{currency}_{part}__gte": 0}), name=f"{currency}_{part}_positive"
+                )
                 for currency in ("epsilon", "delta", "rho")
                 for part in ("cap", "held", "charged")
             ),
@@ -70,12 +73,15 @@ class BudgetAccount(models.Model):
         return self.name
 
 
-class Coverage(models.Model):
+class Coverage(AppendOnly):
     """Which account a dataset spends from: one account for good; tables on the same people share it."""
 
     dataset = models.OneToOneField(Dataset, on_delete=models.PROTECT, related_name="coverage")
     account = models.ForeignKey(BudgetAccount, on_delete=models.PROTECT, related_name="coverages")
     created_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return f"{self.dataset} spends from {self.account}"
 
 
 class BudgetRequest(models.Model):
@@ -105,6 +111,10 @@ class BudgetRequest(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["dataset"], condition=Q(state="open"), name="one_open_request_a_dataset")
         ]
+        ordering = ["-created_at", "-pk"]
+
+    def __str__(self) -> str:
+        return f"Budget for {self.dataset}"
 
 
 class LedgerEntry(AppendOnly):
@@ -145,3 +155,6 @@ class LedgerEntry(AppendOnly):
             ),
             models.CheckConstraint(condition=Q(kind="GRANT") | ~Q(run_code=""), name="entry_names_its_run"),
         ]
+
+    def __str__(self) -> str:
+        return f"{self.account} {self.sequence} {self.kind}"

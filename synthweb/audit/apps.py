@@ -1,0 +1,17 @@
+"""The lowest app of the house puts up what the library needs at start."""
+
+from __future__ import annotations
+
+from django.apps import AppConfig
+from django.core import checks
+from django.db.models.signals import post_migrate
+
+
+class AuditConfig(AppConfig):
+    name = "synthweb.audit"
+
+    def ready(self) -> None:
+        from synthweb.lib import append_only  # has a model class: importable once all apps are loaded
+
+        post_migrate.connect(append_only.install_after_migrate, dispatch_uid="append_only.install")
+        checks.register(append_only.check_triggers, checks.Tags.database)

@@ -1,0 +1,82 @@
+"""Amounts of privacy budget: integers, exact. Epsilon and rho count in 1e-9, delta in 1e-18.
+
+An account adds up one pair or the other, by its rule: basic counts epsilon and delta, zCDP counts rho alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from decimal import Decimal
+
+from synthweb.ledger.models import Rule
+
+NANO = 10**9
+ATTO = 10**18
+LARGEST = 2**63 - 1  # what a column holds
+CURRENCIES = ("epsilon", "delta", "rho")
+COUNTED = {Rule.BASIC: ("epsilon", "delta"), Rule.ZCDP: ("rho",)}
+_UNIT = {"epsilon": NANO, "delta": ATTO, "rho": NANO}
+_LETTER = {"epsilon": "ε", "delta": "δ", "rho": "ρ"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Amount:
+    """So much epsilon, delta and rho, in the integers of the ledger."""
+
+    epsilon: int = 0
+    delta: int = 0
+    rho: int = 0
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, bool) or not isinstance(value, int):
+                raise TypeError(f"{field.name}: the ledger counts in integers")
+
+    def __add__(self, other: Amount) -> Amount:
+        return Amount(**{name: getattr(self, name) + getattr(other, name) for name in CURRENCIES})
+
+    def __sub__(self, other: Amount) -> Amount:
+        return Amount(**{name: getattr(self, name) - getattr(other, name) for name in CURRENCIES})
+
+    @property
+    def as_dict(self) -> dict[str, int]:
+        return {name: getattr(self, name) for name in CURRENCIES}
+
+    @property
+    def is_nothing(self) -> bool:
+        return not any(self.as_dict.values())
+
+    @property
+    def is_negative_somewhere(self) -> bool:
+        return any(value < 0 for value in self.as_dict.values())
+
+    def main(self, rule: str) -> int:
+        """What the rule is about: epsilon under basic, rho under zCDP. Nothing is free of it."""
+        return getattr(self, COUNTED[Rule(rule)][0])
+
+    def fits(self, rule: str) -> bool:
+        """Whether it holds nothing but what the rule counts."""
+        return not any(getattr(self, name) for name in CURRENCIES if name not in COUNTED[Rule(rule)])
+
+    def text(self, rule: str) -> str:
+        """Exact, for messages: `ε 1.5, δ 0.000000001`; a delta of zero is left out."""
+        parts = [
+            f"{_LETTER[name]} {exact(name, getattr(self, name))}"
+            for name in COUNTED[Rule(rule)]
+            if name != "delta" or self.delta
+        ]
+        return ", ".join(parts)
+
+
+def exact(currency: str, value: int) -> str:
+    """The integer of the ledger as the decimal number it stands for, all digits and no trailing zeros."""
+    digits = str(abs(value)).rjust(19, "0")
+    places = len(str(_UNIT[currency])) - 1
+    whole, part = digits[:-places].lstrip("0") or "0", digits[-places:].rstrip("0")
+    return f"{'-' if value < 0 else ''}{whole}{'.' + part if part else ''}"
+
+
+def number(currency: str, value: int) -> Decimal:
+    """The same as a Decimal."""
+    return Decimal(exact(currency, value))

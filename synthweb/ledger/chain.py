@@ -1,0 +1,133 @@
+"""The ledger's hash chains, one per account, and the proof that an account's sums are what its entries say.
+
+A chain starts from the hash of what the account can never change: its code, organisation, rule, unit and relation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.db import transaction
+
+from synthweb.ledger.amounts import CURRENCIES, Amount
+from synthweb.ledger.models import BudgetAccount, LedgerEntry
+from synthweb.lib import chain, hashing
+from synthweb.lib.chain import Link, Verdict
+
+__all__ = ["Verdict", "fields", "first_hash", "seal", "verify"]
+
+Kind = LedgerEntry.Kind
+
+
+def first_hash(account: BudgetAccount) -> str:
+    """The hash before the first entry: over what was fixed when the account was opened."""
+    return hashing.digest(
+        {
+            "account": account.code,
+            "organisation": account.organisation.code,
+            "rule": account.rule,
+            "relation": account.relation,
+            "max_records": account.max_records,
+            "unit_column": account.unit_column,
+            "invariants": account.invariants,
+        }
+    )
+
+
+def fields(entry: LedgerEntry, *, account_code: str) -> dict[str, Any]:
+    """What an entry's hash covers, besides its number and the hash before it."""
+    return {
+        "account": account_code,
+        "kind": str(entry.kind),
+        "epsilon": entry.epsilon,
+        "delta": entry.delta,
+        "rho": entry.rho,
+        "dataset": entry.dataset_code,
+        "run": entry.run_code,
+        "actor": entry.actor,
+        "reason": entry.reason,
+        "evidence": entry.evidence,
+        "at": entry.at,
+    }
+
+
+def seal(entry: LedgerEntry, *, account_code: str) -> str:
+    """The hash that belongs to `entry`."""
+    return chain.seal(
+        sequence=entry.sequence, fields=fields(entry, account_code=account_code), previous_hash=entry.previous_hash
+    )
+
+
+@transaction.atomic
+def verify(account: BudgetAccount) -> Verdict:
+    """Recompute the chain, replay every movement, and compare the sums with the account's columns."""
+    no_key = transaction.get_connection().features.has_select_for_no_key_update
+    account = BudgetAccount.objects.select_for_update(no_key=no_key).get(
+        pk=account.pk
+    )  # sums and entries of one moment
+    replay = _Replay(account)
+    verdict = chain.walk(replay.links(), first=first_hash(account))
+    return Verdict(length=verdict.length, head=verdict.head, faults=(*verdict.faults, *replay.faults()))
+
+
+class _Replay:
+    """Plays the entries through, as the services should have done."""
+
+    def __init__(self, account: BudgetAccount) -> None:
+        self.account = account
+        self.cap, self.held, self.charged = Amount(), Amount(), Amount()
+        self.holds: dict[str, Amount] = {}
+        self.resolved: set[str] = set()
+        self.found: list[str] = []
+
+    def links(self) -> Iterator[Link]:
+        entries = LedgerEntry.objects.filter(account=self.account).order_by("sequence")
+        for entry in entries.iterator(chunk_size=2000):
+            self._play(entry)
+            yield Link(
+                sequence=entry.sequence,
+                fields=fields(entry, account_code=self.account.code),
+                previous_hash=entry.previous_hash,
+                hash=entry.hash,
+            )
+
+    def faults(self) -> list[str]:
+        """After the last entry: what went wrong on the way, and which columns differ from the sums."""
+        differing = [
+            f"{currency}_{part} is {getattr(self.account, f'{currency}_{part}')}, the entries add up to {total}"
+            for part, amount in (("cap", self.cap), ("held", self.held), ("charged", self.charged))
+            for currency, total in amount.as_dict.items()
+            if getattr(self.account, f"{currency}_{part}") != total
+        ]
+        return [*self.found, *differing]
+
+    def _play(self, entry: LedgerEntry) -> None:
+        amount = Amount(**{currency: getattr(entry, currency) for currency in CURRENCIES})
+        where = f"entry {entry.sequence}"
+        if not amount.fits(self.account.rule):
+            self.found.append(f"{where}: counts what an account under the rule {self.account.rule} does not")
+        if entry.kind == Kind.GRANT:
+            self.cap += amount
+        elif entry.kind == Kind.HOLD:
+            self._hold(entry.run_code, amount, where)
+        else:
+            self._resolve(entry, amount, where)
+        if (self.cap - self.held - self.charged).is_negative_somewhere:
+            self.found.append(f"{where}: held and charged are above the cap")
+
+    def _hold(self, run_code: str, amount: Amount, where: str) -> None:
+        if run_code in self.holds:
+            self.found.append(f"{where}: run {run_code} holds a second time")
+        self.holds[run_code] = amount
+        self.held += amount
+
+    def _resolve(self, entry: LedgerEntry, amount: Amount, where: str) -> None:
+        if entry.run_code in self.resolved:
+            self.found.append(f"{where}: run {entry.run_code} was charged or released before")
+        if self.holds.get(entry.run_code) != amount:
+            self.found.append(f"{where}: run {entry.run_code} does not hold that amount")
+        self.resolved.add(entry.run_code)
+        self.held -= amount
+        if entry.kind == Kind.CHARGE:
+            self.charged += amount

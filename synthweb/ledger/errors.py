@@ -1,0 +1,84 @@
+"""What the ledger refuses, and why.
+
+Conflict
+└── LedgerConflict
+    ├── Overspend          the account has less left than asked; `remaining` and `requested` are exact
+    ├── AlreadyResolved    the hold was charged or released before, the other way
+    ├── NothingHeld        there is no hold of that run
+    ├── DifferentHold      the run holds something else already
+    ├── NotCovered         the dataset does not spend from that account
+    ├── UnitMismatch       account and plan protect different units, or under different relations
+    ├── RuleMismatch       the amount is in a currency that the account does not count
+    ├── AlreadyDecided     the request was granted or refused before
+    ├── OpenRequest        the dataset has a request waiting
+    └── SameContent        another dataset with the same content has a budget already
+Forbidden
+├── NotCustodian           only a custodian of the organisation decides
+└── OwnRequest             nobody decides what they asked for themselves
+"""
+
+from __future__ import annotations
+
+from synthweb.ledger.amounts import Amount
+from synthweb.lib.errors import Conflict, Forbidden
+
+
+class LedgerConflict(Conflict):
+    """The state of the ledger does not allow it."""
+
+
+class Overspend(LedgerConflict):
+    """The account has less left than asked."""
+
+    code = "overspend"
+
+    def __init__(self, *, remaining: Amount, requested: Amount, rule: str) -> None:
+        self.remaining, self.requested, self.account_rule = remaining, requested, rule
+        super().__init__(
+            f"The budget has {remaining.text(rule)} left, and this costs {requested.text(rule)}",
+            repair="spend less, or ask for more budget",
+        )
+
+
+class AlreadyResolved(LedgerConflict):
+    code = "already-resolved"
+
+
+class NothingHeld(LedgerConflict):
+    code = "nothing-held"
+
+
+class DifferentHold(LedgerConflict):
+    code = "different-hold"
+
+
+class NotCovered(LedgerConflict):
+    code = "not-covered"
+
+
+class UnitMismatch(LedgerConflict):
+    code = "unit-mismatch"
+
+
+class RuleMismatch(LedgerConflict):
+    code = "rule-mismatch"
+
+
+class AlreadyDecided(LedgerConflict):
+    code = "already-decided"
+
+
+class OpenRequest(LedgerConflict):
+    code = "open-request"
+
+
+class SameContent(LedgerConflict):
+    code = "same-content"
+
+
+class NotCustodian(Forbidden):
+    code = "not-custodian"
+
+
+class OwnRequest(Forbidden):
+    code = "own-request"

@@ -1,0 +1,148 @@
+"""Reading the ledger. What takes a user also authorises: 404 for what they cannot know of, 403 for what they may not.
+
+Custodians and auditors see every account of their organisation, a steward those that their datasets spend from.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
+from django.http import Http404
+
+from synthweb.accounts import selectors as accounts
+from synthweb.accounts.models import Role, User
+from synthweb.datasets.models import Dataset
+from synthweb.ledger.amounts import CURRENCIES, Amount
+from synthweb.ledger.errors import NotCovered
+from synthweb.ledger.models import BudgetAccount, BudgetRequest, Coverage, LedgerEntry
+from synthweb.ledger.protection import Protection
+
+READERS_OF_ALL = {Role.CUSTODIAN, Role.AUDITOR}
+
+
+class Need(Enum):
+    """What somebody wants with a budget request."""
+
+    READ = "read"
+    DECIDE = "decide"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Balance:
+    """Where an account stands: cap = held + charged + free."""
+
+    rule: str
+    cap: Amount
+    held: Amount
+    charged: Amount
+
+    @property
+    def free(self) -> Amount:
+        return self.cap - self.held - self.charged
+
+    def share(self, part: str, currency: str) -> float:
+        """The percentage of the cap that `held`, `charged` or `free` take, for the width of a bar."""
+        cap = getattr(self.cap, currency)
+        return 100 * getattr(getattr(self, part), currency) / cap if cap else 0.0
+
+
+# --- facts, for services and for those who are let in already --------------------------------------------------
+def balance(account: BudgetAccount) -> Balance:
+    """The sums of an account, as they stand in the row given."""
+
+    def part(name: str) -> Amount:
+        return Amount(**{currency: getattr(account, f"{currency}_{name}") for currency in CURRENCIES})
+
+    return Balance(rule=account.rule, cap=part("cap"), held=part("held"), charged=part("charged"))
+
+
+def amount_of(row: LedgerEntry | BudgetRequest) -> Amount:
+    """The amount that an entry or a request states."""
+    return Amount(**{currency: getattr(row, currency) for currency in CURRENCIES})
+
+
+def account_of(dataset: Dataset) -> BudgetAccount | None:
+    """The account that a dataset spends from, if it has one."""
+    coverage = Coverage.objects.select_related("account__organisation").filter(dataset=dataset).first()
+    return coverage.account if coverage else None
+
+
+def protection_of(dataset: Dataset) -> Protection:
+    """Whom the dataset's confirmed description protects; NotCovered if nothing is confirmed yet."""
+    version = dataset.domain_versions.order_by("-number").first()
+    if version is None:
+        raise NotCovered(
+            "The dataset has no confirmed description", repair="describe it first: unit and relation are part of it"
+        )
+    return Protection.of_domain(version.document)
+
+
+def accounts_with_same_content(dataset: Dataset) -> list[BudgetAccount]:
+    """Accounts of the organisation that cover another dataset with the very same content."""
+    return list(
+        BudgetAccount.objects.filter(
+            organisation=dataset.organisation_id, coverages__dataset__content_key=dataset.content_key
+        )
+        .exclude(coverages__dataset=dataset)
+        .distinct()
+        .order_by("pk")
+    )
+
+
+def joinable_accounts(dataset: Dataset) -> QuerySet[BudgetAccount]:
+    """Accounts of the organisation that protect the same unit under the same relation."""
+    columns = protection_of(dataset).columns
+    return BudgetAccount.objects.filter(organisation=dataset.organisation_id, **columns).order_by("name", "pk")
+
+
+# --- reading as somebody ----------------------------------------------------------------------------------------
+def accounts_for(user: User) -> QuerySet[BudgetAccount]:
+    """The accounts that `user` may read; PermissionDenied for those who read none by their role."""
+    roles = accounts.roles_of(user)
+    everything = BudgetAccount.objects.filter(organisation=accounts.organisation_of(user)).order_by("name", "pk")
+    if roles & READERS_OF_ALL:
+        return everything
+    if Role.STEWARD in roles:
+        return everything.filter(coverages__dataset__steward=user).distinct()
+    raise PermissionDenied("Ledgers are read by stewards, custodians and auditors")
+
+
+def account_for(user: User, code: str) -> BudgetAccount:
+    """One account that `user` may read."""
+    account = accounts_for(user).select_related("organisation").filter(code=code).first()
+    if account is None:
+        raise Http404("No such account")
+    return account
+
+
+def entries_for(user: User, code: str) -> QuerySet[LedgerEntry]:
+    """The entries of an account that `user` may read, newest first."""
+    return LedgerEntry.objects.filter(account=account_for(user, code)).order_by("-sequence")
+
+
+def requests_for(user: User) -> QuerySet[BudgetRequest]:
+    """Budget requests that `user` may read: all of the organisation, or their own, newest first."""
+    roles = accounts.roles_of(user)
+    found = BudgetRequest.objects.filter(dataset__organisation=accounts.organisation_of(user)).select_related(
+        "dataset__organisation", "account", "requested_by", "decided_by"
+    )
+    if roles & READERS_OF_ALL:
+        return found
+    if Role.STEWARD in roles:
+        return found.filter(dataset__steward=user)
+    raise PermissionDenied("Budget requests are read by stewards, custodians and auditors")
+
+
+def request_for(user: User, code: str, *, need: Need = Need.READ) -> BudgetRequest:
+    """One request that `user` may read; to decide it takes a custodian who did not ask for it."""
+    request = requests_for(user).filter(code=code).first()
+    if request is None:
+        raise Http404("No such request")
+    if need is Need.DECIDE:
+        accounts.require_role(user, Role.CUSTODIAN)
+        if request.requested_by_id == user.pk:
+            raise PermissionDenied("Nobody decides about their own request")
+    return request

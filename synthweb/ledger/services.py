@@ -1,0 +1,311 @@
+"""Writing the ledger: asking for budget and deciding; holding, charging and releasing it.
+
+Locks are always taken in the order organisation, account, head of the audit log, so that no two transactions wait
+for each other. Movements of one run may be asked for twice (a message delivered again, a worker that starts over):
+the second time gives the entry of the first and moves nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from synth_engine.privacy.unit import PrivacyUnit, Relation
+from synthweb.accounts import selectors as accounts
+from synthweb.accounts.models import Organisation, Role, User
+from synthweb.audit import services as audit
+from synthweb.datasets.models import Dataset
+from synthweb.ledger import movements, selectors
+from synthweb.ledger.amounts import ATTO, CURRENCIES, LARGEST, Amount
+from synthweb.ledger.errors import (
+    AlreadyDecided,
+    AlreadyResolved,
+    DifferentHold,
+    LedgerConflict,
+    NotCovered,
+    NotCustodian,
+    NothingHeld,
+    OpenRequest,
+    Overspend,
+    OwnRequest,
+    RuleMismatch,
+    SameContent,
+    UnitMismatch,
+)
+from synthweb.ledger.models import BudgetAccount, BudgetRequest, Coverage, LedgerEntry
+from synthweb.ledger.protection import Protection
+
+Kind = LedgerEntry.Kind
+State = BudgetRequest.State
+
+
+# --- asking and deciding ----------------------------------------------------------------------------------------
+@transaction.atomic
+def request_budget(
+    *, steward: User, dataset: Dataset, rule: str, amount: Amount, reason: str, account: BudgetAccount | None = None
+) -> BudgetRequest:
+    """Ask for `amount` under `rule`, from the account that covers the dataset, from `account` of the same people, or
+    (neither) from a new one. The dataset needs a confirmed description: unit and relation come from it."""
+    _require_amount(amount, rule=rule)
+    _require_reason(reason)
+    protection = selectors.protection_of(dataset)
+    account = selectors.account_of(dataset) or account
+    if account is not None:
+        _require_same_people(account, rule=rule, protection=protection, organisation_id=dataset.organisation_id)
+    try:
+        with transaction.atomic():
+            request = BudgetRequest.objects.create(
+                dataset=dataset, account=account, requested_by=steward, reason=reason, rule=rule, **amount.as_dict
+            )
+    except IntegrityError:
+        raise OpenRequest("This dataset has a request waiting", repair="wait for the custodian's decision") from None
+    audit.record(
+        actor=steward,
+        action="budget.requested",
+        target=("dataset", dataset.code),
+        organisation=dataset.organisation,
+        detail={"request": request.code, "rule": rule, "reason": reason, **amount.as_dict},
+    )
+    return request
+
+
+@transaction.atomic
+def grant(
+    *,
+    custodian: User,
+    request: BudgetRequest,
+    reason: str,
+    amount: Amount | None = None,
+    account: BudgetAccount | None = None,
+    name: str = "",
+    separate_reason: str = "",
+) -> LedgerEntry:
+    """Grant `amount` (else what was asked) to the dataset's account: the one that covers it, else the one named by
+    `account` or by the request, else a new one called `name`. A new one for content that another account covers
+    already needs a `separate_reason`: two caps on the same rows add up for the people in them."""
+    request = _decidable(request, custodian=custodian, reason=reason)
+    dataset = request.dataset
+    amount = amount or Amount(**{currency: getattr(request, currency) for currency in CURRENCIES})
+    _require_amount(amount, rule=request.rule)
+    protection = selectors.protection_of(dataset)
+    covering = selectors.account_of(dataset)
+    chosen = covering or account or request.account
+    if chosen is None:
+        chosen = _open_account(request, protection=protection, name=name, separate_reason=separate_reason)
+    else:
+        _require_same_people(chosen, rule=request.rule, protection=protection, organisation_id=dataset.organisation_id)
+    if covering is None:
+        Coverage.objects.create(dataset=dataset, account=chosen)
+    locked = movements.lock(chosen.pk)
+    _require_room_in_columns(locked, amount)
+    movements.move(locked, cap=amount)
+    entry = movements.append(
+        locked, Kind.GRANT, amount, actor=custodian.get_username(), reason=reason, dataset_code=dataset.code
+    )
+    _decide(request, State.GRANTED, custodian=custodian, reason=reason, account=locked)
+    audit.record(
+        actor=custodian,
+        action="budget.granted",
+        target=("account", locked.code),
+        organisation=dataset.organisation,
+        detail={
+            "request": request.code,
+            "dataset": dataset.code,
+            "entry": entry.hash,
+            "reason": reason,
+            "separate_reason": separate_reason,
+            **amount.as_dict,
+        },
+    )
+    return entry
+
+
+@transaction.atomic
+def refuse(*, custodian: User, request: BudgetRequest, reason: str) -> BudgetRequest:
+    """Refuse a request, with the reason that its steward will read."""
+    request = _decidable(request, custodian=custodian, reason=reason)
+    _decide(request, State.REFUSED, custodian=custodian, reason=reason, account=request.account)
+    audit.record(
+        actor=custodian,
+        action="budget.refused",
+        target=("dataset", request.dataset.code),
+        organisation=request.dataset.organisation,
+        detail={"request": request.code, "reason": reason},
+    )
+    return request
+
+
+# --- holding, charging, releasing -------------------------------------------------------------------------------
+@transaction.atomic
+def hold(
+    *,
+    account: BudgetAccount,
+    run_code: str,
+    cost: tuple[int, int, int],
+    actor: User | str,
+    evidence: str,
+    dataset_code: str,
+    relation: Relation | str,
+    unit: PrivacyUnit,
+    invariants: Sequence[str] = (),
+) -> LedgerEntry:
+    """Reserve what a run will cost: (epsilon in 1e-9, delta in 1e-18, rho in 1e-9), as its plan says for the
+    account's rule. `evidence` is the plan's SHA-256; relation, unit and invariants are those of the plan's domain.
+
+    Raises Overspend if less is left, UnitMismatch, RuleMismatch, NotCovered, DifferentHold."""
+    amount = Amount(**dict(zip(CURRENCIES, cost, strict=True)))
+    locked = movements.lock(account.pk)
+    _require_amount(amount, rule=locked.rule)
+    plan = Protection(relation=Relation(relation), unit=unit, invariants=tuple(invariants))
+    if plan != Protection.of_account(locked):
+        raise UnitMismatch(
+            f"The account protects {Protection.of_account(locked).sentence()}; the plan protects {plan.sentence()}",
+            repair="describe the dataset as the account does, or ask for another account",
+        )
+    if not Coverage.objects.filter(account=locked, dataset__code=dataset_code).exists():
+        raise NotCovered("The dataset does not spend from this account", repair="ask for budget for the dataset")
+    before = LedgerEntry.objects.filter(run_code=run_code, kind=Kind.HOLD).first()
+    if before is not None:
+        if (before.account_id, selectors.amount_of(before), before.evidence) != (locked.pk, amount, evidence):
+            raise DifferentHold("This run holds another amount, or for another plan", repair="submit a new run")
+        return before
+    if not movements.move(locked, held=amount):
+        raise Overspend(remaining=selectors.balance(locked).free, requested=amount, rule=locked.rule)
+    return movements.append(
+        locked, Kind.HOLD, amount, actor=_name(actor), dataset_code=dataset_code, run_code=run_code, evidence=evidence
+    )
+
+
+@transaction.atomic
+def charge(*, run_code: str, actor: User | str = "worker", reason: str = "") -> LedgerEntry:
+    """Spend what the run holds: the point of no return, committed before the first draw of noise.
+
+    Raises NothingHeld, and AlreadyResolved if the hold was released."""
+    return _resolve(run_code, Kind.CHARGE, actor=actor, reason=reason)
+
+
+@transaction.atomic
+def release(*, run_code: str, reason: str, actor: User | str = "worker") -> LedgerEntry:
+    """Give back what the run holds, because it ended before any noise was drawn.
+
+    Raises NothingHeld, and AlreadyResolved if it was charged: what was charged is never given back."""
+    return _resolve(run_code, Kind.RELEASE, actor=actor, reason=reason)
+
+
+def _resolve(run_code: str, kind: str, *, actor: User | str, reason: str) -> LedgerEntry:
+    held = LedgerEntry.objects.filter(run_code=run_code, kind=Kind.HOLD).first()
+    if held is None:
+        raise NothingHeld("This run holds no budget", repair="submit a new run")
+    account = movements.lock(held.account_id)
+    before = LedgerEntry.objects.filter(run_code=run_code, kind__in=[Kind.CHARGE, Kind.RELEASE]).first()
+    if before is not None:
+        if before.kind != kind:
+            raise AlreadyResolved(f"The hold of this run has met its {before.kind} already", repair="submit a new run")
+        return before
+    amount = selectors.amount_of(held)
+    movements.move(account, held=Amount() - amount, charged=amount if kind == Kind.CHARGE else Amount())
+    return movements.append(
+        account,
+        kind,
+        amount,
+        actor=_name(actor),
+        reason=reason,
+        dataset_code=held.dataset_code,
+        run_code=run_code,
+        evidence=held.evidence,
+    )
+
+
+# --- rules ------------------------------------------------------------------------------------------------------
+def _decidable(request: BudgetRequest, *, custodian: User, reason: str) -> BudgetRequest:
+    """The request, locked, if this custodian may decide it now."""
+    request = (
+        BudgetRequest.objects.select_for_update(of=_own_row())
+        .select_related("dataset__organisation")
+        .get(pk=request.pk)
+    )
+    custodians = accounts.holders_of(request.dataset.organisation, Role.CUSTODIAN)
+    if not custodians.filter(pk=custodian.pk).exists():
+        raise NotCustodian("Only a custodian of the organisation decides about budget")
+    if request.requested_by_id == custodian.pk:
+        raise OwnRequest("Nobody decides about their own request", repair="ask another custodian")
+    if request.state != State.OPEN:
+        raise AlreadyDecided(f"This request is decided: {request.get_state_display().lower()}")
+    _require_reason(reason)
+    return request
+
+
+def _own_row() -> tuple[str, ...]:
+    """Lock the request alone, not the dataset and organisation that are fetched with it."""
+    return ("self",) if transaction.get_connection().features.has_select_for_update_of else ()
+
+
+def _decide(request: BudgetRequest, state: str, *, custodian: User, reason: str, account: BudgetAccount | None) -> None:
+    request.state, request.decided_by, request.decision_reason = state, custodian, reason
+    request.account, request.decided_at = account, timezone.now()
+    request.save(update_fields=["state", "decided_by", "decision_reason", "account", "decided_at"])
+
+
+def _open_account(request: BudgetRequest, *, protection: Protection, name: str, separate_reason: str) -> BudgetAccount:
+    """A new account for the dataset of `request`; one at a time in an organisation, so that two requests for the same
+    content cannot both find that the other has none."""
+    dataset = request.dataset
+    no_key = transaction.get_connection().features.has_select_for_no_key_update
+    organisation = Organisation.objects.select_for_update(no_key=no_key).get(pk=dataset.organisation_id)
+    twins = selectors.accounts_with_same_content(dataset)
+    if twins and not separate_reason.strip():
+        raise SameContent(
+            f"The same content has a budget already: {', '.join(twin.name for twin in twins)}",
+            repair="join that account, or say why a separate one is right",
+            field="separate_reason",
+        )
+    return BudgetAccount.objects.create(
+        organisation=organisation, name=name.strip() or dataset.name, rule=request.rule, **protection.columns
+    )
+
+
+def _require_same_people(account: BudgetAccount, *, rule: str, protection: Protection, organisation_id: int) -> None:
+    if account.organisation_id != organisation_id:
+        raise NotCovered("The account belongs to another organisation", repair="choose one of your own")
+    if account.rule != rule:
+        raise RuleMismatch(
+            f"The account composes by {account.get_rule_display()}", repair="ask under the same rule", field="rule"
+        )
+    if Protection.of_account(account) != protection:
+        raise UnitMismatch(
+            f"The account protects {Protection.of_account(account).sentence()};"
+            f" the dataset is described as {protection.sentence()}",
+            repair="describe the dataset as the account does, or ask for another account",
+            field="account",
+        )
+
+
+def _require_amount(amount: Amount, *, rule: str) -> None:
+    if not amount.fits(rule):
+        raise RuleMismatch(
+            "The amount is in a currency that the rule does not count", repair="zCDP counts ρ alone, basic ε and δ"
+        )
+    if amount.is_negative_somewhere or amount.main(rule) <= 0:
+        raise LedgerConflict("The amount must be above zero", repair="give a positive privacy loss")
+    if max(amount.as_dict.values()) > LARGEST:
+        raise LedgerConflict("The amount is larger than the ledger counts", repair="give a smaller one")
+
+
+def _require_room_in_columns(account: BudgetAccount, amount: Amount) -> None:
+    total = selectors.balance(account).cap + amount
+    if max(total.as_dict.values()) > LARGEST or total.delta >= ATTO:
+        raise LedgerConflict(
+            "The cap would protect nobody: δ must stay below 1 and ε, ρ within what the ledger counts",
+            repair="grant less",
+        )
+
+
+def _require_reason(reason: str) -> None:
+    if not reason.strip():
+        raise LedgerConflict("A reason is needed", repair="say why, in a sentence", field="reason")
+
+
+def _name(actor: User | str) -> str:
+    return actor if isinstance(actor, str) else actor.get_username()

@@ -1,0 +1,50 @@
+"""Errors that synthweb raises on purpose. No message ever holds a value of a row.
+
+SynthwebError
+├── Refused              a person asked for something that the rules do not allow; shown to them, 4xx in REST
+│   ├── Forbidden        this person may not do that (403)
+│   └── Conflict         the state of things does not allow it (409); apps derive their own
+├── AppendOnlyViolation  code tried to change or delete a row that is written once
+├── ChainBroken          a hash chain does not verify
+└── LockOrder            code takes locks in an order that can deadlock
+"""
+
+from __future__ import annotations
+
+
+class SynthwebError(Exception):
+    """Root of the tree."""
+
+
+class Refused(SynthwebError):
+    """What somebody asked for is not allowed: `rule` says why, `repair` what to do instead, `field` where."""
+
+    code = "refused"
+
+    def __init__(self, rule: str, *, repair: str = "", field: str | None = None) -> None:
+        self.rule, self.repair, self.field = rule, repair, field
+        super().__init__(f"{rule}; {repair}" if repair else rule)
+
+
+class Forbidden(Refused):
+    """This person may not do that."""
+
+    code = "forbidden"
+
+
+class Conflict(Refused):
+    """The state of things does not allow it."""
+
+    code = "conflict"
+
+
+class AppendOnlyViolation(SynthwebError):
+    """Code tried to change or delete a row that is written once."""
+
+
+class ChainBroken(SynthwebError):
+    """A hash chain does not verify."""
+
+
+class LockOrder(SynthwebError):
+    """Code takes locks in an order that can deadlock with another transaction."""
