@@ -1,0 +1,39 @@
+"""The methods on offer. Adding one is a file here, a proof note and a line in `REGISTRY`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from synth_engine import codec
+from synth_engine.domain import Domain
+from synth_engine.errors import SpecError
+from synth_engine.mechanisms.independent import Independent
+from synth_engine.mechanisms.model import Model, generator
+from synth_engine.mechanisms.plan import Mechanism, Plan
+from synth_engine.spec import Spec
+
+REGISTRY: dict[str, type[Mechanism]] = {
+    Independent.id: Independent,
+}
+
+__all__ = ["REGISTRY", "Mechanism", "Model", "Plan", "describe", "draw_table", "plan"]
+
+
+def describe() -> list[dict[str, Any]]:
+    """Every mechanism on offer: id, title, summary, paper, keeps, parameters (JSON schema), relations, losses, kind."""
+    return [mechanism.describe() for mechanism in REGISTRY.values()]
+
+
+def plan(domain: Domain, spec: Spec) -> Plan:
+    """Validate and calibrate. Errors: SpecError, DomainError, RelationMismatch; nothing is read."""
+    mechanism = REGISTRY.get(spec.mechanism)
+    if mechanism is None:
+        raise SpecError("there is no mechanism of this name", repair=f"known: {', '.join(REGISTRY)}")
+    return mechanism.from_parameters(spec.parameters).plan(domain, spec)
+
+
+def draw_table(model: Model, rows: int, seed: str) -> pd.DataFrame:
+    """One table of the release: values, not codes; the same seed gives the same table."""
+    return codec.decode(model.domain, model.sample(rows, seed=seed), generator(seed, purpose=("decode",)))

@@ -1,0 +1,32 @@
+"""Choosing the index of a large score: permute-and-flip under pure loss, Gumbel noise under zCDP. OpenDP, "i64".
+
+With this meaning of scale the chance of index i under Gumbel is proportional to exp(score_i / scale), and
+permute-and-flip keeps i, when its turn comes, with chance exp((score_i - largest) / scale).
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Literal
+
+import numpy as np
+import opendp.prelude as dp
+
+from synth_engine.confidential.noise import LARGEST_COUNT, exact_float
+from synth_engine.errors import PrivacyError
+from synth_engine.measurement import Counts
+
+dp.enable_features("contrib")
+
+SelectionLaw = Literal["permute-and-flip", "gumbel"]
+
+
+def choose(scores: Counts, *, scale: Fraction, law: SelectionLaw) -> int:
+    """The index of a large score. `scores`: int64, one axis."""
+    if scores.dtype != np.int64 or scores.ndim != 1 or scores.size == 0:
+        raise PrivacyError("a selection needs int64 scores in one axis")
+    if int(np.abs(scores).max()) > LARGEST_COUNT:
+        raise PrivacyError("scores this large leave no room for an exact selection")
+    measure = dp.max_divergence() if law == "permute-and-flip" else dp.zero_concentrated_divergence()
+    space = dp.vector_domain(dp.atom_domain(T="i64")), dp.linf_distance(T="i64")
+    return int((space >> dp.m.then_noisy_max(measure, scale=exact_float(scale)))(scores.tolist()))

@@ -1,0 +1,118 @@
+"""The one way to ask about rows: admit, journal, count, noise; in that order, every time.
+
+A question over the cap is refused before rows are looked at. One that was admitted stays in the journal and
+stays paid for, even if counting fails afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Protocol
+
+import numpy as np
+
+from synth_engine.confidential import counts, noise, selection
+from synth_engine.confidential.rows import Rows
+from synth_engine.confidential.selection import SelectionLaw
+from synth_engine.domain import Domain
+from synth_engine.errors import PrivacyError
+from synth_engine.measurement import Call, Candidate, Clique, Counts, Measurement, Noise, Query
+from synth_engine.privacy.events import Event, Gumbel, PermuteAndFlip
+from synth_engine.privacy.filter import Filter
+from synth_engine.privacy.loss import Loss, Pure
+from synth_engine.privacy.unit import histogram_sensitivity
+
+LARGEST_TABLE = 1_000_000
+LARGEST_REFERENCE = 2**40
+
+
+class Sampler(Protocol):
+    """Where randomness comes from. Tests replace it by one that walks through every outcome."""
+
+    def counts(self, vector: Counts, noise: Noise) -> Counts: ...
+
+    def choose(self, scores: Counts, *, scale: Fraction, law: SelectionLaw) -> int: ...
+
+
+class SecureSampler:
+    """OpenDP's exact samplers."""
+
+    def counts(self, vector: Counts, noise_: Noise) -> Counts:
+        return noise.noisy(vector, noise_)
+
+    def choose(self, scores: Counts, *, scale: Fraction, law: SelectionLaw) -> int:
+        return selection.choose(scores, scale=scale, law=law)
+
+
+class RoomSession:
+    """A Session over rows. Made by `open_session`."""
+
+    def __init__(self, rows: Rows, *, domain: Domain, cap: Loss, sampler: Sampler) -> None:
+        self._rows, self._domain, self._sampler = rows, domain, sampler
+        self._filter = Filter(cap)
+        self._sensitivity = histogram_sensitivity(domain.unit, domain.relation)
+        self._journal: list[Call] = []
+
+    @property
+    def domain(self) -> Domain:
+        return self._domain
+
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        return tuple(self._journal)
+
+    @property
+    def spent(self) -> Loss:
+        return self._filter.spent
+
+    def __repr__(self) -> str:
+        return f"<session: {len(self._journal)} calls>"
+
+    def __reduce__(self) -> str:
+        raise PrivacyError("a session cannot be copied or stored")
+
+    def measure(self, clique: Clique, *, noise: Noise) -> Measurement:
+        """Every cell of the clique's table, empty or not, plus independent noise."""
+        shape = self._shape(clique)
+        self._admit(Query(verb="measure", clique=clique, cells=int(np.prod(shape))), noise.event(self._sensitivity))
+        table = counts.contingency(self._rows, clique)
+        values = self._sampler.counts(table.ravel(), noise).reshape(shape)
+        return Measurement(clique=clique, noise=noise, values=values)
+
+    def select(self, candidates: Sequence[Candidate], *, scale: Fraction) -> int:
+        """The index of a candidate whose true counts are far, in L1, from its public reference."""
+        if not candidates:
+            raise PrivacyError("a selection needs candidates")
+        cells = 0
+        for candidate in candidates:
+            if candidate.reference.shape != self._shape(candidate.clique):
+                raise PrivacyError("a reference has another shape than its clique")
+            if int(np.abs(candidate.reference).max()) > LARGEST_REFERENCE:
+                raise PrivacyError("a reference holds counts that are too large")
+            cells += candidate.reference.size
+        law: SelectionLaw = "permute-and-flip" if isinstance(self._filter.cap, Pure) else "gumbel"
+        kind = PermuteAndFlip if law == "permute-and-flip" else Gumbel
+        cliques = tuple(candidate.clique for candidate in candidates)
+        event = kind(scale=scale, linf=self._sensitivity.linf)
+        self._admit(Query(verb="select", candidates=cliques, cells=cells), event)
+        scores = np.array([self._score(candidate) for candidate in candidates], dtype=np.int64)
+        return self._sampler.choose(scores, scale=scale, law=law)
+
+    def _score(self, candidate: Candidate) -> int:
+        return int(np.abs(counts.contingency(self._rows, candidate.clique) - candidate.reference).sum())
+
+    def _shape(self, clique: Clique) -> tuple[int, ...]:
+        shape = self._domain.shape(clique)
+        if not shape or np.prod(shape, dtype=float) > LARGEST_TABLE:
+            raise PrivacyError(f"a table has from 1 to {LARGEST_TABLE:,} cells")
+        return shape
+
+    def _admit(self, query: Query, event: Event) -> None:
+        self._filter.admit(event)
+        self._journal.append(Call(query=query, event=event))
+
+
+def open_session(rows: Rows, *, domain: Domain, cap: Loss, sampler: Sampler | None = None) -> RoomSession:
+    """A session under a cap that was charged beforehand. The rows were truncated by unit when they were opened."""
+    return RoomSession(rows, domain=domain, cap=cap, sampler=sampler or SecureSampler())

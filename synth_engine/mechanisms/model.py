@@ -1,0 +1,142 @@
+"""The stored model of a release: tables of weights over the domain, from which any number of rows is drawn.
+
+Weights are whole numbers, so that drawing is exact and gives the same rows on every machine.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from synth_engine.domain import Domain
+from synth_engine.errors import InputError, SpecError
+from synth_engine.measurement import Clique
+
+SCHEMA = "synth_engine/model/1"
+WHOLE = 10**9
+"""The weights of a table add up to this."""
+LARGEST_SAMPLE = 10**9
+POPULATION = 1_000_000
+
+Weights = npt.NDArray[np.int64]
+Codes = dict[str, npt.NDArray[np.uint16]]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Table:
+    """Weights of the cells of a clique; they add up to `WHOLE`."""
+
+    clique: Clique
+    weights: Weights
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Model:
+    """Independent tables that together cover each modelled attribute once, and the (noisy or public) number of rows."""
+
+    mechanism: str
+    domain: Domain
+    rows: int
+    tables: tuple[Table, ...]
+
+    def __post_init__(self) -> None:
+        if self.rows < 0:
+            raise ValueError("a model has no negative number of rows")
+        covered = [name for table in self.tables for name in table.clique]
+        if sorted(covered) != sorted(self.domain.sizes):
+            raise InputError("the tables of the model do not cover the domain", repair="use the model of this release")
+        for table in self.tables:
+            self._check(table)
+
+    def _check(self, table: Table) -> None:
+        shape = self.domain.shape(table.clique)
+        weights = table.weights
+        if weights.shape != shape or weights.dtype != np.int64 or weights.min() < 0 or weights.sum() != WHOLE:
+            raise InputError("a table of the model is malformed", repair="use the model of this release")
+
+    def sample(self, rows: int, *, seed: str) -> Codes:
+        """Codes of each attribute, shape (rows,).
+
+        Counts are the nearest whole numbers to the weights (largest remainder), in random order. A table
+        smaller than the model's own number of rows is a simple random part of one of that size, so that a
+        small one looks like a sample and not like the commonest values over and over.
+        """
+        if type(rows) is not int or not 0 <= rows <= LARGEST_SAMPLE:
+            raise SpecError(f"rows must be a whole number from 0 to {LARGEST_SAMPLE}")
+        population = max(rows, min(self.rows, POPULATION))
+        codes: Codes = {}
+        for table in self.tables:
+            rng = generator(seed, purpose=("sample", *table.clique))
+            counts = round_to_total(table.weights.ravel(), population)
+            cells = np.repeat(np.arange(counts.size, dtype=np.uint32), counts)
+            rng.shuffle(cells)
+            for name, axis in zip(table.clique, np.unravel_index(cells[:rows], table.weights.shape), strict=True):
+                codes[name] = axis.astype(np.uint16)
+        return {name: codes[name] for name in self.domain.sizes}
+
+    def to_json(self) -> dict[str, Any]:
+        tables = [{"clique": list(t.clique), "weights": t.weights.ravel().tolist()} for t in self.tables]
+        return {
+            "schema": SCHEMA,
+            "mechanism": self.mechanism,
+            "domain": self.domain.to_json(),
+            "rows": self.rows,
+            "tables": tables,
+        }
+
+    @classmethod
+    def from_json(cls, obj: Mapping[str, Any]) -> Model:
+        """Errors: InputError if the document is not a model."""
+        try:
+            if obj["schema"] != SCHEMA:
+                raise KeyError("schema")
+            domain = Domain.from_json(obj["domain"])
+            tables = tuple(
+                Table(
+                    clique=tuple(t["clique"]),
+                    weights=np.array(t["weights"], dtype=np.int64).reshape(domain.shape(t["clique"])),
+                )
+                for t in obj["tables"]
+            )
+            return cls(mechanism=str(obj["mechanism"]), domain=domain, rows=int(obj["rows"]), tables=tables)
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            raise InputError("this is no model document", repair="use the file that --model wrote") from error
+
+
+def generator(seed: str, *, purpose: tuple[str, ...]) -> np.random.Generator:
+    """Randomness of the post-processing: public, replayable, and separate for each purpose. Never noise."""
+    parts = ["synth_engine/post-processing/1", *purpose, seed]
+    sha = hashlib.sha256()
+    for part in parts:
+        raw = part.encode()
+        sha.update(len(raw).to_bytes(8, "big") + raw)
+    return np.random.Generator(np.random.PCG64(int.from_bytes(sha.digest(), "big")))
+
+
+def round_to_total(weights: Weights, total: int) -> Weights:
+    """Whole numbers in proportion to the weights (which add up to `WHOLE`) with the given sum, by largest remainder."""
+    scaled = weights * np.int64(total)
+    counts, remainders = np.divmod(scaled, np.int64(WHOLE))
+    short = total - int(counts.sum())
+    largest = np.argsort(-remainders, kind="stable")[:short]
+    counts[largest] += 1
+    return counts
+
+
+def whole_weights(shares: npt.NDArray[np.float64]) -> Weights:
+    """Whole-number weights of non-negative shares; an all-zero table becomes uniform."""
+    shares = np.where(np.isfinite(shares) & (shares > 0), shares, 0.0)
+    if shares.sum() <= 0:
+        shares = np.ones_like(shares)
+    exact = shares.ravel() / shares.sum() * WHOLE
+    weights = np.floor(exact).astype(np.int64)
+    short = WHOLE - int(weights.sum())
+    order = np.argsort(weights - exact, kind="stable")
+    weights[np.resize(order, max(short, 0))] += 1 if short <= order.size else 0
+    weights[order[0]] += WHOLE - int(weights.sum())
+    return weights.reshape(shares.shape)

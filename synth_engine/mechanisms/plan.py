@@ -1,0 +1,207 @@
+"""A mechanism is two types: a config without budget, and a calibrated plan.
+
+A config (`Mechanism`) holds public parameters and validates them; `calibrate` turns it, a domain and a
+target loss into a `Plan`, whose noise is set and whose price is known before any row is read. A plan asks a
+Session and afterwards fits a model from the answers alone.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, ClassVar, Literal, Self
+
+from synth_engine.domain import Domain
+from synth_engine.errors import RelationMismatch, SpecError
+from synth_engine.measurement import Answers, Call, Session
+from synth_engine.mechanisms import parameters as schemas
+from synth_engine.mechanisms.model import Model
+from synth_engine.privacy import accountant, receipt
+from synth_engine.privacy.events import Event
+from synth_engine.privacy.loss import Pure, ZeroConcentrated, atto, nano, ratio
+from synth_engine.privacy.unit import Relation, Sensitivity, histogram_sensitivity
+from synth_engine.spec import Spec
+
+Rule = Literal["basic", "zcdp"]
+Cost = tuple[int, int, int]
+
+
+class Mechanism(ABC):
+    """The public parameters of a method; knows no budget and no rows. Subclasses are frozen dataclasses whose
+    fields are the properties of `parameters`."""
+
+    id: ClassVar[str]
+    title: ClassVar[str]
+    summary: ClassVar[str]
+    paper: ClassVar[str]
+    keeps: ClassVar[tuple[str, ...]]
+    parameters: ClassVar[Mapping[str, Any]]
+    relations: ClassVar[tuple[Relation, ...]]
+    losses: ClassVar[tuple[str, ...]]
+    kind: ClassVar[Literal["static", "adaptive"]]
+
+    @classmethod
+    def from_parameters(cls, given: Mapping[str, Any]) -> Self:
+        """Errors: SpecError naming the parameter."""
+        return cls(**schemas.checked(given, schema=cls.parameters))
+
+    @classmethod
+    def describe(cls) -> dict[str, Any]:
+        """What cards, forms and the command line show."""
+        return {
+            "id": cls.id,
+            "title": cls.title,
+            "summary": cls.summary,
+            "paper": cls.paper,
+            "keeps": list(cls.keeps),
+            "parameters": dict(cls.parameters),
+            "relations": [relation.value for relation in cls.relations],
+            "losses": list(cls.losses),
+            "kind": cls.kind,
+        }
+
+    def plan(self, domain: Domain, spec: Spec) -> Plan:
+        """Check what every mechanism needs, then calibrate."""
+        domain.require_confirmed()
+        if domain.relation not in self.relations:
+            raise RelationMismatch(f"{self.id} is not stated for the {domain.relation.value} relation")
+        loss = "pure" if spec.delta == 0 else "approximate"
+        if loss not in self.losses:
+            raise SpecError(f"{self.id} has no {loss} form", repair=f"it offers: {', '.join(self.losses)}")
+        return self.calibrate(domain, spec)
+
+    @abstractmethod
+    def calibrate(self, domain: Domain, spec: Spec) -> Plan:
+        """Noise from public facts and the target loss alone."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan(ABC):
+    """A mechanism with its noise set.
+
+    calls: for a static mechanism the whole journal, known beforehand; for an adaptive one empty, and `cap`
+    is given.
+    """
+
+    config: Mechanism
+    domain: Domain
+    spec: Spec
+    calls: tuple[Call, ...] = ()
+    cap: Pure | ZeroConcentrated | None = field(default=None)
+
+    @abstractmethod
+    def run(self, session: Session) -> Answers:
+        """Ask the room. Nothing else of a plan meets rows."""
+
+    @abstractmethod
+    def fit(self, answers: Answers) -> Model:
+        """Post-processing: the same answers give the same model."""
+
+    @abstractmethod
+    def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:
+        """The expected total variation distance of one-way marginals, from public facts alone."""
+
+    @property
+    def mechanism(self) -> str:
+        return self.config.id
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        return tuple(call.event for call in self.calls)
+
+    @property
+    def sensitivity(self) -> Sensitivity:
+        return histogram_sensitivity(self.domain.unit, self.domain.relation)
+
+    @property
+    def loss(self) -> Pure | ZeroConcentrated:
+        """The exact loss, and the cap under which the room is to be opened."""
+        if self.cap is not None:
+            return self.cap
+        if self.spec.delta == 0:
+            return Pure(epsilon=accountant.pure_epsilon(self.events))
+        return ZeroConcentrated(rho=accountant.rho(self.events))
+
+    @property
+    def epsilon(self) -> Fraction:
+        """Of the guarantee; never below what the events add up to."""
+        return self.spec.epsilon
+
+    @property
+    def delta(self) -> Fraction:
+        return self.spec.delta
+
+    @property
+    def rho(self) -> Fraction:
+        """The cost in a zCDP account: the sum over the events, pure ones with half their squared epsilon."""
+        if self.cap is None:
+            return accountant.rho(self.events)
+        return self.cap.epsilon**2 / 2 if isinstance(self.cap, Pure) else self.cap.rho
+
+    def cost(self, rule: Rule) -> Cost:
+        """(epsilon in 10⁻⁹, delta in 10⁻¹⁸, rho in 10⁻⁹) to hold in an account of that rule, rounded up."""
+        if rule == "basic":
+            return nano(self.epsilon), atto(self.delta), 0
+        if rule == "zcdp":
+            return 0, 0, nano(self.rho)
+        raise SpecError("an account composes by basic or zcdp")
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over everything public that fixes the run; no seed and no number of rows to draw."""
+        return receipt.digest(
+            {
+                "schema": "synth_engine/plan/1",
+                "mechanism": self.mechanism,
+                "parameters": dict(self.spec.parameters),
+                "domain": self.domain.digest,
+                "target": [ratio(self.spec.epsilon), ratio(self.spec.delta)],
+                "calls": [call.to_json() for call in self.calls],
+                "cap": self._cap_json(),
+            }
+        )
+
+    @property
+    def guarantee(self) -> receipt.Guarantee:
+        return receipt.Guarantee(epsilon=self.epsilon, delta=self.delta, rho=self.rho)
+
+    @property
+    def sentence(self) -> str:
+        """The guarantee in one sentence."""
+        return self.guarantee.sentence(relation=self.domain.relation, unit=self.domain.unit)
+
+    def receipt(
+        self,
+        answers: Answers,
+        *,
+        sample: receipt.Sample | None = None,
+        post_processing: Mapping[str, Any] | None = None,
+        chosen_after_looking: bool = False,
+    ) -> dict[str, Any]:
+        """The receipt of a run of this plan that gave these answers."""
+        return receipt.build(
+            mechanism=self.mechanism,
+            parameters=self.spec.parameters,
+            kind=self.config.kind,
+            plan_digest=self.digest,
+            cap=self._cap_json(),
+            relation=self.domain.relation,
+            unit=self.domain.unit,
+            invariants=self.domain.invariants,
+            domain_digest=self.domain.digest,
+            domain_facts=self.domain.facts,
+            target=(self.spec.epsilon, self.spec.delta),
+            guarantee=self.guarantee,
+            calls=[(call.query.to_json(), call.event) for call in answers.calls],
+            answers_digest=answers.digest,
+            post_processing=post_processing,
+            sample=sample,
+            chosen_after_looking=chosen_after_looking,
+        )
+
+    def _cap_json(self) -> dict[str, str] | None:
+        if self.cap is None:
+            return None
+        return {"epsilon": ratio(self.cap.epsilon)} if isinstance(self.cap, Pure) else {"rho": ratio(self.cap.rho)}
