@@ -87,7 +87,9 @@ class SynthesisRun(Leased):
             models.CheckConstraint(
                 condition=~Q(state__in=["measured", "finished"]) | ~Q(answers_digest=""), name="measured_has_answers"
             ),
-            models.CheckConstraint(condition=~Q(state="finished") | Q(release__isnull=False), name="finished_has_release"),
+            models.CheckConstraint(
+                condition=~Q(state="finished") | Q(release__isnull=False), name="finished_has_release"
+            ),
         ]
 
     def __str__(self) -> str:
@@ -120,7 +122,9 @@ class TableErrand(Leased):
         indexes = [models.Index(fields=["state", "lease_until"])]
         constraints = [
             models.UniqueConstraint(
-                fields=["kind", "dataset", "release"], condition=Q(state="waiting"), name="one_waiting_errand",
+                fields=["kind", "dataset", "release"],
+                condition=Q(state="waiting"),
+                name="one_waiting_errand",
                 nulls_distinct=False,
             )
         ]

@@ -13,17 +13,10 @@ from synth_engine.errors import RelationMismatch
 from synth_engine.mechanisms import Plan
 from synth_engine.spec import Spec
 from synthweb.datasets.models import Dataset, DomainVersion
+from synthweb.ledger.amounts import Amount
 from synthweb.ledger.models import BudgetAccount
+from synthweb.ledger.protection import Protection
 from synthweb.runs import errors
-
-
-@dataclass(frozen=True, kw_only=True)
-class Price:
-    """What a run takes from its account: integers, epsilon and rho in 1e-9, delta in 1e-18, rounded up."""
-
-    epsilon: int
-    delta: int
-    rho: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,17 +28,16 @@ class Proposal:
     version: DomainVersion
     spec: Spec
     plan: Plan
-    price: Price
+    price: Amount  # in the account's currency, rounded up
 
 
 def propose(*, dataset: Dataset, spec: Spec) -> Proposal:
     """Plan `spec` against the newest confirmed description; says what is missing or wrong otherwise."""
     version, account = basis(dataset)
-    domain = Domain.from_json(version.document)
-    _check_terms(domain, account)
-    plan = mechanisms.plan(domain, spec)
+    _check_terms(version, account)
+    plan = replan(version=version, spec=spec)
     epsilon, delta, rho = plan.cost(account.rule)
-    price = Price(epsilon=epsilon, delta=delta, rho=rho)
+    price = Amount(epsilon=epsilon, delta=delta, rho=rho)
     return Proposal(dataset=dataset, account=account, version=version, spec=spec, plan=plan, price=price)
 
 
@@ -65,16 +57,11 @@ def replan(*, version: DomainVersion, spec: Spec) -> Plan:
     return mechanisms.plan(Domain.from_json(version.document), spec)
 
 
-def _check_terms(domain: Domain, account: BudgetAccount) -> None:
+def _check_terms(version: DomainVersion, account: BudgetAccount) -> None:
     """The account fixed who is protected and from what; a description that says otherwise cannot spend from it."""
-    if domain.relation != account.relation:
+    described, paid = Protection.of_domain(version.document), Protection.of_account(account)
+    if described != paid:
         raise RelationMismatch(
-            f"the description is stated for {domain.relation}, the budget account for {account.relation}; "
-            "confirm a description with the account's relation"
-        )
-    unit = (domain.unit.max_records, domain.unit.column or "")
-    if unit != (account.max_records, account.unit_column):
-        raise RelationMismatch(
-            "the description protects another privacy unit than the budget account; "
-            "confirm a description with the account's unit"
+            f"the description protects {described.sentence()}, the budget account {paid.sentence()}; "
+            "confirm a description as the account has it"
         )

@@ -8,6 +8,7 @@ are named, not imported: the web process never loads what the worker runs.
 from __future__ import annotations
 
 import logging
+import socket
 
 from django.db import transaction
 from django.db.models import F
@@ -24,6 +25,7 @@ TABLE_ERRAND = "runs.table_errand"
 RECONCILE = "runs.reconcile"
 CONFIDENTIAL = "confidential"
 DEFAULT = "default"
+PATIENCE = 1.0  # seconds a request waits for the broker to open its door
 
 
 def ring(task: str, code: str, queue: str = CONFIDENTIAL) -> None:
@@ -40,9 +42,22 @@ def send(pk: int) -> bool:
     if message is None:
         return True
     try:
+        _knock()
         app.send_task(message.task, args=[message.subject_code], queue=message.queue, retry=False)
     except (OperationalError, OSError) as error:
         logger.warning("the broker is away (%s); the reconciler will ring for %s", type(error).__name__, message.task)
         return False
     OutboxMessage.objects.filter(pk=pk).update(sent_at=Now(), times_sent=F("times_sent") + 1)
     return True
+
+
+def _knock() -> None:
+    """OSError at once when nobody listens: the client library would keep a person waiting for seconds of retries."""
+    broker = app.connection_for_write()
+    host = broker.hostname or ""
+    if host.startswith("socket://"):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as door:
+            door.settimeout(PATIENCE)
+            door.connect(host.removeprefix("socket://").partition("?")[0])
+    elif broker.transport_cls in ("redis", "rediss"):
+        socket.create_connection((host or "localhost", broker.port or 6379), timeout=PATIENCE).close()

@@ -15,19 +15,19 @@ from synthweb.ledger.models import BudgetAccount
 from synthweb.releases.models import Release
 from synthweb.runs.models import SynthesisRun, TableErrand
 
-READERS = frozenset({Role.STEWARD, Role.AUDITOR})
+READERS = frozenset({Role.STEWARD, Role.CUSTODIAN, Role.AUDITOR})
 
 
 def runs_for(user: AbstractBaseUser) -> QuerySet[SynthesisRun]:
-    """Every run of the user's organisation, for stewards and auditors; PermissionDenied for others."""
+    """Every run of the user's organisation, for stewards, custodians and auditors; PermissionDenied for others."""
     if not READERS & roles_of(user):
-        raise PermissionDenied("Runs are for stewards and auditors.")
+        raise PermissionDenied("Runs are for stewards, custodians and auditors.")
     runs = SynthesisRun.objects.filter(dataset__organisation=organisation_of(user))
     return runs.select_related("dataset__organisation", "account", "release", "created_by").order_by("-created_at")
 
 
 def run_for(user: AbstractBaseUser, code: str, *, act: bool = False) -> SynthesisRun:
-    """One run. Http404 for strangers and for roles that see no runs; PermissionDenied for an auditor who would act."""
+    """One run. Http404 for strangers and for roles that see no runs; PermissionDenied for a reader who would act."""
     roles = roles_of(user)
     if not READERS & roles:
         raise Http404("no such run")
@@ -41,12 +41,12 @@ def run_for(user: AbstractBaseUser, code: str, *, act: bool = False) -> Synthesi
 
 def latest_errand(*, kind: str, dataset: Dataset, release: Release | None = None) -> TableErrand | None:
     """The newest errand of a kind, for its page to say whether it waits, ended or failed; the caller authorised."""
-    return TableErrand.objects.filter(kind=kind, dataset=dataset, release=release).order_by("-created_at", "-pk").first()
+    return (
+        TableErrand.objects.filter(kind=kind, dataset=dataset, release=release).order_by("-created_at", "-pk").first()
+    )
 
 
 def looked_before(account: BudgetAccount) -> bool:
     """Whether anybody has opened a comparison with real data of this account's tables: later choices may rest on it."""
-    datasets = list(Dataset.objects.filter(coverage__account=account).values_list("pk", "code"))
-    codes = {code for _, code in datasets}
-    codes |= set(Release.objects.filter(dataset__in=[pk for pk, _ in datasets]).values_list("code", flat=True))
-    return AuditEntry.objects.filter(action="report.opened", object_code__in=codes).exists()
+    codes = Dataset.objects.filter(coverage__account=account).values("code")
+    return AuditEntry.objects.filter(action="report.opened", object_kind="dataset", object_code__in=codes).exists()

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import IntegrityError, transaction
-from django.db.models import Q
 from django.utils import timezone
 
 from synth_engine.spec import Spec
@@ -22,9 +21,7 @@ State = SynthesisRun.State
 Actor = AbstractBaseUser
 
 
-def submit(
-    *, steward: Actor, dataset: Dataset, spec: Spec, name: str = "", request_key: str = ""
-) -> SynthesisRun:
+def submit(*, steward: Actor, dataset: Dataset, spec: Spec, name: str = "", request_key: str = "") -> SynthesisRun:
     """Plan `spec`, hold its price and queue it, in one transaction; the same `request_key` again gives the same run.
 
     Raises InputError (spec or description), RelationMismatch, NotReady, or the ledger's Overspend; then nothing is kept.
@@ -72,6 +69,9 @@ def _submit(*, steward: Actor, proposal: planning.Proposal, name: str, request_k
         actor=steward,
         evidence=run.plan_digest,
         dataset_code=proposal.dataset.code,
+        relation=proposal.plan.domain.relation,
+        unit=proposal.plan.domain.unit,
+        invariants=proposal.plan.domain.invariants,
     )
     audit.record(
         actor=steward,
@@ -94,7 +94,9 @@ def cancel(*, actor: Actor, run: SynthesisRun) -> SynthesisRun:
     run.state, run.lease_token, run.lease_until = State.CANCELLED, run.lease_token + 1, None
     run.finished_at = timezone.now()
     run.save(update_fields=["state", "lease_token", "lease_until", "finished_at"])
-    forfeited = "The budget was charged before and stays spent." if spent else "Nothing was spent; the hold is released."
+    forfeited = (
+        "The budget was charged before and stays spent." if spent else "Nothing was spent; the hold is released."
+    )
     note(run, run.stage, f"Cancelled. {forfeited}")
     if not spent:
         ledger.release(run_code=run.code, reason="cancelled before any noise was drawn")
@@ -119,9 +121,7 @@ def resume(*, actor: Actor, run: SynthesisRun) -> SynthesisRun:
     run.save(update_fields=["state", "failure", "attempts", "lease_token", "lease_until", "finished_at"])
     queue.ring(queue.SYNTHESIZE, run.code)
     note(run, stages.FIT.name, "Resumed from the stored noisy answers.")
-    audit.record(
-        actor=actor, action="run.resumed", target=("run", run.code), organisation=run.dataset.organisation
-    )
+    audit.record(actor=actor, action="run.resumed", target=("run", run.code), organisation=run.dataset.organisation)
     return run
 
 
@@ -133,8 +133,7 @@ def request_ingest(*, dataset: Dataset, actor: Actor) -> TableErrand:
 def request_report(*, release: Release, actor: Actor) -> TableErrand:
     """Have a release compared with the real data, for stewards alone. Spends nothing because nothing of it may be
     published; later runs of the account say that they were chosen after looking, once somebody opens it."""
-    errand = _errand(kind=TableErrand.Kind.REPORT, dataset=release.dataset, release=release, actor=actor)
-    return errand
+    return _errand(kind=TableErrand.Kind.REPORT, dataset=release.dataset, release=release, actor=actor)
 
 
 @transaction.atomic
@@ -160,8 +159,3 @@ def _errand(*, kind: str, dataset: Dataset, release: Release | None, actor: Acto
 def note(run: SynthesisRun, stage: str, text: str) -> None:
     """One line of the run's log: our own words, never data."""
     RunEvent.objects.create(run=run, stage=stage, text=text)
-
-
-def unresolved() -> Q:
-    """Condition of runs for which a worker has to be rung: open, and not in the middle of a measurement."""
-    return Q(state__in=[State.HELD, State.MEASURED])

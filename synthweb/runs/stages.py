@@ -26,10 +26,14 @@ PUBLISH = Stage(name="publish", title="Make the release", text="Receipt and mode
 RUN = (WAIT, CHARGE, OPEN, READ, MEASURE, STORE, FIT, PUBLISH)
 NAMES = tuple(stage.name for stage in RUN)
 
-INGEST_TITLES = {"wait": "Waiting for a worker", "open": "Opening the table", "read": "Reading the table"}
-REPORT_TITLES = {**INGEST_TITLES, "compare": "Comparing with the synthetic table"}
+TITLES = {stage.name: stage.title for stage in RUN} | {"compare": "Compare with the synthetic table"}
 
 
 def position(name: str) -> int:
-    """Where a stage stands in the list; unknown names count as the first."""
+    """Where a stage stands in a run; unknown names count as the first."""
     return NAMES.index(name) if name in NAMES else 0
+
+
+def title(name: str) -> str:
+    """What people read for a stage, of runs and errands alike."""
+    return TITLES.get(name, name.replace("-", " ").capitalize())

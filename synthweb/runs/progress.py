@@ -1,0 +1,42 @@
+"""What a run page shows while a worker is busy: the stage, how far it is, and a log line at each new stage."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from synthweb.runs import errors, lease, stages
+from synthweb.runs.models import RunEvent, SynthesisRun
+
+PAUSE = 0.5  # seconds between two writes of progress
+
+
+class Progress:
+    """Writes (stage, fraction) to the row under its fence, at most twice a second and at every new stage.
+
+    LeaseLost as soon as another worker or a cancellation has taken the row over, so that a long computation stops.
+    """
+
+    def __init__(self, grip: lease.Lease, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._grip, self._clock = grip, clock
+        self._stage, self._written = "", float("-inf")
+
+    def __call__(self, stage: str, fraction: float) -> None:
+        self.check()
+        now, fresh = self._clock(), stage != self._stage
+        if not fresh and fraction < 1.0 and now - self._written < PAUSE:
+            return
+        bounded = min(1.0, max(0.0, fraction))
+        lease.write(self._grip, states=self._grip.subject.OPEN, stage=stage[:32], progress=bounded)
+        if fresh and self._grip.subject is SynthesisRun:
+            RunEvent.objects.create(run_id=self._grip.pk, stage=stage[:32], text=stages.title(stage))
+        self._stage, self._written = stage, now
+
+    def check(self) -> None:
+        """LeaseLost if a heartbeat has been refused."""
+        if self._grip.gone.is_set():
+            raise errors.LeaseLost("another worker took this over")
+
+    def gone(self) -> bool:
+        """Whether the caller should stop: asked by the engine between two stages."""
+        return self._grip.gone.is_set()

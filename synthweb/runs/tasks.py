@@ -1,0 +1,32 @@
+"""Celery tasks: a code in, one call out. Early acknowledgement is right here, because a message is only a doorbell:
+a lost one is rung again by the reconciler, a doubled one is refused by the lease.
+
+The worker is imported when it is needed, so that the `default` queue's process and beat never load the room.
+"""
+
+from __future__ import annotations
+
+from synthweb.celery import app
+from synthweb.runs import queue, reconcile
+
+
+@app.task(name=queue.SYNTHESIZE)  # type: ignore[misc]
+def synthesize(code: str) -> None:
+    """Take a run as far as it goes."""
+    from synthweb.runs import worker
+
+    worker.synthesize(code=code)
+
+
+@app.task(name=queue.TABLE_ERRAND)  # type: ignore[misc]
+def table_errand(code: str) -> None:
+    """Read an upload, or compare a release with the real data."""
+    from synthweb.runs import worker
+
+    worker.table_errand(code=code)
+
+
+@app.task(name=queue.RECONCILE)  # type: ignore[misc]
+def run_reconciler() -> None:
+    """Mend what was lost; sent by beat."""
+    reconcile.reconcile()

@@ -1,0 +1,271 @@
+"""What the confidential worker does: the only module of the web project that opens tables and calls the pipeline.
+
+A run is taken through charge, measurement, fit and publication; whatever state it is found in says what may still be
+done. Found charged, it was interrupted between the charge and the stored answers: noise may have been drawn, so it
+fails, keeps its charge, and nothing is drawn again. Failures are recorded in our own words; logs name the type of an
+error and never its text, which could quote what the error met.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from django.db import DatabaseError, transaction
+from django.db.models.functions import Now
+
+from synth_engine import mechanisms, pipeline
+from synth_engine.domain import Domain
+from synth_engine.errors import InputError, PrivacyError, SynthError, VerificationError
+from synth_engine.measurement import Answers
+from synth_engine.mechanisms import Plan
+from synth_engine.spec import Spec
+from synthweb.datasets import preview_store, vault
+from synthweb.datasets import services as datasets
+from synthweb.datasets.models import Preview
+from synthweb.ledger import services as ledger
+from synthweb.releases import services as releases
+from synthweb.runs import artefacts, errors, failpoints, lease, planning, reconcile, stages
+from synthweb.runs.models import RunEvent, SynthesisRun, TableErrand
+from synthweb.runs.progress import Progress
+
+logger = logging.getLogger(__name__)
+
+State = SynthesisRun.State
+MAX_ATTEMPTS = 5  # claims of one run: a run that keeps killing its worker must not do so for ever
+MAX_ERRAND_ATTEMPTS = 3
+GAVE_UP = {
+    "code": "gave-up",
+    "text": "The worker was lost again and again on this, probably for lack of memory.",
+}
+
+
+def synthesize(*, code: str) -> None:
+    """Take the run of this code as far as it goes. Harmless when repeated, late or doubled."""
+    run = SynthesisRun.objects.filter(code=code).first()
+    grip = lease.claim(run) if run else None
+    if run is None or grip is None:
+        return
+    run.refresh_from_db()
+    with lease.kept(grip):
+        try:
+            _advance(run, grip)
+        except errors.LeaseLost:
+            logger.info("run %s: taken over or cancelled; this worker stops", code)
+        except DatabaseError as error:  # the database is away: the lease runs out and the reconciler decides
+            logger.warning("run %s: %s; left for the reconciler", code, type(error).__name__)
+        except Exception as error:  # noqa: BLE001 - whatever it was, the run gets an end and the log gets no data
+            logger.error("run %s: failed with %s", code, type(error).__name__)
+            fail(run, grip, failure=_failure(error))
+
+
+def _advance(run: SynthesisRun, grip: lease.Lease) -> None:
+    progress = Progress(grip)
+    if run.state == State.CHARGED:
+        return fail(run, grip, failure=reconcile.INTERRUPTED)
+    if run.attempts > MAX_ATTEMPTS:
+        return fail(run, grip, failure=GAVE_UP)
+    spec = Spec.from_json(run.spec)
+    plan = planning.replan(version=run.domain_version, spec=spec)
+    if run.state == State.HELD:
+        _check_plan(run, plan)
+        failpoints.reach(failpoints.BEFORE_CHARGE)
+        _charge(run, grip, progress)
+        failpoints.reach(failpoints.AFTER_CHARGE)
+        _store(run, grip, _measure(run, plan, progress), progress)
+        failpoints.reach(failpoints.AFTER_MEASURE)
+    _publish(run, grip, plan, progress)
+    return None
+
+
+def _check_plan(run: SynthesisRun, plan: Plan) -> None:
+    """The hold pays for the plan that was shown; a newer engine may plan otherwise, and then nothing is spent."""
+    if plan.digest != run.plan_digest:
+        raise PrivacyError("the engine was updated and plans this run differently now; submit it again")
+    if not vault.path_of(run.dataset.vault_name).is_file():
+        raise InputError("the table is not in the vault any more", repair="upload it again")
+
+
+def _charge(run: SynthesisRun, grip: lease.Lease, progress: Progress) -> None:
+    """The point of no return, a transaction of its own: the hold becomes a charge before any row is read."""
+    progress(stages.CHARGE.name, 0.0)
+    with transaction.atomic():
+        lease.write(grip, states=(State.HELD,), state=State.CHARGED, charged_at=Now(), progress=1.0)
+        ledger.charge(run_code=run.code)
+    run.state = State.CHARGED
+
+
+def _measure(run: SynthesisRun, plan: Plan, progress: Progress) -> Answers:
+    progress(stages.OPEN.name, 0.0)
+    with vault.open_table(run.dataset.vault_name) as path:
+        return pipeline.measure(path, kind=run.dataset.file_kind, plan=plan, progress=progress, cancelled=progress.gone)
+
+
+def _store(run: SynthesisRun, grip: lease.Lease, answers: Answers, progress: Progress) -> None:
+    """Answers to their file, then their digest and the state to the row under the fence. The name carries the token,
+    so that a worker that was overtaken can never overwrite what its successor stored."""
+    progress(stages.STORE.name, 0.0)
+    name = f"{run.code}-{grip.token}.npz"
+    artefacts.put(answers, name=name)
+    try:
+        lease.write(
+            grip, states=(State.CHARGED,), state=State.MEASURED, answers_name=name, answers_digest=answers.digest
+        )
+    except errors.LeaseLost:
+        artefacts.discard(name=name)
+        raise
+    run.state, run.answers_name, run.answers_digest = State.MEASURED, name, answers.digest
+
+
+def _publish(run: SynthesisRun, grip: lease.Lease, plan: Plan, progress: Progress) -> None:
+    """Everything after the measurement: a function of the stored answers, repeatable, the same each time."""
+    answers = artefacts.get(name=run.answers_name, digest=run.answers_digest)
+    progress(stages.FIT.name, 0.0)
+    failpoints.reach(failpoints.DURING_FIT)
+    model = plan.fit(answers)
+    progress(stages.PUBLISH.name, 0.0)
+    with transaction.atomic():
+        lease.write(grip, states=(State.MEASURED,), progress=1.0)  # the fence first: it locks the row
+        release = releases.publish(
+            run_code=run.code,
+            dataset=run.dataset,
+            account=run.account,
+            domain_version=run.domain_version,
+            created_by=run.created_by,
+            name=run.name,
+            plan=plan,
+            answers=answers,
+            model=model,
+            chosen_after_looking=run.looked_before,
+        )
+        lease.write(
+            grip, states=(State.MEASURED,), state=State.FINISHED, release=release, finished_at=Now(), lease_until=None
+        )
+        RunEvent.objects.create(run=run, stage=stages.PUBLISH.name, text="The release is ready.")
+
+
+def fail(run: SynthesisRun, grip: lease.Lease, *, failure: dict[str, object]) -> None:
+    """End a run under the fence. The hold is released if the state in the database says that nothing was charged."""
+    try:
+        with transaction.atomic():
+            state = grip.rows().select_for_update().values_list("state", flat=True).first()
+            lease.write(grip, states=run.OPEN, state=State.FAILED, failure=failure, finished_at=Now(), lease_until=None)
+            spent = state != State.HELD
+            words = "The charge stays." if spent else "Nothing was spent; the hold is released."
+            RunEvent.objects.create(run=run, stage=run.stage, text=f"Failed. {words}")
+            if not spent:
+                ledger.release(run_code=run.code, reason="failed before any noise was drawn")
+    except errors.LeaseLost:
+        logger.info("run %s: taken over or cancelled; its failure is not recorded", run.code)
+
+
+def _failure(error: Exception) -> dict[str, object]:
+    """Code and words of ours. The engine's own errors promise to hold no value; the text of any other is dropped."""
+    match error:
+        case InputError():
+            return {"code": "input", "text": error.text, **error.as_dict()}
+        case PrivacyError() | VerificationError():
+            return {"code": "privacy", "text": str(error)}
+        case vault.VaultError():
+            return {"code": "vault", "text": str(error)}
+        case SynthError():
+            return {"code": "engine", "text": "The engine stopped."}
+    return {"code": "internal", "text": f"An error of kind {type(error).__name__} stopped the worker."}
+
+
+# --- errands: reading an upload, comparing with real data ---------------------------------------------------------
+def table_errand(*, code: str) -> None:
+    """Do the errand of this code; a failure that may pass is left to the reconciler, a few times."""
+    errand = TableErrand.objects.filter(code=code).first()
+    grip = lease.claim(errand) if errand else None
+    if errand is None or grip is None:
+        return
+    errand.refresh_from_db()
+    with lease.kept(grip):
+        try:
+            if errand.attempts > MAX_ERRAND_ATTEMPTS:
+                _end_errand(errand, grip, failure=GAVE_UP)
+            elif errand.kind == TableErrand.Kind.INGEST:
+                _ingest(errand, grip)
+            else:
+                _report(errand, grip)
+        except errors.LeaseLost:
+            logger.info("errand %s: taken over; this worker stops", code)
+        except DatabaseError as error:
+            logger.warning("errand %s: %s; left for the reconciler", code, type(error).__name__)
+        except Exception as error:  # noqa: BLE001 - see synthesize
+            logger.error("errand %s: failed with %s", code, type(error).__name__)
+            _retry_errand(errand, grip, error)
+
+
+def _ingest(errand: TableErrand, grip: lease.Lease) -> None:
+    """Preview and suggestions for the steward, or the refusal that says line, column, rule and repair."""
+    dataset, progress = errand.dataset, Progress(grip)
+    progress(stages.OPEN.name, 0.0)
+    try:
+        with vault.open_table(dataset.vault_name) as path:
+            reading = pipeline.ingest(path, kind=dataset.file_kind, progress=progress)
+    except InputError as error:
+        return _end_errand(errand, grip, refusal=error.as_dict())
+    progress.check()
+    preview_store.put(dataset, Preview.Kind.TABLE, "", reading)
+    return _end_errand(errand, grip)
+
+
+def _report(errand: TableErrand, grip: lease.Lease) -> None:
+    """A release compared with the real table: not private, for stewards alone, short-lived."""
+    dataset, release, progress = errand.dataset, errand.release, Progress(grip)
+    if release is None:
+        raise PrivacyError("a comparison without a release")
+    progress(stages.OPEN.name, 0.0)
+    with vault.open_table(dataset.vault_name) as path:
+        report = pipeline.report(
+            path,
+            kind=dataset.file_kind,
+            domain=Domain.from_json(release.domain_version.document),
+            model=mechanisms.Model.from_json(release.model),
+            rows=releases.rows_to_draw(release),
+            seed=f"report/{release.code}",
+            progress=progress,
+        )
+    progress.check()
+    preview_store.put(dataset, Preview.Kind.REPORT, release.code, report)
+    _end_errand(errand, grip)
+
+
+@transaction.atomic
+def _end_errand(
+    errand: TableErrand,
+    grip: lease.Lease,
+    *,
+    refusal: dict[str, str | int | None] | None = None,
+    failure: dict[str, object] | None = None,
+) -> None:
+    """The errand's end and, for an upload, what became of the dataset, in one fenced transaction."""
+    state = TableErrand.State.FAILED if failure else TableErrand.State.FINISHED
+    lease.write(
+        grip, states=errand.OPEN, state=state, failure=failure, progress=1.0, finished_at=Now(), lease_until=None
+    )
+    if errand.kind != TableErrand.Kind.INGEST:
+        return
+    if failure:
+        refusal = {
+            "rule": "the worker could not read the table",
+            "repair": "upload it again",
+            "column": None,
+            "line": None,
+        }
+    if refusal:
+        datasets.mark_refused(dataset=errand.dataset, refusal=refusal)
+    else:
+        datasets.mark_ready(dataset=errand.dataset)
+
+
+def _retry_errand(errand: TableErrand, grip: lease.Lease, error: Exception) -> None:
+    """What will fail again the same way ends now; anything else waits for the reconciler to ring again."""
+    try:
+        if isinstance(error, SynthError) or errand.attempts >= MAX_ERRAND_ATTEMPTS:
+            _end_errand(errand, grip, failure=_failure(error))
+        else:
+            lease.let_go(grip)
+    except errors.LeaseLost:
+        logger.info("errand %s: taken over; its failure is not recorded", errand.code)
