@@ -24,7 +24,9 @@ KEY_DIR = Path(env.str("SYNTHWEB_KEYS", default=str(VAR_DIR / "keys")))
 VAULT_PUBLIC_KEY_FILE = Path(env.str("SYNTHWEB_VAULT_PUBLIC_KEY_FILE", default=str(KEY_DIR / "vault.pub")))
 VAULT_PRIVATE_KEY_FILE = Path(env.str("SYNTHWEB_VAULT_PRIVATE_KEY_FILE", default=str(KEY_DIR / "worker" / "vault.key")))
 PREVIEW_PUBLIC_KEY_FILE = Path(env.str("SYNTHWEB_PREVIEW_PUBLIC_KEY_FILE", default=str(KEY_DIR / "preview.pub")))
-PREVIEW_PRIVATE_KEY_FILE = Path(env.str("SYNTHWEB_PREVIEW_PRIVATE_KEY_FILE", default=str(KEY_DIR / "web" / "preview.key")))
+PREVIEW_PRIVATE_KEY_FILE = Path(
+    env.str("SYNTHWEB_PREVIEW_PRIVATE_KEY_FILE", default=str(KEY_DIR / "web" / "preview.key"))
+)
 CONTENT_KEY_FILE = Path(env.str("SYNTHWEB_CONTENT_KEY_FILE", default=str(KEY_DIR / "web" / "content.key")))
 
 
@@ -45,6 +47,7 @@ DEBUG = env.bool("SYNTHWEB_DEBUG", default=False)
 ALLOWED_HOSTS = env.list("SYNTHWEB_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
 CSRF_TRUSTED_ORIGINS = env.list("SYNTHWEB_ORIGINS", default=[])
 HTTPS = env.bool("SYNTHWEB_HTTPS", default=False)
+PROXIES = env.int("SYNTHWEB_PROXIES", default=0)  # how many of our own proxies add to X-Forwarded-For
 DEMO_USERS = env.bool("SYNTHWEB_DEMO_USERS", default=True)  # demo users may sign in
 
 INSTALLED_APPS = [
@@ -81,6 +84,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "synthweb.accounts.middleware.change_password_first",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
@@ -97,7 +101,9 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-            ]
+                "synthweb.accounts.context.me",
+            ],
+            "builtins": ["synthweb.pages.templatetags.amounts"],
         },
     }
 ]
@@ -114,6 +120,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # --- people -----------------------------------------------------------------------------------------------------
 AUTH_USER_MODEL = "accounts.User"
+AUTHENTICATION_BACKENDS = ["synthweb.accounts.backends.PeopleBackend"]
 LOGIN_URL = "accounts:login"
 LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = "accounts:login"
@@ -131,7 +138,9 @@ CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_SERIALIZER = "json"
 CELERY_ACCEPT_CONTENT = ["json"]
 CELERY_TASK_DEFAULT_QUEUE = "default"
-CELERY_TASK_ACKS_LATE = False  # a lost message is rung for again by the reconciler; a doubled one is refused by the lease
+CELERY_TASK_ACKS_LATE = (
+    False  # a lost message is rung for again by the reconciler; a doubled one is refused by the lease
+)
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
@@ -162,7 +171,18 @@ USE_I18N = True
 USE_TZ = True
 STATIC_URL = "/static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]
-STATIC_ROOT = VAR_DIR / "static"
+# Deployed: names with hashes, compressed once by collectstatic. Local: straight from where the files lie.
+STATIC_MANIFEST = env.bool("SYNTHWEB_STATIC_MANIFEST", default=False)
+STATIC_ROOT = Path(env.str("SYNTHWEB_STATIC_ROOT", default=str(VAR_DIR / "static"))) if STATIC_MANIFEST else None
+WHITENOISE_USE_FINDERS = not STATIC_MANIFEST
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {
+        "BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"
+        if STATIC_MANIFEST
+        else "django.contrib.staticfiles.storage.StaticFilesStorage"
+    },
+}
 CRISPY_ALLOWED_TEMPLATE_PACKS = "bootstrap5"
 CRISPY_TEMPLATE_PACK = "bootstrap5"
 

@@ -5,6 +5,17 @@ from __future__ import annotations
 from django.contrib import admin
 from django.urls import include, path
 
+from synthweb import health
+
 urlpatterns = [
+    path("", include("synthweb.pages.urls")),
+    path("account/", include("synthweb.accounts.urls")),
+    path("datasets/", include("synthweb.datasets.urls")),
+    path("releases/", include("synthweb.releases.urls")),
+    path("runs/", include("synthweb.runs.urls")),
+    path("ledger/", include("synthweb.ledger.urls")),
+    path("api/v1/", include("synthweb.api.urls")),
+    path("livez", health.livez, name="livez"),
+    path("readyz", health.readyz, name="readyz"),
     path("admin/", admin.site.urls),
 ]

@@ -22,7 +22,12 @@ class Organisation(models.Model):
 class User(AbstractUser):
     """A person. What they may do is said by their memberships alone; `is_staff` manages people, never data."""
 
-    is_demo = models.BooleanField(default=False, help_text="Made by the demo; refused when demo users are switched off.")
+    is_demo = models.BooleanField(
+        default=False, help_text="Made by the demo; refused when demo users are switched off."
+    )
+    must_change_password = models.BooleanField(
+        default=False, help_text="Has a one-time password: every page leads to choosing an own one first."
+    )
 
 
 class Role(models.TextChoices):
@@ -62,3 +67,12 @@ class ApiToken(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name} of {self.user}"
+
+
+class SignInAttempt(models.Model):
+    """A sign-in that has not succeeded, counted to slow down guessing. Name and address are kept as keyed digests:
+    people mistype passwords into the name field."""
+
+    name_digest = models.CharField(max_length=64, db_index=True)
+    address_digest = models.CharField(max_length=64, db_index=True)
+    at = models.DateTimeField(auto_now_add=True, db_index=True)

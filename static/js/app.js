@@ -1,0 +1,31 @@
+// Small things every page shares: copying a secret that is shown once, and saying when the server did not answer.
+(() => {
+  "use strict";
+
+  document.addEventListener("click", async (event) => {
+    const button = event.target.closest("[data-copy]");
+    if (!button) return;
+    const source = document.querySelector(button.dataset.copy);
+    if (!source) return;
+    try {
+      await navigator.clipboard.writeText((source.value ?? source.textContent).trim());
+      button.textContent = "Copied";
+    } catch {
+      window.getSelection().selectAllChildren(source);
+      button.textContent = "Selected: press Ctrl+C";
+    }
+  });
+
+  const tell = (text) => {
+    const place = document.getElementById("connection");
+    if (!place) return;
+    place.textContent = text;
+    place.hidden = !text;
+  };
+  document.addEventListener("htmx:sendError", () => tell("The server does not answer. This page will try again."));
+  document.addEventListener("htmx:responseError", (event) => {
+    if (event.detail.xhr.status === 403) tell("You are no longer signed in, or may not do this. Load the page again.");
+    else if (event.detail.xhr.status >= 500) tell("Something went wrong on the server. Nothing was changed.");
+  });
+  document.addEventListener("htmx:afterOnLoad", () => tell(""));
+})();

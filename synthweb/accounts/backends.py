@@ -1,0 +1,39 @@
+"""Signing in, for the pages and the admin alike. Every refusal takes the same time and looks the same."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from django.contrib.auth.backends import ModelBackend
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.http import HttpRequest
+
+from synthweb.accounts import selectors, throttle
+from synthweb.accounts.models import User
+
+log = logging.getLogger(__name__)
+
+
+class PeopleBackend(ModelBackend):
+    """Passwords, with a limit on guessing; no permissions of Django's own: roles say what people may do."""
+
+    def authenticate(
+        self, request: HttpRequest | None, username: str | None = None, password: str | None = None, **kwargs: Any
+    ) -> AbstractBaseUser | None:
+        if username is None or password is None:
+            return None
+        attempt = throttle.begin(request, name=username)
+        if attempt is None:
+            User().set_password(password)  # as slow as looking at it
+            log.warning("sign-in refused: too many attempts")
+            return None
+        user = super().authenticate(request, username=username, password=password, **kwargs)
+        if user is None:
+            log.warning("sign-in failed")
+            return None
+        throttle.succeed(attempt)
+        return user
+
+    def user_can_authenticate(self, user: AbstractBaseUser | None) -> bool:
+        return isinstance(user, User) and selectors.may_sign_in(user)

@@ -1,0 +1,16 @@
+"""What every template knows about whoever looks at it: `me`, read from the database only when a template asks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest
+from django.utils.functional import SimpleLazyObject
+
+from synthweb.accounts import selectors
+
+
+def me(request: HttpRequest) -> dict[str, Any]:
+    """`me`: a selectors.Me of the request's user; nobody's for requests that never reached the middleware."""
+    user = getattr(request, "user", None)
+    return {"me": SimpleLazyObject(lambda: selectors.me(user)) if user is not None else selectors.Me()}

@@ -1,0 +1,86 @@
+"""Forms about people and tokens."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib.auth import forms as auth_forms
+from django.core.exceptions import ValidationError
+
+from synthweb.accounts import tokens
+from synthweb.accounts.models import Role, User
+
+SIGN_IN_FAILED = (
+    "That name and password do not fit, or the account is not in use. After several failures signing in pauses for "
+    "a quarter of an hour."
+)
+DAYS = [(30, "30 days"), (90, "90 days"), (365, "one year")]
+ROLE_HELP = {
+    Role.STEWARD: "uploads tables, describes them, asks for budget, releases, compares and shares",
+    Role.CUSTODIAN: "grants privacy budget, never to a request of their own",
+    Role.ANALYST: "sees the releases shared with them, nothing real",
+    Role.AUDITOR: "reads ledger, audit log and receipts, changes nothing",
+}
+ROLE_CHOICES = [(role.value, f"{role.label}: {ROLE_HELP[role]}") for role in Role]
+
+
+class SignInForm(auth_forms.AuthenticationForm):
+    """One message for every reason, so that nobody learns which names exist."""
+
+    error_messages = {"invalid_login": SIGN_IN_FAILED, "inactive": SIGN_IN_FAILED}
+
+
+class PersonForm(forms.Form):
+    """A new person of the organisation."""
+
+    username = forms.CharField(
+        max_length=150,
+        label="User name",
+        help_text="Letters, digits and @ . + - _ only; this is what they sign in with.",
+    )
+    full_name = forms.CharField(max_length=150, required=False, label="Full name")
+    email = forms.EmailField(required=False, label="E-mail")
+    roles = forms.MultipleChoiceField(choices=ROLE_CHOICES, widget=forms.CheckboxSelectMultiple)
+
+    def clean_username(self) -> str:
+        username = User.normalize_username(self.cleaned_data["username"])
+        User.username_validator(username)
+        if User.objects.filter(username__iexact=username).exists():
+            raise ValidationError("Somebody already has this user name; choose another.")
+        return str(username)
+
+    def clean_roles(self) -> list[Role]:
+        return [Role(role) for role in self.cleaned_data["roles"]]
+
+
+class RolesForm(forms.Form):
+    """What somebody may do."""
+
+    roles = forms.MultipleChoiceField(choices=ROLE_CHOICES, widget=forms.CheckboxSelectMultiple)
+
+    def clean_roles(self) -> list[Role]:
+        return [Role(role) for role in self.cleaned_data["roles"]]
+
+
+class PasswordForm(auth_forms.PasswordChangeForm):
+    """The old password once, the new one twice."""
+
+    def clean_new_password2(self) -> Any:
+        password = super().clean_new_password2()
+        if password and self.user.check_password(password):
+            raise ValidationError("Choose another password than the present one.")
+        return password
+
+
+class TokenForm(forms.Form):
+    """A new API token."""
+
+    name = forms.CharField(max_length=100, help_text="What will use it: “notebook on my laptop”.")
+    scopes = forms.MultipleChoiceField(
+        choices=[(scope, f"{scope}: {words}") for scope, words in tokens.SCOPES.items()],
+        widget=forms.CheckboxSelectMultiple,
+        initial=["read"],
+        label="It may",
+    )
+    days = forms.TypedChoiceField(choices=DAYS, coerce=int, initial=90, label="Ends after")

@@ -1,0 +1,143 @@
+"""Who somebody is and what they may do. Every other app asks here; nobody reads memberships by themselves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.conf import settings
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.contrib.auth.models import AnonymousUser
+from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
+from django.http import Http404
+from django.utils import timezone
+
+from synthweb.accounts.models import ApiToken, Membership, Organisation, Role, User
+
+Person = AbstractBaseUser | AnonymousUser
+
+
+@dataclass(frozen=True, kw_only=True)
+class Me:
+    """What the frame of a page needs to know about whoever looks at it."""
+
+    organisation_name: str = ""
+    roles: frozenset[Role] = frozenset()
+    is_demo: bool = False
+
+    @property
+    def role_names(self) -> str:
+        return ", ".join(role.label for role in Role if role in self.roles) or "no role yet"
+
+    @property
+    def sees_datasets(self) -> bool:
+        return bool(self.roles & {Role.STEWARD, Role.CUSTODIAN, Role.AUDITOR})
+
+    sees_runs = sees_datasets
+    sees_ledger = sees_datasets
+
+
+def may_sign_in(user: User) -> bool:
+    """Active, and not a demo user where those are switched off."""
+    return user.is_active and (settings.DEMO_USERS or not user.is_demo)
+
+
+def organisation_of(user: Person) -> Organisation:
+    """The one organisation a person belongs to; PermissionDenied for who belongs to none."""
+    membership = _memberships(user).select_related("organisation").first()
+    if membership is None:
+        raise PermissionDenied("You belong to no organisation yet; ask whoever manages people to add you.")
+    return membership.organisation
+
+
+def roles_of(user: Person) -> set[Role]:
+    """Every role somebody holds; empty for a stranger, an inactive user and nobody."""
+    return {Role(role) for role in _memberships(user).values_list("role", flat=True)}
+
+
+def every_role_of(person: User) -> list[Role]:
+    """The roles on record, of inactive people too: what a page about them shows."""
+    return [Role(membership.role) for membership in person.memberships.all()]
+
+
+def has_role(user: Person, *roles: Role) -> bool:
+    """Whether `user` holds at least one of `roles`."""
+    return not roles_of(user).isdisjoint(roles)
+
+
+def require_role(user: Person, *roles: Role) -> None:
+    """Nothing if `user` holds at least one of `roles`, PermissionDenied otherwise."""
+    if not has_role(user, *roles):
+        wanted = " or ".join(role.label.lower() for role in roles)
+        raise PermissionDenied(f"This needs the role {wanted}, which you do not have.")
+
+
+def me(user: Person) -> Me:
+    """What base.html shows and hides."""
+    if not isinstance(user, User):
+        return Me()
+    memberships = list(_memberships(user).select_related("organisation"))
+    return Me(
+        organisation_name=memberships[0].organisation.name if memberships else "",
+        roles=frozenset(Role(membership.role) for membership in memberships),
+        is_demo=user.is_demo,
+    )
+
+
+def people_of(organisation: Organisation) -> QuerySet[User]:
+    """Everybody of an organisation, by name."""
+    return (
+        User.objects.filter(memberships__organisation=organisation)
+        .distinct()
+        .prefetch_related("memberships")
+        .order_by("username")
+    )
+
+
+def holders_of(organisation: Organisation, role: Role) -> QuerySet[User]:
+    """Active people with one role: whom a release can be shared with, who can grant budget."""
+    return people_of(organisation).filter(
+        is_active=True, pk__in=Membership.objects.filter(organisation=organisation, role=role).values("user")
+    )
+
+
+def managed_organisation(user: Person) -> Organisation:
+    """The organisation whose people `user` manages; PermissionDenied for who manages none."""
+    if not (isinstance(user, User) and user.is_active and user.is_staff):
+        raise PermissionDenied("Only those who manage people may do this.")
+    return organisation_of(user)
+
+
+def managed_person(user: Person, pk: int) -> User:
+    """A person whom `user` manages; 404 for everybody else's."""
+    person = people_of(managed_organisation(user)).filter(pk=pk).first()
+    if person is None:
+        raise Http404("No such person here.")
+    return person
+
+
+def tokens_of(user: Person) -> QuerySet[ApiToken]:
+    """Somebody's own API tokens, the newest first."""
+    return ApiToken.objects.filter(user_id=user.pk).order_by("-created_at")
+
+
+def token_of(user: Person, code: str) -> ApiToken:
+    """One of somebody's own tokens; 404 for everybody else's."""
+    token = tokens_of(user).filter(code=code).first()
+    if token is None:
+        raise Http404("No such token.")
+    return token
+
+
+def token_with(digest: str) -> ApiToken | None:
+    """The usable token with this digest: not revoked, not expired, of somebody who may sign in."""
+    token = ApiToken.objects.select_related("user").filter(digest=digest, revoked_at=None).first()
+    if token is None or (token.expires_at is not None and token.expires_at <= timezone.now()):
+        return None
+    return token if may_sign_in(token.user) else None
+
+
+def _memberships(user: Person) -> QuerySet[Membership]:
+    if not (isinstance(user, User) and user.is_active):
+        return Membership.objects.none()
+    return Membership.objects.filter(user=user).order_by("pk")

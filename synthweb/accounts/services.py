@@ -1,0 +1,201 @@
+"""Changing people, roles and tokens: each function is one transaction and writes the audit log."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Collection
+from datetime import timedelta
+
+from django.contrib.auth import password_validation
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.db import transaction
+from django.utils import timezone
+
+from synthweb.accounts import tokens
+from synthweb.accounts.models import ApiToken, Membership, Organisation, Role, User
+from synthweb.audit import services as audit
+
+SCOPES = tokens.SCOPES
+Actor = User | str  # a person, or "system" for a command
+
+
+def one_time_password() -> str:
+    """A password to hand over once: four groups, easy to read aloud, 79 bits."""
+    alphabet = "23456789abcdefghjkmnpqrstuvwxyz"
+    return "-".join("".join(secrets.choice(alphabet) for _ in range(4)) for _ in range(4))
+
+
+@transaction.atomic
+def create_organisation(*, actor: Actor, name: str) -> Organisation:
+    """A new organisation without people."""
+    organisation = Organisation(name=name.strip())
+    organisation.full_clean()
+    organisation.save()
+    audit.record(
+        actor=actor,
+        action="organisation.created",
+        target=("organisation", organisation.code),
+        organisation=organisation,
+        detail={"name": organisation.name},
+    )
+    return organisation
+
+
+@transaction.atomic
+def create_user(
+    *,
+    actor: Actor,
+    organisation: Organisation,
+    username: str,
+    roles: Collection[Role],
+    password: str,
+    email: str = "",
+    full_name: str = "",
+    is_staff: bool = False,
+    is_demo: bool = False,
+    must_change_password: bool = True,
+) -> User:
+    """A person with their roles; the password is handed over by the caller and has to be replaced unless said so."""
+    if not roles:
+        raise ValidationError({"roles": "Choose at least one role: without one a person sees nothing."})
+    user = User(
+        username=username,
+        email=email,
+        first_name=full_name.strip(),
+        is_staff=is_staff,
+        is_demo=is_demo,
+        must_change_password=must_change_password,
+    )
+    user.set_password(password)
+    user.full_clean()
+    user.save()
+    _write_roles(user, organisation=organisation, roles=roles)
+    audit.record(
+        actor=actor,
+        action="user.created",
+        target=_target(user),
+        organisation=organisation,
+        detail={"username": user.username, "roles": sorted(roles), "manages_people": is_staff, "demo": is_demo},
+    )
+    return user
+
+
+@transaction.atomic
+def set_roles(*, actor: User, person: User, organisation: Organisation, roles: Collection[Role]) -> None:
+    """Replace somebody's roles. Nobody changes their own: a second pair of eyes for every new power."""
+    if actor.pk == person.pk:
+        raise PermissionDenied("Nobody changes their own roles; ask somebody else who manages people.")
+    if not roles:
+        raise ValidationError({"roles": "Choose at least one role; to take away everything, deactivate the person."})
+    before = sorted(Membership.objects.filter(user=person).values_list("role", flat=True))
+    Membership.objects.filter(user=person).delete()
+    _write_roles(person, organisation=organisation, roles=roles)
+    audit.record(
+        actor=actor,
+        action="user.roles_set",
+        target=_target(person),
+        organisation=organisation,
+        detail={"username": person.username, "before": before, "after": sorted(roles)},
+    )
+
+
+@transaction.atomic
+def set_active(*, actor: User, person: User, organisation: Organisation, active: bool) -> None:
+    """Let somebody in or keep them out: sessions and tokens of an inactive person stop at once."""
+    if actor.pk == person.pk:
+        raise PermissionDenied("Nobody deactivates themselves; ask somebody else who manages people.")
+    User.objects.filter(pk=person.pk).update(is_active=active)
+    person.is_active = active
+    audit.record(
+        actor=actor,
+        action="user.activated" if active else "user.deactivated",
+        target=_target(person),
+        organisation=organisation,
+        detail={"username": person.username},
+    )
+
+
+@transaction.atomic
+def give_one_time_password(*, actor: User, person: User, organisation: Organisation) -> str:
+    """A fresh one-time password for somebody who lost theirs; it ends their sessions."""
+    if actor.pk == person.pk:
+        raise PermissionDenied("Change your own password on your account page.")
+    password = one_time_password()
+    person.set_password(password)
+    person.must_change_password = True
+    person.save(update_fields=["password", "must_change_password"])
+    audit.record(
+        actor=actor,
+        action="user.password_reset",
+        target=_target(person),
+        organisation=organisation,
+        detail={"username": person.username},
+    )
+    return password
+
+
+@transaction.atomic
+def change_password(*, user: User, password: str) -> None:
+    """Somebody's own new password; the caller has checked the old one."""
+    password_validation.validate_password(password, user)
+    if user.check_password(password):
+        raise ValidationError("Choose another password than the present one.")
+    user.set_password(password)
+    user.must_change_password = False
+    user.save(update_fields=["password", "must_change_password"])
+    audit.record(actor=user, action="user.password_changed", target=_target(user), organisation=_organisation(user))
+
+
+@transaction.atomic
+def create_token(*, user: User, name: str, scopes: Collection[str], days: int) -> tuple[ApiToken, str]:
+    """A token of somebody's own, and its text: the only time anybody sees it."""
+    unknown = set(scopes) - SCOPES.keys()
+    if unknown or not scopes:
+        raise ValidationError({"scopes": f"Choose at least one of {', '.join(SCOPES)}."})
+    text, digest = tokens.mint()
+    token = ApiToken(
+        user=user,
+        name=name.strip(),
+        digest=digest,
+        scopes=sorted(scopes),
+        expires_at=timezone.now() + timedelta(days=days),
+    )
+    token.full_clean()
+    token.save()
+    audit.record(
+        actor=user,
+        action="token.created",
+        target=("token", token.code),
+        organisation=_organisation(user),
+        detail={"scopes": token.scopes, "days": days},
+    )
+    return token, text
+
+
+@transaction.atomic
+def revoke_token(*, user: User, token: ApiToken) -> None:
+    """Make a token useless for ever. Doing it twice is no error."""
+    if ApiToken.objects.filter(pk=token.pk, user=user, revoked_at=None).update(revoked_at=timezone.now()):
+        audit.record(actor=user, action="token.revoked", target=("token", token.code), organisation=_organisation(user))
+
+
+def signed_in(*, user: User) -> None:
+    """Remember that somebody came in."""
+    audit.record(actor=user, action="user.signed_in", target=_target(user), organisation=_organisation(user))
+
+
+def _write_roles(user: User, *, organisation: Organisation, roles: Collection[Role]) -> None:
+    if Membership.objects.filter(user=user).exclude(organisation=organisation).exists():
+        raise ValidationError("This person belongs to another organisation; nobody belongs to two.")
+    Membership.objects.bulk_create(
+        Membership(user=user, organisation=organisation, role=role) for role in sorted(set(roles))
+    )
+
+
+def _target(user: User) -> tuple[str, str]:
+    return "user", str(user.pk)
+
+
+def _organisation(user: User) -> Organisation | None:
+    membership = Membership.objects.filter(user=user).select_related("organisation").first()
+    return membership.organisation if membership else None

@@ -1,0 +1,43 @@
+"""API tokens: how one is made and recognised. 32 random bytes behind a prefix that secret scanners can find; the
+database keeps the SHA-256 alone, which is enough because nobody can guess 256 bits."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from datetime import timedelta
+
+from django.utils import timezone
+
+from synthweb.accounts import selectors
+from synthweb.accounts.models import ApiToken
+
+PREFIX = "synthweb_"
+SCOPES = {
+    "read": "Read what you may read: datasets, releases, samples, receipts, the ledger",
+    "spend": "Upload tables, ask for budget, submit and cancel runs",
+    "share": "Share releases and revoke shares",
+}
+SEEN_EVERY = timedelta(minutes=1)  # a busy program must not cost a write a request
+
+
+def mint() -> tuple[str, str]:
+    """A fresh token and its digest."""
+    token = PREFIX + secrets.token_urlsafe(32)
+    return token, digest(token)
+
+
+def digest(token: str) -> str:
+    """What the database keeps of a token."""
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+def authenticate(token: str) -> ApiToken | None:
+    """The token's row if it may be used now, None otherwise; `.user` is its owner, `.scopes` what it may do."""
+    if not token.startswith(PREFIX):
+        return None
+    found = selectors.token_with(digest(token))
+    now = timezone.now()
+    if found is not None and (found.last_used_at is None or now - found.last_used_at > SEEN_EVERY):
+        ApiToken.objects.filter(pk=found.pk).update(last_used_at=now)
+    return found

@@ -1,0 +1,143 @@
+"""Pages about oneself and, for those who manage them, about the people of the organisation."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth import update_session_auth_hash
+from django.contrib.auth.decorators import login_required
+from django.contrib.auth.forms import AuthenticationForm
+from django.contrib.auth.views import LoginView
+from django.core.exceptions import ValidationError
+from django.forms import Form
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_POST
+
+from synthweb.accounts import forms, selectors, services, tokens
+from synthweb.accounts.models import User
+
+
+class SignIn(LoginView):
+    """The only page that strangers see."""
+
+    template_name = "accounts/login.html"
+    authentication_form = forms.SignInForm
+    redirect_authenticated_user = True
+    extra_context = {"demo": settings.DEMO_USERS}
+
+    def form_valid(self, form: AuthenticationForm) -> HttpResponse:
+        response = super().form_valid(form)
+        services.signed_in(user=cast(User, form.get_user()))
+        return response
+
+
+@login_required
+def profile(request: HttpRequest) -> HttpResponse:
+    return render(request, "accounts/profile.html", {"tab": "profile"})
+
+
+@sensitive_post_parameters()
+@never_cache
+@login_required
+def password(request: HttpRequest) -> HttpResponse:
+    user = _me(request)
+    form = forms.PasswordForm(user, request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        services.change_password(user=user, password=form.cleaned_data["new_password1"])
+        update_session_auth_hash(request, user)
+        messages.success(
+            request, "Your password has been changed. Other places where you were signed in are signed out."
+        )
+        return redirect("accounts:profile")
+    return render(request, "accounts/password.html", {"form": form, "tab": "password"})
+
+
+@never_cache
+@login_required
+def api_tokens(request: HttpRequest) -> HttpResponse:
+    user = _me(request)
+    form = forms.TokenForm(request.POST or None)
+    made = text = None
+    if request.method == "POST" and form.is_valid():
+        made, text = services.create_token(user=user, **form.cleaned_data)
+        form = forms.TokenForm()
+    context = {"form": form, "made": made, "text": text, "tokens": selectors.tokens_of(user), "tab": "tokens"}
+    return render(request, "accounts/tokens.html", context | {"scopes": tokens.SCOPES})
+
+
+@require_POST
+@login_required
+def revoke_token(request: HttpRequest, code: str) -> HttpResponse:
+    token = selectors.token_of(request.user, code)
+    services.revoke_token(user=_me(request), token=token)
+    messages.success(request, f"The token “{token.name}” no longer opens anything.")
+    return redirect("accounts:tokens")
+
+
+@never_cache
+@login_required
+def people(request: HttpRequest) -> HttpResponse:
+    organisation = selectors.managed_organisation(request.user)
+    form = forms.PersonForm(request.POST or None)
+    made = one_time = None
+    if request.method == "POST" and form.is_valid():
+        one_time = services.one_time_password()
+        made = services.create_user(
+            actor=_me(request), organisation=organisation, password=one_time, **form.cleaned_data
+        )
+        form = forms.PersonForm()
+    context = {"organisation": organisation, "people": selectors.people_of(organisation), "form": form, "tab": "people"}
+    return render(request, "accounts/people.html", context | {"made": made, "one_time": one_time})
+
+
+@never_cache
+@login_required
+def person(request: HttpRequest, pk: int) -> HttpResponse:
+    somebody = selectors.managed_person(request.user, pk)
+    form = forms.RolesForm(request.POST or None, initial={"roles": selectors.every_role_of(somebody)})
+    if request.method == "POST" and form.is_valid() and _set_roles(request, somebody, form):
+        messages.success(request, f"{somebody.username} has new roles.")
+        return redirect("accounts:people")
+    return render(request, "accounts/person.html", {"person": somebody, "form": form, "tab": "people"})
+
+
+@require_POST
+@login_required
+def set_active(request: HttpRequest, pk: int) -> HttpResponse:
+    somebody = selectors.managed_person(request.user, pk)
+    active = request.POST.get("active") == "yes"
+    organisation = selectors.managed_organisation(request.user)
+    services.set_active(actor=_me(request), person=somebody, organisation=organisation, active=active)
+    messages.success(request, f"{somebody.username} can {'sign in again' if active else 'no longer sign in'}.")
+    return redirect("accounts:people")
+
+
+@require_POST
+@never_cache
+@login_required
+def one_time_password(request: HttpRequest, pk: int) -> HttpResponse:
+    somebody = selectors.managed_person(request.user, pk)
+    organisation = selectors.managed_organisation(request.user)
+    one_time = services.give_one_time_password(actor=_me(request), person=somebody, organisation=organisation)
+    return render(request, "accounts/one_time.html", {"person": somebody, "one_time": one_time, "tab": "people"})
+
+
+def _set_roles(request: HttpRequest, person: User, form: Form) -> bool:
+    organisation = selectors.managed_organisation(request.user)
+    try:
+        services.set_roles(
+            actor=_me(request), person=person, organisation=organisation, roles=form.cleaned_data["roles"]
+        )
+    except ValidationError as error:
+        form.add_error(None, error)
+        return False
+    return True
+
+
+def _me(request: HttpRequest) -> User:
+    return cast(User, request.user)

@@ -1,0 +1,123 @@
+"""How numbers read on every page: the ledger's integers as ε, ρ and δ, counts with thin separators, shares of a bar.
+
+Loaded for every template (settings), so no page formats an amount by itself.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from django import template
+
+register = template.Library()
+
+GREEK = {"epsilon": "ε", "delta": "δ", "rho": "ρ"}
+SCALES = {"epsilon": 10**9, "rho": 10**9, "delta": 10**18}
+THIN_SPACE = "\u202f"  # narrow and not breaking
+Number = int | float | None
+
+
+def significant(value: Fraction | float, digits: int = 3) -> str:
+    """`value` to some significant digits without an exponent where that stays readable: 0.5, 2.35, 1e-9."""
+    number = float(value)
+    if number == 0 or not math.isfinite(number):
+        return "0" if number == 0 else "∞"
+    if not 1e-4 <= abs(number) < 1e6:
+        mantissa, exponent = f"{number:.{digits - 1}e}".split("e")
+        mantissa = mantissa.rstrip("0").rstrip(".") if "." in mantissa else mantissa
+        return f"{mantissa}e{int(exponent)}"
+    places = max(0, digits - 1 - math.floor(math.log10(abs(number))))
+    text = f"{number:.{places}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+@register.filter
+def amount(value: int | None, unit: str) -> str:
+    """A ledger integer of `unit` ("epsilon", "rho", "delta") as people read it."""
+    return "0" if not value else significant(Fraction(int(value), SCALES[unit]))
+
+
+@register.filter
+def epsilon(value: int | None) -> str:
+    """Nano-ε as a number: 1000000000 → 1."""
+    return amount(value, "epsilon")
+
+
+@register.filter
+def rho(value: int | None) -> str:
+    """Nano-ρ as a number."""
+    return amount(value, "rho")
+
+
+@register.filter
+def delta(value: int | None) -> str:
+    """Atto-δ as a number: 1000000000 → 1e-9."""
+    return amount(value, "delta")
+
+
+@register.filter
+def greek(unit: str) -> str:
+    """The letter of a currency: "epsilon" → ε."""
+    return GREEK.get(unit, unit)
+
+
+@register.filter
+def number(value: Number, digits: int = 3) -> str:
+    """A plain number to some significant digits."""
+    return "–" if value is None else significant(value, int(digits))
+
+
+@register.filter
+def count(value: Number) -> str:
+    """A count with thin separators: 48842 → 48 842."""
+    return "–" if value is None else f"{int(value):,}".replace(",", THIN_SPACE)
+
+
+@register.filter
+def percent_number(fraction: Number) -> int:
+    """A fraction as a whole number from 0 to 100."""
+    return round(100 * min(1.0, max(0.0, float(fraction or 0))))
+
+
+@register.filter
+def share(part: Number, whole: Number) -> str:
+    """`part` of `whole` as a width: 12.5%. An empty whole is a full bar of nothing: 0%."""
+    if not part or not whole:
+        return "0%"
+    return f"{100 * min(1.0, max(0.0, float(part) / float(whole))):.4g}%"
+
+
+@register.filter
+def left_after(whole: int | None, part: int | None) -> int:
+    """What stays of a budget: never below zero."""
+    return max(0, int(whole or 0) - int(part or 0))
+
+
+@register.filter
+def short_hash(digest: str | None) -> str:
+    """The first twelve characters of a digest; the whole of it belongs in a title or on the receipt."""
+    return f"{digest[:12]}…" if digest else "–"
+
+
+@register.filter
+def file_size(size: int | None) -> str:
+    """Bytes in decimal units: 632941 → 633 kB."""
+    value = float(size or 0)
+    for unit in ("B", "kB", "MB", "GB"):
+        if value < 1000:
+            return f"{value:.3g} {unit}"
+        value /= 1000
+    return f"{value:.3g} TB"
+
+
+@register.filter
+def seconds(value: Number) -> str:
+    """A duration as people say it: 83 → 1 min 23 s."""
+    total = round(float(value or 0))
+    if total < 60:
+        return f"{total} s"
+    minutes, rest = divmod(total, 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s"
+    return f"{minutes // 60} h {minutes % 60} min"
