@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import math
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from synth_engine.domain.attributes import MAX_CODES, Attribute
 MAX_EXACT = 2**53  # beyond it a number in JSON is no longer the number that was written
 ONE_CODE_A_VALUE_UP_TO = 100
 DEFAULT_BINS = 32
+ISO = "%Y-%m-%d"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,7 +127,7 @@ class Date(Attribute):
     low: datetime.date
     high: datetime.date
     step_days: int = 1
-    format: str = "%Y-%m-%d"
+    format: str = ISO
     ordered: bool = True
 
     def check(self) -> None:
@@ -135,8 +137,23 @@ class Date(Attribute):
             raise self.error("step_days is less than one", repair="give a whole number of 1 or more")
         if self.value_count > MAX_CODES:
             raise self.error(f"more than {MAX_CODES:,} codes", repair="use a larger step_days")
-        if not all(part in self.format for part in ("%d", "%m")) or not ("%Y" in self.format or "%y" in self.format):
-            raise self.error("the format lacks day, month or year", repair='write it like "%Y-%m-%d"')
+        if any(self.parse(day.strftime(self.format)) != day for day in (self.low, self.high)):
+            raise self.error("the format does not tell every day apart", repair='write it like "%Y-%m-%d"')
+        if any(day is not None and self.low <= day <= self.high for day in map(self.parse, self.missing or ())):
+            raise self.error("a missing marker lies between low and high", repair="narrow the bounds")
+
+    def parse(self, text: str) -> datetime.date | None:
+        """The day a text stands for; None if it is not of this format. ISO dates may carry a time, which is dropped."""
+        text = text.strip(" \t")
+        if len(text) > 64:
+            return None
+        try:
+            if self.format != ISO:
+                return datetime.datetime.strptime(text, self.format).date()  # noqa: DTZ007  # days have no time zone
+            well_formed = text[4:5] == "-" and text[10:11] in ("", " ", "T")
+            return datetime.date.fromisoformat(text[:10]) if well_formed else None
+        except ValueError:
+            return None
 
     @property
     def value_count(self) -> int:
@@ -166,6 +183,14 @@ def _check_bounds(attribute: Attribute, low: float, high: float) -> None:
         raise attribute.error("a bound is not finite or beyond 2^53", repair="give nearer bounds")
     if low > high:
         raise attribute.error("low is above high", repair="swap them")
+    _check_markers(attribute, low, high)
+
+
+def _check_markers(attribute: Attribute, low: float, high: float) -> None:
+    for marker in attribute.missing or ():
+        with contextlib.suppress(ValueError):
+            if low <= float(marker) <= high:
+                raise attribute.error("a missing marker lies between low and high", repair="narrow the bounds")
 
 
 def _check_edges(attribute: Attribute, edges: tuple[float, ...], low: float, high: float) -> None:
