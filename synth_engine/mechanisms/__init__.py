@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pandas as pd
@@ -18,7 +19,10 @@ REGISTRY: dict[str, type[Mechanism]] = {
     Independent.id: Independent,
 }
 
-__all__ = ["REGISTRY", "Mechanism", "Model", "Plan", "describe", "draw_table", "plan"]
+BLOCK = 1 << 16
+"""Rows that are decoded at once; a change of it changes every drawn number and day."""
+
+__all__ = ["BLOCK", "REGISTRY", "Mechanism", "Model", "Plan", "describe", "draw_blocks", "draw_table", "plan"]
 
 
 def describe() -> list[dict[str, Any]]:
@@ -34,6 +38,14 @@ def plan(domain: Domain, spec: Spec) -> Plan:
     return mechanism.from_parameters(spec.parameters).plan(domain, spec)
 
 
+def draw_blocks(model: Model, rows: int, seed: str) -> Iterator[pd.DataFrame]:
+    """One table of the release in blocks of `BLOCK` rows, so that a large one never stands in memory as values."""
+    codes = model.sample(rows, seed=seed)
+    for number, start in enumerate(range(0, max(rows, 1), BLOCK)):
+        block = {name: column[start : start + BLOCK] for name, column in codes.items()}
+        yield codec.decode(model.domain, block, generator(seed, purpose=("decode", str(number))))
+
+
 def draw_table(model: Model, rows: int, seed: str) -> pd.DataFrame:
-    """One table of the release: values, not codes; the same seed gives the same table."""
-    return codec.decode(model.domain, model.sample(rows, seed=seed), generator(seed, purpose=("decode",)))
+    """The same table in one piece: values, not codes; the same seed gives the same table."""
+    return pd.concat(draw_blocks(model, rows, seed), ignore_index=True)
