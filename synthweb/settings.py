@@ -147,6 +147,15 @@ CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_timeout": 5, "socket_connect_timeout": 5}
 RUN_LEASE_SECONDS = env.int("SYNTHWEB_RUN_LEASE_SECONDS", default=60)
 RECONCILE_SECONDS = env.int("SYNTHWEB_RECONCILE_SECONDS", default=10)
+CELERY_BEAT_SCHEDULE = {
+    "reconcile": {
+        "task": "runs.reconcile",
+        "schedule": float(RECONCILE_SECONDS),
+        "options": {"queue": "default", "expires": RECONCILE_SECONDS},  # never a pile of old ones
+    }
+}
+# Tests kill workers at named places when this is a folder; never set it elsewhere (synthweb/runs/failpoints.py).
+DEBUG_FAILPOINTS = env.str("SYNTHWEB_DEBUG_FAILPOINTS", default="")
 
 # --- limits -----------------------------------------------------------------------------------------------------
 UPLOAD_MAX_BYTES = env.int("SYNTHWEB_UPLOAD_MAX_BYTES", default=2 * 1024**3)
@@ -158,10 +167,34 @@ DATA_UPLOAD_MAX_NUMBER_FIELDS = 20_000  # a describe page of a wide table
 
 # --- REST -------------------------------------------------------------------------------------------------------
 REST_FRAMEWORK = {
-    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_SCHEMA_CLASS": "synthweb.api.schema.ProblemSchema",
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
-    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "synthweb.api.authentication.BearerAuthentication",
+        "rest_framework.authentication.SessionAuthentication",  # the reference page; with CSRF protection
+    ],
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated", "synthweb.api.authentication.HasScope"],
+    "DEFAULT_PAGINATION_CLASS": "synthweb.api.pagination.Pages",
+    "EXCEPTION_HANDLER": "synthweb.api.problems.exception_handler",
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "synthweb",
+    "DESCRIPTION": "Synthetic data under differential privacy. Errors are problem documents (RFC 9457).",
+    "VERSION": "1",
+    "OAS_VERSION": "3.1.0",
+    "SCHEMA_PATH_PREFIX": r"/api/v1",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SERVE_PERMISSIONS": ["rest_framework.permissions.IsAuthenticated"],
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_SETTINGS": {"deepLinking": True, "validatorUrl": None, "persistAuthorization": False},
+    "ENUM_NAME_OVERRIDES": {
+        "DatasetStatus": "synthweb.datasets.models.Dataset.Status",
+        "RequestState": "synthweb.ledger.models.BudgetRequest.State",
+        "RunState": "synthweb.runs.models.SynthesisRun.State",
+        "EntryKind": "synthweb.ledger.models.LedgerEntry.Kind",
+        "CompositionRule": "synthweb.ledger.models.Rule",
+    },
 }
 
 # --- pages ------------------------------------------------------------------------------------------------------

@@ -25,6 +25,7 @@ class Release(models.Model):
     epsilon = models.BigIntegerField()  # the guarantee stated in the receipt, in 1e-9, rounded up
     delta = models.BigIntegerField(default=0)  # in 1e-18, rounded up
     rows = models.BigIntegerField()  # the noisy (or public) number of records
+    sample_rows = models.BigIntegerField()  # how many rows a sample has unless its requester says otherwise
     receipt = models.JSONField()
     model = models.JSONField()  # synth_engine model document: noisy answers and what was fitted to them
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="releases")
@@ -48,6 +49,9 @@ class ReleaseGrant(models.Model):
             models.UniqueConstraint(fields=["release", "analyst"], condition=Q(revoked_at=None), name="grant_once")
         ]
 
+    def __str__(self) -> str:
+        return f"{self.release} for {self.analyst}"
+
 
 class Sample(models.Model):
     """One table drawn from a release: a seed and a number of rows; the table itself is drawn anew at each download.
@@ -60,3 +64,6 @@ class Sample(models.Model):
     seed = models.CharField(max_length=64)
     commitment = models.CharField(max_length=64)
     created_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return f"{self.rows} rows of {self.release}"

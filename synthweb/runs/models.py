@@ -129,6 +129,9 @@ class TableErrand(Leased):
             )
         ]
 
+    def __str__(self) -> str:
+        return f"{self.get_kind_display()}: {self.dataset}"
+
 
 class OutboxMessage(models.Model):
     """A task to ring for, written in the transaction that needs it; sent on commit, and again by the reconciler for as
@@ -145,6 +148,9 @@ class OutboxMessage(models.Model):
         indexes = [models.Index(fields=["sent_at", "created_at"])]
         constraints = [models.UniqueConstraint(fields=["task", "subject_code"], name="one_message_a_subject")]
 
+    def __str__(self) -> str:
+        return f"{self.task} {self.subject_code}"
+
 
 class RunEvent(models.Model):
     """One line of a run's public log: stage and our own words, never data."""
@@ -156,3 +162,6 @@ class RunEvent(models.Model):
 
     class Meta:
         ordering = ["at", "pk"]
+
+    def __str__(self) -> str:
+        return f"{self.stage}: {self.text}"

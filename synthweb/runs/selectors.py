@@ -9,9 +9,7 @@ from django.http import Http404
 
 from synthweb.accounts.models import Role
 from synthweb.accounts.selectors import organisation_of, roles_of
-from synthweb.audit.models import AuditEntry
 from synthweb.datasets.models import Dataset
-from synthweb.ledger.models import BudgetAccount
 from synthweb.releases.models import Release
 from synthweb.runs.models import SynthesisRun, TableErrand
 
@@ -44,9 +42,3 @@ def latest_errand(*, kind: str, dataset: Dataset, release: Release | None = None
     return (
         TableErrand.objects.filter(kind=kind, dataset=dataset, release=release).order_by("-created_at", "-pk").first()
     )
-
-
-def looked_before(account: BudgetAccount) -> bool:
-    """Whether anybody has opened a comparison with real data of this account's tables: later choices may rest on it."""
-    codes = Dataset.objects.filter(coverage__account=account).values("code")
-    return AuditEntry.objects.filter(action="report.opened", object_kind="dataset", object_code__in=codes).exists()

@@ -13,8 +13,9 @@ from synth_engine.spec import Spec
 from synthweb.audit import services as audit
 from synthweb.datasets.models import Dataset
 from synthweb.ledger import services as ledger
+from synthweb.releases import selectors
 from synthweb.releases.models import Release
-from synthweb.runs import errors, planning, queue, selectors, stages
+from synthweb.runs import errors, planning, queue, stages
 from synthweb.runs.models import RunEvent, SynthesisRun, TableErrand
 
 State = SynthesisRun.State
@@ -56,7 +57,7 @@ def _submit(*, steward: Actor, proposal: planning.Proposal, name: str, request_k
         delta=price.delta,
         rho=price.rho,
         request_key=request_key,
-        looked_before=selectors.looked_before(proposal.account),
+        looked_before=selectors.looked_at_real(proposal.account),
         state=State.HELD,
         stage=stages.WAIT.name,
     )

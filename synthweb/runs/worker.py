@@ -33,6 +33,7 @@ logger = logging.getLogger(__name__)
 State = SynthesisRun.State
 MAX_ATTEMPTS = 5  # claims of one run: a run that keeps killing its worker must not do so for ever
 MAX_ERRAND_ATTEMPTS = 3
+REPORT_ROWS = 1_000_000  # of the synthetic table in a comparison; more rows change nothing that can be seen
 GAVE_UP = {
     "code": "gave-up",
     "text": "The worker was lost again and again on this, probably for lack of memory.",
@@ -223,7 +224,7 @@ def _report(errand: TableErrand, grip: lease.Lease) -> None:
             kind=dataset.file_kind,
             domain=Domain.from_json(release.domain_version.document),
             model=mechanisms.Model.from_json(release.model),
-            rows=releases.rows_to_draw(release),
+            rows=max(1, min(release.sample_rows, REPORT_ROWS)),
             seed=f"report/{release.code}",
             progress=progress,
         )

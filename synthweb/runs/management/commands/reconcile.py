@@ -12,7 +12,7 @@ from synthweb.runs import reconcile
 class Command(BaseCommand):
     help = "Ring again for what waits, end what was interrupted after its charge, remove expired previews."
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *_args: Any, **_options: Any) -> None:
         outcome = reconcile.reconcile()
         self.stdout.write(
             f"rung for {outcome.rung}, ended {outcome.interrupted} interrupted, "

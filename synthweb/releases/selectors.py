@@ -1,0 +1,108 @@
+"""Who sees which release: every function here fetches and authorises in one step.
+
+A release is post-processing of noisy answers, so nothing about it is real; who may see it is still a decision of the
+stewards. Analysts see what is shared with them, auditors and custodians see what was spent on, not the samples.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from django.contrib.auth.models import AnonymousUser
+from django.core.exceptions import PermissionDenied
+from django.db.models import Q, QuerySet
+from django.http import Http404
+
+from synthweb.accounts.models import Membership, Role, User
+from synthweb.accounts.selectors import holders_of
+from synthweb.audit.models import AuditEntry
+from synthweb.datasets.models import Dataset
+from synthweb.ledger.models import BudgetAccount
+from synthweb.releases.models import Release, ReleaseGrant, Sample
+
+Person = User | AnonymousUser
+INSIDERS = frozenset({Role.STEWARD, Role.CUSTODIAN, Role.AUDITOR})  # see every release of their organisation
+
+
+class Need(Enum):
+    """What a caller wants of a release."""
+
+    VIEW = "view"  # name, description, guarantee, receipt
+    SAMPLE = "sample"  # draw and download tables
+    SHARE = "share"  # hand to analysts, take back
+    COMPARE = "compare"  # see it beside the real data
+
+
+def releases_for(user: Person, *, search: str = "") -> QuerySet[Release]:
+    """Every release that `user` may view, newest first; the models and receipts stay in the database."""
+    found = Release.objects.filter(_visible(user)).select_related("dataset__organisation", "created_by")
+    for word in search.split():
+        found = found.filter(Q(name__icontains=word) | Q(description__icontains=word) | Q(code__startswith=word))
+    return found.defer("model", "receipt").order_by("-created_at", "-pk")
+
+
+def release_for(user: Person, code: str, need: Need = Need.VIEW) -> Release:
+    """The release; Http404 for who may not know of it, PermissionDenied for who may know of it and not do this."""
+    found = Release.objects.filter(_visible(user), code=code)
+    release = found.select_related("dataset__organisation", "account", "domain_version", "created_by").first()
+    if release is None:
+        raise Http404("no such release")
+    if not may(user, release, need):
+        raise PermissionDenied("This is not shared with your role.")
+    return release
+
+
+def may(user: Person, release: Release, need: Need) -> bool:
+    """Whether `user`, who sees the release, may do that."""
+    if need == Need.VIEW:
+        return True
+    roles = set(_memberships(user).filter(organisation=release.dataset.organisation_id).values_list("role", flat=True))
+    if Role.STEWARD in roles:
+        return True
+    return need == Need.SAMPLE and Role.ANALYST in roles and _open_grants(user).filter(release=release).exists()
+
+
+def sample_for(user: Person, code: str) -> Sample:
+    """A sample of one's own; the seed is its requester's secret, so everybody else's do not exist."""
+    sample = Sample.objects.select_related("release__dataset__organisation").filter(code=code).first()
+    if sample is None or sample.requested_by_id != user.pk:
+        raise Http404("no such sample")
+    release_for(user, sample.release.code, Need.SAMPLE)
+    return sample
+
+
+def samples_of(user: Person, release: Release) -> QuerySet[Sample]:
+    """The user's own samples of a release, newest first."""
+    return Sample.objects.filter(release=release, requested_by=user.pk).order_by("-created_at", "-pk")
+
+
+def grants_of(release: Release) -> QuerySet[ReleaseGrant]:
+    """With whom a release is shared now; the caller authorised."""
+    open_grants = ReleaseGrant.objects.filter(release=release, revoked_at=None)
+    return open_grants.select_related("analyst", "granted_by").order_by("analyst__username")
+
+
+def analysts_for(release: Release) -> QuerySet[User]:
+    """With whom it could be shared: analysts of the organisation who do not have it yet."""
+    return holders_of(release.dataset.organisation, Role.ANALYST).exclude(pk__in=grants_of(release).values("analyst"))
+
+
+def looked_at_real(account: BudgetAccount) -> bool:
+    """Whether anybody has opened a comparison with real data of this account's tables: later choices may rest on it."""
+    codes = Dataset.objects.filter(coverage__account=account).values("code")
+    return AuditEntry.objects.filter(action="report.opened", object_kind="dataset", object_code__in=codes).exists()
+
+
+def _visible(user: Person) -> Q:
+    insider = _memberships(user).filter(role__in=INSIDERS).values("organisation")
+    analyst = _memberships(user).filter(role=Role.ANALYST).values("organisation")
+    shared = Q(pk__in=_open_grants(user).values("release"), dataset__organisation__in=analyst)
+    return Q(dataset__organisation__in=insider) | shared
+
+
+def _memberships(user: Person) -> QuerySet[Membership]:
+    return Membership.objects.filter(user_id=user.pk, user__is_active=True)
+
+
+def _open_grants(user: Person) -> QuerySet[ReleaseGrant]:
+    return ReleaseGrant.objects.filter(analyst_id=user.pk, revoked_at=None)

@@ -1,0 +1,154 @@
+"""Writing releases: publish what a run made, share it with analysts and take it back, draw samples from it."""
+
+from __future__ import annotations
+
+import secrets
+
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+
+from synth_engine.errors import SpecError
+from synth_engine.measurement import Answers
+from synth_engine.mechanisms import Model, Plan
+from synth_engine.privacy import receipt as receipts
+from synth_engine.privacy.loss import atto, nano
+from synthweb.accounts.models import User
+from synthweb.audit import services as audit
+from synthweb.datasets.models import Dataset, DomainVersion
+from synthweb.ledger.models import BudgetAccount
+from synthweb.lib.errors import Conflict
+from synthweb.releases import selectors
+from synthweb.releases.models import Release, ReleaseGrant, Sample
+
+LONGEST_SEED = Sample._meta.get_field("seed").max_length or 64
+
+
+@transaction.atomic
+def publish(
+    *,
+    run_code: str,
+    dataset: Dataset,
+    account: BudgetAccount,
+    domain_version: DomainVersion,
+    created_by: User,
+    name: str,
+    plan: Plan,
+    answers: Answers,
+    model: Model,
+    chosen_after_looking: bool,
+) -> Release:
+    """Make the release of a run from its noisy answers; called once a run, under the run's fence."""
+    release = Release.objects.create(
+        dataset=dataset,
+        account=account,
+        domain_version=domain_version,
+        run_code=run_code,
+        name=name,
+        mechanism=plan.mechanism,
+        epsilon=nano(plan.epsilon),
+        delta=atto(plan.delta),
+        rows=model.rows,
+        sample_rows=plan.spec.rows or model.rows,
+        receipt=plan.receipt(answers, chosen_after_looking=chosen_after_looking),
+        model=model.to_json(),
+        created_by=created_by,
+    )
+    audit.record(
+        actor="worker",
+        action="release.published",
+        target=("release", release.code),
+        organisation=dataset.organisation,
+        detail={"run": run_code, "dataset": dataset.code, "receipt": release.receipt["digest"]},
+    )
+    return release
+
+
+@transaction.atomic
+def describe(*, actor: User, release: Release, name: str, description: str) -> Release:
+    """Give a release the name and description that analysts read."""
+    release.name, release.description = name.strip(), description.strip()
+    release.save(update_fields=["name", "description"])
+    audit.record(
+        actor=actor,
+        action="release.described",
+        target=("release", release.code),
+        organisation=release.dataset.organisation,
+        detail={"name": release.name},
+    )
+    return release
+
+
+@transaction.atomic
+def share(*, actor: User, release: Release, analyst: User) -> ReleaseGrant:
+    """Let an analyst of the organisation see a release and draw from it; sharing again changes nothing.
+
+    If a comparison with real data was opened before anybody had it, the decision to share may rest on that look, and
+    the receipt says so from now on."""
+    release = Release.objects.select_for_update(of=("self",)).select_related("dataset__organisation").get(pk=release.pk)
+    existing = ReleaseGrant.objects.filter(release=release, analyst=analyst, revoked_at=None).first()
+    if existing:
+        return existing
+    if not selectors.analysts_for(release).filter(pk=analyst.pk).exists():
+        raise Conflict(
+            "This person is no analyst of the organisation", repair="choose one from the list", field="analyst"
+        )
+    undecided = not selectors.grants_of(release).exists()
+    if undecided and not release.receipt["chosen_after_looking"] and selectors.looked_at_real(release.account):
+        release.receipt = receipts.mark_chosen_after_looking(release.receipt)
+        release.save(update_fields=["receipt"])
+    grant = ReleaseGrant.objects.create(release=release, analyst=analyst, granted_by=actor)
+    _record_sharing(actor, grant, "release.shared")
+    return grant
+
+
+@transaction.atomic
+def revoke(*, actor: User, grant: ReleaseGrant) -> ReleaseGrant:
+    """Take a release back from an analyst; what they have downloaded stays with them."""
+    changed = ReleaseGrant.objects.filter(pk=grant.pk, revoked_at=None).update(revoked_at=timezone.now())
+    if changed:
+        _record_sharing(actor, grant, "release.revoked")
+    grant.refresh_from_db()
+    return grant
+
+
+def _record_sharing(actor: User, grant: ReleaseGrant, action: str) -> None:
+    audit.record(
+        actor=actor,
+        action=action,
+        target=("release", grant.release.code),
+        organisation=grant.release.dataset.organisation,
+        detail={"analyst": grant.analyst.get_username()},
+    )
+
+
+@transaction.atomic
+def draw_sample(*, user: User, release: Release, rows: int, seed: str | None = None) -> Sample:
+    """Note a sample of so many rows; its table is drawn at each download, the same for ever. Costs no budget.
+
+    Without a seed one of 128 random bits is made, which its commitment hides; a word somebody thought of can be
+    guessed from its commitment. Raises SpecError."""
+    if not 1 <= rows <= settings.SAMPLE_MAX_ROWS:
+        raise SpecError(
+            f"rows must be a whole number from 1 to {settings.SAMPLE_MAX_ROWS}", repair="ask for fewer rows"
+        )
+    seed = seed or secrets.token_hex(16)
+    if len(seed) > LONGEST_SEED or not seed.isprintable():
+        raise SpecError(f"a seed is a text of 1 to {LONGEST_SEED} printable characters", repair="or leave it out")
+    sample = Sample.objects.create(
+        release=release, requested_by=user, rows=rows, seed=seed, commitment=receipts.seed_commitment(seed)
+    )
+    audit.record(
+        actor=user,
+        action="sample.requested",
+        target=("release", release.code),
+        organisation=release.dataset.organisation,
+        detail={"sample": sample.code, "rows": rows},
+    )
+    return sample
+
+
+def sample_receipt(sample: Sample) -> dict[str, object]:
+    """The receipt of one table: that of its release, with the number of rows and the commitment to the seed."""
+    drawn = receipts.Sample(rows=sample.rows, seed_commitment=sample.commitment)
+    return receipts.with_sample(sample.release.receipt, drawn)

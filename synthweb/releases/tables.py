@@ -1,0 +1,83 @@
+"""Samples as files: CSV, Parquet, and the dictionary that says what the columns mean.
+
+A table is drawn anew at each download and never stored: the same release, rows and seed give the same bytes. Values
+stand in memory a block at a time, so that ten million rows do not need ten million rows of memory.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from typing import IO, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from synth_engine import codec, mechanisms
+from synth_engine.domain import Attribute, Domain
+from synth_engine.mechanisms import Model
+from synthweb.releases.models import Release, Sample
+
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet takes for the start of a formula
+
+
+def stream_csv(sample: Sample, *, for_spreadsheets: bool = False) -> Iterator[str]:
+    """The table as CSV text, a block at a time. `for_spreadsheets` puts an apostrophe before texts that a spreadsheet
+    would run as a formula; other programs want the values as they are."""
+    model = Model.from_json(sample.release.model)
+    texts = [a.name for a in model.domain.modelled if a.kind in ("categorical", "boolean")] if for_spreadsheets else []
+    for number, block in enumerate(mechanisms.draw_blocks(model, sample.rows, sample.seed)):
+        written = codec.as_text(model.domain, block)
+        for name in texts:
+            risky = written[name].str.startswith(FORMULA)
+            written[name] = written[name].where(~risky, "'" + written[name])
+        yield written.to_csv(index=False, header=number == 0, lineterminator="\n")
+
+
+def write_parquet(sample: Sample, file: IO[bytes]) -> None:
+    """The table as Parquet with natural types, one row group a block."""
+    model = Model.from_json(sample.release.model)
+    writer: pq.ParquetWriter | None = None
+    for block in mechanisms.draw_blocks(model, sample.rows, sample.seed):
+        table = pa.Table.from_pandas(block, preserve_index=False).replace_schema_metadata(None)
+        writer = writer or pq.ParquetWriter(file, table.schema, compression="zstd")
+        writer.write_table(table)
+    if writer:
+        writer.close()
+
+
+def data_dictionary(release: Release) -> list[dict[str, Any]]:
+    """A row for each column: kind, declared values or bounds, how missing is written, where the fact comes from."""
+    domain = Domain.from_json(release.domain_version.document)
+    return [_describe(attribute) for attribute in domain.modelled]
+
+
+def _describe(attribute: Attribute) -> dict[str, Any]:
+    return {
+        "column": attribute.name,
+        "kind": attribute.kind,
+        "values": _values(attribute),
+        "missing": attribute.missing[0] if attribute.missing else "",
+        "outside": attribute.outside,
+        "provenance": ", ".join(sorted(set(attribute.facts.values()))),
+    }
+
+
+def _values(attribute: Attribute) -> str:
+    """Bounds of a scale, or the declared list: at most fifty of it, the whole stands in the domain document."""
+    document = attribute.to_json()
+    if "low" in document:
+        return f"{document['low']} to {document['high']}"
+    labels = attribute.value_labels
+    return ", ".join(labels[:50]) + (f", … ({len(labels)} values)" if len(labels) > 50 else "")
+
+
+def dictionary_csv(release: Release) -> str:
+    """The dictionary as CSV."""
+    text = io.StringIO()
+    rows = data_dictionary(release)
+    writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
