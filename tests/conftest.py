@@ -17,6 +17,7 @@ from pytest_django import Settings
 from synthweb.accounts import services
 from synthweb.accounts.models import Organisation, Role, User
 from tests import environment
+from tests.flush import flush_empties_append_only_tables  # noqa: F401  (a fixture for every test)
 
 PASSWORD = "correct horse battery staple"  # of everybody in the cast
 

@@ -1,0 +1,138 @@
+"""What is written once stays as it was written: in Python, in SQL, after migrations, on both databases."""
+
+from __future__ import annotations
+
+import pytest
+from django.core.management import call_command
+from django.core.management.base import SystemCheckError
+from django.db import IntegrityError, connection, models, transaction
+
+from synthweb.audit import services as audit
+from synthweb.audit.models import AuditEntry
+from synthweb.datasets.models import DomainVersion
+from synthweb.ledger.models import Coverage, LedgerEntry
+from synthweb.lib import append_only
+from synthweb.lib.errors import AppendOnlyViolation
+from tests.flush import take_triggers_down
+from tests.web.ledger_setup import dataset, granted, people
+
+TABLES = [AuditEntry, LedgerEntry, DomainVersion, Coverage]
+
+
+@pytest.fixture
+def written(db):
+    who = people()
+    granted(who, dataset(who))
+    assert all(model.objects.exists() for model in TABLES)
+
+
+def problems() -> list[str]:
+    found = append_only.check_triggers(app_configs=None, databases=["default"])
+    return [message.id for message in found]
+
+
+def run(sql: str) -> None:
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(sql)
+
+
+def test_the_append_only_tables_are_these():
+    assert set(append_only.protected_models()) == set(TABLES)
+
+
+@pytest.mark.parametrize("model", TABLES, ids=lambda model: model.__name__)
+@pytest.mark.parametrize(
+    "sql", ["UPDATE {table} SET id = id + 1000", "UPDATE {table} SET id = id", "DELETE FROM {table}"]
+)
+def test_direct_sql_is_refused(written, model, sql):
+    before = list(model.objects.values())
+    with pytest.raises(IntegrityError, match="append-only"):
+        run(sql.format(table=model._meta.db_table))
+    assert list(model.objects.values()) == before
+
+
+@pytest.mark.parametrize("model", TABLES, ids=lambda model: model.__name__)
+def test_rows_cannot_be_replaced_or_truncated(written, model):
+    table = model._meta.db_table
+    before = list(model.objects.values())
+    if connection.vendor == "sqlite":
+        sql = f"INSERT OR REPLACE INTO {table} SELECT * FROM {table}"
+    else:
+        sql = f"TRUNCATE {table} CASCADE"
+    with pytest.raises(IntegrityError, match="append-only"):
+        run(sql)
+    assert list(model.objects.values()) == before
+
+
+@pytest.mark.parametrize("model", TABLES, ids=lambda model: model.__name__)
+def test_an_upsert_is_refused(written, model):
+    table = model._meta.db_table
+    with pytest.raises(IntegrityError, match="append-only"):
+        run(f"INSERT INTO {table} SELECT * FROM {table} WHERE true ON CONFLICT (id) DO UPDATE SET id = excluded.id")
+
+
+@pytest.mark.parametrize("model", TABLES, ids=lambda model: model.__name__)
+def test_python_is_refused_before_it_reaches_the_database(written, model):
+    row = model.objects.first()
+    for change in (
+        row.save,
+        row.delete,
+        model.objects.all().delete,
+        lambda: model.objects.update(id=1),
+        lambda: model.objects.bulk_update([row], ["id"]),
+        lambda: model.objects.update_or_create(id=row.pk),
+    ):
+        with pytest.raises(AppendOnlyViolation, match="append-only"):
+            change()
+
+
+def test_the_check_is_content_with_a_migrated_database(db):
+    assert problems() == []
+
+
+@pytest.mark.parametrize("model", TABLES, ids=lambda model: model.__name__)
+def test_the_check_notices_a_missing_trigger_and_installing_mends_it(db, model):
+    take_triggers_down(tables={model._meta.db_table})
+    assert problems() == ["synthweb.E001"]
+    append_only.install()
+    append_only.install()
+    assert problems() == []
+
+
+def test_the_check_belongs_to_the_database_checks(db):
+    take_triggers_down(tables={AuditEntry._meta.db_table})
+    with pytest.raises(SystemCheckError, match=r"synthweb\.E001"):
+        call_command("check", "--database", "default")
+
+
+def test_the_check_notices_when_sqlite_would_not_tell_a_trigger_about_replace(db):
+    if connection.vendor != "sqlite":
+        assert problems() == []
+        return
+    with connection.cursor() as cursor:
+        cursor.execute("PRAGMA recursive_triggers=OFF")
+        try:
+            assert problems() == ["synthweb.E002"]
+        finally:
+            cursor.execute("PRAGMA recursive_triggers=ON")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_table_that_a_migration_remakes_is_protected_again():
+    audit.record(actor="system", action="test.written")
+    field = models.CharField(max_length=5, default="")
+    field.set_attributes_from_name("extra")
+    try:
+        with connection.schema_editor() as editor:
+            if connection.vendor == "sqlite":
+                editor._remake_table(AuditEntry, create_field=field)
+            else:
+                editor.add_field(AuditEntry, field)
+        call_command("migrate", verbosity=0, skip_checks=True)
+        assert problems() == []
+        with pytest.raises(IntegrityError):
+            run(f"DELETE FROM {AuditEntry._meta.db_table}")
+    finally:
+        with connection.schema_editor() as editor:
+            editor.remove_field(AuditEntry, field)
+        append_only.install()
