@@ -1,0 +1,192 @@
+"""The bars of a histogram: real beside synthetic over public codes, in whichever arrangement the column calls for."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from math import ceil, floor, log10
+from typing import Any
+
+from synth_engine.evaluation.style import QUIET, REAL, SYNTHETIC, escaped, shortened
+
+Traces = list[dict[str, Any]]
+Layout = dict[str, Any]
+
+GROUPED_UP_TO = 40  # codes: beyond it the synthetic side is a dashed line over solid bars
+CATEGORIES_DRAWN = 60
+ROW_PIXELS = 34
+
+
+def arranged(entry: dict[str, Any]) -> tuple[Traces, Layout]:
+    """Traces and axes for one attribute of a report."""
+    if _even(entry):
+        return _on_a_scale(entry)
+    return _in_order(entry) if entry["ordered"] else _by_frequency(entry)
+
+
+def _on_a_scale(entry: dict[str, Any]) -> tuple[Traces, Layout]:
+    """Bars of true width over the values; other and missing stand apart at the right."""
+    low, high = _bins(entry)
+    first, span = low[0], high[-1] - low[0]
+    ticks: dict[str, Any] = {"showgrid": False, "zeroline": False, "title": {"text": escaped(entry["name"])}}
+    if apart := entry["labels"][len(low) :]:
+        width = span / 24
+        starts = [high[-1] + width * (1.0 + 2.5 * place) for place in range(len(apart))]
+        low, high = low + starts, high + [start + width for start in starts]
+        places = _round_places(first, first + span)
+        ticks["tickvals"] = places + [start + width / 2 for start in starts]
+        ticks["ticktext"] = [f"{place:,.6g}" for place in places] + [escaped(label.strip("()")) for label in apart]
+    layout = {"xaxis": ticks, "yaxis": _share_axis("share of records"), "bargap": 0}
+    return _two_sides(entry, low, [b - a for a, b in zip(low, high, strict=True)]), layout
+
+
+def _bins(entry: dict[str, Any]) -> tuple[list[float], list[float]]:
+    """Where the bins of a number begin and end on its scale."""
+    shift = 0.5 if entry["kind"] == "integer" else 0.0  # whole number 7 covers 6.5 … 7.5
+    edges = [cut - shift for cut in entry["cuts"]]
+    return edges[:-1], edges[1:]
+
+
+def _even(entry: dict[str, Any]) -> bool:
+    """Whether the bins of a number are so nearly equal that their shares may stand on its scale."""
+    if entry["cuts"] is None or len(entry["cuts"]) < 3:
+        return False
+    widths = [b - a for a, b in pairwise(entry["cuts"])]
+    return max(widths) <= 2 * min(widths)
+
+
+def _round_places(low: float, high: float) -> list[float]:
+    """About six round numbers between two."""
+    raw = (high - low) / 6
+    unit = 10.0 ** floor(log10(raw))
+    step = next(times * unit for times in (1, 2, 5, 10) if times * unit >= raw)
+    return [step * place for place in range(ceil(low / step), floor(high / step) + 1)]
+
+
+def _two_sides(entry: dict[str, Any], low: list[float], widths: list[float]) -> Traces:
+    """Both sides over bins at `low` of `widths`: side by side in a bin, or, where bins are many, a dashed outline."""
+    share = entry["shares"]
+    grouped = len(low) <= GROUPED_UP_TO
+    traces = []
+    for place, side in enumerate(("real", "synthetic")):
+        if side == "synthetic" and not grouped:
+            traces.append(_outline(entry, low, widths))
+            continue
+        part = 0.44 if grouped else 1.0
+        left = [a + w * (0.06 + 0.44 * place if grouped else 0.0) for a, w in zip(low, widths, strict=True)]
+        traces.append(
+            {
+                **_bar(side),
+                "x": [a + w * part / 2 for a, w in zip(left, widths, strict=True)],
+                "width": [w * part for w in widths],
+                "y": share[side],
+                "customdata": [escaped(label) for label in entry["labels"]],
+                "hovertemplate": "%{customdata}: %{y:.2%}<extra>" + side + "</extra>",
+            }
+        )
+    return traces
+
+
+def _outline(entry: dict[str, Any], low: list[float], widths: list[float]) -> dict[str, Any]:
+    """The synthetic side as the outline of its bars, broken where bins do not touch."""
+    x: list[float | None] = []
+    y: list[float | None] = []
+    labels: list[str] = []
+    end = low[0]
+    for label, start, width, share in zip(entry["labels"], low, widths, entry["shares"]["synthetic"], strict=True):
+        if start - end > width / 2:
+            x, y, labels = [*x, None], [*y, None], [*labels, ""]
+        end = start + width
+        x, y, labels = [*x, start, end], [*y, share, share], [*labels, escaped(label), escaped(label)]
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "name": "synthetic",
+        "x": x,
+        "y": y,
+        "customdata": labels,
+        "line": {"color": SYNTHETIC, "width": 2, "dash": "4px,2px"},
+        "hovertemplate": "%{customdata}: %{y:.2%}<extra>synthetic</extra>",
+    }
+
+
+def _in_order(entry: dict[str, Any]) -> tuple[Traces, Layout]:
+    """Ordered codes without a scale (dates, grades): upright, evenly spaced, ticks named by the codes."""
+    size = len(entry["labels"])
+    step = -(-size // 12)
+    places = list(range(0, size, step))
+    layout = {
+        "xaxis": {
+            "title": {"text": escaped(entry["name"])},
+            "showgrid": False,
+            "zeroline": False,
+            "tickvals": places,
+            "ticktext": [escaped(entry["labels"][place]) for place in places],
+            "automargin": True,
+        },
+        "yaxis": _share_axis("share of records"),
+        "bargap": 0,
+    }
+    return _two_sides(entry, [place - 0.5 for place in range(size)], [1.0] * size), layout
+
+
+def _by_frequency(entry: dict[str, Any]) -> tuple[Traces, Layout]:
+    """Horizontal bars, the most frequent real value on top; beyond 60 values the rest is one bar."""
+    share = entry["shares"]
+    order = sorted(range(len(entry["labels"])), key=lambda code: -share["real"][code])
+    drawn, rest = order[:CATEGORIES_DRAWN], order[CATEGORIES_DRAWN:]
+    labels = [entry["labels"][code] for code in drawn] + ([f"{len(rest)} more"] if rest else [])
+    traces = []
+    for side in ("real", "synthetic"):
+        values = [share[side][code] for code in drawn] + ([sum(share[side][code] for code in rest)] if rest else [])
+        traces.append(
+            {
+                **_bar(side),
+                "orientation": "h",
+                "y": list(range(len(labels))),
+                "x": values,
+                "customdata": [escaped(label) for label in labels],
+                "hovertemplate": "%{customdata}: %{x:.2%}<extra>" + side + "</extra>",
+            }
+        )
+    layout = {
+        "barmode": "group",
+        "bargap": 0.25,
+        "height": max(240, 90 + ROW_PIXELS * len(labels)),
+        "xaxis": _share_axis("share of records"),
+        "yaxis": {
+            "autorange": "reversed",
+            "tickvals": list(range(len(labels))),
+            "ticktext": [escaped(shortened(label)) for label in labels],
+            "automargin": True,
+            "showgrid": False,
+            "zeroline": False,
+        },
+    }
+    return traces, layout
+
+
+def _bar(side: str) -> dict[str, Any]:
+    if side == "real":
+        return {"type": "bar", "name": "real", "marker": {"color": REAL, "line": {"width": 0}}}
+    pattern = {
+        "shape": "/",
+        "fillmode": "overlay",
+        "fgcolor": "#ffffff",
+        "fgopacity": 0.55,
+        "size": 5,
+        "solidity": 0.35,
+    }
+    line = {"color": SYNTHETIC, "width": 1}
+    return {"type": "bar", "name": "synthetic", "marker": {"color": SYNTHETIC, "pattern": pattern, "line": line}}
+
+
+def _share_axis(title: str) -> dict[str, Any]:
+    return {
+        "title": {"text": title},
+        "tickformat": ".0%",
+        "rangemode": "tozero",
+        "gridcolor": QUIET,
+        "zeroline": False,
+        "nticks": 6,
+        "automargin": True,
+    }

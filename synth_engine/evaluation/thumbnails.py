@@ -1,0 +1,48 @@
+"""Small histograms as SVG, drawn where the page is made: a strip of them is on the screen before any script runs.
+
+Colours are classes (`thumb-real`, `thumb-synthetic`) with the light tones as a fallback, so that a style sheet can
+turn them for a dark page.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from xml.sax.saxutils import escape, quoteattr
+
+from synth_engine.evaluation.style import REAL, SYNTHETIC
+
+WIDTH, HEIGHT = 180, 64
+BARS_UP_TO = 60
+
+
+def thumbnail(entry: dict[str, Any]) -> str:
+    """One attribute of a report: solid bars for real, a dashed outline over them for synthetic, in the order of the
+    codes for ordered attributes and by real frequency for others. Many codes are merged to at most 60 bars."""
+    real, synthetic = _reduced(entry)
+    top = max(*real, *synthetic, 1e-12)
+    width = WIDTH / len(real)
+    bars, outline = [], []
+    for place, (solid, dashed) in enumerate(zip(real, synthetic, strict=True)):
+        left = place * width
+        height = solid / top * (HEIGHT - 2)
+        bars.append(f"M{left:.1f} {HEIGHT}v-{height:.1f}h{max(width - 0.6, 0.5):.1f}v{height:.1f}z")
+        level = HEIGHT - dashed / top * (HEIGHT - 2)
+        outline.append(f"{'L' if place else 'M'}{left:.1f} {level:.1f}H{left + width:.1f}")
+    words = f"{entry['name']}: {entry['verdict']['words']}"
+    return (
+        f'<svg class="thumb" viewBox="0 0 {WIDTH} {HEIGHT}" preserveAspectRatio="none" role="img" '
+        f"aria-label={quoteattr(words)}><title>{escape(words)}</title>"
+        f'<path class="thumb-real" fill="{REAL}" d="{"".join(bars)}"/>'
+        f'<path class="thumb-synthetic" fill="none" stroke="{SYNTHETIC}" stroke-width="1.6" stroke-dasharray="4 2" '
+        f'vector-effect="non-scaling-stroke" d="{"".join(outline)}"/></svg>'
+    )
+
+
+def _reduced(entry: dict[str, Any]) -> tuple[list[float], list[float]]:
+    real, synthetic = entry["shares"]["real"], entry["shares"]["synthetic"]
+    if not entry["ordered"]:
+        order = sorted(range(len(real)), key=lambda code: -real[code])
+        real, synthetic = [real[code] for code in order], [synthetic[code] for code in order]
+    group = -(-len(real) // BARS_UP_TO)
+    starts = range(0, len(real), group)
+    return [sum(real[s : s + group]) for s in starts], [sum(synthetic[s : s + group]) for s in starts]

@@ -1,0 +1,138 @@
+"""What each figure shows, how to read it, and a verdict in words: one place for report, pages and documents."""
+
+from __future__ import annotations
+
+from typing import Literal, TypedDict
+
+NOT_PRIVATE = "Computed on real data: not differentially private"
+PRIVATE = "Computed from differentially private answers alone: covered by the guarantee of the release"
+
+Level = Literal["same", "small", "clear", "large"]
+
+
+class Verdict(TypedDict):
+    """`level` for machines and icons, `words` for people."""
+
+    level: Level
+    words: str
+
+
+class Reading(TypedDict):
+    """The texts beside a figure."""
+
+    title: str
+    what: str
+    how: str
+
+
+DISTANCE_STEPS: tuple[tuple[float, Level], ...] = ((0.01, "same"), (0.05, "small"), (0.15, "clear"))
+DEPENDENCE_STEPS: tuple[tuple[float, Level], ...] = ((0.02, "same"), (0.05, "small"), (0.15, "clear"))
+_LEVEL_WORDS: dict[Level, str] = {
+    "same": "No difference to speak of",
+    "small": "Small difference",
+    "clear": "Clear difference",
+    "large": "Large difference",
+}
+
+READINGS: dict[str, Reading] = {
+    "histogram": {
+        "title": "How often each value occurs",
+        "what": "For one column, the share of records in each public category or bin, real beside synthetic. The bins "
+        "are those of the domain, so both sides are cut at the same edges.",
+        "how": "Solid blue is real, hatched or dashed orange is synthetic. Where the two are equally high, the column "
+        "is kept. The distance is the share of records that would have to move to another bin for both to agree: 0 is "
+        "the same, 1 is nothing in common.",
+    },
+    "nmi_real": {
+        "title": "Dependence in the real table",
+        "what": "How much one column tells about another, for every pair of columns: mutual information divided by "
+        "the smaller of the two entropies.",
+        "how": "Light (0) means that the columns tell nothing about each other, dark (1) that one determines the "
+        "other. Compare it with the map of the synthetic table, which has the same colour scale.",
+    },
+    "nmi_synthetic": {
+        "title": "Dependence in the synthetic table",
+        "what": "The same measure as beside it, computed from the synthetic table.",
+        "how": "A square lighter than in the real map is a dependence that was weakened or lost; a darker one was "
+        "invented. Columns with many rare values look slightly dependent in any small table.",
+    },
+    "nmi_difference": {
+        "title": "Dependence: synthetic minus real",
+        "what": "The difference of the two maps beside it, square by square.",
+        "how": "White means kept. Blue means weaker in the synthetic table than in the real one, red means stronger. "
+        "Do not use the synthetic table to study a pair of columns whose square is strongly coloured.",
+    },
+    "pairs": {
+        "title": "Pairs of columns: distance",
+        "what": "For every pair of columns, the total variation distance between the real and the synthetic table of "
+        "their joint values.",
+        "how": "White (0) means that every combination is as frequent in both tables; the redder, the more records "
+        "would have to change. Pairs with many combinations differ somewhat by chance alone: the table says how much.",
+    },
+    "triples": {
+        "title": "Triples of columns: distance",
+        "what": "The same distance for groups of three columns: all of them, or 200 drawn once by a fixed seed.",
+        "how": "A synthetic table can match every pair and still miss how three columns go together. With many "
+        "combinations, chance alone gives a large distance; the excess over it is what counts.",
+    },
+    "summary": {
+        "title": "In short",
+        "what": "Mean distances over all single columns, all pairs and up to 200 triples, and the mean difference of "
+        "normalised mutual information over all pairs.",
+        "how": "Each runs from 0 (the same) to 1. 'By chance' is about what two random samples of these sizes from one "
+        "population would show: a value near it cannot be improved.",
+    },
+    "rows": {
+        "title": "Rows side by side",
+        "what": "Some real rows and some synthetic rows, to see that formats and values look alike.",
+        "how": "The rows are not pairs: no synthetic row stands for the real row beside it. They say nothing about "
+        "how well the synthetic table fits.",
+    },
+}
+
+
+def per_hundred(value: float) -> str:
+    """A share as records in a hundred, with as many digits as matter."""
+    amount = 100 * value
+    if 0 < amount < 0.1:
+        return "fewer than 0.1"
+    return f"{amount:.1f}" if amount < 10 else f"{amount:.0f}"
+
+
+def distance_verdict(value: float, *, chance: float) -> Verdict:
+    """On a total variation distance, judged by its excess over what chance alone would give."""
+    level = _level(max(0.0, value - chance), DISTANCE_STEPS)
+    words = f"{_LEVEL_WORDS[level]}: {per_hundred(value)} of 100 records would have to change"
+    if chance >= 0.0005:
+        words += f" (about {per_hundred(chance)} by chance alone)"
+    return {"level": level, "words": words + "."}
+
+
+def dependence_verdict(*, real: float, synthetic: float) -> Verdict:
+    """On how the dependence of one pair of columns came through."""
+    level = _level(abs(synthetic - real), DEPENDENCE_STEPS)
+    if level == "same":
+        return {"level": level, "words": "Kept."}
+    weaker = synthetic < real
+    if weaker and level != "small" and synthetic < real / 4:
+        return {"level": level, "words": "Lost: the synthetic table shows little of this dependence."}
+    if not weaker and level != "small" and real < synthetic / 4:
+        return {"level": level, "words": "Invented: the real table shows little of this dependence."}
+    degree = {"small": "Slightly", "clear": "Clearly", "large": "Much"}[level]
+    return {"level": level, "words": f"{degree} {'weaker' if weaker else 'stronger'} in the synthetic table."}
+
+
+def mean_dependence_verdict(value: float) -> Verdict:
+    """On the mean difference of normalised mutual information over all pairs."""
+    level = _level(value, ((0.005, "same"), (0.02, "small"), (0.06, "clear")))
+    words = {
+        "same": "Dependences between columns are kept.",
+        "small": "Most dependences between columns are kept.",
+        "clear": "Some dependences between columns are weakened or invented: see which before using them.",
+        "large": "Dependences between columns are largely lost or invented.",
+    }[level]
+    return {"level": level, "words": words}
+
+
+def _level(value: float, steps: tuple[tuple[float, Level], ...]) -> Level:
+    return next((level for bound, level in steps if value <= bound), "large")
