@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -28,6 +29,7 @@ Clique = tuple[str, ...]
 Counts = npt.NDArray[np.int64]
 NoiseLaw = Literal["discrete-laplace", "discrete-gaussian"]
 SCHEMA = "synth_engine/answers/1"
+_SMALLEST_VARIANCE = 1e-18
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,11 +47,20 @@ class Noise:
 
     @property
     def variance(self) -> float:
-        """Of one cell; for the Gaussian an upper bound that is tight for sigma of 1 and more."""
+        """Of one cell, never zero; for the Gaussian an upper bound that is tight for sigma of 1 and more."""
         scale = float(self.scale)
         if self.law == "discrete-gaussian":
             return scale * scale
-        return float(1 / (2 * np.sinh(0.5 / scale) ** 2))
+        ratio_of_neighbours = math.exp(-1 / scale)
+        return max(2 * ratio_of_neighbours / math.expm1(-1 / scale) ** 2, _SMALLEST_VARIANCE)
+
+    @property
+    def mean_deviation(self) -> float:
+        """The expected absolute value of the noise of one cell; for the Gaussian as for the continuous one."""
+        scale = float(self.scale)
+        if self.law == "discrete-gaussian":
+            return scale * math.sqrt(2 / math.pi)
+        return -2 * math.exp(-1 / scale) / math.expm1(-2 / scale)
 
     def event(self, sensitivity: Sensitivity) -> events.DiscreteLaplace | events.DiscreteGaussian:
         """The event of answering a table of counts with this noise."""

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from synth_engine.domain import Attribute, Domain
 from synth_engine.marginals import oneway
-from synth_engine.measurement import Answers, Call, Noise, Query, Session
+from synth_engine.measurement import Answers, Call, Measurement, Noise, Query, Session
 from synth_engine.mechanisms.model import Model, Table, whole_weights
 from synth_engine.mechanisms.plan import Mechanism, Plan
 from synth_engine.privacy import calibrate, conversion
@@ -91,8 +91,7 @@ class IndependentPlan(Plan):
     def fit(self, answers: Answers) -> Model:
         rows = self._rows(answers)
         tables = tuple(
-            Table(clique=m.clique, weights=whole_weights(self._histogram(m.values, m.noise, rows)))
-            for m in answers.measurements
+            Table(clique=m.clique, weights=whole_weights(self._histogram(m, rows=rows))) for m in answers.measurements
         )
         return Model(mechanism=self.mechanism, domain=self.domain, rows=rows, tables=tables)
 
@@ -104,8 +103,9 @@ class IndependentPlan(Plan):
         totals = np.array([float(m.values.sum()) for m in answers.measurements])
         return max(0, round(float(precision @ totals / precision.sum())))
 
-    def _histogram(self, values: npt.NDArray[np.int64], noise: Noise, rows: int) -> npt.NDArray[np.float64]:
-        return oneway.denoise(values, noise=noise, total=rows)
+    def _histogram(self, measurement: Measurement, *, rows: int) -> npt.NDArray[np.float64]:
+        along = self.domain.attribute(measurement.clique[0]).value_count
+        return oneway.denoise(measurement.values, noise=measurement.noise, total=rows, along=along)
 
     def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:
         guess = rows or self.domain.rows or self.spec.rows or 10_000

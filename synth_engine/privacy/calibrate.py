@@ -1,7 +1,8 @@
 """Noise that costs no more than its share of the budget and can be handed to the sampler without rounding.
 
-The sampler takes a float and reads it as the exact rational that it is. So the smallest float that is
-large enough is chosen, and the event stores that very number.
+The sampler takes a float and reads it as the exact rational that it is. So a float that is large enough
+is chosen, and the event stores that very number. It is rounded up to about 24 significant bits: that keeps
+receipts short enough to be read and costs less than a millionth of the budget.
 """
 
 from __future__ import annotations
@@ -11,31 +12,30 @@ from fractions import Fraction
 
 from synth_engine.errors import SpecError
 
-LARGEST_SCALE = 2.0**40
+BITS = 24
+SMALLEST_SCALE = Fraction(1, 2**40)
+LARGEST_SCALE = Fraction(2**40)
 
 
 def laplace_scale(epsilon_share: Fraction, l1: int) -> Fraction:
-    """The smallest float scale with l1 / scale <= epsilon_share."""
+    """The smallest scale with l1 / scale <= epsilon_share."""
     _require(epsilon_share, l1)
-    return _float_at_least(Fraction(l1) / epsilon_share)
+    return _round_up(Fraction(l1) / epsilon_share)
 
 
 def selection_scale(epsilon_share: Fraction, linf: int) -> Fraction:
-    """The smallest float scale with 2 linf / scale <= epsilon_share."""
+    """The smallest scale with 2 linf / scale <= epsilon_share."""
     _require(epsilon_share, linf)
-    return _float_at_least(Fraction(2 * linf) / epsilon_share)
+    return _round_up(Fraction(2 * linf) / epsilon_share)
 
 
 def gaussian_sigma(rho_share: Fraction, l2_squared: int) -> Fraction:
-    """The smallest float sigma with l2_squared / (2 sigma²) <= rho_share."""
+    """The smallest sigma with l2_squared / (2 sigma²) <= rho_share, or the next one above it."""
     _require(rho_share, l2_squared)
     least = Fraction(l2_squared) / (2 * rho_share)
-    sigma = math.sqrt(least)
-    while Fraction(sigma) ** 2 < least:
-        sigma = math.nextafter(sigma, math.inf)
-    while Fraction(math.nextafter(sigma, 0.0)) ** 2 >= least:
-        sigma = math.nextafter(sigma, 0.0)
-    return _bounded(sigma)
+    # The root of num · den over den, rounded up, with 64 bits more than a float holds.
+    shifted = math.isqrt((least.numerator * least.denominator) << 256) + 1
+    return _round_up(Fraction(shifted, least.denominator << 128))
 
 
 def gaussian_sigma_squared(rho_share: Fraction, l2_squared: int) -> Fraction:
@@ -49,17 +49,16 @@ def split(total: Fraction, weights: list[Fraction]) -> list[Fraction]:
     return [total * weight / whole for weight in weights]
 
 
-def _float_at_least(least: Fraction) -> Fraction:
-    value = float(least)
-    if Fraction(value) < least:
-        value = math.nextafter(value, math.inf)
-    return _bounded(value)
-
-
-def _bounded(value: float) -> Fraction:
-    if value > LARGEST_SCALE:
-        raise SpecError("this privacy loss is too small for its noise to fit", repair="give a larger epsilon")
-    return Fraction(value)
+def _round_up(least: Fraction) -> Fraction:
+    """The smallest rational of 24 or 25 significant bits that is not below; a float holds it exactly."""
+    exponent = least.numerator.bit_length() - least.denominator.bit_length() - BITS
+    step = Fraction(2) ** exponent
+    value = math.ceil(least / step) * step
+    if not SMALLEST_SCALE <= value <= LARGEST_SCALE:
+        raise SpecError(
+            "noise for this privacy loss is too large or too small to be drawn", repair="use epsilon near 1"
+        )
+    return value
 
 
 def _require(share: Fraction, sensitivity: int) -> None:

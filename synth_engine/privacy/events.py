@@ -119,7 +119,7 @@ class Gumbel:
 Event = DiscreteLaplace | DiscreteGaussian | PermuteAndFlip | Gumbel
 SelectionEvent = PermuteAndFlip | Gumbel
 
-_KNOWN: dict[str, type[Event]] = {k.law: k for k in (DiscreteLaplace, DiscreteGaussian, PermuteAndFlip, Gumbel)}
+_KNOWN: dict[str, Any] = {k.law: k for k in (DiscreteLaplace, DiscreteGaussian, PermuteAndFlip, Gumbel)}
 _RATIONAL = ("scale", "sigma_squared")
 
 
@@ -132,9 +132,10 @@ def from_json(obj: Mapping[str, Any]) -> Event:
     fields = {key: value for key, value in obj.items() if key != "law"}
     try:
         exact = {key: Fraction(value) if key in _RATIONAL else value for key, value in fields.items()}
-        return kind(**exact)
+        event: Event = kind(**exact)
     except (TypeError, ValueError, ZeroDivisionError) as error:
         raise UnsupportedEvent(f"an event of law {law} has other or malformed fields") from error
+    return event
 
 
 def _require(spread: Fraction, sensitivity: int) -> None:

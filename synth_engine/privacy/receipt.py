@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from synth_engine.errors import SpecError
 from synth_engine.privacy.events import Event
-from synth_engine.privacy.loss import plain, ratio
+from synth_engine.privacy.loss import NANO, nano, plain, ratio
 from synth_engine.privacy.unit import PrivacyUnit, Relation
 
 SCHEMA = "synthweb/receipt/1"
@@ -27,7 +27,8 @@ _SENSITIVITIES = ("l1", "l2_squared", "linf")
 
 @dataclass(frozen=True, kw_only=True)
 class Guarantee:
-    """What is promised. rho: the zCDP cost of the same run; the claim never falls below the sum of the calls."""
+    """What is promised, never below what the calls add up to. rho: the zCDP cost of the same run, rounded up to
+    the 10⁻⁹ in which ledgers count."""
 
     epsilon: Fraction
     delta: Fraction
@@ -37,7 +38,7 @@ class Guarantee:
         return {
             "epsilon": ratio(self.epsilon),
             "delta": ratio(self.delta),
-            "rho": ratio(self.rho),
+            "rho": ratio(Fraction(nano(self.rho), NANO)),
             "sentence": self.sentence(relation=relation, unit=unit),
         }
 
