@@ -1,0 +1,31 @@
+"""Counting: the one thing that is done with rows."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synth_engine.confidential.rows import Rows
+
+_BLOCK = 2**16  # records at a time: their cells fit a processor's cache
+
+
+def contingency(rows: Rows, clique: tuple[str, ...]) -> NDArray[np.int64]:
+    """How many records fall into each cell: int64, one axis for each attribute of the clique. Exact, so what calls
+    this must add noise, or mark the result as not private."""
+    shape = rows.domain.shape(clique)
+    cells = prod(shape)
+    table = np.zeros(cells, dtype=np.int64)
+    columns = [rows.codes(name) for name in clique]
+    for start in range(0, rows.total, _BLOCK):
+        place = np.zeros(min(_BLOCK, rows.total - start), dtype=np.intp)
+        for size, codes in zip(shape, columns, strict=True):
+            place = place * size + codes[start : start + _BLOCK]
+        if cells <= _BLOCK:
+            table += np.bincount(place, minlength=cells)
+        else:  # a block touches few cells of a large table
+            touched, times = np.unique(place, return_counts=True)
+            table[touched] += times
+    return table.reshape(shape)

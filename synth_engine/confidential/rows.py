@@ -1,0 +1,110 @@
+"""Rows: encoded records that can be counted and nothing else.
+
+Parsing, encoding and truncation by unit happen once, in `open_table`, before anything is counted."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import NoReturn
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from synth_engine import codec
+from synth_engine.codec import Codes
+from synth_engine.confidential import ingest
+from synth_engine.confidential.sources import Block, Kind, Limits, Progress
+from synth_engine.domain import Domain
+from synth_engine.errors import PrivacyError, TableError
+
+
+class Rows:
+    """Columns of codes, one entry a record. Only `counts` reads them; printing, copying, storing, walking through,
+    or comparing them is refused, so that no log line, traceback or task argument can hold a record by mistake."""
+
+    __slots__ = ("__codes", "__domain", "__total")
+
+    def __init__(self, codes: Mapping[str, Codes], *, domain: Domain) -> None:
+        lengths = {len(column) for column in codes.values()}
+        if len(lengths) != 1 or set(codes) != set(domain.names):
+            raise PrivacyError("rows do not fit their domain")
+        self.__codes, self.__domain, self.__total = dict(codes), domain, lengths.pop()
+
+    def codes(self, name: str) -> Codes:
+        """The codes of one attribute, for `counts` alone."""
+        return self.__codes[name]
+
+    @property
+    def domain(self) -> Domain:
+        return self.__domain
+
+    @property
+    def total(self) -> int:
+        """Number of records, as confidential as any other count."""
+        return self.__total
+
+    def __repr__(self) -> str:
+        return "<rows: confidential>"
+
+    def _refuse(self, *_: object) -> NoReturn:
+        raise PrivacyError("rows cannot be copied, stored, walked through or compared")
+
+    def __reduce_ex__(self, _: object) -> NoReturn:
+        self._refuse()
+
+    def __eq__(self, _: object) -> NoReturn:
+        self._refuse()
+
+    __reduce__ = __getstate__ = __copy__ = __deepcopy__ = __iter__ = __len__ = __bool__ = __contains__ = _refuse
+    __hash__ = None  # type: ignore[assignment]
+
+
+def open_table(
+    path: Path | str,
+    domain: Domain,
+    *,
+    kind: Kind | None = None,
+    limits: Limits | None = None,
+    progress: Progress = ingest.silent,
+    random_bytes: Callable[[int], bytes] = os.urandom,
+) -> Rows:
+    """Parses, encodes and truncates a table. Raises TableError for a file that is not a well-formed table with the
+    columns of the domain; never for a value in it. `random_bytes` is replaced by tests only."""
+    unit = domain.unit.column
+    wanted = [*domain.names, *([unit] if unit is not None and unit not in domain.names else [])]
+    pieces: dict[str, list[Codes]] = {name: [] for name in domain.names}
+    units: list[pa.Array] = []
+    for block in ingest.blocks(path, kind=kind, limits=limits or Limits(), wanted=wanted, progress=progress):
+        _require_columns(block, wanted)
+        for name, codes in codec.encode(domain, block).items():
+            pieces[name].append(codes)
+        if unit is not None:
+            units.append(block[unit])
+    columns = {name: np.concatenate(codes) for name, codes in pieces.items()}
+    if unit is not None:
+        kept = _kept(pa.chunked_array(units), most=domain.unit.max_records, random_bytes=random_bytes)
+        columns = {name: codes[kept] for name, codes in columns.items()}
+    return Rows(columns, domain=domain)
+
+
+def _require_columns(block: Block, wanted: list[str]) -> None:
+    for name in wanted:
+        if name not in block:
+            raise TableError("the table has no such column", repair="check header and domain", column=name)
+
+
+def _kept(ids: pa.ChunkedArray, *, most: int, random_bytes: Callable[[int], bytes]) -> NDArray[np.intp]:
+    """At most so many records of each unit, every one with the same chance. Records without an id are one unit."""
+    # An empty text cannot be an id of anybody: it joins the nulls.
+    encoded = pc.fill_null(ids, "").combine_chunks().dictionary_encode()
+    units = encoded.indices.to_numpy(zero_copy_only=False)
+    keys = np.frombuffer(random_bytes(8 * len(units)), dtype=np.uint64)
+    order = np.lexsort((keys, units))
+    ordered = units[order]
+    starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
+    ranks = np.arange(len(order)) - np.repeat(starts, np.diff(np.append(starts, len(order))))
+    return np.sort(order[ranks < most])
