@@ -1,8 +1,71 @@
-"""Addresses of api."""
+"""REST: everything below /api/v1/. Addresses end in a slash; an unknown one is a problem document too."""
 
 from __future__ import annotations
 
-from django.urls import URLPattern
+from typing import Any
+
+from django.contrib.auth.decorators import login_required
+from django.urls import path, re_path
+
+from synthweb.api import problems
+from synthweb.api.views import budget, datasets, people, reference, releases, runs
+
+LIST: dict[str, Any] = {"get": "list"}
+ONE: dict[str, Any] = {"get": "retrieve"}
 
 app_name = "api"
-urlpatterns: list[URLPattern] = []
+urlpatterns = [
+    path("me/", people.MeView.as_view(), name="me"),
+    path("mechanisms/", people.MechanismsView.as_view(), name="mechanism-list"),
+    path("datasets/", datasets.DatasetViewSet.as_view({**LIST, "post": "create"}), name="dataset-list"),
+    path("datasets/<slug:code>/", datasets.DatasetViewSet.as_view(ONE), name="dataset-detail"),
+    path("datasets/<slug:code>/domain/", datasets.DomainView.as_view(), name="dataset-domain"),
+    path("budget-requests/", budget.RequestViewSet.as_view({**LIST, "post": "create"}), name="budget-request-list"),
+    path("budget-requests/<slug:code>/", budget.RequestViewSet.as_view(ONE), name="budget-request-detail"),
+    path(
+        "budget-requests/<slug:code>/grant/",
+        budget.RequestViewSet.as_view({"post": "grant"}),
+        name="budget-request-grant",
+    ),
+    path(
+        "budget-requests/<slug:code>/refuse/",
+        budget.RequestViewSet.as_view({"post": "refuse"}),
+        name="budget-request-refuse",
+    ),
+    path("accounts/", budget.AccountViewSet.as_view(LIST), name="account-list"),
+    path("accounts/<slug:code>/", budget.AccountViewSet.as_view(ONE), name="account-detail"),
+    path("accounts/<slug:code>/entries/", budget.EntryViewSet.as_view(LIST), name="account-entries"),
+    path("runs/", runs.RunViewSet.as_view({**LIST, "post": "create"}), name="run-list"),
+    path("runs/<slug:code>/", runs.RunViewSet.as_view(ONE), name="run-detail"),
+    path("runs/<slug:code>/cancel/", runs.RunViewSet.as_view({"post": "cancel"}), name="run-cancel"),
+    path("releases/", releases.ReleaseViewSet.as_view(LIST), name="release-list"),
+    path("releases/<slug:code>/", releases.ReleaseViewSet.as_view(ONE), name="release-detail"),
+    path("releases/<slug:code>/receipt/", releases.ReleaseViewSet.as_view({"get": "receipt"}), name="release-receipt"),
+    path(
+        "releases/<slug:code>/dictionary/",
+        releases.ReleaseViewSet.as_view({"get": "dictionary"}),
+        name="release-dictionary",
+    ),
+    path(
+        "releases/<slug:code>/samples/",
+        releases.SampleViewSet.as_view({**LIST, "post": "create"}),
+        name="release-samples",
+    ),
+    path(
+        "releases/<slug:code>/grants/",
+        releases.GrantViewSet.as_view({**LIST, "post": "create"}),
+        name="release-grants",
+    ),
+    path(
+        "releases/<slug:code>/grants/<str:username>/",
+        releases.GrantViewSet.as_view({"delete": "destroy"}),
+        name="release-grant",
+    ),
+    path("samples/<slug:code>/", releases.SampleViewSet.as_view(ONE), name="sample-detail"),
+    path("samples/<slug:code>/receipt/", releases.SampleViewSet.as_view({"get": "receipt"}), name="sample-receipt"),
+    path("samples/<slug:code>/table.csv", releases.TableViewSet.as_view({"get": "csv"}), name="sample-csv"),
+    path("samples/<slug:code>/table.parquet", releases.TableViewSet.as_view({"get": "parquet"}), name="sample-parquet"),
+    path("schema/", reference.SchemaView.as_view(), name="schema"),
+    path("docs/", login_required(reference.ReferenceView.as_view()), name="reference"),
+    re_path(r"^(?P<path>.*)$", problems.not_found, name="not-found"),
+]

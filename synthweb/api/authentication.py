@@ -1,0 +1,54 @@
+"""Who calls: a bearer token, or the browser's own session (for the reference page, with CSRF protection)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.contrib.auth.base_user import AbstractBaseUser
+from rest_framework import authentication, exceptions, permissions
+from rest_framework.request import Request
+
+from synthweb.accounts import tokens
+from synthweb.accounts.models import ApiToken, User
+
+if TYPE_CHECKING:
+    from rest_framework.views import APIView  # whose module loads this one, by the settings
+
+
+def caller(request: Request) -> User:
+    """Who sent this request; the views behind the default permissions have somebody."""
+    if not isinstance(request.user, User):
+        raise exceptions.NotAuthenticated
+    return request.user
+
+
+class BearerAuthentication(authentication.BaseAuthentication):
+    """`Authorization: Bearer <token>`. An unknown, expired or revoked token is one and the same refusal."""
+
+    keyword = "bearer"
+
+    def authenticate(self, request: Request) -> tuple[AbstractBaseUser, ApiToken] | None:
+        words = authentication.get_authorization_header(request).split()
+        if not words or words[0].lower() != self.keyword.encode():
+            return None
+        if len(words) != 2:
+            raise exceptions.AuthenticationFailed("Send the header as: Authorization: Bearer <token>")
+        token = tokens.authenticate(words[1].decode("latin-1"))
+        if token is None:
+            raise exceptions.AuthenticationFailed("This token is unknown, expired or revoked.")
+        return token.user, token
+
+    def authenticate_header(self, _request: Request) -> str:
+        return 'Bearer realm="synthweb"'
+
+
+class HasScope(permissions.BasePermission):
+    """A token may do what its scopes say: `read` for safe methods, and `view.write_scope` (default `spend`) for the
+    rest. A browser session carries every scope of its user; roles are checked by the selectors in any case."""
+
+    def has_permission(self, request: Request, view: APIView) -> bool:
+        if not isinstance(request.auth, ApiToken):
+            return True
+        scope = "read" if request.method in permissions.SAFE_METHODS else getattr(view, "write_scope", "spend")
+        self.message = f"This token lacks the scope '{scope}'."
+        return scope in request.auth.scopes

@@ -1,0 +1,57 @@
+"""A DOMAIN.json in a request: every fault at once, each with its place in the document."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from synth_engine.domain import Domain
+from synth_engine.domain.reading import parse_attribute
+from synth_engine.errors import DomainError
+from synthweb.api.problems import Fault, Unusable, engine_fault, fault
+
+DETAIL = "This description cannot be used; nothing was changed."
+
+
+def checked(document: object) -> Mapping[str, Any]:
+    """The document, if it is a sound and fully declared description; Unusable (422) with all that is to mend."""
+    if not isinstance(document, Mapping):
+        raise Unusable(detail=DETAIL, faults=[fault("the domain is not a JSON object", repair="send a DOMAIN.json")])
+    if faults := list(_column_faults(document)):
+        raise Unusable(detail=DETAIL, faults=faults)
+    try:
+        domain = Domain.from_json(document)
+        domain.require_confirmed()
+    except DomainError as error:
+        raise Unusable(detail=DETAIL, faults=[engine_fault(error, pointer=_place(document, error.column))]) from None
+    return document
+
+
+def _column_faults(document: Mapping[str, Any]) -> Iterator[Fault]:
+    """Faults of single columns, and every fact that is only suggested by the data."""
+    columns = document.get("attributes")
+    if not isinstance(columns, list):
+        return
+    for index, column in enumerate(columns):
+        pointer = f"/attributes/{index}"
+        try:
+            attribute = parse_attribute(column)
+        except DomainError as error:
+            yield engine_fault(error, pointer=pointer)
+            continue
+        open_facts = [name for name, origin in attribute.facts.items() if origin == "suggested"]
+        if open_facts:
+            yield fault(
+                f"{', '.join(open_facts)} only suggested by the data",
+                pointer=f"{pointer}/provenance",
+                column=attribute.name,
+                repair='confirm as public knowledge and set provenance to "declared", or declare other facts',
+            )
+
+
+def _place(document: Mapping[str, Any], column: str | None) -> str:
+    columns = document.get("attributes")
+    if column is None or not isinstance(columns, list):
+        return ""
+    names = [item.get("name") if isinstance(item, Mapping) else None for item in columns]
+    return f"/attributes/{names.index(column)}" if column in names else ""

@@ -1,0 +1,160 @@
+"""Errors as problem documents (RFC 9457): what is wrong, where, and how to mend it; never a value of a row.
+
+Every refusal of the REST interface is `application/problem+json` with `type, title, status, detail` and, where fields
+or columns are to blame, `errors: [{pointer, column, rule, repair}]`. `pointer` is a JSON pointer into the request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from http import HTTPStatus
+from typing import Any, TypedDict
+
+from django.core.exceptions import PermissionDenied
+from django.core.exceptions import ValidationError as DjangoValidationError
+from django.http import Http404, HttpRequest, JsonResponse
+from rest_framework import exceptions
+from rest_framework.response import Response
+from rest_framework.views import set_rollback
+
+from synth_engine import errors as engine_errors
+from synthweb.lib import errors
+
+MEDIA_TYPE = "application/problem+json"
+ABSENT = "There is nothing here, or it is not yours to see."
+
+
+class Fault(TypedDict):
+    """One thing to mend."""
+
+    pointer: str
+    column: str | None
+    rule: str
+    repair: str
+
+
+class Unusable(exceptions.APIException):
+    """A body that is well formed and still cannot be used: names every fault at once."""
+
+    status_code = HTTPStatus.UNPROCESSABLE_ENTITY
+
+    def __init__(self, *, detail: str, faults: Sequence[Fault]) -> None:
+        self.faults = list(faults)
+        super().__init__(detail)
+
+
+def fault(rule: str, *, pointer: str = "", column: str | None = None, repair: str = "") -> Fault:
+    """One fault with its defaults."""
+    return Fault(pointer=pointer, column=column, rule=rule, repair=repair)
+
+
+def engine_fault(error: engine_errors.InputError, *, pointer: str = "") -> Fault:
+    """The fields of an engine error; the column becomes part of the pointer only where the caller knows the place."""
+    return fault(error.rule, pointer=pointer, column=error.column, repair=error.repair)
+
+
+def document(*, status: int, detail: str, faults: Sequence[Fault] = (), code: str = "") -> dict[str, Any]:
+    """The body of a problem response; `code` names a refusal of ours for programs: `urn:synthweb:overspend`."""
+    body: dict[str, Any] = {
+        "type": f"urn:synthweb:{code}" if code else "about:blank",
+        "title": HTTPStatus(status).phrase,
+        "status": status,
+        "detail": detail,
+    }
+    return {**body, "errors": list(faults)} if faults else body
+
+
+def exception_handler(error: Exception, _context: dict[str, Any]) -> Response | None:
+    """Called by REST framework for every exception of a view; unexpected ones go on to Django's own 500 page."""
+    problem = _problem(error)
+    if problem is None:
+        return None
+    set_rollback()
+    response = Response(problem, status=problem["status"], content_type=MEDIA_TYPE)
+    for header, value in _headers(error).items():
+        response[header] = value
+    return response
+
+
+def not_found(_request: HttpRequest, path: str = "") -> JsonResponse:
+    """Any address below /api/v1/ that does not exist."""
+    slash = "" if path.endswith("/") else " Addresses end in a slash."
+    body = document(status=404, detail=ABSENT + slash)
+    return JsonResponse(body, status=404, content_type=MEDIA_TYPE)
+
+
+def _problem(error: Exception) -> dict[str, Any] | None:
+    match error:
+        case exceptions.APIException():
+            return _api_problem(error)
+        case Http404():
+            return document(status=404, detail=ABSENT)
+        case PermissionDenied():
+            return document(status=403, detail=str(error) or "Your role does not allow this.")
+        case errors.Refused():
+            return _refusal(error)
+        case engine_errors.InputError():
+            return document(status=422, detail=error.text, faults=[engine_fault(error)])
+        case engine_errors.PrivacyError() | engine_errors.VerificationError():
+            return document(status=422, detail=str(error))
+        case DjangoValidationError():
+            return document(status=422, detail="; ".join(error.messages), faults=[fault(m) for m in error.messages])
+    return None
+
+
+def _api_problem(error: exceptions.APIException) -> dict[str, Any]:
+    if isinstance(error, Unusable):
+        return document(status=error.status_code, detail=str(error.detail), faults=error.faults)
+    if isinstance(error, exceptions.ValidationError):
+        return document(status=400, detail="The request cannot be used as it is.", faults=list(_faults(error.detail)))
+    return document(status=error.status_code, detail=_text(error.detail))
+
+
+def _refusal(error: errors.Refused) -> dict[str, Any]:
+    pointer = f"/{_escape(error.field)}" if error.field else ""
+    faults = [fault(error.rule, pointer=pointer, repair=error.repair)]
+    return document(status=_status(error), detail=str(error), faults=faults, code=error.code)
+
+
+def _status(error: errors.Refused) -> int:
+    match error:
+        case errors.Forbidden():
+            return HTTPStatus.FORBIDDEN
+        case errors.Conflict():
+            return HTTPStatus.CONFLICT
+    return HTTPStatus.UNPROCESSABLE_ENTITY
+
+
+def _headers(error: Exception) -> dict[str, str]:
+    headers = {}
+    if challenge := getattr(error, "auth_header", None):
+        headers["WWW-Authenticate"] = challenge
+    if wait := getattr(error, "wait", None):
+        headers["Retry-After"] = str(int(wait))
+    return headers
+
+
+def _text(detail: Any) -> str:
+    if isinstance(detail, dict):
+        return "; ".join(_text(value) for value in detail.values())
+    if isinstance(detail, list):
+        return "; ".join(_text(value) for value in detail)
+    return str(detail)
+
+
+def _faults(detail: Any, pointer: str = "") -> Iterator[Fault]:
+    """REST framework's nested error lists as a flat list with JSON pointers."""
+    if isinstance(detail, dict):
+        for key, value in detail.items():
+            step = "" if key == "non_field_errors" else f"/{_escape(str(key))}"
+            yield from _faults(value, pointer + step)
+    elif isinstance(detail, list):
+        for index, value in enumerate(detail):
+            nested = isinstance(value, dict | list)
+            yield from _faults(value, f"{pointer}/{index}" if nested else pointer)
+    else:
+        yield fault(str(detail), pointer=pointer)
+
+
+def _escape(key: str) -> str:
+    return key.replace("~", "~0").replace("/", "~1")

@@ -1,0 +1,26 @@
+"""Media types of the tables that are streamed past REST framework's renderers; here so that asking for them
+(`Accept: text/csv`) is not refused. Errors on these addresses are problem documents all the same."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rest_framework.renderers import JSONRenderer
+
+
+class CsvRenderer(JSONRenderer):
+    """What is rendered at all here is an error."""
+
+    media_type = "text/csv"
+    format = "csv"
+
+    def render(self, data: Any, _accepted: str | None = None, renderer_context: Mapping[str, Any] | None = None) -> Any:
+        return super().render(data, "application/json", renderer_context)
+
+
+class ParquetRenderer(CsvRenderer):
+    """The same for Parquet."""
+
+    media_type = "application/vnd.apache.parquet"
+    format = "parquet"

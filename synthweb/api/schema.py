@@ -1,0 +1,71 @@
+"""What the OpenAPI document says beyond the views themselves: the token scheme, and that every error is a problem."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
+
+from synthweb.api.problems import MEDIA_TYPE
+
+ALWAYS = {401: "No usable token.", 403: "Your role or your token's scopes do not allow it."}
+NAMED = {404: "There is nothing here, or it is not yours to see."}
+WRITTEN = {
+    400: "The request cannot be used as it is.",
+    409: "The state of things does not allow it: too little budget, decided before, not ready.",
+    422: "Well formed, and still not usable: each fault with pointer, column, rule and repair.",
+}
+FAULT = {
+    "type": "object",
+    "description": "One thing to mend: where in the request, which column of the table, what is wrong, what to do.",
+    "properties": {
+        "pointer": {"type": "string", "description": "JSON pointer into the request; empty for the whole of it."},
+        "column": {"type": ["string", "null"]},
+        "rule": {"type": "string"},
+        "repair": {"type": "string"},
+    },
+    "required": ["pointer", "column", "rule", "repair"],
+}
+PROBLEM = {
+    "type": "object",
+    "description": "An error (RFC 9457). No field ever holds a value of a row.",
+    "properties": {
+        "type": {"type": "string", "description": "about:blank, or urn:synthweb:<code> to tell refusals apart."},
+        "title": {"type": "string"},
+        "status": {"type": "integer"},
+        "detail": {"type": "string"},
+        "errors": {"type": "array", "items": {"$ref": "#/components/schemas/Fault"}},
+    },
+    "required": ["type", "title", "status", "detail"],
+}
+
+
+class BearerScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+    """The `Authorize` button of the reference page."""
+
+    target_class = "synthweb.api.authentication.BearerAuthentication"
+    name = "token"
+
+    def get_security_definition(self, _auto_schema: object) -> dict[str, str]:
+        return {"type": "http", "scheme": "bearer", "description": "Make one under *Your account → API tokens*."}
+
+
+def add_problems(result: dict[str, Any], **_: object) -> dict[str, Any]:
+    """Give every operation the problem responses that its kind can give."""
+    schemas = result.setdefault("components", {}).setdefault("schemas", {})
+    schemas["Fault"], schemas["Problem"] = FAULT, PROBLEM
+    for path, operations in result.get("paths", {}).items():
+        for method, operation in operations.items():
+            for status, text in _problems(path, method).items():
+                operation["responses"].setdefault(str(status), _response(text))
+    return result
+
+
+def _problems(path: str, method: str) -> dict[int, str]:
+    named = NAMED if "{" in path else {}
+    written = WRITTEN if method not in ("get", "delete") else {}
+    return {**ALWAYS, **named, **written}
+
+
+def _response(text: str) -> dict[str, Any]:
+    return {"description": text, "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}}

@@ -1,0 +1,56 @@
+"""Amounts of privacy budget as exact decimal text: "1.5", "0.000000001". JSON numbers would be rounded by readers."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from synth_engine.errors import SpecError
+from synth_engine.privacy import loss
+from synthweb.ledger import amounts
+
+
+@extend_schema_field({"type": "string", "pattern": r"^[0-9]+(\.[0-9]+)?$", "example": "0.5"})
+class AmountField(serializers.Field[Any, Any, str, Any]):
+    """An integer of the ledger shown as the number it stands for."""
+
+    def __init__(self, *, currency: str, **options: Any) -> None:
+        self.currency = currency
+        super().__init__(read_only=True, **options)
+
+    def to_representation(self, value: int) -> str:
+        return amounts.exact(self.currency, value)
+
+
+@extend_schema_field({"oneOf": [{"type": "string"}, {"type": "number"}], "example": "0.5"})
+class LossField(serializers.Field[Fraction, Any, str, Any]):
+    """An amount in a request, text or number, read exactly: 0.1 means one tenth."""
+
+    def to_internal_value(self, data: Any) -> Fraction:
+        try:
+            return loss.parse_amount(data, name=self.field_name or "amount")
+        except SpecError as error:
+            raise serializers.ValidationError(error.text) from None
+
+    def to_representation(self, value: Fraction) -> str:
+        return loss.plain(value)
+
+
+class AmountSerializer(serializers.Serializer[Any]):
+    """ε, δ and ρ of a ledger row; an account counts (epsilon, delta) or rho, by its rule."""
+
+    epsilon = AmountField(currency="epsilon")
+    delta = AmountField(currency="delta")
+    rho = AmountField(currency="rho")
+
+
+def amount_from(data: dict[str, Any]) -> amounts.Amount:
+    """The validated amounts of a request as integers of the ledger, rounded up."""
+    return amounts.Amount(
+        epsilon=loss.nano(data.get("epsilon", Fraction(0))),
+        delta=loss.atto(data.get("delta", Fraction(0))),
+        rho=loss.nano(data.get("rho", Fraction(0))),
+    )

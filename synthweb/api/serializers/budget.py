@@ -1,0 +1,143 @@
+"""Budget accounts, their entries, and requests for budget."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+
+from synthweb.api.serializers.amounts import AmountField, AmountSerializer, LossField
+from synthweb.ledger.models import BudgetAccount, BudgetRequest, LedgerEntry, Rule
+
+
+class _Part(serializers.Serializer[Any]):
+    """One of cap, held, charged of an account, in its three currencies."""
+
+
+def _part(name: str) -> type[serializers.Serializer[Any]]:
+    fields = {
+        currency: AmountField(currency=currency, source=f"{currency}_{name}")
+        for currency in ("epsilon", "delta", "rho")
+    }
+    return type(f"{name.capitalize()}Serializer", (_Part,), {**fields, "__doc__": f"What is {name}."})
+
+
+class AccountSerializer(serializers.ModelSerializer[BudgetAccount]):
+    """The budget of one population. Rule, unit and relation never change; the cap only grows."""
+
+    url = serializers.HyperlinkedIdentityField(view_name="api:account-detail", lookup_field="code")
+    cap = _part("cap")(source="*")
+    held = _part("held")(source="*")
+    charged = _part("charged")(source="*")
+    datasets = serializers.SerializerMethodField(help_text="Codes of the datasets that spend from it.")
+
+    class Meta:
+        model = BudgetAccount
+        fields = [
+            "code",
+            "url",
+            "name",
+            "rule",
+            "relation",
+            "max_records",
+            "unit_column",
+            "cap",
+            "held",
+            "charged",
+            "datasets",
+            "created_at",
+        ]
+        read_only_fields = fields
+
+    def get_datasets(self, account: BudgetAccount) -> list[str]:
+        return sorted(coverage.dataset.code for coverage in account.coverages.all())
+
+
+class EntrySerializer(serializers.ModelSerializer[LedgerEntry]):
+    """One movement of budget, with its link in the chain."""
+
+    amount = AmountSerializer(source="*")
+
+    class Meta:
+        model = LedgerEntry
+        fields = [
+            "sequence",
+            "kind",
+            "amount",
+            "dataset_code",
+            "run_code",
+            "actor",
+            "reason",
+            "evidence",
+            "at",
+            "previous_hash",
+            "hash",
+        ]
+        read_only_fields = fields
+
+
+class RequestSerializer(serializers.ModelSerializer[BudgetRequest]):
+    """A steward's request for budget and what became of it."""
+
+    url = serializers.HyperlinkedIdentityField(view_name="api:budget-request-detail", lookup_field="code")
+    dataset = serializers.CharField(source="dataset.code")
+    account = serializers.CharField(source="account.code", allow_null=True, default=None)
+    requested_by = serializers.CharField(source="requested_by.username")
+    decided_by = serializers.CharField(source="decided_by.username", allow_null=True, default=None)
+    amount = AmountSerializer(source="*")
+
+    class Meta:
+        model = BudgetRequest
+        fields = [
+            "code",
+            "url",
+            "dataset",
+            "account",
+            "rule",
+            "amount",
+            "reason",
+            "state",
+            "requested_by",
+            "decided_by",
+            "decision_reason",
+            "created_at",
+            "decided_at",
+        ]
+        read_only_fields = fields
+
+
+class NewRequestSerializer(serializers.Serializer[Any]):
+    """Ask for budget for a described dataset: epsilon (and delta) under the basic rule, rho under zCDP."""
+
+    dataset = serializers.CharField(help_text="Code of the dataset.")
+    rule = serializers.ChoiceField(choices=Rule.choices)
+    epsilon = LossField(required=False)
+    delta = LossField(required=False)
+    rho = LossField(required=False)
+    reason = serializers.CharField(max_length=4000)
+    account = serializers.CharField(
+        required=False, help_text="Code of an account that protects the same people; left out for a new one."
+    )
+
+
+class DecisionSerializer(serializers.Serializer[Any]):
+    """A custodian's grant: as asked, unless amounts are given."""
+
+    reason = serializers.CharField(max_length=4000)
+    epsilon = LossField(required=False)
+    delta = LossField(required=False)
+    rho = LossField(required=False)
+    account = serializers.CharField(required=False, help_text="Code of an account of the same people.")
+    name = serializers.CharField(required=False, allow_blank=True, max_length=200, help_text="Of a new account.")
+    separate_reason = serializers.CharField(
+        required=False,
+        allow_blank=True,
+        max_length=4000,
+        help_text="Why a second account for content that another account covers.",
+    )
+
+
+class RefuseSerializer(serializers.Serializer[Any]):
+    """A custodian's refusal, with the reason that the steward reads."""
+
+    reason = serializers.CharField(max_length=4000)

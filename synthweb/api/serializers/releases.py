@@ -1,0 +1,116 @@
+"""Releases, samples and grants: post-processing of noisy answers, nothing real."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from rest_framework import serializers
+
+from synthweb.api.serializers.amounts import AmountField
+from synthweb.releases.models import Release, ReleaseGrant, Sample
+
+
+class ReleaseSerializer(serializers.ModelSerializer[Release]):
+    """One release: what it is called, how it was made, and its guarantee."""
+
+    url = serializers.HyperlinkedIdentityField(view_name="api:release-detail", lookup_field="code")
+    dataset = serializers.CharField(source="dataset.name", help_text="Name of the described table.")
+    epsilon = AmountField(currency="epsilon")
+    delta = AmountField(currency="delta")
+    guarantee = serializers.SerializerMethodField(help_text="The guarantee in one sentence, from the receipt.")
+    relation = serializers.SerializerMethodField()
+    domain_digest = serializers.CharField(source="domain_version.digest")
+
+    class Meta:
+        model = Release
+        fields = [
+            "code",
+            "url",
+            "name",
+            "description",
+            "dataset",
+            "mechanism",
+            "epsilon",
+            "delta",
+            "relation",
+            "guarantee",
+            "rows",
+            "domain_digest",
+            "created_at",
+        ]
+        read_only_fields = fields
+
+    def get_guarantee(self, release: Release) -> str:
+        return str(release.receipt.get("guarantee", {}).get("sentence", ""))
+
+    def get_relation(self, release: Release) -> str:
+        return str(release.receipt.get("relation", ""))
+
+
+class SampleSerializer(serializers.ModelSerializer[Sample]):
+    """One table drawn from a release. `seed` is shown to its requester alone; everybody sees the commitment to it."""
+
+    url = serializers.HyperlinkedIdentityField(view_name="api:sample-detail", lookup_field="code")
+    csv = serializers.HyperlinkedIdentityField(view_name="api:sample-csv", lookup_field="code")
+    parquet = serializers.HyperlinkedIdentityField(view_name="api:sample-parquet", lookup_field="code")
+    release = serializers.CharField(source="release.code")
+    requested_by = serializers.CharField(source="requested_by.username")
+    seed = serializers.SerializerMethodField()
+
+    class Meta:
+        model = Sample
+        fields = [
+            "code",
+            "url",
+            "release",
+            "rows",
+            "seed",
+            "commitment",
+            "csv",
+            "parquet",
+            "requested_by",
+            "created_at",
+        ]
+        read_only_fields = fields
+
+    def get_seed(self, sample: Sample) -> str | None:
+        return sample.seed if sample.requested_by_id == self.context["request"].user.pk else None
+
+
+class NewSampleSerializer(serializers.Serializer[Any]):
+    """Draw a table: free, as often as you like."""
+
+    rows = serializers.IntegerField(min_value=1, max_value=settings.SAMPLE_MAX_ROWS)
+    seed = serializers.CharField(
+        required=False, allow_null=True, max_length=64, help_text="Left out: a fresh secret one, told in the answer."
+    )
+
+
+class GrantSerializer(serializers.ModelSerializer[ReleaseGrant]):
+    """Whom a release is shared with."""
+
+    analyst = serializers.CharField(source="analyst.username")
+    granted_by = serializers.CharField(source="granted_by.username")
+
+    class Meta:
+        model = ReleaseGrant
+        fields = ["analyst", "granted_by", "created_at", "revoked_at"]
+        read_only_fields = fields
+
+
+class NewGrantSerializer(serializers.Serializer[Any]):
+    """Share a release with one analyst of the organisation."""
+
+    analyst = serializers.CharField(help_text="Username.")
+
+
+class ColumnSerializer(serializers.Serializer[Any]):
+    """One column of the data dictionary."""
+
+    column = serializers.CharField()
+    kind = serializers.CharField()
+    values = serializers.CharField(help_text="Bounds, or the declared values.")
+    missing = serializers.CharField(allow_blank=True, help_text="How a missing value is written; empty: none are.")
+    outside = serializers.CharField(help_text="What became of values outside the description.")
+    provenance = serializers.CharField(help_text="Where these public facts come from.")

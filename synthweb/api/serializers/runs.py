@@ -1,0 +1,62 @@
+"""Runs: asked for with a spec, followed by stage and state."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+
+from synthweb.api.serializers.amounts import AmountSerializer, LossField
+from synthweb.api.serializers.datasets import DocumentField
+from synthweb.runs.models import SynthesisRun
+
+
+class RunSerializer(serializers.ModelSerializer[SynthesisRun]):
+    """One run. `failure` holds a code and our own words, never a value."""
+
+    url = serializers.HyperlinkedIdentityField(view_name="api:run-detail", lookup_field="code")
+    dataset = serializers.CharField(source="dataset.code")
+    account = serializers.CharField(source="account.code")
+    price = AmountSerializer(source="*")
+    release = serializers.CharField(source="release.code", allow_null=True, default=None)
+    spec = serializers.SerializerMethodField(help_text="As it was planned; the seed of post-processing is left out.")
+    failure = DocumentField(allow_null=True)
+
+    class Meta:
+        model = SynthesisRun
+        fields = [
+            "code",
+            "url",
+            "name",
+            "dataset",
+            "account",
+            "spec",
+            "plan_digest",
+            "price",
+            "state",
+            "stage",
+            "progress",
+            "failure",
+            "release",
+            "created_at",
+            "started_at",
+            "finished_at",
+        ]
+        read_only_fields = fields
+
+    def get_spec(self, run: SynthesisRun) -> dict[str, Any]:
+        return {key: value for key, value in run.spec.items() if key != "seed"}
+
+
+class NewRunSerializer(serializers.Serializer[Any]):
+    """Ask for a release: what it costs is held at once and charged before any noise is drawn."""
+
+    dataset = serializers.CharField(help_text="Code of a described dataset with budget.")
+    name = serializers.CharField(required=False, allow_blank=True, default="", max_length=200)
+    mechanism = serializers.CharField(help_text="An id of /mechanisms/.")
+    parameters = serializers.DictField(required=False, default=dict, help_text="By the mechanism's JSON schema.")
+    epsilon = LossField()
+    delta = LossField(required=False)
+    rows = serializers.IntegerField(
+        required=False, allow_null=True, min_value=0, help_text="0 or left out: the noisy number of records."
+    )

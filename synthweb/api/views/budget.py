@@ -1,0 +1,113 @@
+"""Budget: requests and decisions, accounts and their entries."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.mixins import ListModelMixin
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.viewsets import GenericViewSet
+
+from synthweb.api.authentication import caller
+from synthweb.api.serializers.amounts import amount_from
+from synthweb.api.serializers.budget import (
+    AccountSerializer,
+    DecisionSerializer,
+    EntrySerializer,
+    NewRequestSerializer,
+    RefuseSerializer,
+    RequestSerializer,
+)
+from synthweb.datasets.selectors import Need, dataset_for
+from synthweb.ledger import selectors, services
+from synthweb.ledger.models import BudgetAccount, BudgetRequest, LedgerEntry
+
+DECIDE = selectors.Need.DECIDE
+
+
+class RequestViewSet(ListModelMixin, GenericViewSet[BudgetRequest]):
+    """Stewards ask for budget, custodians decide, nobody about their own request."""
+
+    queryset = BudgetRequest.objects.none()
+    serializer_class = RequestSerializer
+    lookup_field = "code"
+
+    def get_queryset(self) -> Any:
+        return selectors.requests_for(caller(self.request))
+
+    @extend_schema(responses=RequestSerializer)
+    def retrieve(self, request: Request, code: str) -> Response:
+        """One request and what became of it."""
+        return Response(self.get_serializer(selectors.request_for(caller(request), code)).data)
+
+    @extend_schema(request=NewRequestSerializer, responses={201: RequestSerializer})
+    def create(self, request: Request) -> Response:
+        """Ask for budget for a described dataset."""
+        data = _validated(NewRequestSerializer, request)
+        asked = services.request_budget(
+            steward=caller(request),
+            dataset=dataset_for(caller(request), data["dataset"], Need.SPEND),
+            rule=data["rule"],
+            amount=amount_from(data),
+            reason=data["reason"],
+            account=selectors.account_for(caller(request), data["account"]) if "account" in data else None,
+        )
+        return Response(self.get_serializer(asked).data, status=HTTPStatus.CREATED)
+
+    @extend_schema(request=DecisionSerializer, responses=RequestSerializer)
+    def grant(self, request: Request, code: str) -> Response:
+        """Grant it: as asked, unless amounts are given."""
+        asked = selectors.request_for(caller(request), code, need=DECIDE)
+        data = _validated(DecisionSerializer, request)
+        chosen = {name: data[name] for name in ("name", "separate_reason") if name in data}
+        services.grant(
+            custodian=caller(request),
+            request=asked,
+            reason=data["reason"],
+            amount=amount_from(data) if data.keys() & {"epsilon", "delta", "rho"} else None,
+            account=selectors.account_for(caller(request), data["account"]) if "account" in data else None,
+            **chosen,
+        )
+        return Response(self.get_serializer(selectors.request_for(caller(request), code)).data)
+
+    @extend_schema(request=RefuseSerializer, responses=RequestSerializer)
+    def refuse(self, request: Request, code: str) -> Response:
+        """Refuse it, with a reason."""
+        asked = selectors.request_for(caller(request), code, need=DECIDE)
+        services.refuse(custodian=caller(request), request=asked, **_validated(RefuseSerializer, request))
+        return Response(self.get_serializer(selectors.request_for(caller(request), code)).data)
+
+
+class AccountViewSet(ListModelMixin, GenericViewSet[BudgetAccount]):
+    """Budget accounts: all of the organisation for custodians and auditors, their own for stewards."""
+
+    queryset = BudgetAccount.objects.none()
+    serializer_class = AccountSerializer
+    lookup_field = "code"
+
+    def get_queryset(self) -> Any:
+        return selectors.accounts_for(caller(self.request)).prefetch_related("coverages__dataset")
+
+    @extend_schema(responses=AccountSerializer)
+    def retrieve(self, request: Request, code: str) -> Response:
+        """Where an account stands: cap = held + charged + free."""
+        return Response(self.get_serializer(selectors.account_for(caller(request), code)).data)
+
+
+class EntryViewSet(ListModelMixin, GenericViewSet[LedgerEntry]):
+    """The entries of an account, newest first, each with its link in the hash chain."""
+
+    queryset = LedgerEntry.objects.none()
+    serializer_class = EntrySerializer
+
+    def get_queryset(self) -> Any:
+        return selectors.entries_for(caller(self.request), self.kwargs["code"])
+
+
+def _validated(kind: type[Any], request: Request) -> dict[str, Any]:
+    serializer = kind(data=request.data)
+    serializer.is_valid(raise_exception=True)
+    return dict(serializer.validated_data)

@@ -1,0 +1,163 @@
+"""Releases: what is shared with the caller or was made in their organisation, its receipt, samples and grants."""
+
+from __future__ import annotations
+
+import tempfile
+from http import HTTPStatus
+from typing import Any
+
+from django.http import FileResponse, Http404, StreamingHttpResponse
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from rest_framework.mixins import ListModelMixin
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.viewsets import GenericViewSet
+
+from synthweb.accounts.models import Role
+from synthweb.accounts.selectors import holders_of
+from synthweb.api.authentication import caller
+from synthweb.api.renderers import CsvRenderer, ParquetRenderer
+from synthweb.api.serializers.releases import (
+    ColumnSerializer,
+    GrantSerializer,
+    NewGrantSerializer,
+    NewSampleSerializer,
+    ReleaseSerializer,
+    SampleSerializer,
+)
+from synthweb.lib.errors import Conflict
+from synthweb.releases import selectors, services, tables
+from synthweb.releases.models import Release, ReleaseGrant, Sample
+from synthweb.releases.selectors import Need
+
+FOR_SPREADSHEETS = OpenApiParameter(
+    "for_spreadsheets",
+    bool,
+    description="true: an apostrophe before texts that a spreadsheet would run as a formula. Changes those values.",
+)
+
+
+class ReleaseViewSet(ListModelMixin, GenericViewSet[Release]):
+    """Releases, newest first: for an analyst those shared with them, else all of the organisation."""
+
+    queryset = Release.objects.none()
+    serializer_class = ReleaseSerializer
+    lookup_field = "code"
+
+    def get_queryset(self) -> Any:
+        found = selectors.releases_for(caller(self.request)).select_related("domain_version")
+        return found.defer("model").order_by("-created_at", "-pk")
+
+    @extend_schema(responses=ReleaseSerializer)
+    def retrieve(self, request: Request, code: str) -> Response:
+        """One release with its guarantee."""
+        return Response(self.get_serializer(selectors.release_for(caller(request), code)).data)
+
+    @extend_schema(responses=OpenApiTypes.OBJECT)
+    def receipt(self, request: Request, code: str) -> Response:
+        """The receipt: every mechanism call; `python -m synth_engine verify` recomputes the guarantee from it."""
+        return Response(selectors.release_for(caller(request), code).receipt)
+
+    @extend_schema(responses=ColumnSerializer(many=True), filters=False)
+    def dictionary(self, request: Request, code: str) -> Response:
+        """What the columns of every sample mean: a line each, from the public description."""
+        release = selectors.release_for(caller(request), code)
+        return Response(ColumnSerializer(tables.data_dictionary(release), many=True).data)
+
+
+class SampleViewSet(ListModelMixin, GenericViewSet[Sample]):
+    """Tables drawn from a release: free, as many and as large as you like. Everybody sees their own."""
+
+    queryset = Sample.objects.none()
+    serializer_class = SampleSerializer
+    lookup_field = "code"
+    write_scope = "read"  # drawing spends nothing and shows nothing that reading the release does not
+
+    def get_queryset(self) -> Any:
+        release = selectors.release_for(caller(self.request), self.kwargs["code"], Need.SAMPLE)
+        return selectors.samples_of(caller(self.request), release).select_related("release", "requested_by")
+
+    @extend_schema(request=NewSampleSerializer, responses={201: SampleSerializer})
+    def create(self, request: Request, code: str) -> Response:
+        """Draw a table of so many rows. The same release, rows and seed give the same bytes for ever."""
+        release = selectors.release_for(caller(request), code, Need.SAMPLE)
+        wanted = NewSampleSerializer(data=request.data)
+        wanted.is_valid(raise_exception=True)
+        sample = services.draw_sample(user=caller(request), release=release, **wanted.validated_data)
+        body = self.get_serializer(sample).data
+        return Response(body, status=HTTPStatus.CREATED, headers={"Location": body["url"]})
+
+    @extend_schema(responses=SampleSerializer)
+    def retrieve(self, request: Request, code: str) -> Response:
+        """One of your samples: rows, seed, and where to download it."""
+        return Response(self.get_serializer(selectors.sample_for(caller(request), code)).data)
+
+    @extend_schema(responses=OpenApiTypes.OBJECT)
+    def receipt(self, request: Request, code: str) -> Response:
+        """The receipt of this very table: that of its release with the rows and the commitment to the seed."""
+        return Response(services.sample_receipt(selectors.sample_for(caller(request), code)))
+
+
+class TableViewSet(GenericViewSet[Sample]):
+    """A sample as a file, drawn anew at every download and streamed."""
+
+    queryset = Sample.objects.none()
+    lookup_field = "code"
+    renderer_classes = [CsvRenderer, ParquetRenderer]
+
+    @extend_schema(responses={(200, "text/csv"): OpenApiTypes.STR}, parameters=[FOR_SPREADSHEETS])
+    def csv(self, request: Request, code: str) -> StreamingHttpResponse:
+        """The table as CSV (UTF-8, header line, RFC 4180 quoting)."""
+        sample = selectors.sample_for(caller(request), code)
+        safe = request.query_params.get("for_spreadsheets", "").lower() in ("true", "1")
+        response = StreamingHttpResponse(
+            tables.stream_csv(sample, for_spreadsheets=safe), content_type="text/csv; charset=utf-8"
+        )
+        response["Content-Disposition"] = f'attachment; filename="{sample.release.code}-{sample.code}.csv"'
+        return response
+
+    @extend_schema(responses={(200, ParquetRenderer.media_type): OpenApiTypes.BINARY})
+    def parquet(self, request: Request, code: str) -> FileResponse:
+        """The table as Parquet, with natural types."""
+        sample = selectors.sample_for(caller(request), code)
+        file = tempfile.TemporaryFile()  # noqa: SIM115 synthetic rows; the response closes it, which deletes it
+        tables.write_parquet(sample, file)
+        file.seek(0)
+        name = f"{sample.release.code}-{sample.code}.parquet"
+        return FileResponse(file, as_attachment=True, filename=name, content_type=ParquetRenderer.media_type)
+
+
+class GrantViewSet(ListModelMixin, GenericViewSet[ReleaseGrant]):
+    """With whom a release is shared."""
+
+    queryset = ReleaseGrant.objects.none()
+    serializer_class = GrantSerializer
+    lookup_field = "username"
+    write_scope = "share"
+
+    def get_queryset(self) -> Any:
+        return selectors.grants_of(selectors.release_for(caller(self.request), self.kwargs["code"], Need.SHARE))
+
+    @extend_schema(request=NewGrantSerializer, responses={201: GrantSerializer})
+    def create(self, request: Request, code: str) -> Response:
+        """Share with an analyst of the organisation; sharing again changes nothing."""
+        release = selectors.release_for(caller(request), code, Need.SHARE)
+        wanted = NewGrantSerializer(data=request.data)
+        wanted.is_valid(raise_exception=True)
+        analysts = holders_of(release.dataset.organisation, Role.ANALYST)
+        analyst = analysts.filter(username=wanted.validated_data["analyst"]).first()
+        if analyst is None:
+            raise Conflict("No analyst of the organisation has this name", repair="check it", field="analyst")
+        grant = services.share(actor=caller(request), release=release, analyst=analyst)
+        return Response(self.get_serializer(grant).data, status=HTTPStatus.CREATED)
+
+    @extend_schema(responses={204: OpenApiResponse(description="Taken back; what was downloaded stays downloaded.")})
+    def destroy(self, request: Request, code: str, username: str) -> Response:
+        """Take a release back from an analyst."""
+        release = selectors.release_for(caller(request), code, Need.SHARE)
+        grant = selectors.grants_of(release).filter(analyst__username=username).first()
+        if grant is None:
+            raise Http404
+        services.revoke(actor=caller(request), grant=grant)
+        return Response(status=HTTPStatus.NO_CONTENT)

@@ -1,0 +1,171 @@
+"""What the joint screens show, gathered from the apps below; every app's own selectors decide who sees what."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.db.models import QuerySet
+from django.urls import reverse
+
+from synthweb.accounts.models import Role, User
+from synthweb.accounts.selectors import roles_of
+from synthweb.audit.models import AuditEntry
+from synthweb.datasets import selectors as datasets
+from synthweb.datasets.models import Dataset, DomainVersion
+from synthweb.datasets.selectors import Need
+from synthweb.ledger import selectors as ledger
+from synthweb.ledger.models import BudgetAccount, BudgetRequest
+from synthweb.ledger.protection import Protection
+from synthweb.pages.steps import Addresses, Facts, Step, next_step, six_steps
+from synthweb.releases import selectors as releases
+from synthweb.releases.models import Release, ReleaseGrant
+from synthweb.runs.models import SynthesisRun, TableErrand
+
+HOME_ROWS = 8  # of each list on the home page; the full list is one click away
+
+
+@dataclass(frozen=True, kw_only=True)
+class DatasetLine:
+    """A dataset with what is next for it."""
+
+    dataset: Dataset
+    next: Step
+
+
+@dataclass(frozen=True, kw_only=True)
+class Overview:
+    """Everything on the page of one dataset."""
+
+    dataset: Dataset
+    steps: tuple[Step, ...]
+    next: Step
+    acts: bool  # whether the viewer is a steward, whose steps these are
+    version: DomainVersion | None
+    protection: Protection | None
+    account: BudgetAccount | None
+    request: BudgetRequest | None
+    releases: QuerySet[Release]
+    runs: QuerySet[SynthesisRun]
+    same_content: QuerySet[Dataset]
+    state: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Home:
+    """The home page: one part for each role somebody holds; None where they do not hold it."""
+
+    datasets: list[DatasetLine] | None
+    requests: QuerySet[BudgetRequest] | None
+    releases: QuerySet[Release] | None
+    accounts: QuerySet[BudgetAccount] | None
+
+
+def home_of(user: User) -> Home:
+    """What is next for `user`, by role."""
+    roles = roles_of(user)
+    return Home(
+        datasets=_lines(user) if Role.STEWARD in roles else None,
+        requests=_open_requests(user) if Role.CUSTODIAN in roles else None,
+        releases=releases.releases_for(user)[:HOME_ROWS] if Role.ANALYST in roles else None,
+        accounts=ledger.accounts_for(user)[:HOME_ROWS] if roles & {Role.CUSTODIAN, Role.AUDITOR} else None,
+    )
+
+
+def overview_of(user: User, dataset: Dataset) -> Overview:
+    """The page of one dataset that `user` may view."""
+    account = ledger.account_of(dataset)
+    version = datasets.current_domain(dataset)
+    request = _newest_request(dataset)
+    listed = six_steps(_facts(dataset), addresses_of(dataset))
+    return Overview(
+        dataset=dataset,
+        steps=listed,
+        next=next_step(listed, addresses_of(dataset)),
+        acts=datasets.may(user, dataset, Need.DESCRIBE),
+        version=version,
+        protection=_protection(account, version),
+        account=account,
+        request=request,
+        releases=releases.releases_for(user).filter(dataset=dataset),
+        runs=runs_of(dataset),
+        same_content=datasets.same_content(dataset),
+        state=state_of(dataset),
+    )
+
+
+def runs_of(dataset: Dataset) -> QuerySet[SynthesisRun]:
+    """The dataset's runs, newest first; the caller has fetched the dataset for somebody."""
+    return dataset.runs.select_related("account", "release").order_by("-created_at", "-pk")
+
+
+def state_of(dataset: Dataset) -> str:
+    """Changes whenever the page of the dataset has something new to say: polled, and compared."""
+    latest = dataset.runs.order_by("-pk").values_list("pk", "state").first() or (0, "")
+    request = _newest_request(dataset)
+    counts = (dataset.releases.count(), dataset.domain_versions.count())
+    parts = (dataset.status, *latest, request.state if request else "", *counts)
+    return "-".join(str(part) for part in parts)
+
+
+def is_busy(dataset: Dataset) -> bool:
+    """Whether a worker is at it, or about to be: then the page looks again by itself."""
+    running = dataset.runs.filter(state__in=SynthesisRun.OPEN).exists()
+    return running or dataset.errands.filter(state=TableErrand.State.WAITING).exists()
+
+
+def addresses_of(dataset: Dataset) -> Addresses:
+    """Where each step of this dataset happens."""
+    newest = dataset.releases.order_by("-created_at", "-pk").first()
+    release = reverse("runs:new", args=[dataset.code])
+    return Addresses(
+        upload=reverse("datasets:upload"),
+        describe=reverse("datasets:describe", args=[dataset.code]),
+        budget=reverse("ledger:request", args=[dataset.code]),
+        release=release,
+        compare=reverse("releases:compare", args=[newest.code]) if newest else release,
+        share=reverse("releases:share", args=[newest.code]) if newest else release,
+    )
+
+
+def _lines(user: User) -> list[DatasetLine]:
+    found = datasets.datasets_of(user).filter(steward=user)[:HOME_ROWS]
+    return [_line(dataset) for dataset in found]
+
+
+def _line(dataset: Dataset) -> DatasetLine:
+    addresses = addresses_of(dataset)
+    listed = six_steps(_facts(dataset), addresses)
+    return DatasetLine(dataset=dataset, next=next_step(listed, addresses))
+
+
+def _open_requests(user: User) -> QuerySet[BudgetRequest]:
+    return ledger.requests_for(user).filter(state=BudgetRequest.State.OPEN)
+
+
+def _facts(dataset: Dataset) -> Facts:
+    account = ledger.account_of(dataset)
+    request = _newest_request(dataset)
+    shared = ReleaseGrant.objects.filter(release__dataset=dataset, revoked_at=None)
+    opened = AuditEntry.objects.filter(action="report.opened", object_kind="dataset", object_code=dataset.code)
+    return Facts(
+        status=dataset.status,
+        described=dataset.domain_versions.exists(),
+        undeclared=None,
+        columns=None,
+        request=request.state if request else None,
+        has_budget=account is not None and any(ledger.balance(account).cap.as_dict.values()),
+        running=dataset.runs.filter(state__in=SynthesisRun.OPEN).exists(),
+        released=dataset.releases.exists(),
+        compared=opened.exists(),
+        shared=shared.exists(),
+    )
+
+
+def _newest_request(dataset: Dataset) -> BudgetRequest | None:
+    return dataset.budget_requests.select_related("requested_by", "decided_by").order_by("-created_at", "-pk").first()
+
+
+def _protection(account: BudgetAccount | None, version: DomainVersion | None) -> Protection | None:
+    if account is not None:
+        return Protection.of_account(account)
+    return Protection.of_domain(version.document) if version is not None else None

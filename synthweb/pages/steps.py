@@ -1,0 +1,158 @@
+"""The steward's six steps with one dataset: Upload, Describe, Ask for budget, Release, Compare, Share.
+
+A pure function of facts, so that the rule "always one next step, and always first" can be tested without a page.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+State = Literal["done", "next", "later"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """What the steps depend on; nothing in here is real data."""
+
+    status: str  # uploaded | ready | refused
+    described: bool
+    undeclared: int | None  # columns still open in the draft; None while nobody has looked
+    columns: int | None
+    request: str | None  # state of the newest budget request: open | granted | refused
+    has_budget: bool
+    running: bool
+    released: bool
+    compared: bool
+    shared: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Addresses:
+    """Where each step happens."""
+
+    upload: str
+    describe: str
+    budget: str
+    release: str
+    compare: str
+    share: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """One step as the strip shows it; `missing` says what is open, `action` and `address` how to go on.
+
+    `waits` is true while the step is somebody else's turn: then there is something to read and nothing to press.
+    """
+
+    name: str
+    state: State
+    missing: str = ""
+    action: str = ""
+    address: str = ""
+    waits: bool = False
+
+
+def six_steps(facts: Facts, addresses: Addresses) -> tuple[Step, ...]:
+    """The six steps in order; the first that is not done is `next`, those after it are `later`."""
+    listed = (
+        _upload(facts, addresses),
+        _describe(facts, addresses),
+        _budget(facts, addresses),
+        _release(facts, addresses),
+        _compare(facts, addresses),
+        _share(facts, addresses),
+    )
+    first = next((index for index, step in enumerate(listed) if step.state != "done"), len(listed))
+    return tuple(
+        step if step.state == "done" else replace(step, state="next" if index == first else "later")
+        for index, step in enumerate(listed)
+    )
+
+
+def next_step(listed: tuple[Step, ...], addresses: Addresses) -> Step:
+    """The one thing to do now; once all six are done, another release."""
+    again = Step(
+        name="Release",
+        state="next",
+        missing="All six steps are done. Draw as many samples as you like for free, or spend more budget.",
+        action="Make another release",
+        address=addresses.release,
+    )
+    return next((step for step in listed if step.state == "next"), again)
+
+
+def _upload(facts: Facts, addresses: Addresses) -> Step:
+    match facts.status:
+        case "ready":
+            return Step(name="Upload", state="done")
+        case "refused":
+            return Step(
+                name="Upload",
+                state="later",
+                missing="The file could not be read. What is wrong, and how to mend it, stands below.",
+                action="Upload a mended file",
+                address=addresses.upload,
+            )
+    return Step(name="Upload", state="later", missing="The worker is reading the file.", waits=True)
+
+
+def _describe(facts: Facts, addresses: Addresses) -> Step:
+    if facts.described:
+        return Step(name="Describe", state="done", address=addresses.describe)
+    missing = "Say what is public about each column."
+    if facts.undeclared is not None and facts.columns:
+        missing = f"{facts.undeclared} of {facts.columns} columns undeclared."
+        if facts.undeclared == 0:
+            missing = "Every column is declared; confirm the description."
+    return Step(
+        name="Describe", state="later", missing=missing, action="Describe the table", address=addresses.describe
+    )
+
+
+def _budget(facts: Facts, addresses: Addresses) -> Step:
+    if facts.has_budget:
+        return Step(name="Ask for budget", state="done", address=addresses.budget)
+    if facts.request == "open":
+        return Step(name="Ask for budget", state="later", missing="A custodian has to decide.", waits=True)
+    missing = "A custodian refused; the reason stands below." if facts.request == "refused" else "No budget yet."
+    return Step(
+        name="Ask for budget", state="later", missing=missing, action="Ask for budget", address=addresses.budget
+    )
+
+
+def _release(facts: Facts, addresses: Addresses) -> Step:
+    if facts.released:
+        return Step(name="Release", state="done", address=addresses.release)
+    if facts.running:
+        return Step(name="Release", state="later", missing="A run is under way.", waits=True)
+    return Step(
+        name="Release",
+        state="later",
+        missing="Nothing has been released yet.",
+        action="Make a release",
+        address=addresses.release,
+    )
+
+
+def _compare(facts: Facts, addresses: Addresses) -> Step:
+    state: State = "done" if facts.compared else "later"
+    return Step(
+        name="Compare",
+        state=state,
+        missing="" if facts.compared else "See what the release is worth beside the real table.",
+        action="Compare with the real table",
+        address=addresses.compare,
+    )
+
+
+def _share(facts: Facts, addresses: Addresses) -> Step:
+    state: State = "done" if facts.shared else "later"
+    return Step(
+        name="Share",
+        state=state,
+        missing="" if facts.shared else "No analyst sees a release yet.",
+        action="Share with analysts",
+        address=addresses.share,
+    )

@@ -1,0 +1,67 @@
+"""Screens that join several apps: home, one dataset, the documentation."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+from django_htmx.http import HttpResponseClientRefresh
+
+from synthweb.accounts.models import User
+from synthweb.datasets.selectors import dataset_for
+from synthweb.pages import docs, selectors
+
+
+@require_safe
+@login_required
+def home(request: HttpRequest) -> HttpResponse:
+    """What is next, for each role."""
+    return render(request, "pages/home.html", {"home": selectors.home_of(_me(request))})
+
+
+@require_safe
+@login_required
+def dataset(request: HttpRequest, code: str) -> HttpResponse:
+    """One dataset: its six steps, its budget, what it protects, its releases and runs."""
+    found = dataset_for(_me(request), code)
+    context = {"overview": selectors.overview_of(_me(request), found), "busy": selectors.is_busy(found)}
+    return render(request, "pages/dataset.html", context)
+
+
+@require_safe
+@login_required
+def dataset_runs(request: HttpRequest, code: str) -> HttpResponse:
+    """The part of that page which is live; says "load me again" once there is more to tell than stages."""
+    found = dataset_for(_me(request), code)
+    state = selectors.state_of(found)
+    if request.GET.get("state") != state:
+        return HttpResponseClientRefresh()
+    context = {"dataset": found, "runs": selectors.runs_of(found), "busy": selectors.is_busy(found), "state": state}
+    return render(request, "pages/_runs.html", context)
+
+
+@require_safe
+@login_required
+def docs_index(request: HttpRequest) -> HttpResponse:
+    """Where the documentation starts."""
+    return _docs(request, docs.INDEX)
+
+
+@require_safe
+@login_required
+def docs_page(request: HttpRequest, slug: str) -> HttpResponse:
+    """One page of the documentation."""
+    return _docs(request, slug)
+
+
+def _docs(request: HttpRequest, slug: str) -> HttpResponse:
+    page = docs.page_for(slug)
+    context = {"page": page, "rendered": docs.render(page), "sections": docs.sections()}
+    return render(request, "pages/docs.html", context)
+
+
+def _me(request: HttpRequest) -> User:
+    return cast(User, request.user)  # every view here asks for a sign-in first
