@@ -7,65 +7,106 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
-        ('accounts', '0001_initial'),
+        ("accounts", "0001_initial"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='Dataset',
+            name="Dataset",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('code', models.CharField(default=synthweb.lib.codes.new, editable=False, max_length=16, unique=True)),
-                ('name', models.CharField(max_length=200)),
-                ('description', models.TextField(blank=True)),
-                ('status', models.CharField(choices=[('uploaded', 'Waiting to be read'), ('ready', 'Ready'), ('refused', 'Refused')], default='uploaded', max_length=16)),
-                ('refusal', models.JSONField(blank=True, null=True)),
-                ('vault_name', models.CharField(max_length=64, unique=True)),
-                ('file_kind', models.CharField(max_length=16)),
-                ('size_bytes', models.BigIntegerField()),
-                ('content_key', models.CharField(db_index=True, max_length=64)),
-                ('draft', models.JSONField(blank=True, default=dict)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('updated_at', models.DateTimeField(auto_now=True)),
-                ('organisation', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='datasets', to='accounts.organisation')),
-                ('steward', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='datasets', to=settings.AUTH_USER_MODEL)),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("code", models.CharField(default=synthweb.lib.codes.new, editable=False, max_length=16, unique=True)),
+                ("name", models.CharField(max_length=200)),
+                ("description", models.TextField(blank=True)),
+                (
+                    "status",
+                    models.CharField(
+                        choices=[("uploaded", "Waiting to be read"), ("ready", "Ready"), ("refused", "Refused")],
+                        default="uploaded",
+                        max_length=16,
+                    ),
+                ),
+                ("refusal", models.JSONField(blank=True, null=True)),
+                ("vault_name", models.CharField(max_length=64, unique=True)),
+                ("file_kind", models.CharField(max_length=16)),
+                ("size_bytes", models.BigIntegerField()),
+                ("content_key", models.CharField(db_index=True, max_length=64)),
+                ("draft", models.JSONField(blank=True, default=dict)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("updated_at", models.DateTimeField(auto_now=True)),
+                (
+                    "organisation",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="datasets", to="accounts.organisation"
+                    ),
+                ),
+                (
+                    "steward",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="datasets",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='DomainVersion',
+            name="DomainVersion",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('number', models.PositiveIntegerField()),
-                ('document', models.JSONField()),
-                ('digest', models.CharField(max_length=64)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('confirmed_by', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('dataset', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='domain_versions', to='datasets.dataset')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("number", models.PositiveIntegerField()),
+                ("document", models.JSONField()),
+                ("digest", models.CharField(max_length=64)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                (
+                    "confirmed_by",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to=settings.AUTH_USER_MODEL
+                    ),
+                ),
+                (
+                    "dataset",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="domain_versions",
+                        to="datasets.dataset",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['dataset', '-number'],
-                'constraints': [models.UniqueConstraint(fields=('dataset', 'number'), name='domain_version_number')],
+                "ordering": ["dataset", "-number"],
+                "constraints": [models.UniqueConstraint(fields=("dataset", "number"), name="domain_version_number")],
             },
         ),
         migrations.CreateModel(
-            name='Preview',
+            name="Preview",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('code', models.CharField(default=synthweb.lib.codes.new, editable=False, max_length=16, unique=True)),
-                ('kind', models.CharField(choices=[('table', 'Preview and suggestions'), ('report', 'Comparison with real data')], max_length=16)),
-                ('subject', models.CharField(blank=True, max_length=32)),
-                ('store_name', models.CharField(max_length=64, unique=True)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('expires_at', models.DateTimeField()),
-                ('dataset', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='previews', to='datasets.dataset')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("code", models.CharField(default=synthweb.lib.codes.new, editable=False, max_length=16, unique=True)),
+                (
+                    "kind",
+                    models.CharField(
+                        choices=[("table", "Preview and suggestions"), ("report", "Comparison with real data")],
+                        max_length=16,
+                    ),
+                ),
+                ("subject", models.CharField(blank=True, max_length=32)),
+                ("store_name", models.CharField(max_length=64, unique=True)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("expires_at", models.DateTimeField()),
+                (
+                    "dataset",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="previews", to="datasets.dataset"
+                    ),
+                ),
             ],
             options={
-                'indexes': [models.Index(fields=['dataset', 'kind', 'subject'], name='datasets_pr_dataset_728f0a_idx')],
+                "indexes": [models.Index(fields=["dataset", "kind", "subject"], name="datasets_pr_dataset_728f0a_idx")],
             },
         ),
     ]

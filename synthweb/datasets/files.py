@@ -1,0 +1,42 @@
+"""Directories and key files of the vault and the preview store."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+class StorageError(Exception):
+    """A directory or key of this installation cannot be used; an operator has to look."""
+
+
+def private_directory(path: Path) -> Path:
+    """`path` as a directory that is ours and nobody else's; refuses one that somebody else prepared."""
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    found = path.lstat()
+    if path.is_symlink() or found.st_uid != os.geteuid():
+        raise StorageError(f"{path} belongs to somebody else")
+    if found.st_mode & 0o077:
+        path.chmod(0o700)
+    return path
+
+
+def sync_directory(path: Path) -> None:
+    """Make a rename or removal in `path` survive a power cut."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def read_key(path: Path) -> str:
+    """The key in a key file: its first line that is neither empty nor a comment."""
+    try:
+        lines = Path(path).read_text(encoding="ascii").splitlines()
+    except OSError:
+        raise StorageError(f"the key file {path} cannot be read") from None
+    for line in lines:
+        if line.strip() and not line.startswith("#"):
+            return line.strip()
+    raise StorageError(f"the key file {path} is empty")

@@ -1,0 +1,112 @@
+"""Short-lived objects for stewards' eyes: previews, suggestions, comparisons with real data.
+
+The worker writes them to the web's second key pair; one file each below PREVIEW_DIR, and a Preview row that says
+where it lies and when it ends, and holds none of it. `put` is for runs.worker; `read` for the selectors that write
+the audit log at every reading; nobody else imports this module.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import re
+import secrets
+from pathlib import Path
+from typing import Any
+
+import pyrage
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+
+from synthweb.datasets import files
+from synthweb.datasets.models import Dataset, Preview
+
+NAME = re.compile(r"[0-9a-f]{32}")
+ORPHAN_AGE = datetime.timedelta(hours=1)  # a file without a row is younger only while `put` is at work
+
+
+class PreviewError(files.StorageError):
+    """A stored object cannot be opened. The message names no content."""
+
+
+def put(dataset: Dataset, kind: str, subject: str, payload: dict[str, Any]) -> Preview:
+    """Encrypt `payload` (anything JSON can hold) and replace what was stored for this dataset, kind and subject."""
+    name = secrets.token_hex(16)
+    recipient = pyrage.x25519.Recipient.from_str(files.read_key(settings.PREVIEW_PUBLIC_KEY_FILE))
+    sealed = pyrage.encrypt(json.dumps(payload, ensure_ascii=False).encode(), [recipient])
+    folder = files.private_directory(Path(settings.PREVIEW_DIR))
+    with os.fdopen(os.open(folder / name, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:
+        file.write(sealed)
+        file.flush()
+        os.fsync(file.fileno())
+    files.sync_directory(folder)
+    with transaction.atomic():
+        older = list(Preview.objects.select_for_update().filter(dataset=dataset, kind=kind, subject=subject))
+        preview = Preview.objects.create(
+            dataset=dataset,
+            kind=kind,
+            subject=subject,
+            store_name=name,
+            expires_at=timezone.now() + datetime.timedelta(hours=settings.PREVIEW_HOURS),
+        )
+        for one in older:
+            erase(one)
+    return preview
+
+
+def latest(dataset: Dataset, kind: str, subject: str) -> Preview | None:
+    """The stored object, unless it has expired."""
+    found = Preview.objects.filter(dataset=dataset, kind=kind, subject=subject, expires_at__gt=timezone.now())
+    return found.order_by("-created_at", "-pk").first()
+
+
+def read(preview: Preview) -> dict[str, Any]:
+    """Decrypt a stored object. Web only: it needs the web's private key. Callers write the audit log first."""
+    identity = pyrage.x25519.Identity.from_str(files.read_key(settings.PREVIEW_PRIVATE_KEY_FILE))
+    try:
+        plain = pyrage.decrypt(_path(preview.store_name).read_bytes(), [identity])
+    except FileNotFoundError:
+        raise PreviewError("the stored object is gone") from None
+    except pyrage.DecryptError:
+        raise PreviewError("the stored object is damaged or was not written for this key") from None
+    payload: dict[str, Any] = json.loads(plain)
+    return payload
+
+
+def erase(preview: Preview) -> None:
+    """Remove the row, and the file once that is committed."""
+    path = _path(preview.store_name)
+    preview.delete()
+    transaction.on_commit(lambda: path.unlink(missing_ok=True))
+
+
+def purge(*, now: datetime.datetime | None = None) -> int:
+    """Remove what has expired, and files whose row is gone. Returns how many rows and files went."""
+    moment = now or timezone.now()
+    expired = list(Preview.objects.filter(expires_at__lte=moment))
+    for preview in expired:
+        with transaction.atomic():
+            erase(preview)
+    return len(expired) + _purge_orphans(moment)
+
+
+def _purge_orphans(moment: datetime.datetime) -> int:
+    folder = Path(settings.PREVIEW_DIR)
+    if not folder.is_dir():
+        return 0
+    known = set(Preview.objects.values_list("store_name", flat=True))
+    removed = 0
+    for path in folder.iterdir():
+        age = moment.timestamp() - path.stat().st_mtime
+        if NAME.fullmatch(path.name) and path.name not in known and age > ORPHAN_AGE.total_seconds():
+            path.unlink(missing_ok=True)
+            removed += 1
+    return removed
+
+
+def _path(name: str) -> Path:
+    if not NAME.fullmatch(name):
+        raise PreviewError("not the name of a stored object")
+    return Path(settings.PREVIEW_DIR) / name

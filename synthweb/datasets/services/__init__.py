@@ -1,0 +1,22 @@
+"""Writing datasets: uploads in, drafts kept, descriptions confirmed."""
+
+from __future__ import annotations
+
+from synthweb.datasets.services.describing import Incomplete, confirm_domain, declare_domain, save_draft
+from synthweb.datasets.services.intake import Intake, Received, kind_of
+from synthweb.datasets.services.storing import mark_ready, mark_refused, store_stream, store_upload, sweep
+
+__all__ = [
+    "Incomplete",
+    "Intake",
+    "Received",
+    "confirm_domain",
+    "declare_domain",
+    "kind_of",
+    "mark_ready",
+    "mark_refused",
+    "save_draft",
+    "store_stream",
+    "store_upload",
+    "sweep",
+]

@@ -1,0 +1,217 @@
+"""Receiving a table: chunks in, an encrypted file and its facts out, in constant memory.
+
+On its way to the vault every byte is counted against the limit, the first ones are compared with what other kinds of
+files begin with, and the table, unpacked, goes through an HMAC under this installation's content key, so that the
+same table is recognised when it comes again, packed or not. Nothing is parsed: that is the worker's business.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import TracebackType
+
+from django.conf import settings
+
+from synth_engine.errors import TableError
+from synthweb.datasets import files, vault
+
+HEAD = 512  # bytes that are looked at before anything is stored
+PIECE = 1 << 20
+GZIP = b"\x1f\x8b"
+SAVE_AS_CSV = 'open it in the program that made it and save it as "CSV UTF-8"'
+UNPACK = "unpack it and upload the CSV inside, or pack the CSV with gzip"
+FOREIGN = (  # what the first bytes give away: (first bytes, what it is, what to do)
+    (b"PK\x03\x04", "a ZIP archive or an Excel workbook", SAVE_AS_CSV),
+    (b"\xd0\xcf\x11\xe0", "an old Excel workbook", SAVE_AS_CSV),
+    (b"PAR1\x15", "a Parquet file", SAVE_AS_CSV),
+    (b"ARROW1\x00", "an Arrow file", SAVE_AS_CSV),
+    (b"\x89HDF", "an HDF5 file", SAVE_AS_CSV),
+    (b"SQLite format 3\x00", "a database", "export the table as CSV"),
+    (b"%PDF-", "a PDF", "find the table that the PDF was made from"),
+    (b"\x89PNG", "a picture", "upload the table as CSV"),
+    (b"\xff\xd8\xff", "a picture", "upload the table as CSV"),
+    (b"GIF87a", "a picture", "upload the table as CSV"),
+    (b"GIF89a", "a picture", "upload the table as CSV"),
+    (b"BZh91AY&SY", "packed with bzip2", UNPACK),
+    (b"\xfd7zXZ", "packed with xz", UNPACK),
+    (b"7z\xbc\xaf\x27", "a 7-Zip archive", UNPACK),
+    (b"Rar!\x1a", "a RAR archive", UNPACK),
+    (b"\x28\xb5\x2f\xfd", "packed with Zstandard", UNPACK),
+    (b"\x7fELF", "a program", "upload the table as CSV"),
+    (b"MZ\x90", "a program", "upload the table as CSV"),
+    (b"\x80\x04\x95", "a Python pickle", SAVE_AS_CSV),
+    (b"\x80\x05\x95", "a Python pickle", SAVE_AS_CSV),
+)
+ENDINGS = {".csv": "csv", ".tsv": "csv", ".txt": "csv", ".csv.gz": "csv.gz", ".tsv.gz": "csv.gz", ".txt.gz": "csv.gz"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Received:
+    """What is known about a table that has been received; `keep` of its Intake moves it into the vault."""
+
+    file_kind: str
+    size_bytes: int
+    content_key: str
+
+
+def kind_of(file_name: str) -> str:
+    """ "csv" or "csv.gz" by the ending of a file's name, which is all that is ever used of it."""
+    lowered = file_name.lower()
+    for ending in sorted(ENDINGS, key=len, reverse=True):
+        if lowered.endswith(ending):
+            return ENDINGS[ending]
+    raise TableError("the file's name ends neither in .csv nor in .csv.gz", repair=SAVE_AS_CSV)
+
+
+class Intake:
+    """Takes a table: `receive` …, `end`, then `keep`; `discard` at any time. A context manager that discards what
+    was not kept. Every refusal is a TableError, and leaves nothing behind."""
+
+    def __init__(self, file_kind: str) -> None:
+        if file_kind not in ("csv", "csv.gz"):
+            raise TableError("this kind of file cannot be read", repair="upload CSV or CSV packed with gzip")
+        self.file_kind = file_kind
+        self._head = bytearray()
+        self._looked = False
+        self.size_bytes = 0
+        self._key = hmac.new(content_secret(), digestmod=hashlib.sha256)
+        self._unpacker = _Unpacker() if file_kind == "csv.gz" else None
+        self._unpacked = 0
+        self._unpacked_head = bytearray()
+        self._writer = vault.Writer()
+
+    def receive(self, chunk: bytes) -> None:
+        """The next bytes."""
+        self.size_bytes += len(chunk)
+        if self.size_bytes > settings.UPLOAD_MAX_BYTES:
+            self._refuse(too_large())
+        if self._looked:
+            self._take(chunk)
+            return
+        self._head += chunk
+        if len(self._head) >= HEAD:
+            self._look()
+
+    def end(self) -> Received:
+        """All bytes are in."""
+        if not self._looked:
+            self._look()
+        if self._unpacker is not None and not self._unpacker.complete:
+            self._refuse(TableError("the packed file ends too early", repair="pack it again and upload it again"))
+        if not self._unpacked:
+            self._refuse(TableError("the file is empty", repair="export the table again, with its header"))
+        self._writer.end()
+        return Received(file_kind=self.file_kind, size_bytes=self.size_bytes, content_key=self._key.hexdigest())
+
+    def keep(self) -> str:
+        """Move the table into the vault; returns its name there. For services that write its row."""
+        return self._writer.keep()
+
+    def discard(self) -> None:
+        """Leave nothing behind, unless it was kept."""
+        self._writer.discard()
+
+    def _look(self) -> None:
+        self._looked = True
+        head = bytes(self._head)
+        packed = head.startswith(GZIP)
+        if packed and self._unpacker is None:
+            self._refuse(TableError("the name says CSV, the content is packed with gzip", repair="name it .csv.gz"))
+        if self._unpacker is not None and head and not packed:
+            self._refuse(TableError("the name says gzip, the content is not", repair="name it .csv, or pack it"))
+        self._refuse_foreign(head)
+        self._take(head)
+
+    def _refuse_foreign(self, head: bytes) -> None:
+        for start, what, repair in FOREIGN:
+            if head.startswith(start):
+                self._refuse(TableError(f"this is {what}, not a CSV table", repair=repair))
+        if head[257:262] == b"ustar":
+            self._refuse(TableError("this is a tar archive, not a CSV table", repair=UNPACK))
+
+    def _take(self, chunk: bytes) -> None:
+        if self._unpacker is None:
+            self._count(chunk)
+        else:
+            try:
+                for piece in self._unpacker.feed(chunk):
+                    self._count(piece)
+                    self._look_inside(piece)
+            except zlib.error:
+                self._refuse(TableError("the packed file is damaged", repair="pack it again and upload it again"))
+        self._writer.write(chunk)
+
+    def _count(self, piece: bytes) -> None:
+        self._unpacked += len(piece)
+        if self._unpacked > settings.UPLOAD_MAX_BYTES:
+            self._refuse(too_large())
+        self._key.update(piece)
+
+    def _look_inside(self, piece: bytes) -> None:
+        if len(self._unpacked_head) < HEAD:
+            self._unpacked_head += piece[: HEAD - len(self._unpacked_head)]
+            head = bytes(self._unpacked_head)
+            if head.startswith(GZIP):
+                self._refuse(TableError("the table is packed twice", repair="pack the CSV once"))
+            self._refuse_foreign(head)
+
+    def _refuse(self, error: TableError) -> None:
+        self.discard()
+        raise error
+
+    def __enter__(self) -> Intake:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.discard()
+
+
+class _Unpacker:
+    """Unpacks gzip, one member after another, in pieces of bounded size."""
+
+    def __init__(self) -> None:
+        self._member: zlib._Decompress | None = None
+        self._members = 0
+
+    @property
+    def complete(self) -> bool:
+        """Whether the last member that began has also ended, checksum and all."""
+        return self._member is None and self._members > 0
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """The next packed bytes; yields what they unpack to."""
+        while data:
+            if self._member is None:
+                data = data.lstrip(b"\0") if self._members else data  # padding behind a member is allowed
+                if not data:
+                    return
+                self._member, self._members = zlib.decompressobj(wbits=31), self._members + 1
+            piece = self._member.decompress(data, PIECE)
+            yield piece
+            while len(piece) == PIECE and not self._member.eof:  # more output than fitted may be waiting
+                piece = self._member.decompress(self._member.unconsumed_tail, PIECE)
+                yield piece
+            data = b""
+            if self._member.eof:
+                data, self._member = self._member.unused_data, None
+
+
+def content_secret() -> bytes:
+    """The key of `content_key`: at least 32 bytes, made once, never changed (docs/keys.md)."""
+    secret = files.read_key(settings.CONTENT_KEY_FILE).encode()
+    if len(secret) < 32:
+        raise files.StorageError("the content key is shorter than 32 characters")
+    return secret
+
+
+def too_large() -> TableError:
+    """The one text for a table over the limit."""
+    limit = settings.UPLOAD_MAX_BYTES
+    size = f"{limit / 1024**3:g} GiB" if limit >= 1024**3 else f"{limit / 1024**2:g} MiB"
+    return TableError(f"the table is larger than {size}, unpacked", repair="leave out columns that are not needed")

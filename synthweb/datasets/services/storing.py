@@ -1,0 +1,125 @@
+"""Datasets come to be, become ready or are refused."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+
+from synth_engine.errors import TableError
+from synthweb.accounts.models import Organisation, User
+from synthweb.audit import services as audit
+from synthweb.datasets import vault
+from synthweb.datasets.models import Dataset
+from synthweb.datasets.services.intake import Intake
+
+ORPHAN_AGE = datetime.timedelta(hours=1)  # a table without a row is younger only while its upload is at work
+
+
+def store_upload(
+    *, steward: User, organisation: Organisation, name: str, upload: Intake, description: str = ""
+) -> Dataset:
+    """Keep a received table: its file moves into the vault and its row appears, both or neither.
+
+    The caller has checked that `steward` is one of `organisation`'s. Raises ValidationError for a bad name.
+    """
+    received = upload.end()
+    dataset = Dataset(
+        steward=steward,
+        organisation=organisation,
+        name=name.strip(),
+        description=description.strip(),
+        file_kind=received.file_kind,
+        size_bytes=received.size_bytes,
+        content_key=received.content_key,
+    )
+    dataset.clean_fields(exclude=["vault_name"])
+    dataset.vault_name = upload.keep()
+    try:
+        with transaction.atomic():
+            dataset.save()
+            audit.record(
+                actor=steward,
+                action="dataset.uploaded",
+                target=("dataset", dataset.code),
+                organisation=organisation,
+                detail={"name": dataset.name, "kind": dataset.file_kind, "bytes": dataset.size_bytes},
+            )
+    except BaseException:
+        vault.erase(dataset.vault_name)
+        raise
+    return dataset
+
+
+def store_stream(
+    *,
+    steward: User,
+    organisation: Organisation,
+    name: str,
+    file_kind: str,
+    chunks: Iterable[bytes],
+    description: str = "",
+    expected_bytes: int | None = None,
+) -> Dataset:
+    """The same from a stream of bytes. `expected_bytes` is what was announced: a stream that ends early is refused.
+
+    Raises TableError when the table is refused; then nothing was kept.
+    """
+    with Intake(file_kind) as intake:
+        for chunk in chunks:
+            intake.receive(chunk)
+        if expected_bytes is not None and intake.size_bytes != expected_bytes:
+            raise cut_short()
+        return store_upload(
+            steward=steward, organisation=organisation, name=name, description=description, upload=intake
+        )
+
+
+def cut_short() -> TableError:
+    """The one text for an upload that ended before its time."""
+    return TableError("the upload was cut short", repair="upload the table again")
+
+
+@transaction.atomic
+def mark_ready(*, dataset: Dataset) -> None:
+    """The worker has read the table; its preview lies in the preview store."""
+    Dataset.objects.filter(pk=dataset.pk).update(status=Dataset.Status.READY, refusal=None, updated_at=timezone.now())
+    dataset.refresh_from_db(fields=["status", "refusal", "updated_at"])
+    audit.record(
+        actor="worker", action="dataset.read", target=("dataset", dataset.code), organisation=dataset.organisation
+    )
+
+
+@transaction.atomic
+def mark_refused(*, dataset: Dataset, refusal: Mapping[str, Any]) -> None:
+    """The worker cannot read the table. `refusal` is InputError.as_dict(): rule, repair, column, line; no value."""
+    kept = {field: refusal.get(field) for field in ("rule", "repair", "column", "line")}
+    Dataset.objects.filter(pk=dataset.pk).update(status=Dataset.Status.REFUSED, refusal=kept, updated_at=timezone.now())
+    dataset.refresh_from_db(fields=["status", "refusal", "updated_at"])
+    audit.record(
+        actor="worker",
+        action="dataset.refused",
+        target=("dataset", dataset.code),
+        organisation=dataset.organisation,
+        detail={"rule": kept["rule"] or "", "line": str(kept["line"] or "")},
+    )
+
+
+def sweep() -> int:
+    """Remove what interrupted uploads left in the vault: parts without a writer, tables without a row."""
+    removed = vault.sweep_parts()
+    folder = Path(settings.VAULT_DIR)
+    if not folder.is_dir():
+        return removed
+    known = set(Dataset.objects.values_list("vault_name", flat=True))
+    for path in folder.iterdir():
+        age = timezone.now().timestamp() - path.stat().st_mtime
+        if vault.NAME.fullmatch(path.name) and path.name not in known and age > ORPHAN_AGE.total_seconds():
+            vault.erase(path.name)
+            removed += 1
+    return removed

@@ -1,0 +1,291 @@
+"""Tables at rest. The web writes by the worker's public key and can never open what it wrote; the worker opens.
+
+A table lies in VAULT_DIR as one age file (https://age-encryption.org/v1) whose name is the SHA-256 of its bytes. Age
+draws a fresh file key for every file, so the name is unpredictable, says nothing about the content, and binds the
+row in the database to these very bytes: a file that was swapped for another valid one is refused like a damaged one.
+
+    bytes in    `Writer`       datasets.services      constant memory; no plaintext touches the disk
+    bytes out   `open_table`   runs.worker            a path, only after the whole file has been authenticated
+
+The private key is read inside `open_table` alone: importing this module, as the web does, reads no key.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import hmac
+import os
+import queue
+import re
+import secrets
+import shutil
+import tempfile
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO
+
+import pyrage
+from django.conf import settings
+
+from synthweb.datasets import files
+
+NAME = re.compile(r"[0-9a-f]{64}")
+PART = ".part"  # what is still being received; swept when its writer is gone
+RAM_DISK = Path("/dev/shm")  # noqa: S108 - a directory of ours below it, mode 0700, checked for its owner
+QUEUED_CHUNKS = 8  # how far a fast client may run ahead of the disk
+
+
+class VaultError(files.StorageError):
+    """A table cannot be stored or opened. The message names no content."""
+
+
+class TamperedError(VaultError):
+    """The file is not, byte for byte, what was stored."""
+
+
+def path_of(name: str) -> Path:
+    """Where a stored table lies; refuses anything that is not a name this module made."""
+    if not NAME.fullmatch(name):
+        raise VaultError("not the name of a stored table")
+    return Path(settings.VAULT_DIR) / name
+
+
+class Writer:
+    """Encrypts what is pushed into it: `write` …, `end`, then `keep` (returns the name) or `discard`.
+
+    As a context manager it discards on the way out unless it was kept. Age pulls its input, the web pushes, so a
+    thread stands between them behind a short queue; memory stays constant whatever the size.
+    """
+
+    def __init__(self) -> None:
+        folder = files.private_directory(Path(settings.VAULT_DIR))
+        recipient = pyrage.x25519.Recipient.from_str(files.read_key(settings.VAULT_PUBLIC_KEY_FILE))
+        self._part = folder / (secrets.token_hex(16) + PART)
+        self._file = _Hashed(os.fdopen(os.open(self._part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb"))
+        fcntl.flock(self._file.raw.fileno(), fcntl.LOCK_EX)  # held while we live: `sweep` leaves the living alone
+        self._pipe = _Pipe()
+        self._failure: Exception | None = None
+        self._kept = False
+        self._thread = threading.Thread(target=self._encrypt, args=(recipient,), name="vault-writer", daemon=True)
+        self._thread.start()
+
+    def _encrypt(self, recipient: pyrage.x25519.Recipient) -> None:
+        try:
+            pyrage.encrypt_io(self._pipe, self._file, [recipient])
+            self._file.raw.flush()
+            os.fsync(self._file.raw.fileno())
+        except Exception as failure:  # noqa: BLE001 - handed to the pushing thread, which raises it
+            self._failure = failure
+        finally:
+            self._pipe.closed.set()
+
+    def write(self, chunk: bytes) -> None:
+        """Take the next bytes of the table."""
+        if not self._pipe.push(chunk):
+            self._raise()
+
+    def end(self) -> None:
+        """All bytes are in: finish the file and make it durable."""
+        self._pipe.push(b"")
+        self._thread.join()
+        if self._failure is not None:
+            self._raise()
+
+    def keep(self) -> str:
+        """Move the ended file into the vault; returns its name."""
+        if self._thread.is_alive() or self._failure is not None or self._file.raw.closed:
+            raise VaultError("this table was not received to its end")
+        name = self._file.digest.hexdigest()
+        self._part.rename(path_of(name))
+        self._file.raw.close()
+        files.sync_directory(self._part.parent)
+        self._kept = True
+        return name
+
+    def discard(self) -> None:
+        """Stop and leave nothing behind; harmless when called again or after `keep`."""
+        self._pipe.broken.set()
+        self._thread.join()
+        if not self._file.raw.closed:
+            self._file.raw.close()
+        if not self._kept:
+            self._part.unlink(missing_ok=True)
+
+    def _raise(self) -> None:
+        failure = self._failure
+        self.discard()
+        raise VaultError("the table could not be stored; is the disk full?") from failure
+
+    def __enter__(self) -> Writer:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.discard()
+
+
+class _Pipe:
+    """A short queue with the `read` that age pulls from. Ends by an empty chunk; broken, it fails the reader."""
+
+    def __init__(self) -> None:
+        self._chunks: queue.Queue[bytes] = queue.Queue(maxsize=QUEUED_CHUNKS)
+        self._rest = memoryview(b"")
+        self._ended = False
+        self.broken = threading.Event()  # the pushing side gave up
+        self.closed = threading.Event()  # the pulling side has ended
+
+    def push(self, chunk: bytes) -> bool:
+        """False when nobody reads any more; waits while the queue is full."""
+        while not self.closed.is_set():
+            with contextlib.suppress(queue.Full):
+                self._chunks.put(chunk, timeout=0.2)
+                return True
+        return False
+
+    def read(self, size: int) -> bytes:
+        while not self._rest and not self._ended:
+            if self.broken.is_set():
+                raise BrokenPipeError("the upload was given up")  # an InterruptedError would be retried
+            with contextlib.suppress(queue.Empty):
+                self._rest = memoryview(self._chunks.get(timeout=0.2))
+                self._ended = not self._rest
+        taken, self._rest = bytes(self._rest[:size]), self._rest[size:]
+        return taken
+
+
+class _Hashed:
+    """A binary file that hashes what passes through it, either way."""
+
+    def __init__(self, raw: BinaryIO) -> None:
+        self.raw = raw
+        self.digest = hashlib.sha256()
+
+    def write(self, data: bytes) -> int:
+        self.digest.update(data)
+        return self.raw.write(data)
+
+    def read(self, size: int = -1) -> bytes:
+        data = self.raw.read(size)
+        self.digest.update(data)
+        return data
+
+    def flush(self) -> None:
+        self.raw.flush()
+
+
+@contextlib.contextmanager
+def open_table(name: str) -> Iterator[Path]:
+    """Decrypt a stored table for the time of the block; yields its path only after all of it was authenticated.
+
+    The plaintext lies in a directory of mode 0700, in memory (/dev/shm) when there is room, and is removed on the
+    way out, errors included; what a killed worker left is swept at the next opening. Worker only: it needs the
+    private key. Raises TamperedError before anything was yielded when a single byte differs from what was stored.
+    """
+    source = path_of(name)
+    identity = pyrage.x25519.Identity.from_str(files.read_key(settings.VAULT_PRIVATE_KEY_FILE))
+    try:
+        stored = source.open("rb")
+    except FileNotFoundError:
+        raise VaultError("the table is not in the vault any more") from None
+    with stored, _room(source.stat().st_size) as folder:
+        path = folder / "table"
+        cipher = _Hashed(stored)
+        with path.open("xb") as plain:
+            try:
+                pyrage.decrypt_io(cipher, plain, [identity])
+            except (OSError, pyrage.DecryptError) as error:
+                raise TamperedError("a stored table is damaged or was not written for this worker's key") from error
+        while cipher.read(1 << 20):  # what lies behind the end that age saw is not ours either
+            pass
+        if not hmac.compare_digest(cipher.digest.hexdigest(), name):
+            raise TamperedError("a stored table is not the one that was put there")
+        path.chmod(0o400)
+        yield path
+
+
+def erase(name: str) -> None:
+    """Remove a stored table for good."""
+    path_of(name).unlink(missing_ok=True)
+    if Path(settings.VAULT_DIR).is_dir():
+        files.sync_directory(Path(settings.VAULT_DIR))
+
+
+# --- rooms: where an opened table lies ---------------------------------------------------------------------------
+@contextlib.contextmanager
+def _room(size: int) -> Iterator[Path]:
+    base = _base_for(size)
+    sweep_rooms(base)
+    with _locked(base / "lock"):  # no sweep sees a room before its owner holds its lock
+        folder = Path(tempfile.mkdtemp(prefix="table-", dir=base))
+        owner = os.open(folder / "owner", os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+        fcntl.flock(owner, fcntl.LOCK_EX)  # the kernel lets go of it when the worker dies, however it dies
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(owner)
+
+
+def sweep_rooms(base: Path | None = None) -> int:
+    """Remove rooms whose worker is gone; called at a worker's start and before every opening. Returns how many."""
+    swept = 0
+    for root in [base] if base else _bases():
+        with _locked(root / "lock"):
+            for folder in root.glob("table-*"):
+                swept += _remove_if_deserted(folder)
+    return swept
+
+
+def _remove_if_deserted(folder: Path) -> bool:
+    try:
+        owner = os.open(folder / "owner", os.O_WRONLY)
+    except FileNotFoundError:
+        owner = -1
+    try:
+        if owner >= 0:
+            fcntl.flock(owner, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False  # its worker lives
+    else:
+        shutil.rmtree(folder, ignore_errors=True)
+        return True
+    finally:
+        if owner >= 0:
+            os.close(owner)
+
+
+def _bases() -> list[Path]:
+    parents = [RAM_DISK] if RAM_DISK.is_dir() and os.access(RAM_DISK, os.W_OK) else []
+    return [
+        files.private_directory(parent / f"synthweb-{os.geteuid()}")
+        for parent in [*parents, Path(tempfile.gettempdir())]
+    ]
+
+
+def _base_for(size: int) -> Path:
+    """Memory first; a disk when memory has less than twice the room, so that a table never starves the machine."""
+    bases = _bases()
+    return next((base for base in bases if shutil.disk_usage(base).free > 2 * size), bases[-1])
+
+
+@contextlib.contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    with path.open("ab") as lock:
+        fcntl.flock(lock.fileno(), fcntl.LOCK_EX)
+        yield
+
+
+def sweep_parts() -> int:
+    """Remove what interrupted uploads left in the vault. A part whose writer lives is locked, and left alone."""
+    swept = 0
+    for part in Path(settings.VAULT_DIR).glob(f"*{PART}"):
+        with contextlib.suppress(FileNotFoundError, BlockingIOError), part.open("r+b") as file:
+            fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+            part.unlink()
+            swept += 1
+    return swept
