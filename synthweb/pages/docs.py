@@ -35,6 +35,11 @@ class Page:
     title: str
     path: Path
 
+    @property
+    def address(self) -> str:
+        """The index page is /docs/ itself."""
+        return reverse("pages:docs") if self.slug == INDEX else reverse("pages:docs-page", args=[self.slug])
+
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
@@ -136,12 +141,7 @@ def _address(href: str, *, page: Page) -> str:
     slug = _resolve(PurePosixPath(page.slug).parent / target)
     if slug not in pages():
         return href
-    return address_of(slug) + (f"#{anchor}" if anchor else "")
-
-
-def address_of(slug: str) -> str:
-    """The address of a page; the index page is /docs/ itself."""
-    return reverse("pages:docs") if slug == INDEX else reverse("pages:docs-page", args=[slug])
+    return pages()[slug].address + (f"#{anchor}" if anchor else "")
 
 
 def _resolve(path: PurePosixPath) -> str:

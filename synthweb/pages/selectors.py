@@ -120,7 +120,7 @@ def addresses_of(dataset: Dataset) -> Addresses:
     return Addresses(
         upload=reverse("datasets:upload"),
         describe=reverse("datasets:describe", args=[dataset.code]),
-        budget=reverse("ledger:request", args=[dataset.code]),
+        budget=reverse("ledger:ask", args=[dataset.code]),
         release=release,
         compare=reverse("releases:compare", args=[newest.code]) if newest else release,
         share=reverse("releases:share", args=[newest.code]) if newest else release,
