@@ -69,6 +69,11 @@ class Amount:
         return ", ".join(parts)
 
 
+def scale(currency: str) -> int:
+    """How many of the ledger's steps make one."""
+    return _UNIT[currency]
+
+
 def exact(currency: str, value: int) -> str:
     """The integer of the ledger as the decimal number it stands for, all digits and no trailing zeros."""
     digits = str(abs(value)).rjust(19, "0")

@@ -15,24 +15,27 @@ from synthweb.ledger.models import BudgetAccount, LedgerEntry
 from synthweb.lib import chain, hashing
 from synthweb.lib.chain import Link, Verdict
 
-__all__ = ["Verdict", "fields", "first_hash", "seal", "verify"]
+__all__ = ["Verdict", "fields", "first_hash", "identity", "seal", "verify"]
 
 Kind = LedgerEntry.Kind
 
 
+def identity(account: BudgetAccount) -> dict[str, Any]:
+    """What was fixed when the account was opened."""
+    return {
+        "account": account.code,
+        "organisation": account.organisation.code,
+        "rule": account.rule,
+        "relation": account.relation,
+        "max_records": account.max_records,
+        "unit_column": account.unit_column,
+        "invariants": account.invariants,
+    }
+
+
 def first_hash(account: BudgetAccount) -> str:
     """The hash before the first entry: over what was fixed when the account was opened."""
-    return hashing.digest(
-        {
-            "account": account.code,
-            "organisation": account.organisation.code,
-            "rule": account.rule,
-            "relation": account.relation,
-            "max_records": account.max_records,
-            "unit_column": account.unit_column,
-            "invariants": account.invariants,
-        }
-    )
+    return hashing.digest(identity(account))
 
 
 def fields(entry: LedgerEntry, *, account_code: str) -> dict[str, Any]:

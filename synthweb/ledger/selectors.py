@@ -1,23 +1,27 @@
 """Reading the ledger. What takes a user also authorises: 404 for what they cannot know of, 403 for what they may not.
 
-Custodians and auditors see every account of their organisation, a steward those that their datasets spend from.
+Custodians and auditors see every account of their organisation, a steward those that datasets they may view spend from.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from fractions import Fraction
 
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import Http404
 
+from synth_engine.privacy import conversion
 from synthweb.accounts import selectors as accounts
-from synthweb.accounts.models import Role, User
+from synthweb.accounts.models import Role
+from synthweb.accounts.selectors import Person
+from synthweb.datasets import selectors as datasets
 from synthweb.datasets.models import Dataset
-from synthweb.ledger.amounts import CURRENCIES, Amount
+from synthweb.ledger.amounts import COUNTED, CURRENCIES, NANO, Amount
 from synthweb.ledger.errors import NotCovered
-from synthweb.ledger.models import BudgetAccount, BudgetRequest, Coverage, LedgerEntry
+from synthweb.ledger.models import BudgetAccount, BudgetRequest, Coverage, LedgerEntry, Rule
 from synthweb.ledger.protection import Protection
 
 READERS_OF_ALL = {Role.CUSTODIAN, Role.AUDITOR}
@@ -59,6 +63,11 @@ def balance(account: BudgetAccount) -> Balance:
     return Balance(rule=account.rule, cap=part("cap"), held=part("held"), charged=part("charged"))
 
 
+def counted(rule: str) -> tuple[str, ...]:
+    """The currencies that add up under a rule."""
+    return COUNTED[Rule(rule)]
+
+
 def amount_of(row: LedgerEntry | BudgetRequest) -> Amount:
     """The amount that an entry or a request states."""
     return Amount(**{currency: getattr(row, currency) for currency in CURRENCIES})
@@ -81,15 +90,15 @@ def protection_of(dataset: Dataset) -> Protection:
 
 
 def accounts_with_same_content(dataset: Dataset) -> list[BudgetAccount]:
-    """Accounts of the organisation that cover another dataset with the very same content."""
-    return list(
-        BudgetAccount.objects.filter(
-            organisation=dataset.organisation_id, coverages__dataset__content_key=dataset.content_key
-        )
-        .exclude(coverages__dataset=dataset)
-        .distinct()
-        .order_by("pk")
-    )
+    """Accounts of the organisation that cover another dataset with the very same content, the oldest first."""
+    twins = datasets.same_content(dataset) if dataset.content_key else Dataset.objects.none()
+    covering = BudgetAccount.objects.filter(organisation=dataset.organisation_id, coverages__dataset__in=twins)
+    return list(covering.exclude(coverages__dataset=dataset).distinct().order_by("pk"))
+
+
+def guarantee_of(amount: Amount, *, delta: Fraction) -> Fraction:
+    """The epsilon that an amount of rho is worth at `delta`, rounded up (Canonne, Kamath and Steinke 2020)."""
+    return conversion.epsilon_for(Fraction(amount.rho, NANO), delta)
 
 
 def joinable_accounts(dataset: Dataset) -> QuerySet[BudgetAccount]:
@@ -99,18 +108,23 @@ def joinable_accounts(dataset: Dataset) -> QuerySet[BudgetAccount]:
 
 
 # --- reading as somebody ----------------------------------------------------------------------------------------
-def accounts_for(user: User) -> QuerySet[BudgetAccount]:
+def accounts_for(user: Person) -> QuerySet[BudgetAccount]:
     """The accounts that `user` may read; PermissionDenied for those who read none by their role."""
     roles = accounts.roles_of(user)
     everything = BudgetAccount.objects.filter(organisation=accounts.organisation_of(user)).order_by("name", "pk")
     if roles & READERS_OF_ALL:
         return everything
     if Role.STEWARD in roles:
-        return everything.filter(coverages__dataset__steward=user).distinct()
+        return everything.filter(pk__in=Coverage.objects.filter(dataset__in=_viewable(user)).values("account"))
     raise PermissionDenied("Ledgers are read by stewards, custodians and auditors")
 
 
-def account_for(user: User, code: str) -> BudgetAccount:
+def reads_all(user: Person) -> bool:
+    """Whether `user` reads every account of the organisation."""
+    return bool(accounts.roles_of(user) & READERS_OF_ALL)
+
+
+def account_for(user: Person, code: str) -> BudgetAccount:
     """One account that `user` may read."""
     account = accounts_for(user).select_related("organisation").filter(code=code).first()
     if account is None:
@@ -118,12 +132,12 @@ def account_for(user: User, code: str) -> BudgetAccount:
     return account
 
 
-def entries_for(user: User, code: str) -> QuerySet[LedgerEntry]:
+def entries_for(user: Person, code: str) -> QuerySet[LedgerEntry]:
     """The entries of an account that `user` may read, newest first."""
     return LedgerEntry.objects.filter(account=account_for(user, code)).order_by("-sequence")
 
 
-def requests_for(user: User) -> QuerySet[BudgetRequest]:
+def requests_for(user: Person) -> QuerySet[BudgetRequest]:
     """Budget requests that `user` may read: all of the organisation, or their own, newest first."""
     roles = accounts.roles_of(user)
     found = BudgetRequest.objects.filter(dataset__organisation=accounts.organisation_of(user)).select_related(
@@ -132,17 +146,25 @@ def requests_for(user: User) -> QuerySet[BudgetRequest]:
     if roles & READERS_OF_ALL:
         return found
     if Role.STEWARD in roles:
-        return found.filter(dataset__steward=user)
+        return found.filter(dataset__in=_viewable(user))
     raise PermissionDenied("Budget requests are read by stewards, custodians and auditors")
 
 
-def request_for(user: User, code: str, *, need: Need = Need.READ) -> BudgetRequest:
+def request_for(user: Person, code: str, *, need: Need = Need.READ) -> BudgetRequest:
     """One request that `user` may read; to decide it takes a custodian who did not ask for it."""
     request = requests_for(user).filter(code=code).first()
     if request is None:
         raise Http404("No such request")
-    if need is Need.DECIDE:
-        accounts.require_role(user, Role.CUSTODIAN)
-        if request.requested_by_id == user.pk:
-            raise PermissionDenied("Nobody decides about their own request")
+    if need is Need.DECIDE and not may_decide(user, request):
+        raise PermissionDenied("A custodian decides, and nobody about their own request")
     return request
+
+
+def may_decide(user: Person, request: BudgetRequest) -> bool:
+    """Whether `user` is a custodian of the organisation and did not ask for this themselves."""
+    custodians = accounts.holders_of(request.dataset.organisation, Role.CUSTODIAN)
+    return request.requested_by_id != user.pk and custodians.filter(pk=user.pk).exists()
+
+
+def _viewable(user: Person) -> QuerySet[Dataset]:
+    return datasets.datasets_of(user).order_by().prefetch_related(None)

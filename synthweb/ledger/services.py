@@ -79,19 +79,20 @@ def grant(
     reason: str,
     amount: Amount | None = None,
     account: BudgetAccount | None = None,
+    separate: bool = False,
     name: str = "",
     separate_reason: str = "",
 ) -> LedgerEntry:
     """Grant `amount` (else what was asked) to the dataset's account: the one that covers it, else the one named by
-    `account` or by the request, else a new one called `name`. A new one for content that another account covers
-    already needs a `separate_reason`: two caps on the same rows add up for the people in them."""
+    `account` or by the request, else (or if `separate`) a new one called `name`. A new one for content that another
+    account covers needs a `separate_reason`: two caps on the same rows add up for the people in them."""
     request = _decidable(request, custodian=custodian, reason=reason)
     dataset = request.dataset
     amount = amount or Amount(**{currency: getattr(request, currency) for currency in CURRENCIES})
     _require_amount(amount, rule=request.rule)
     protection = selectors.protection_of(dataset)
     covering = selectors.account_of(dataset)
-    chosen = covering or account or request.account
+    chosen = covering or (None if separate else account or request.account)
     if chosen is None:
         chosen = _open_account(request, protection=protection, name=name, separate_reason=separate_reason)
     else:

@@ -1,8 +1,29 @@
-"""Addresses of ledger."""
+"""Addresses of the ledger and of the audit log."""
 
 from __future__ import annotations
 
-from django.urls import URLPattern
+from django.urls import path, register_converter
+from django.urls.converters import StringConverter
+
+from synthweb.ledger import audit_log, views
+
+
+class ExportKind(StringConverter):
+    regex = "csv|json"
+
+
+register_converter(ExportKind, "export_kind")
 
 app_name = "ledger"
-urlpatterns: list[URLPattern] = []
+urlpatterns = [
+    path("", views.index, name="index"),
+    path("audit/", audit_log.page, name="audit"),
+    path("audit/chain/", audit_log.chain_status, name="audit-chain"),
+    path("ask/<slug:dataset_code>/", views.ask, name="ask"),
+    path("requests/<slug:code>/", views.budget_request, name="request"),
+    path("requests/<slug:code>/grant/", views.grant, name="grant"),
+    path("requests/<slug:code>/refuse/", views.refuse, name="refuse"),
+    path("accounts/<slug:code>/", views.account, name="account"),
+    path("accounts/<slug:code>/chain/", views.chain_status, name="chain"),
+    path("accounts/<slug:code>/entries.<export_kind:kind>", views.entries, name="entries"),
+]

@@ -2,178 +2,304 @@
 
 import django.db.models.deletion
 import django.db.models.expressions
-import synthweb.lib.codes
 from django.conf import settings
 from django.db import migrations, models
 
+import synthweb.lib.codes
+
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
-        ('accounts', '0001_initial'),
-        ('datasets', '0001_initial'),
+        ("accounts", "0001_initial"),
+        ("datasets", "0001_initial"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='BudgetAccount',
+            name="BudgetAccount",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('code', models.CharField(default=synthweb.lib.codes.new, editable=False, max_length=16, unique=True)),
-                ('name', models.CharField(max_length=200)),
-                ('rule', models.CharField(choices=[('basic', 'Basic: ε and δ add up'), ('zcdp', 'zCDP: ρ adds up')], max_length=8)),
-                ('relation', models.CharField(max_length=16)),
-                ('max_records', models.PositiveIntegerField(default=1)),
-                ('unit_column', models.CharField(blank=True, max_length=200)),
-                ('invariants', models.JSONField(blank=True, default=list)),
-                ('epsilon_cap', models.BigIntegerField(default=0)),
-                ('epsilon_held', models.BigIntegerField(default=0)),
-                ('epsilon_charged', models.BigIntegerField(default=0)),
-                ('delta_cap', models.BigIntegerField(default=0)),
-                ('delta_held', models.BigIntegerField(default=0)),
-                ('delta_charged', models.BigIntegerField(default=0)),
-                ('rho_cap', models.BigIntegerField(default=0)),
-                ('rho_held', models.BigIntegerField(default=0)),
-                ('rho_charged', models.BigIntegerField(default=0)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('organisation', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='budget_accounts', to='accounts.organisation')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("code", models.CharField(default=synthweb.lib.codes.new, editable=False, max_length=16, unique=True)),
+                ("name", models.CharField(max_length=200)),
+                (
+                    "rule",
+                    models.CharField(
+                        choices=[("basic", "Basic: ε and δ add up"), ("zcdp", "zCDP: ρ adds up")], max_length=8
+                    ),
+                ),
+                ("relation", models.CharField(max_length=16)),
+                ("max_records", models.PositiveIntegerField(default=1)),
+                ("unit_column", models.CharField(blank=True, max_length=200)),
+                ("invariants", models.JSONField(blank=True, default=list)),
+                ("epsilon_cap", models.BigIntegerField(default=0)),
+                ("epsilon_held", models.BigIntegerField(default=0)),
+                ("epsilon_charged", models.BigIntegerField(default=0)),
+                ("delta_cap", models.BigIntegerField(default=0)),
+                ("delta_held", models.BigIntegerField(default=0)),
+                ("delta_charged", models.BigIntegerField(default=0)),
+                ("rho_cap", models.BigIntegerField(default=0)),
+                ("rho_held", models.BigIntegerField(default=0)),
+                ("rho_charged", models.BigIntegerField(default=0)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                (
+                    "organisation",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="budget_accounts",
+                        to="accounts.organisation",
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='BudgetRequest',
+            name="BudgetRequest",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('code', models.CharField(default=synthweb.lib.codes.new, editable=False, max_length=16, unique=True)),
-                ('reason', models.TextField()),
-                ('rule', models.CharField(choices=[('basic', 'Basic: ε and δ add up'), ('zcdp', 'zCDP: ρ adds up')], max_length=8)),
-                ('epsilon', models.BigIntegerField(default=0)),
-                ('delta', models.BigIntegerField(default=0)),
-                ('rho', models.BigIntegerField(default=0)),
-                ('state', models.CharField(choices=[('open', 'Waiting for a custodian'), ('granted', 'Granted'), ('refused', 'Refused')], default='open', max_length=8)),
-                ('decision_reason', models.TextField(blank=True)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('decided_at', models.DateTimeField(blank=True, null=True)),
-                ('account', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='requests', to='ledger.budgetaccount')),
-                ('dataset', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='budget_requests', to='datasets.dataset')),
-                ('decided_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('requested_by', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("code", models.CharField(default=synthweb.lib.codes.new, editable=False, max_length=16, unique=True)),
+                ("reason", models.TextField()),
+                (
+                    "rule",
+                    models.CharField(
+                        choices=[("basic", "Basic: ε and δ add up"), ("zcdp", "zCDP: ρ adds up")], max_length=8
+                    ),
+                ),
+                ("epsilon", models.BigIntegerField(default=0)),
+                ("delta", models.BigIntegerField(default=0)),
+                ("rho", models.BigIntegerField(default=0)),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[("open", "Waiting for a custodian"), ("granted", "Granted"), ("refused", "Refused")],
+                        default="open",
+                        max_length=8,
+                    ),
+                ),
+                ("decision_reason", models.TextField(blank=True)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("decided_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "account",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="requests",
+                        to="ledger.budgetaccount",
+                    ),
+                ),
+                (
+                    "dataset",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="budget_requests",
+                        to="datasets.dataset",
+                    ),
+                ),
+                (
+                    "decided_by",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "requested_by",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to=settings.AUTH_USER_MODEL
+                    ),
+                ),
             ],
             options={
-                'ordering': ['-created_at', '-pk'],
+                "ordering": ["-created_at", "-pk"],
             },
         ),
         migrations.CreateModel(
-            name='Coverage',
+            name="Coverage",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('account', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='coverages', to='ledger.budgetaccount')),
-                ('dataset', models.OneToOneField(on_delete=django.db.models.deletion.PROTECT, related_name='coverage', to='datasets.dataset')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                (
+                    "account",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="coverages", to="ledger.budgetaccount"
+                    ),
+                ),
+                (
+                    "dataset",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="coverage", to="datasets.dataset"
+                    ),
+                ),
             ],
             options={
-                'abstract': False,
+                "abstract": False,
             },
         ),
         migrations.CreateModel(
-            name='LedgerEntry',
+            name="LedgerEntry",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('sequence', models.PositiveIntegerField()),
-                ('kind', models.CharField(choices=[('GRANT', 'Grant'), ('HOLD', 'Hold'), ('CHARGE', 'Charge'), ('RELEASE', 'Release')], max_length=8)),
-                ('epsilon', models.BigIntegerField(default=0)),
-                ('delta', models.BigIntegerField(default=0)),
-                ('rho', models.BigIntegerField(default=0)),
-                ('dataset_code', models.CharField(blank=True, max_length=16)),
-                ('run_code', models.CharField(blank=True, max_length=16)),
-                ('actor', models.CharField(max_length=150)),
-                ('reason', models.TextField(blank=True)),
-                ('evidence', models.CharField(blank=True, max_length=64)),
-                ('at', models.DateTimeField()),
-                ('previous_hash', models.CharField(max_length=64)),
-                ('hash', models.CharField(max_length=64)),
-                ('account', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='entries', to='ledger.budgetaccount')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("sequence", models.PositiveIntegerField()),
+                (
+                    "kind",
+                    models.CharField(
+                        choices=[("GRANT", "Grant"), ("HOLD", "Hold"), ("CHARGE", "Charge"), ("RELEASE", "Release")],
+                        max_length=8,
+                    ),
+                ),
+                ("epsilon", models.BigIntegerField(default=0)),
+                ("delta", models.BigIntegerField(default=0)),
+                ("rho", models.BigIntegerField(default=0)),
+                ("dataset_code", models.CharField(blank=True, max_length=16)),
+                ("run_code", models.CharField(blank=True, max_length=16)),
+                ("actor", models.CharField(max_length=150)),
+                ("reason", models.TextField(blank=True)),
+                ("evidence", models.CharField(blank=True, max_length=64)),
+                ("at", models.DateTimeField()),
+                ("previous_hash", models.CharField(max_length=64)),
+                ("hash", models.CharField(max_length=64)),
+                (
+                    "account",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="entries", to="ledger.budgetaccount"
+                    ),
+                ),
             ],
             options={
-                'ordering': ['account', 'sequence'],
+                "ordering": ["account", "sequence"],
             },
         ),
         migrations.AddConstraint(
-            model_name='budgetaccount',
-            constraint=models.CheckConstraint(condition=models.Q(('epsilon_cap__gte', 0)), name='epsilon_cap_positive'),
+            model_name="budgetaccount",
+            constraint=models.CheckConstraint(condition=models.Q(("epsilon_cap__gte", 0)), name="epsilon_cap_positive"),
         ),
         migrations.AddConstraint(
-            model_name='budgetaccount',
-            constraint=models.CheckConstraint(condition=models.Q(('epsilon_held__gte', 0)), name='epsilon_held_positive'),
+            model_name="budgetaccount",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("epsilon_held__gte", 0)), name="epsilon_held_positive"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='budgetaccount',
-            constraint=models.CheckConstraint(condition=models.Q(('epsilon_charged__gte', 0)), name='epsilon_charged_positive'),
+            model_name="budgetaccount",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("epsilon_charged__gte", 0)), name="epsilon_charged_positive"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='budgetaccount',
-            constraint=models.CheckConstraint(condition=models.Q(('delta_cap__gte', 0)), name='delta_cap_positive'),
+            model_name="budgetaccount",
+            constraint=models.CheckConstraint(condition=models.Q(("delta_cap__gte", 0)), name="delta_cap_positive"),
         ),
         migrations.AddConstraint(
-            model_name='budgetaccount',
-            constraint=models.CheckConstraint(condition=models.Q(('delta_held__gte', 0)), name='delta_held_positive'),
+            model_name="budgetaccount",
+            constraint=models.CheckConstraint(condition=models.Q(("delta_held__gte", 0)), name="delta_held_positive"),
         ),
         migrations.AddConstraint(
-            model_name='budgetaccount',
-            constraint=models.CheckConstraint(condition=models.Q(('delta_charged__gte', 0)), name='delta_charged_positive'),
+            model_name="budgetaccount",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("delta_charged__gte", 0)), name="delta_charged_positive"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='budgetaccount',
-            constraint=models.CheckConstraint(condition=models.Q(('rho_cap__gte', 0)), name='rho_cap_positive'),
+            model_name="budgetaccount",
+            constraint=models.CheckConstraint(condition=models.Q(("rho_cap__gte", 0)), name="rho_cap_positive"),
         ),
         migrations.AddConstraint(
-            model_name='budgetaccount',
-            constraint=models.CheckConstraint(condition=models.Q(('rho_held__gte', 0)), name='rho_held_positive'),
+            model_name="budgetaccount",
+            constraint=models.CheckConstraint(condition=models.Q(("rho_held__gte", 0)), name="rho_held_positive"),
         ),
         migrations.AddConstraint(
-            model_name='budgetaccount',
-            constraint=models.CheckConstraint(condition=models.Q(('rho_charged__gte', 0)), name='rho_charged_positive'),
+            model_name="budgetaccount",
+            constraint=models.CheckConstraint(condition=models.Q(("rho_charged__gte", 0)), name="rho_charged_positive"),
         ),
         migrations.AddConstraint(
-            model_name='budgetaccount',
-            constraint=models.CheckConstraint(condition=models.Q(('epsilon_cap__gte', django.db.models.expressions.CombinedExpression(models.F('epsilon_held'), '+', models.F('epsilon_charged')))), name='epsilon_within_cap'),
+            model_name="budgetaccount",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    (
+                        "epsilon_cap__gte",
+                        django.db.models.expressions.CombinedExpression(
+                            models.F("epsilon_held"), "+", models.F("epsilon_charged")
+                        ),
+                    )
+                ),
+                name="epsilon_within_cap",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='budgetaccount',
-            constraint=models.CheckConstraint(condition=models.Q(('delta_cap__gte', django.db.models.expressions.CombinedExpression(models.F('delta_held'), '+', models.F('delta_charged')))), name='delta_within_cap'),
+            model_name="budgetaccount",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    (
+                        "delta_cap__gte",
+                        django.db.models.expressions.CombinedExpression(
+                            models.F("delta_held"), "+", models.F("delta_charged")
+                        ),
+                    )
+                ),
+                name="delta_within_cap",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='budgetaccount',
-            constraint=models.CheckConstraint(condition=models.Q(('rho_cap__gte', django.db.models.expressions.CombinedExpression(models.F('rho_held'), '+', models.F('rho_charged')))), name='rho_within_cap'),
+            model_name="budgetaccount",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    (
+                        "rho_cap__gte",
+                        django.db.models.expressions.CombinedExpression(
+                            models.F("rho_held"), "+", models.F("rho_charged")
+                        ),
+                    )
+                ),
+                name="rho_within_cap",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='budgetrequest',
-            constraint=models.UniqueConstraint(condition=models.Q(('state', 'open')), fields=('dataset',), name='one_open_request_a_dataset'),
+            model_name="budgetrequest",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("state", "open")), fields=("dataset",), name="one_open_request_a_dataset"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='ledgerentry',
-            constraint=models.UniqueConstraint(fields=('account', 'sequence'), name='entry_sequence'),
+            model_name="ledgerentry",
+            constraint=models.UniqueConstraint(fields=("account", "sequence"), name="entry_sequence"),
         ),
         migrations.AddConstraint(
-            model_name='ledgerentry',
-            constraint=models.UniqueConstraint(fields=('hash',), name='entry_hash'),
+            model_name="ledgerentry",
+            constraint=models.UniqueConstraint(fields=("hash",), name="entry_hash"),
         ),
         migrations.AddConstraint(
-            model_name='ledgerentry',
-            constraint=models.UniqueConstraint(condition=models.Q(('run_code', ''), _negated=True), fields=('run_code', 'kind'), name='entry_once_a_run'),
+            model_name="ledgerentry",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("run_code", ""), _negated=True),
+                fields=("run_code", "kind"),
+                name="entry_once_a_run",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='ledgerentry',
-            constraint=models.UniqueConstraint(condition=models.Q(('kind__in', ['CHARGE', 'RELEASE'])), fields=('run_code',), name='one_resolution_a_run'),
+            model_name="ledgerentry",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("kind__in", ["CHARGE", "RELEASE"])),
+                fields=("run_code",),
+                name="one_resolution_a_run",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='ledgerentry',
-            constraint=models.CheckConstraint(condition=models.Q(('epsilon__gte', 0), ('delta__gte', 0), ('rho__gte', 0)), name='entry_amounts_positive'),
+            model_name="ledgerentry",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("epsilon__gte", 0), ("delta__gte", 0), ("rho__gte", 0)),
+                name="entry_amounts_positive",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='ledgerentry',
-            constraint=models.CheckConstraint(condition=models.Q(('kind', 'GRANT'), models.Q(('run_code', ''), _negated=True), _connector='OR'), name='entry_names_its_run'),
+            model_name="ledgerentry",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("kind", "GRANT"), models.Q(("run_code", ""), _negated=True), _connector="OR"),
+                name="entry_names_its_run",
+            ),
         ),
     ]

@@ -1,0 +1,221 @@
+"""Forms of the ledger. Amounts are typed as numbers and become the ledger's integers exactly, or are refused."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+from django import forms
+
+from synth_engine.errors import SpecError
+from synth_engine.privacy import conversion, loss
+from synthweb.datasets.models import Dataset
+from synthweb.ledger import selectors
+from synthweb.ledger.amounts import CURRENCIES, NANO, Amount, exact, scale
+from synthweb.ledger.models import BudgetAccount, BudgetRequest, Rule
+from synthweb.lib.errors import Refused
+
+NEW = ""  # the choice of no existing account
+_RULES = [
+    (Rule.BASIC.value, "Basic: ε and δ of the runs add up. Easy to explain; right for a few runs."),
+    (Rule.ZCDP.value, "zCDP: ρ adds up. Pays for many more runs of Gaussian noise with the same final (ε, δ)."),
+]
+
+
+class AmountField(forms.CharField):
+    """A number of one currency, in plain digits: `1`, `0.5`, `1e-9`."""
+
+    def __init__(self, *, currency: str, **options: Any) -> None:
+        self.currency = currency
+        super().__init__(**{"max_length": loss.MAX_TEXT, **options})
+
+    def clean(self, value: Any) -> int:
+        """The ledger's integer; an amount finer than the ledger counts is refused, not rounded."""
+        text = super().clean(value)
+        if not text:
+            return 0
+        try:
+            units = loss.parse_amount(text, name=str(self.label)) * scale(self.currency)
+        except SpecError as error:
+            raise forms.ValidationError(error.text) from None
+        if units.denominator != 1:
+            raise forms.ValidationError(
+                f"{self.label}: the ledger counts in steps of {Decimal(1) / scale(self.currency):e}"
+            )
+        return units.numerator
+
+
+def _epsilon(**options: Any) -> AmountField:
+    return AmountField(currency="epsilon", label="ε", **options)
+
+
+def _delta(**options: Any) -> AmountField:
+    help_text = "The probability with which the guarantee may fail; well below one over the number of people."
+    return AmountField(currency="delta", label="δ", required=False, help_text=help_text, **options)
+
+
+class AskForm(forms.Form):
+    """A steward asks for budget. Under zCDP the (ε, δ) they have in mind is turned into the ρ that gives it."""
+
+    account = forms.ChoiceField(label="Pays from", widget=forms.RadioSelect, required=False)
+    rule = forms.ChoiceField(label="How losses add up", choices=_RULES, widget=forms.RadioSelect, required=False)
+    epsilon = _epsilon(initial="1", help_text="1 is a common, careful choice; 0.1 is strict; above 5 says little.")
+    delta = _delta(initial="1e-9")
+    reason = forms.CharField(
+        label="What for",
+        widget=forms.Textarea(attrs={"rows": 3}),
+        max_length=4000,
+        help_text="The custodian decides by this: what will be published, for whom, and how often.",
+    )
+
+    def __init__(self, *args: Any, dataset: Dataset, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.covering = selectors.account_of(dataset)
+        self.twins = selectors.accounts_with_same_content(dataset)
+        self.joinable = {account.code: account for account in selectors.joinable_accounts(dataset)}
+        if self.covering or not self.joinable:
+            del self.fields["account"]
+        else:
+            _offer(self.fields["account"], self.joinable, self.twins)
+        if self.covering:
+            del self.fields["rule"]
+        else:
+            self.fields["rule"].initial = Rule.BASIC.value
+
+    @property
+    def chosen(self) -> BudgetAccount | None:
+        """The existing account that is to pay, if one is."""
+        return self.covering or self.joinable.get(self.cleaned_data.get("account", NEW))
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or self.cleaned_data
+        cleaned["rule"] = self.chosen.rule if self.chosen else cleaned.get("rule") or Rule.BASIC.value
+        if not self.errors:
+            cleaned["amount"] = self._amount(cleaned)
+        return cleaned
+
+    def _amount(self, cleaned: dict[str, Any]) -> Amount | None:
+        if cleaned["rule"] == Rule.BASIC:
+            return Amount(epsilon=cleaned["epsilon"], delta=cleaned["delta"])
+        if not cleaned["delta"]:
+            self.add_error("delta", "Under zCDP δ must be above 0: write for example 1e-9.")
+            return None
+        try:
+            rho = conversion.rho_for(
+                Fraction(cleaned["epsilon"], scale("epsilon")), Fraction(cleaned["delta"], scale("delta"))
+            )
+        except SpecError as error:
+            self.add_error("epsilon", error.text)
+            return None
+        return Amount(rho=int(rho * NANO))  # a cap is rounded down, so that it keeps what it promises
+
+
+class GrantForm(forms.Form):
+    """A custodian grants a request: as asked, or another amount."""
+
+    account = forms.ChoiceField(label="Pays from", widget=forms.RadioSelect, required=False)
+    name = forms.CharField(
+        label="Name of the new account",
+        max_length=200,
+        required=False,
+        help_text="Call it by the people it protects: tables on the same people should share it.",
+    )
+    separate_reason = forms.CharField(
+        label="Why a separate budget for the same content",
+        widget=forms.Textarea(attrs={"rows": 2}),
+        max_length=4000,
+        required=False,
+        help_text="Needed only for a new account. For the people in the table the two caps add up; the audit log keeps this.",
+    )
+    epsilon = _epsilon()
+    delta = _delta()
+    rho = AmountField(currency="rho", label="ρ")
+    reason = forms.CharField(
+        label="Reason", widget=forms.Textarea(attrs={"rows": 2}), max_length=4000, help_text="Stays in the ledger."
+    )
+
+    def __init__(self, *args: Any, asked: BudgetRequest, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.covering = selectors.account_of(asked.dataset)
+        self.twins = selectors.accounts_with_same_content(asked.dataset)
+        fitting = selectors.joinable_accounts(asked.dataset).filter(rule=asked.rule)
+        self.joinable = {account.code: account for account in fitting}
+        for currency in CURRENCIES:
+            if currency not in selectors.counted(asked.rule):
+                del self.fields[currency]
+            else:
+                self.fields[currency].initial = exact(currency, getattr(asked, currency))
+        self.fields["name"].initial = asked.dataset.name
+        for field in self._unneeded():
+            del self.fields[field]
+        if "account" in self.fields:
+            _offer(self.fields["account"], self.joinable, self.twins)
+            if asked.account:
+                self.fields["account"].initial = asked.account.code
+
+    @property
+    def decision(self) -> dict[str, Any]:
+        """The keyword arguments of `services.grant`."""
+        cleaned = self.cleaned_data
+        return {
+            "amount": Amount(**{name: cleaned[name] for name in CURRENCIES if name in cleaned}),
+            "account": self.joinable.get(cleaned.get("account", NEW)),
+            "separate": not self.covering and not cleaned.get("account"),
+            "name": cleaned.get("name", ""),
+            "separate_reason": cleaned.get("separate_reason", ""),
+            "reason": cleaned["reason"],
+        }
+
+    def _unneeded(self) -> list[str]:
+        if self.covering:
+            return ["account", "name", "separate_reason"]
+        return [name for name, needed in (("account", self.joinable), ("separate_reason", self.twins)) if not needed]
+
+
+class RefuseForm(forms.Form):
+    """A custodian refuses a request."""
+
+    prefix = "refuse"
+    reason = forms.CharField(
+        label="Reason", widget=forms.Textarea(attrs={"rows": 2}), max_length=4000, help_text="The steward reads this."
+    )
+
+
+class AuditFilterForm(forms.Form):
+    """What an auditor looks for in the log."""
+
+    action = forms.ChoiceField(required=False, widget=forms.Select(attrs={"class": "form-select"}))
+    actor = forms.CharField(required=False, max_length=150, widget=forms.TextInput(attrs={"class": "form-control"}))
+    object = forms.CharField(
+        required=False, max_length=32, label="Object code", widget=forms.TextInput(attrs={"class": "form-control"})
+    )
+    order = forms.ChoiceField(
+        required=False,
+        choices=[("", "Newest first"), ("oldest", "Oldest first")],
+        widget=forms.Select(attrs={"class": "form-select"}),
+    )
+
+    def __init__(self, *args: Any, actions: list[str], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["action"].choices = [("", "Any"), *((action, action) for action in actions)]  # type: ignore[attr-defined]
+
+
+def add_refusal(form: forms.Form, refusal: Refused) -> None:
+    """Say on the form what the service refused, at the field it is about."""
+    form.add_error(refusal.field if refusal.field in form.fields else None, f"{refusal}.")
+
+
+def _offer(field: Any, joinable: dict[str, BudgetAccount], twins: list[BudgetAccount]) -> None:
+    same = {twin.code for twin in twins}
+    field.choices = [
+        *(
+            (
+                code,
+                f"{account.name} ({code}): {'holds this very content' if code in same else 'protects such people too'}",
+            )
+            for code, account in sorted(joinable.items(), key=lambda item: item[0] not in same)
+        ),
+        (NEW, "A new account, for people whom no other account covers"),
+    ]
+    field.initial = next((code for code, _ in field.choices if code in same), NEW)

@@ -1,0 +1,162 @@
+"""What the pages of the ledger show: facts put into the shape that a template can print."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from django.urls import reverse
+
+from synth_engine.privacy import loss
+from synthweb.accounts.selectors import Person
+from synthweb.datasets.models import Dataset
+from synthweb.ledger import chain, forms, selectors
+from synthweb.ledger.amounts import Amount
+from synthweb.ledger.models import BudgetAccount, BudgetRequest, LedgerEntry, Rule
+from synthweb.ledger.protection import Protection
+
+DELTAS = ("1e-6", "1e-9", "1e-12")
+_MEANING = {
+    "GRANT": "granted",
+    "HOLD": "held",
+    "CHARGE": "charged",
+    "RELEASE": "given back",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bar:
+    """One balance bar: the arguments of components/budget_bar.html."""
+
+    unit: str
+    cap: int
+    held: int
+    charged: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class AccountLine:
+    """An account as a line of a list or the head of its page."""
+
+    account: BudgetAccount
+    protects: str
+    bars: list[Bar]
+    delta: str = ""
+    epsilon_cap: Fraction | None = None  # of a zCDP account: what its cap and its charges are worth at `delta`
+    epsilon_charged: Fraction | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class EntryLine:
+    """One entry with the answer to whether its fields still give its hash."""
+
+    entry: LedgerEntry
+    meaning: str
+    amounts: list[tuple[str, int]]
+    intact: bool
+
+
+def account_line(account: BudgetAccount, *, delta: str = "") -> AccountLine:
+    """How an account stands."""
+    balance = selectors.balance(account)
+    bars = [
+        Bar(
+            unit=currency,
+            cap=getattr(balance.cap, currency),
+            held=getattr(balance.held, currency),
+            charged=getattr(balance.charged, currency),
+        )
+        for currency in selectors.counted(account.rule)
+        if currency != "delta" or balance.cap.delta
+    ]
+    line = {"account": account, "protects": Protection.of_account(account).sentence(), "bars": bars}
+    if account.rule != Rule.ZCDP:
+        return AccountLine(**line)
+    at = delta if delta in DELTAS else "1e-9"
+    exact = loss.parse_amount(at, name="delta")
+    return AccountLine(
+        **line,
+        delta=at,
+        epsilon_cap=selectors.guarantee_of(balance.cap, delta=exact),
+        epsilon_charged=selectors.guarantee_of(balance.charged, delta=exact),
+    )
+
+
+def entry_line(entry: LedgerEntry, *, account: BudgetAccount) -> EntryLine:
+    """One line of the table of entries."""
+    return EntryLine(
+        entry=entry,
+        meaning=_MEANING[entry.kind],
+        amounts=amounts(selectors.amount_of(entry), rule=account.rule),
+        intact=chain.seal(entry, account_code=account.code) == entry.hash,
+    )
+
+
+def amounts(amount: Amount, *, rule: str) -> list[tuple[str, int]]:
+    """(currency, integer) pairs worth showing: a delta of zero is not."""
+    return [
+        (currency, getattr(amount, currency))
+        for currency in selectors.counted(rule)
+        if currency != "delta" or amount.delta
+    ]
+
+
+def before_asking(dataset: Dataset) -> dict[str, Any] | None:
+    """What stands in the way of asking: no confirmed description, or a request that waits already."""
+    waiting = dataset.budget_requests.filter(state=BudgetRequest.State.OPEN).first()
+    if waiting is not None:
+        return {
+            "title": "A request is waiting",
+            "text": "A custodian has not decided yet. You can ask for more after the decision.",
+            "address": reverse("ledger:request", args=[waiting.code]),
+            "action": "See the request",
+        }
+    if not dataset.domain_versions.exists():
+        return {
+            "title": "Describe the table first",
+            "text": "Who is protected, and against what, is part of the description, and the budget is bound to it for good.",
+            "address": reverse("pages:dataset", args=[dataset.code]),
+            "action": "Back to the dataset",
+        }
+    return None
+
+
+def asking(dataset: Dataset, form: forms.AskForm) -> dict[str, Any]:
+    """What the page of a new request says beside the form."""
+    return {
+        "protects": selectors.protection_of(dataset).sentence(),
+        "line": account_line(form.covering) if form.covering else None,
+        "twins": [] if form.covering else form.twins,
+        "history": dataset.budget_requests.select_related("decided_by", "account")[:10],
+    }
+
+
+def deciding(
+    user: Person, asked: BudgetRequest, *, grant: forms.GrantForm | None = None, refuse: forms.RefuseForm | None = None
+) -> dict[str, Any]:
+    """The page of one request; with the forms for whoever may decide it."""
+    context: dict[str, Any] = {
+        "asked": asked,
+        "amounts": amounts(selectors.amount_of(asked), rule=asked.rule),
+        "protects": selectors.protection_of(asked.dataset).sentence(),
+        "worth": _worth(asked),
+    }
+    covering = selectors.account_of(asked.dataset)
+    context["line"] = account_line(covering) if covering else None
+    if asked.state != BudgetRequest.State.OPEN:
+        return context | {"granted": asked.account if asked.state == BudgetRequest.State.GRANTED else None}
+    context["twins"] = [] if covering else selectors.accounts_with_same_content(asked.dataset)
+    if selectors.may_decide(user, asked):
+        context["grant"] = grant or forms.GrantForm(asked=asked)
+        context["refuse"] = refuse or forms.RefuseForm()
+    context["own"] = asked.requested_by_id == user.pk
+    return context
+
+
+def _worth(asked: BudgetRequest) -> list[tuple[str, Fraction]]:
+    """What a requested rho means: (delta, epsilon) pairs."""
+    if asked.rule != Rule.ZCDP:
+        return []
+    amount = selectors.amount_of(asked)
+    return [(delta, selectors.guarantee_of(amount, delta=loss.parse_amount(delta, name="delta"))) for delta in DELTAS]

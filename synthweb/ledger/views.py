@@ -1,0 +1,138 @@
+"""Pages of the ledger: accounts, requests and decisions. Every first line fetches and authorises."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET, require_POST, require_safe
+
+from synthweb.accounts.models import User
+from synthweb.datasets.selectors import Need as DatasetNeed
+from synthweb.datasets.selectors import dataset_for
+from synthweb.ledger import audit_log, chain, export, figures, forms, screens, selectors, services
+from synthweb.ledger.models import BudgetRequest
+from synthweb.ledger.selectors import Need
+from synthweb.lib.errors import Refused
+
+ENTRIES_A_PAGE = 50
+
+
+@require_safe
+@login_required
+def index(request: HttpRequest) -> HttpResponse:
+    accounts = selectors.accounts_for(request.user).prefetch_related("coverages__dataset")
+    waiting = selectors.requests_for(request.user).filter(state=BudgetRequest.State.OPEN)
+    page = Paginator(accounts, ENTRIES_A_PAGE).get_page(request.GET.get("page"))
+    context = {"page": page, "waiting": waiting, "lines": [screens.account_line(account) for account in page]}
+    context |= {"reads_all": selectors.reads_all(request.user), "audits": audit_log.may_read(request.user)}
+    return render(request, "ledger/index.html", context)
+
+
+@require_safe
+@never_cache
+@login_required
+def account(request: HttpRequest, code: str) -> HttpResponse:
+    found = selectors.account_for(request.user, code)
+    page = Paginator(selectors.entries_for(request.user, code), ENTRIES_A_PAGE).get_page(request.GET.get("page"))
+    context = {
+        "account": found,
+        "line": screens.account_line(found, delta=request.GET.get("delta", "")),
+        "deltas": screens.DELTAS,
+        "coverages": found.coverages.select_related("dataset"),
+        "page": page,
+        "entries": [screens.entry_line(entry, account=found) for entry in page],
+        "figure": figures.steps(found) if page.paginator.count else None,
+        "waiting": selectors.requests_for(request.user).filter(account=found, state=BudgetRequest.State.OPEN),
+    }
+    return render(request, "ledger/account.html", context)
+
+
+@require_GET
+@never_cache
+@login_required
+def chain_status(request: HttpRequest, code: str) -> HttpResponse:
+    verdict = chain.verify(selectors.account_for(request.user, code))
+    return render(request, "ledger/_chain.html", {"verdict": verdict})
+
+
+@require_GET
+@never_cache
+@login_required
+def entries(request: HttpRequest, code: str, kind: str) -> StreamingHttpResponse:
+    found = selectors.account_for(request.user, code)
+    return export.response(found, kind=kind)
+
+
+@never_cache
+@login_required
+def ask(request: HttpRequest, dataset_code: str) -> HttpResponse:
+    dataset = dataset_for(request.user, dataset_code, DatasetNeed.SPEND)
+    if (waiting := screens.before_asking(dataset)) is not None:
+        return render(request, "ledger/not_yet.html", {"dataset": dataset, **waiting})
+    form = forms.AskForm(request.POST or None, dataset=dataset)
+    if request.method == "POST" and form.is_valid() and (asked := _ask(request, form, dataset_code)):
+        messages.success(request, "A custodian will see your request and decide; you will find the answer here.")
+        return redirect("ledger:request", asked.code)
+    return render(request, "ledger/ask.html", {"dataset": dataset, "form": form, **screens.asking(dataset, form)})
+
+
+@require_safe
+@never_cache
+@login_required
+def budget_request(request: HttpRequest, code: str) -> HttpResponse:
+    asked = selectors.request_for(request.user, code)
+    return render(request, "ledger/request.html", screens.deciding(request.user, asked))
+
+
+@require_POST
+@login_required
+def grant(request: HttpRequest, code: str) -> HttpResponse:
+    asked = selectors.request_for(request.user, code, need=Need.DECIDE)
+    form = forms.GrantForm(request.POST, asked=asked)
+    if form.is_valid():
+        try:
+            entry = services.grant(custodian=_me(request), request=asked, **form.decision)
+            messages.success(request, f"Granted: entry {entry.sequence} of {entry.account.name}.")
+            return redirect("ledger:account", entry.account.code)
+        except Refused as refusal:
+            forms.add_refusal(form, refusal)
+    return render(request, "ledger/request.html", screens.deciding(request.user, asked, grant=form), status=422)
+
+
+@require_POST
+@login_required
+def refuse(request: HttpRequest, code: str) -> HttpResponse:
+    asked = selectors.request_for(request.user, code, need=Need.DECIDE)
+    form = forms.RefuseForm(request.POST)
+    if form.is_valid():
+        try:
+            services.refuse(custodian=_me(request), request=asked, reason=form.cleaned_data["reason"])
+            return redirect("ledger:request", asked.code)
+        except Refused as refusal:
+            forms.add_refusal(form, refusal)
+    return render(request, "ledger/request.html", screens.deciding(request.user, asked, refuse=form), status=422)
+
+
+def _ask(request: HttpRequest, form: forms.AskForm, dataset_code: str) -> BudgetRequest | None:
+    try:
+        return services.request_budget(
+            steward=_me(request),
+            dataset=dataset_for(request.user, dataset_code, DatasetNeed.SPEND),
+            rule=form.cleaned_data["rule"],
+            amount=form.cleaned_data["amount"],
+            reason=form.cleaned_data["reason"],
+            account=form.chosen,
+        )
+    except Refused as refusal:
+        forms.add_refusal(form, refusal)
+        return None
+
+
+def _me(request: HttpRequest) -> User:
+    return cast(User, request.user)
