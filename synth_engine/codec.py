@@ -216,10 +216,14 @@ def _grid(attribute: Number, code: int) -> tuple[int, int, float]:
 def as_text(domain: Domain, frame: pd.DataFrame) -> pd.DataFrame:
     """The same table as a file writes it: each missing value by its first marker, dates in their declared format.
     Encoding these texts gives back the codes."""
-    return pd.DataFrame({a.name: _written(a, frame[a.name]) for a in domain.modelled if a.name in frame})
+    return pd.DataFrame({a.name: _written(a, frame[a.name]) for a in domain.modelled}, dtype="str")
 
 
-def _written(attribute: Attribute, column: Column) -> Column:
-    texts = column.dt.strftime(attribute.format) if isinstance(attribute, Date) else column
+def _written(attribute: Attribute, column: Column) -> list[str]:
     marker = attribute.missing[0] if attribute.missing else ""
-    return texts.astype("str").where(column.notna(), marker)
+    if isinstance(attribute, Date):
+        places, days = pd.factorize(column)  # a missing day has place -1
+        texts = [*pd.Series(days).dt.strftime(attribute.format), marker]
+        return [texts[place] for place in places]
+    absent = column.isna().to_numpy()
+    return [marker if gone else str(value) for value, gone in zip(column.tolist(), absent, strict=True)]

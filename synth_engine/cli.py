@@ -1,0 +1,269 @@
+"""The command line: `python -m synth_engine mechanisms | synthesize | sample | verify | compare | domain`.
+
+Exit code 0; 1 if a receipt does not verify or something failed; 2 for bad input, with one line on stderr that names
+column, rule and repair, never a value of the table. Each command loads only what it needs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import secrets
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from synth_engine.errors import InputError, PrivacyError, SpecError, SynthError
+
+BAD_INPUT = 2
+FAILED = 1
+LARGEST_DOCUMENT = 2**30
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs one command; returns its exit code."""
+    options = _parser().parse_args(arguments)
+    command: Callable[[argparse.Namespace], None] = options.command
+    try:
+        command(options)
+    except (InputError, PrivacyError) as error:
+        return _say(error, code=BAD_INPUT)
+    except SynthError as error:
+        return _say(error, code=FAILED)
+    except BrokenPipeError:
+        sys.stderr.close()  # nobody reads any more
+        return FAILED
+    except KeyboardInterrupt:
+        return 130
+    except Exception as error:  # noqa: BLE001  # a traceback could show cells
+        return _say(f"internal error: {type(error).__name__}", code=FAILED)
+    return 0
+
+
+def _say(error: object, *, code: int) -> int:
+    sys.stderr.write("error: " + " ".join(str(error).split()) + "\n")
+    return code
+
+
+class _Parser(argparse.ArgumentParser):
+    """One line for a wrong call, like for any other bad input."""
+
+    def error(self, message: str) -> NoReturn:
+        sys.exit(_say(f"{message}; see {self.prog} --help", code=BAD_INPUT))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="python -m synth_engine", description="Synthetic tables under differential privacy.", allow_abbrev=False
+    )
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    def command(name: str, function: Callable[[argparse.Namespace], None], *, about: str) -> argparse.ArgumentParser:
+        sub = commands.add_parser(name, help=about, description=about, allow_abbrev=False)
+        sub.set_defaults(command=function)
+        return sub
+
+    command("mechanisms", mechanisms, about="list the mechanisms as JSON")
+    _synthesize_arguments(command("synthesize", synthesize, about="make a synthetic table from a sensitive one"))
+    sub = command("sample", sample, about="draw another table from a stored model")
+    sub.add_argument("model", metavar="MODEL.json", type=Path)
+    sub.add_argument("--rows", metavar="N", default="0", help="0 or absent: the model's own number of records")
+    sub.add_argument("--seed", metavar="S", help="absent: a fresh secret one")
+    sub.add_argument("--out", metavar="OUT", type=Path, required=True, help=".csv or .parquet")
+    sub = command("verify", verify, about="recompute epsilon and delta from a receipt alone")
+    sub.add_argument("receipt", metavar="RECEIPT.json", type=Path)
+    sub = command("compare", compare, about="compare with the real table; NOT differentially private")
+    sub.add_argument("real", metavar="REAL", type=Path)
+    sub.add_argument("synthetic", metavar="SYNTHETIC", type=Path)
+    sub.add_argument("--domain", metavar="DOMAIN.json", type=Path, required=True)
+    sub.add_argument("--out", metavar="REPORT", type=Path, required=True, help=".json or .html")
+    sub = command("domain", draft_domain, about="draft a domain from the data, to be edited and confirmed")
+    sub.add_argument("data", metavar="DATA", type=Path)
+    sub.add_argument("--out", metavar="DOMAIN.json", type=Path, required=True)
+    return parser
+
+
+def _synthesize_arguments(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("data", metavar="DATA", type=Path, help="CSV, CSV.gz or Parquet")
+    sub.add_argument("--domain", metavar="DOMAIN.json", type=Path, required=True)
+    sub.add_argument("--mechanism", metavar="ID", required=True)
+    sub.add_argument("--epsilon", metavar="E", required=True)
+    sub.add_argument("--delta", metavar="D", default="0", help="0 (the default) asks for a pure guarantee")
+    sub.add_argument("--rows", metavar="N", default="0", help="0 or absent: the noisy number of records")
+    sub.add_argument("--param", metavar="KEY=VALUE", action="append", default=[], help="of the mechanism; repeatable")
+    sub.add_argument("--seed", metavar="S", help="of the drawing, public in the receipt; absent: a secret one")
+    sub.add_argument("--out", metavar="OUT", type=Path, required=True, help=".csv or .parquet")
+    sub.add_argument("--receipt", metavar="RECEIPT.json", type=Path)
+    sub.add_argument("--model", metavar="MODEL.json", type=Path)
+
+
+def mechanisms(_options: argparse.Namespace) -> None:
+    """Prints the list of mechanisms."""
+    from synth_engine import mechanisms as registry
+
+    sys.stdout.write(json.dumps(registry.describe(), indent=2, ensure_ascii=False) + "\n")
+
+
+def synthesize(options: argparse.Namespace) -> None:
+    """Measures once, fits, draws one table, writes receipt and model if asked."""
+    from synth_engine import domain as domains
+    from synth_engine import mechanisms as registry
+    from synth_engine import pipeline, tables
+    from synth_engine.privacy import receipt as receipts
+
+    spec = _spec(options)
+    domain = domains.read(options.domain)
+    registry.plan(domain, spec)  # refuses before anything is read
+    _require_outputs(options)
+    release = pipeline.synthesize(options.data, domain=domain, spec=spec, progress=_progress())
+    table_digest = tables.write(release.model, release.rows, seed=release.seed, path=options.out)
+    model = release.model.to_json()
+    if options.model is not None:
+        _write_json(options.model, model)
+    if options.receipt is not None:
+        secret = spec.seed is None
+        drawn = receipts.Sample(
+            rows=release.rows,
+            seed=None if secret else release.seed,
+            seed_commitment=receipts.seed_commitment(release.seed) if secret else None,
+            table_sha256=table_digest,
+        )
+        steps = {"model_sha256": receipts.digest(model), "draw_block": registry.BLOCK}
+        _write_json(options.receipt, release.plan.receipt(release.answers, sample=drawn, post_processing=steps))
+
+
+def sample(options: argparse.Namespace) -> None:
+    """Draws a table from a model: post-processing, which costs nothing."""
+    from synth_engine import tables
+    from synth_engine.mechanisms.model import Model
+
+    tables.require_format(options.out)
+    model = Model.from_json(_read_json(options.model, name="model"))
+    rows = _whole(options.rows, name="rows") or model.rows
+    tables.write(model, rows, seed=options.seed or secrets.token_hex(32), path=options.out)
+
+
+def verify(options: argparse.Namespace) -> None:
+    """Prints what a receipt proves."""
+    from synth_engine.privacy import verify as verifier
+
+    document = _read_json(options.receipt, name="receipt")
+    verified = verifier.verify(document)
+    lines = [f"epsilon = {float(verified.epsilon):.12g}", f"delta = {float(verified.delta):.12g}", *verified.sentences]
+    sys.stdout.write("\n".join(lines) + "\n")
+
+
+def compare(options: argparse.Namespace) -> None:
+    """Writes the comparison as JSON, or as one HTML file."""
+    if options.out.suffix not in (".json", ".html"):
+        raise InputError("the report has another format", repair="end its name in .json or .html")
+    from synth_engine import domain as domains
+    from synth_engine import pipeline, tables
+
+    tables.require_folder(options.out)
+    domain = domains.read(options.domain)
+    report = pipeline.compare(options.real, options.synthetic, domain=domain, progress=_progress())
+    if options.out.suffix == ".json":
+        _write_json(options.out, report)
+        return
+    from synth_engine.evaluation import page
+
+    text = page.html(report)
+    tables.replace(options.out, lambda path: _write_text(path, text))
+
+
+def draft_domain(options: argparse.Namespace) -> None:
+    """Writes suggestions as a domain in which every fact is marked as suggested by the data."""
+    from synth_engine import domain as domains
+    from synth_engine import pipeline, tables
+
+    tables.require_folder(options.out)
+    reading = pipeline.ingest(options.data, progress=_progress())
+    draft = {
+        "schema": domains.SCHEMA_NAME,
+        "relation": "add-remove",
+        "unit": {"max_records": 1, "column": None},
+        "attributes": reading["suggestions"],
+    }
+    _write_json(options.out, draft)
+    sys.stderr.write(
+        'note: this draft was read off the data, so it is confidential; confirm each fact as public and set "provenance" '
+        'to "declared" before using it\n'
+    )
+
+
+def _spec(options: argparse.Namespace) -> Any:
+    from synth_engine.privacy.loss import parse_amount
+    from synth_engine.spec import Spec
+
+    parameters: dict[str, str] = {}
+    for pair in options.param:
+        key, equals, value = pair.partition("=")
+        if not equals or not key or key in parameters:
+            raise SpecError("a parameter is malformed or given twice", repair="write --param KEY=VALUE, each key once")
+        parameters[key] = value
+    return Spec(
+        mechanism=options.mechanism,
+        parameters=parameters,
+        epsilon=parse_amount(options.epsilon, name="epsilon"),
+        delta=parse_amount(options.delta, name="delta"),
+        rows=_whole(options.rows, name="rows") or None,
+        seed=options.seed,
+    )
+
+
+def _whole(text: str, *, name: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= 18):
+        raise SpecError(f"{name} is not a whole number of 0 or more", repair=f"write --{name} 1000, or leave it out")
+    return int(text)
+
+
+def _require_outputs(options: argparse.Namespace) -> None:
+    from synth_engine import tables
+
+    tables.require_format(options.out)
+    outputs = [path for path in (options.out, options.receipt, options.model) if path is not None]
+    for path in outputs:
+        tables.require_folder(path)
+    inputs = [options.data, options.domain]
+    places = [path.resolve() for path in outputs + inputs]
+    if len(set(places[: len(outputs)])) < len(outputs) or set(places[: len(outputs)]) & set(places[len(outputs) :]):
+        raise InputError("two of the files are the same", repair="give every output a name of its own")
+
+
+def _read_json(path: Path, *, name: str) -> Any:
+    try:
+        if path.stat().st_size > LARGEST_DOCUMENT:
+            raise InputError(f"the {name} is too large", repair="check the path")
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except OSError:
+        raise InputError(f"the {name} cannot be read", repair="check its path and rights") from None
+    except (ValueError, RecursionError):
+        raise InputError(f"the {name} is not JSON in UTF-8", repair="use the file as it was written") from None
+    if not isinstance(document, dict):
+        raise InputError(f"the {name} is not a JSON object", repair="use the file as it was written")
+    return document
+
+
+def _write_json(path: Path, document: Any) -> None:
+    from synth_engine import tables
+
+    text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    tables.replace(path, lambda temporary: _write_text(temporary, text))
+
+
+def _write_text(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")
+
+
+def _progress() -> Callable[[str, float], None]:
+    """A line that renews itself on a terminal; silence elsewhere."""
+    if not sys.stderr.isatty():
+        return lambda _stage, _fraction: None
+
+    def show(stage: str, fraction: float) -> None:
+        sys.stderr.write(f"\r{stage} {fraction:4.0%}" + ("\r\x1b[K" if fraction >= 1 else ""))
+        sys.stderr.flush()
+
+    return show

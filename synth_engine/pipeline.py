@@ -1,0 +1,199 @@
+"""From a table to answers, a release or a report: the only importer of the room.
+
+Whatever goes wrong inside the room leaves it as one of the engine's own errors without its traceback, because the
+frames of a traceback hold rows.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import secrets
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, ParamSpec, TypeVar
+
+from synth_engine import codec, mechanisms
+from synth_engine.confidential import counts
+from synth_engine.confidential import ingest as reading
+from synth_engine.confidential import rows as confidential_rows
+from synth_engine.domain import Domain
+from synth_engine.errors import Cancelled, PrivacyError, SynthError
+from synth_engine.evaluation import report as comparison
+from synth_engine.evaluation import tallies
+from synth_engine.measurement import Answers
+from synth_engine.mechanisms.model import Model
+from synth_engine.mechanisms.plan import Plan
+from synth_engine.privacy.unit import PrivacyUnit
+from synth_engine.spec import Spec
+
+Kind = Literal["csv", "csv.gz", "parquet"]
+Progress = Callable[[str, float], None]
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
+
+REPORT_ROWS = comparison.ROWS_SHOWN
+
+
+def _nobody_watches(_stage: str, _fraction: float) -> None:
+    pass
+
+
+def _nobody_cancels() -> bool:
+    return False
+
+
+def _sealed(function: Callable[Given, Result]) -> Callable[Given, Result]:
+    """Errors leave without traceback, cause or context; foreign ones by the name of their type and place alone."""
+
+    @functools.wraps(function)
+    def sealed(*args: Given.args, **kwargs: Given.kwargs) -> Result:
+        try:
+            return function(*args, **kwargs)
+        except SynthError as error:
+            clean: SynthError = error
+        except Exception as error:  # noqa: BLE001  # named below, without what it says
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            clean = SynthError(f"the room failed: {type(error).__name__} at {Path(place.filename).name}:{place.lineno}")
+        clean.__traceback__ = clean.__cause__ = clean.__context__ = None
+        raise clean
+
+    return sealed
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Release:
+    """A model fitted to noisy answers. `seed` is the one given, or a fresh secret."""
+
+    plan: Plan
+    answers: Answers
+    model: Model
+    rows: int
+    seed: str
+
+
+@_sealed
+def ingest(path: Path | str, *, kind: Kind | None = None, progress: Progress = _nobody_watches) -> dict[str, Any]:
+    """What the steward, and nobody else, sees of a table: columns, suggestions, preview, rows, line_count, delimiter,
+    notes. Raises TableError for a table that is not well formed."""
+    return reading.read(path, kind=kind, progress=progress).to_json()
+
+
+@_sealed
+def measure(
+    path: Path | str,
+    *,
+    plan: Plan,
+    kind: Kind | None = None,
+    progress: Progress = _nobody_watches,
+    cancelled: Callable[[], bool] = _nobody_cancels,
+) -> Answers:
+    """The noisy answers that a plan asks for. The caller has charged its loss already: whatever happens in here, it
+    stays charged. Raises TableError, BudgetExceeded, Cancelled."""
+    from synth_engine.confidential import session  # its exact sampler takes its time to load
+
+    _stop_if(cancelled)
+    rows = confidential_rows.open_table(path, plan.domain, kind=kind, progress=progress)
+    _stop_if(cancelled)
+    progress("measure", 0.0)
+    room = session.open_session(rows, domain=plan.domain, cap=plan.loss)
+    answers = plan.run(room)
+    if answers.calls != room.calls or (plan.calls and answers.calls != plan.calls):
+        raise PrivacyError("the calls made are not the calls planned")
+    progress("measure", 1.0)
+    return answers
+
+
+def synthesize(
+    path: Path | str,
+    *,
+    domain: Domain,
+    spec: Spec,
+    kind: Kind | None = None,
+    progress: Progress = _nobody_watches,
+    cancelled: Callable[[], bool] = _nobody_cancels,
+) -> Release:
+    """Plan, measure, fit. Nothing after `measure` looks at a row. Raises DomainError, SpecError, TableError."""
+    plan = mechanisms.plan(domain, spec)
+    answers = measure(path, plan=plan, kind=kind, progress=progress, cancelled=cancelled)
+    _stop_if(cancelled)
+    progress("fit", 0.0)
+    model = plan.fit(answers)
+    progress("fit", 1.0)
+    seed = secrets.token_hex(32) if spec.seed is None else spec.seed
+    return Release(plan=plan, answers=answers, model=model, rows=spec.rows or model.rows, seed=seed)
+
+
+@_sealed
+def report(
+    path: Path | str,
+    *,
+    domain: Domain,
+    model: Model,
+    rows: int,
+    seed: str,
+    kind: Kind | None = None,
+    progress: Progress = _nobody_watches,
+) -> dict[str, Any]:
+    """The steward's comparison of a sample with the real table: *not differentially private*."""
+    drawn = model.sample(rows, seed=seed)
+    cliques = comparison.cliques(domain)
+    synthetic = tallies.from_codes(drawn, sizes=domain.sizes, cliques=cliques)
+    real = _real_tallies(path, domain=domain, kind=kind, progress=progress)
+    first = next(mechanisms.draw_blocks(model, rows, seed)).head(REPORT_ROWS)
+    return comparison.compare(
+        real,
+        synthetic,
+        domain,
+        rows_real=_first_rows(path, domain=domain, kind=kind),
+        rows_synthetic=_records(domain, codec.as_text(domain, first).to_numpy().tolist()),
+    )
+
+
+@_sealed
+def compare(
+    path: Path | str,
+    synthetic_path: Path | str,
+    *,
+    domain: Domain,
+    progress: Progress = _nobody_watches,
+) -> dict[str, Any]:
+    """The same of two files, the second of which claims to be synthetic."""
+    public = dataclasses.replace(domain, unit=PrivacyUnit())  # synthetic records belong to nobody
+    return comparison.compare(
+        _real_tallies(path, domain=domain, kind=None, progress=progress),
+        _real_tallies(synthetic_path, domain=public, kind=None, progress=progress),
+        domain,
+        rows_real=_first_rows(path, domain=domain, kind=None),
+        rows_synthetic=_first_rows(synthetic_path, domain=domain, kind=None),
+    )
+
+
+def _real_tallies(path: Path | str, *, domain: Domain, kind: Kind | None, progress: Progress) -> tallies.Tallies:
+    """Exact tables of rows, hence marked as not private."""
+    rows = confidential_rows.open_table(path, domain, kind=kind, progress=progress)
+    cliques = comparison.cliques(domain)
+    done = 0
+
+    def count(clique: tuple[str, ...]) -> Any:
+        nonlocal done
+        done += 1
+        progress("count", done / len(cliques))
+        return counts.contingency(rows, clique)
+
+    return tallies.gather(cliques, count, private=False, n=rows.total)
+
+
+def _first_rows(path: Path | str, *, domain: Domain, kind: Kind | None) -> list[dict[str, object]]:
+    return _records(domain, reading.head(path, domain.names, kind=kind))
+
+
+def _records(domain: Domain, rows: list[list[str]]) -> list[dict[str, object]]:
+    return [dict(zip(domain.names, row, strict=True)) for row in rows]
+
+
+def _stop_if(cancelled: Callable[[], bool]) -> None:
+    if cancelled():
+        raise Cancelled("the run was cancelled")

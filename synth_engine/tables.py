@@ -1,0 +1,97 @@
+"""Tables drawn from a model, as files. Deterministic: the same model, rows and seed give the same bytes of CSV."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import os
+import secrets
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from synth_engine import codec, mechanisms
+from synth_engine.domain import Attribute, Boolean, Categorical, Date, Domain, Integer
+from synth_engine.errors import InputError
+from synth_engine.mechanisms.model import Model
+
+FORMATS = (".csv", ".parquet")
+
+
+def write(model: Model, rows: int, *, seed: str, path: Path) -> str:
+    """Draws a table into a file (.csv or .parquet) and returns the file's SHA-256. The file appears whole or not at
+    all."""
+    require_format(path)
+
+    def fill(temporary: Path) -> None:
+        if path.suffix == ".parquet":
+            _write_parquet(model, rows, seed=seed, path=temporary)
+        else:
+            with temporary.open("wb") as file:
+                file.writelines(csv_pieces(model, rows, seed=seed))
+
+    replace(path, fill)
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def csv_pieces(model: Model, rows: int, *, seed: str) -> Iterator[bytes]:
+    """The table as CSV in UTF-8, block by block; a missing value by its first marker."""
+    yield _csv([model.domain.names])
+    for block in mechanisms.draw_blocks(model, rows, seed):
+        texts = codec.as_text(model.domain, block)
+        yield _csv(zip(*(texts[name].tolist() for name in texts), strict=True))
+
+
+def require_format(path: Path) -> None:
+    """Refuses a file name of another format, or in a folder that is not there."""
+    if path.suffix not in FORMATS:
+        raise InputError("the output has another format", repair=f"end its name in {' or '.join(FORMATS)}")
+    require_folder(path)
+
+
+def require_folder(path: Path) -> None:
+    """Refuses an output that cannot be written, before anything is spent."""
+    if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
+        raise InputError("an output cannot be written there", repair="name a file in an existing, writable folder")
+
+
+def replace(path: Path, fill: Callable[[Path], None]) -> None:
+    """Writes a file under another name first."""
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        fill(temporary)
+        temporary.replace(path)
+    except OSError:
+        raise InputError("an output cannot be written", repair="check space and rights") from None
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _csv(rows: object) -> bytes:
+    text = io.StringIO(newline="")
+    csv.writer(text, lineterminator="\n").writerows(rows)  # type: ignore[arg-type]
+    return text.getvalue().encode()
+
+
+def _write_parquet(model: Model, rows: int, *, seed: str, path: Path) -> None:
+    schema = arrow_schema(model.domain)
+    with pq.ParquetWriter(path, schema) as writer:
+        for block in mechanisms.draw_blocks(model, rows, seed):
+            writer.write_table(pa.Table.from_pandas(block, schema=schema, preserve_index=False))
+
+
+def arrow_schema(domain: Domain) -> pa.Schema:
+    """Column types of a drawn table; a missing value is null."""
+    return pa.schema([pa.field(a.name, _arrow_type(a), nullable=a.missing is not None) for a in domain.modelled])
+
+
+def _arrow_type(attribute: Attribute) -> pa.DataType:
+    if isinstance(attribute, Categorical | Boolean):
+        return pa.string()
+    if isinstance(attribute, Date):
+        return pa.date32()
+    return pa.int64() if isinstance(attribute, Integer) else pa.float64()
