@@ -6,19 +6,24 @@ Organisation "Elsewhere": stranger, a steward there, to whom everything here mus
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
+from typing import TypeVar
 
 import pytest
 from django.conf import settings
 from django.test import Client
 from pytest_django import Settings
+from selenium import webdriver
 
 from synthweb.accounts import services
 from synthweb.accounts.models import Organisation, Role, User
 from tests import environment
+from tests import services as started
 from tests.flush import flush_empties_append_only_tables  # noqa: F401  (a fixture for every test)
 
+Started = TypeVar("Started")
 PASSWORD = "correct horse battery staple"  # of everybody in the cast
 
 
@@ -132,3 +137,26 @@ def browser(db: None) -> Callable[..., Client]:
         return client
 
     return open_browser
+
+
+@pytest.fixture(scope="session")
+def redis_url() -> Iterator[str]:
+    """Celery's address of a Redis that this test run started."""
+    yield from _while_it_runs(started.start_redis())
+
+
+@pytest.fixture(scope="session")
+def postgres_url() -> Iterator[str]:
+    """The DATABASE_URL of a PostgreSQL that this test run started."""
+    yield from _while_it_runs(started.start_postgres())
+
+
+@pytest.fixture(scope="session")
+def chrome() -> Iterator[webdriver.Chrome]:
+    """A headless Chromium, 1440 wide; its console is `chrome.get_log("browser")`."""
+    yield from _while_it_runs(started.chromium())
+
+
+def _while_it_runs(service: AbstractContextManager[Started]) -> Iterator[Started]:
+    with ExitStack() as stack:
+        yield started.require(lambda: stack.enter_context(service))

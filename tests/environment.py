@@ -1,10 +1,11 @@
 """The environment of the tests, loaded before Django reads its settings (`-p` in pyproject.toml): a folder of its own
 with fresh keys, so that no test touches the real `var/`. Parallel workers inherit the folder of the one that started
-them."""
+them. With SYNTHWEB_TEST_DATABASE=postgres the database is a PostgreSQL that is started here instead of SQLite."""
 
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
 import shutil
 import tempfile
@@ -12,13 +13,25 @@ from pathlib import Path
 
 from synthweb.local import keys
 
-if "SYNTHWEB_TEST_FOLDER" not in os.environ:
+
+def _make() -> None:
     folder = Path(tempfile.mkdtemp(prefix="synthweb-tests-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    wanted = os.environ.get("SYNTHWEB_TEST_DATABASE", "sqlite")
     for name in [name for name in os.environ if name.startswith("SYNTHWEB_")]:
         del os.environ[name]  # somebody's own settings must not steer the tests
     os.environ.pop("DATABASE_URL", None)
     os.environ["SYNTHWEB_TEST_FOLDER"] = str(folder)
     os.environ["SYNTHWEB_VAR"] = str(folder / "var")
     keys.make(folder / "var" / "keys")
+    if wanted == "postgres":
+        from tests import services
+
+        running = contextlib.ExitStack()
+        os.environ["DATABASE_URL"] = running.enter_context(services.start_postgres())
+        atexit.register(running.close)
+
+
+if "SYNTHWEB_TEST_FOLDER" not in os.environ:
+    _make()
 FOLDER = Path(os.environ["SYNTHWEB_TEST_FOLDER"])

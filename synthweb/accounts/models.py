@@ -76,3 +76,6 @@ class SignInAttempt(models.Model):
     name_digest = models.CharField(max_length=64, db_index=True)
     address_digest = models.CharField(max_length=64, db_index=True)
     at = models.DateTimeField(auto_now_add=True, db_index=True)
+
+    def __str__(self) -> str:
+        return f"attempt at {self.at}"

@@ -1,0 +1,63 @@
+# Two commands: `make run` starts synthweb on this machine, `make test` proves it. The work is done in Python, in
+# synthweb/local and tests; this file finds a Python, keeps .venv up to date and calls them.
+
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+VENV := .venv
+BIN := $(VENV)/bin
+# A shim named python3.12 may exist and still not run: each candidate has to prove that it works and has venv.
+CANDIDATES = $(PYTHON) python3.11 python3.12 python3 $(wildcard $(HOME)/.pyenv/versions/3.1[12]*/bin/python3)
+FITS = import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 12))
+INSTALL = "No Python 3.11 or 3.12 with venv found. Install one (Debian and Ubuntu: apt-get install python3 python3-venv; macOS: brew install python@3.12) or say where it is: make PYTHON=/path/to/python3.12"
+
+.PHONY: help run stop reset demo-logins setup setup-tests check test format clean-venv
+
+help: ## say what can be made
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 22
+
+run: setup ## start synthweb (web, workers, Redis) and print its address; Ctrl-C stops it
+	@exec $(BIN)/python -m synthweb.local run
+
+stop: ## stop a running synthweb from elsewhere
+	@[ -x $(BIN)/python ] || { echo "synthweb has never run here."; exit 0; }; exec $(BIN)/python -m synthweb.local stop
+
+reset: ## delete everything this installation made in var/ (asks; FORCE=1 does not)
+	@[ -x $(BIN)/python ] || { echo "synthweb has never run here."; exit 0; }; exec $(BIN)/python -m synthweb.local reset $(if $(FORCE),--force)
+
+demo-logins: ## print names and passwords of the demo users
+	@[ -x $(BIN)/python ] || { echo "There are no demo users yet: make run"; exit 1; }; exec $(BIN)/python -m synthweb.local demo-logins
+
+setup: ## make .venv alone
+	@$(call venv,requirements.txt,run.stamp)
+
+setup-tests: setup
+	@$(call venv,tests/requirements.txt,tests.stamp)
+
+check: setup-tests ## format, lint, types, architecture, fast tests: under two minutes
+	@PATH="$(CURDIR)/$(BIN):$$PATH" exec $(BIN)/python -m tests.checks
+
+test: setup-tests ## every test, on services that the tests start themselves
+	@PATH="$(CURDIR)/$(BIN):$$PATH" exec $(BIN)/python -m tests.all $(ARGS)
+
+format: setup-tests ## put the code into its format
+	@$(BIN)/ruff format . && $(BIN)/ruff check --fix .
+
+clean-venv: ## delete .venv
+	rm -rf $(VENV)
+
+# venv(requirements, stamp): install when the hash of the requirements is not the one that was installed last.
+define venv
+want=$$(cat requirements.txt $(1) | cksum); \
+if [ "$$want" != "$$(cat $(VENV)/$(2) 2>/dev/null)" ]; then \
+  if ! $(BIN)/python -c '$(FITS)' >/dev/null 2>&1; then \
+    for candidate in $(CANDIDATES); do \
+      if "$$candidate" -c '$(FITS)' >/dev/null 2>&1; then found=$$candidate; break; fi; \
+    done; \
+    [ -n "$$found" ] || { echo $(INSTALL) >&2; exit 1; }; \
+    rm -rf $(VENV) && "$$found" -m venv $(VENV) || exit 1; \
+  fi; \
+  echo "Installing $(1) into $(VENV) (once; a few minutes) …"; \
+  $(BIN)/python -m pip install --quiet --disable-pip-version-check -r $(1) || exit 1; \
+  echo "$$want" > $(VENV)/$(2); \
+fi
+endef

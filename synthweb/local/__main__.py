@@ -1,0 +1,33 @@
+"""`python -m synthweb.local run|stop|reset|demo-logins`: what the Makefile calls."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from synthweb.local import broker, installation, places, supervisor
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Do one of the verbs; problems are one line, not a traceback."""
+    parser = argparse.ArgumentParser(prog="python -m synthweb.local", description=__doc__)
+    parser.add_argument("verb", choices=["run", "stop", "reset", "demo-logins"])
+    parser.add_argument("--force", action="store_true", help="reset without asking")
+    chosen = parser.parse_args(arguments)
+    local = installation.Installation(places.of_this_machine())
+    verbs = {
+        "run": local.run,
+        "stop": local.stop,
+        "reset": lambda: local.reset(force=chosen.force),
+        "demo-logins": local.demo_logins,
+    }
+    try:
+        return verbs[chosen.verb]()
+    except (broker.NoRedis, supervisor.GaveUp, installation.Refused, OSError) as problem:
+        sys.stderr.write(f"{problem}\n")
+        return 1
+    except KeyboardInterrupt:
+        return 130
+
+
+sys.exit(main())

@@ -1,0 +1,217 @@
+"""What `make run`, `make stop`, `make reset` and `make demo-logins` do."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import signal
+import socket
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+
+from synthweb.local import broker, keys, processes
+from synthweb.local.places import REPOSITORY, Places
+from synthweb.local.processes import Process
+from synthweb.local.supervisor import Supervisor
+
+HOST = "127.0.0.1"
+FIRST_PORT = 8000
+MORE_PORTS = 50
+START_SECONDS = 60
+STOP_SECONDS = 150
+
+
+class Refused(Exception):
+    """Something cannot be done; the message is one line that says what to do instead."""
+
+
+class Installation:
+    """The local installation in one folder. The lock file is held as long as it runs, and holds its process id and
+    address: a stale one is told from a live one by the lock, never by the number."""
+
+    def __init__(self, here: Places) -> None:
+        self._places = here
+        self._stopping = False
+
+    def run(self) -> int:
+        """Start everything, watch it, stop it at Ctrl-C."""
+        os.umask(0o077)  # nobody else on this machine reads what we write
+        self._places.make()
+        with self._lock() as lock:
+            if lock is None:
+                _say(f"synthweb is already running at {self._address()} (`make stop` stops it).")
+                return 0
+            keys.make(self._places.keys)
+            listener = _listener()
+            address = f"http://{HOST}:{listener.getsockname()[1]}/"
+            lock.write(f"{os.getpid()}\n{address}\n".encode())
+            watching = Supervisor(logs=self._places.logs, folder=REPOSITORY, environment=self._environment(), say=_say)
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+                signal.signal(number, lambda *_signal: self._stop_soon(watching))
+            try:
+                self._start(watching, listener=listener, address=address)
+                watching.watch(lambda: self._stopping)
+            finally:
+                _say("Stopping …")
+                watching.stop()
+        _say("Stopped. Everything is kept in var/; `make run` goes on from here.")
+        return 0
+
+    def stop(self) -> int:
+        """Stop an installation that runs elsewhere."""
+        with self._lock() as lock:
+            if lock is not None:
+                _say("synthweb is not running.")
+                return 0
+            os.kill(int(self._places.lock.read_text().splitlines()[0]), signal.SIGTERM)
+        end = time.monotonic() + STOP_SECONDS
+        while time.monotonic() < end:
+            with self._lock() as lock:
+                if lock is not None:
+                    _say("Stopped.")
+                    return 0
+            time.sleep(0.1)
+        raise Refused(f"It has not stopped within {STOP_SECONDS} seconds; see {self._places.logs}.")
+
+    def reset(self, *, force: bool) -> int:
+        """Delete everything this installation made, after saying what."""
+        if not self._places.var.exists():
+            _say("Nothing to delete: this installation has never run.")
+            return 0
+        with self._lock() as lock:
+            if lock is None:
+                raise Refused("synthweb is running: `make stop` first.")
+            _say(
+                f"This deletes {self._places.var}: users, datasets, releases, the ledger of this installation, its logs "
+                "and its keys. Uploaded tables can never be read again. Code and .venv stay."
+            )
+            if not force and input("Type “delete” to go on: ").strip() != "delete":
+                _say("Nothing was deleted.")
+                return 1
+            shutil.rmtree(self._places.redis, ignore_errors=True)
+            shutil.rmtree(self._places.var)
+        _say("Deleted.")
+        return 0
+
+    def demo_logins(self) -> int:
+        """Print the names and passwords of the demo users."""
+        try:
+            sys.stdout.write(self._places.demo_logins.read_text())
+        except FileNotFoundError:
+            raise Refused("There are no demo users yet: `make run` makes them at its first start.") from None
+        return 0
+
+    def _start(self, watching: Supervisor, *, listener: socket.socket, address: str) -> None:
+        first = not (self._places.run / "demo-loaded").exists()
+        watching.start(processes.redis(self._places))
+        if not broker.wait(folder=self._places.redis):
+            raise Refused(f"Redis does not answer. The end of its log:\n{watching.tail('redis')}")
+        self._once(watching, Process("migrate", [sys.executable, "manage.py", "migrate", "--no-input", "-v", "0"]))
+        demo = self._environment().get("SYNTHWEB_DEMO_USERS", "true").lower() in ("true", "1", "yes", "y", "on", "ok")
+        if demo and not self._places.demo_logins.exists():
+            command = [sys.executable, "manage.py", "demo_users", "make", "--logins", str(self._places.demo_logins)]
+            self._once(watching, Process("demo-users", command))
+        for process in processes.application(self._places, listener=listener.fileno()):
+            watching.start(process)
+        if not _wait_for(f"{address}livez"):
+            raise Refused(f"The web server does not answer. The end of its log:\n{watching.tail('web')}")
+        _say(f"\n  synthweb is ready:  {address}\n")
+        if demo:
+            _say("  Names and passwords of the demo users:  make demo-logins")
+            if first:
+                _say("  An example (UCI Adult) is being described, paid for and released; it is there within a minute.")
+                watching.start(processes.demo(), at_end=self._demo_ended)
+        _say(f"  Logs: {self._places.logs}    Ctrl-C stops everything.\n")
+
+    def _once(self, watching: Supervisor, process: Process) -> None:
+        if code := watching.run_once(process):
+            raise Refused(
+                f"{process.name} failed (exit code {code}). The end of its log:\n{watching.tail(process.name)}"
+            )
+
+    def _demo_ended(self, code: int) -> None:
+        if code:
+            _say(f"The example could not be loaded (exit code {code}); see {self._places.logs / 'demo.log'}.")
+            return
+        (self._places.run / "demo-loaded").touch(mode=0o600)
+        _say("The example is there: open Datasets, or its release under Releases.")
+
+    def _environment(self) -> dict[str, str]:
+        return {
+            **os.environ,
+            "SYNTHWEB_VAR": str(self._places.var),
+            "SYNTHWEB_BROKER": os.environ.get("SYNTHWEB_BROKER") or self._places.broker,
+            "DJANGO_SETTINGS_MODULE": "synthweb.settings",
+            "PYTHONUNBUFFERED": "1",
+        }
+
+    def _stop_soon(self, watching: Supervisor) -> None:
+        if self._stopping:
+            watching.hurry()
+        self._stopping = True
+
+    def _address(self) -> str:
+        with contextlib.suppress(OSError, IndexError):
+            return self._places.lock.read_text().splitlines()[1]
+        return "an address it has not chosen yet"
+
+    @contextlib.contextmanager
+    def _lock(self) -> Iterator[Lock | None]:
+        """The lock of this installation, or None if somebody else holds it."""
+        self._places.run.mkdir(mode=0o700, parents=True, exist_ok=True)
+        handle = os.open(self._places.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                yield None
+            else:
+                yield Lock(handle)
+        finally:
+            os.close(handle)
+
+
+class Lock:
+    """The lock file while we hold it."""
+
+    def __init__(self, handle: int) -> None:
+        self._handle = handle
+
+    def write(self, content: bytes) -> None:
+        """Replace what it says."""
+        os.ftruncate(self._handle, 0)
+        os.pwrite(self._handle, content, 0)
+
+
+def _listener() -> socket.socket:
+    """An open socket on the first free port: the web server inherits it, so nobody can take the port in between."""
+    wanted = int(os.environ.get("SYNTHWEB_PORT") or FIRST_PORT)
+    for port in range(wanted, wanted + MORE_PORTS):
+        listener = socket.socket()
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((HOST, port))
+            listener.listen(128)
+        except OSError:
+            listener.close()
+        else:
+            return listener
+    raise Refused(f"No free port from {wanted} to {wanted + MORE_PORTS - 1}: set SYNTHWEB_PORT to another one.")
+
+
+def _wait_for(address: str) -> bool:
+    end = time.monotonic() + START_SECONDS
+    while time.monotonic() < end:
+        with contextlib.suppress(OSError), urllib.request.urlopen(address, timeout=2) as answer:  # noqa: S310 - our own
+            return bool(answer.status == 200)
+        time.sleep(0.1)
+    return False
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()

@@ -1,0 +1,157 @@
+"""Starting, watching and stopping the processes. Each has a process group and a log of its own; whichever dies is
+started again, more and more slowly, and one that cannot stay up ends the whole with the tail of its log."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from synthweb.local.processes import Process
+
+STEADY_SECONDS = 60  # up for so long, a process counts as well
+MOST_DEATHS = 5
+STOP_SECONDS = 10
+LONGEST_LOG = 10_000_000
+PR_SET_PDEATHSIG = 1
+
+
+@dataclass
+class Child:
+    """A process that runs, or waits to be started again."""
+
+    process: Process
+    running: subprocess.Popen[bytes]
+    started: float
+    deaths: int = 0
+    again_at: float | None = None
+    at_end: Callable[[int], None] | None = None
+
+
+class GaveUp(Exception):
+    """A process dies again and again; the message ends with its log."""
+
+
+class Supervisor:
+    """The children of one `make run`."""
+
+    def __init__(self, *, logs: Path, folder: Path, environment: Mapping[str, str], say: Callable[[str], None]) -> None:
+        self._logs = logs
+        self._folder = folder
+        self._environment = environment
+        self._say = say
+        self._children: list[Child] = []
+
+    def start(self, process: Process, *, at_end: Callable[[int], None] | None = None) -> None:
+        """Start a process and keep it running; one with `at_end` runs once and gives that its exit code."""
+        self._children.append(Child(process, self._launch(process), time.monotonic(), at_end=at_end))
+
+    def run_once(self, process: Process) -> int:
+        """Run a process to its end and return its exit code."""
+        running = self._launch(process)
+        try:
+            return running.wait()
+        finally:
+            _end_group(running, signal.SIGKILL)
+
+    def watch(self, stopping: Callable[[], bool]) -> None:
+        """Keep everything running until `stopping` says otherwise."""
+        while not stopping():
+            for child in list(self._children):
+                self._look_after(child)
+            time.sleep(0.2)
+
+    def stop(self) -> None:
+        """Ask every process to end and wait for it, the broker last; then make sure that nothing of them is left.
+
+        A worker between charge and measurements is given time: what it would leave undone has been paid for."""
+        for last in (False, True):
+            children = [child for child in self._children if child.process.last is last]
+            for child in children:
+                with contextlib.suppress(ProcessLookupError):
+                    child.running.terminate()  # the leader alone: Celery's own children would die of it at once
+            for child in children:
+                self._wait(child)
+        self._children.clear()
+
+    def hurry(self) -> None:
+        """Somebody does not want to wait: end everything now."""
+        for child in self._children:
+            _end_group(child.running, signal.SIGKILL)
+
+    def tail(self, name: str, lines: int = 15) -> str:
+        """The end of a process's log."""
+        try:
+            return "\n".join((self._logs / f"{name}.log").read_text(errors="replace").splitlines()[-lines:])
+        except OSError:
+            return ""
+
+    def _wait(self, child: Child) -> None:
+        try:
+            child.running.wait(timeout=2)
+        except subprocess.TimeoutExpired:
+            if child.process.patience > STOP_SECONDS:
+                self._say(f"Waiting for {child.process.name} to finish what it is at; Ctrl-C again stops it at once.")
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                child.running.wait(timeout=child.process.patience)
+        _end_group(child.running, signal.SIGKILL)
+        child.running.wait()
+
+    def _look_after(self, child: Child) -> None:
+        now = time.monotonic()
+        if child.again_at is not None:
+            if now >= child.again_at:
+                child.running, child.started, child.again_at = self._launch(child.process), now, None
+            return
+        code = child.running.poll()
+        if code is None:
+            return
+        _end_group(child.running, signal.SIGKILL)  # whatever it left behind
+        if child.at_end is not None:
+            self._children.remove(child)
+            child.at_end(code)
+            return
+        name = child.process.name
+        child.deaths = 1 if now - child.started > STEADY_SECONDS else child.deaths + 1
+        if child.deaths >= MOST_DEATHS:
+            raise GaveUp(f"{name} does not stay up (exit code {code}). The end of {name}.log:\n{self.tail(name)}")
+        wait = 2 ** (child.deaths - 1)
+        child.again_at = now + wait
+        self._say(f"{name} stopped (exit code {code}) and is started again in {wait} s; see {self._logs / name}.log")
+
+    def _launch(self, process: Process) -> subprocess.Popen[bytes]:
+        path = self._logs / f"{process.name}.log"
+        if path.exists() and path.stat().st_size > LONGEST_LOG:
+            path.replace(path.with_suffix(".log.1"))
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        try:
+            return subprocess.Popen(  # noqa: S603 - our own list of programs
+                process.command,
+                cwd=self._folder,
+                env=process.environment(self._environment),
+                stdin=subprocess.DEVNULL,
+                stdout=handle,
+                stderr=handle,
+                pass_fds=process.pass_fds,
+                start_new_session=True,  # Ctrl-C reaches the supervisor alone, which then stops the rest in order
+                preexec_fn=_die_with_parent,
+            )
+        finally:
+            os.close(handle)
+
+
+def _die_with_parent() -> None:
+    """Linux: a supervisor that is killed takes its children with it."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+def _end_group(running: subprocess.Popen[bytes], number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(running.pid, number)

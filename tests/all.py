@@ -1,0 +1,65 @@
+"""`make test`: every test on SQLite, then those of the web application once more on PostgreSQL. Arguments go to pytest."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+
+from tests import services
+
+PYTEST = [sys.executable, "-m", "pytest", "-n", "auto", "--timeout", "300", "--dist", "loadgroup"]
+NO_TESTS = 5  # pytest's exit code when nothing was selected
+
+
+def main(arguments: list[str]) -> int:
+    """Run both; 0 if all is well."""
+    _install_chromium()
+    begun = time.monotonic()
+    codes = [_pytest(arguments, database="sqlite")]
+    if not arguments:
+        codes.append(_postgres_pass())
+    _say(f"\n{'All is well' if not any(codes) else 'Not well'} after {time.monotonic() - begun:.0f} s.")
+    return max(codes)
+
+
+def _postgres_pass() -> int:
+    try:
+        with services.start_postgres():
+            pass
+    except services.Missing as missing:
+        _say(f"\nLeft out: the web tests on PostgreSQL. {missing}")
+        return 1 if os.environ.get("CI") == "true" else 0
+    _say("\nOnce more on PostgreSQL:")
+    return _pytest(["tests/web"], database="postgres")
+
+
+def _pytest(arguments: list[str], *, database: str) -> int:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("SYNTHWEB_")}
+    command = [*PYTEST, *arguments]
+    code = subprocess.run(command, env={**environment, "SYNTHWEB_TEST_DATABASE": database}, check=False).returncode
+    return 0 if code == NO_TESTS else code
+
+
+def _install_chromium() -> None:
+    """Debian's Chromium with its driver, where it is missing and we may; what fails is named by the skipped tests."""
+    try:
+        services.find_chromium()
+    except services.Missing:
+        if os.getuid() == 0 and shutil.which("apt-get"):
+            _say("Installing chromium and chromium-driver (once) …")
+            environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+            subprocess.run(["apt-get", "update", "-qq"], env=environment, check=False)
+            install = ["apt-get", "install", "-y", "-qq", "--no-install-recommends", "chromium", "chromium-driver"]
+            subprocess.run(install, env=environment, check=False)
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

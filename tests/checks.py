@@ -1,0 +1,62 @@
+"""`make check`: format, lint, types, architecture, Django's own checks and the fast tests, side by side. Says what
+failed at the end, with its output."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+from tests import environment
+
+MANAGE = [sys.executable, "manage.py"]
+QUICK = [
+    ["ruff", "format", "--check", "."],
+    ["ruff", "check", "."],
+    ["lint-imports", "--no-cache"],
+    [*MANAGE, "check", "--fail-level", "WARNING"],
+    [*MANAGE, "makemigrations", "--check", "--dry-run"],
+]
+MYPY = ["mypy", "synth_engine", "synthweb"]
+TESTS = [sys.executable, "-m", "pytest", "-q", "-m", "not slow and not services", "-n", "2", "--timeout", "60"]
+
+
+def main() -> int:
+    """Run everything; 0 if all is well."""
+    with ThreadPoolExecutor(max_workers=2) as pool:  # mypy thinks for long on one core; the rest has the other
+        types = pool.submit(_run, MYPY)
+        others = pool.submit(lambda: [_run(command) for command in [*QUICK, TESTS]])
+        failed = [name for name, fine in [types.result(), *others.result()] if not fine]
+    if failed:
+        _say(f"\nNot well: {', '.join(failed)}")
+    return 1 if failed else 0
+
+
+def _run(command: list[str]) -> tuple[str, bool]:
+    name = " ".join(part for part in command if part != sys.executable)
+    begun = time.monotonic()
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=_environment(command))
+    fine = done.returncode == 0
+    output = "" if fine and command is not TESTS else f"\n{done.stdout}{done.stderr}"
+    if fine and command is TESTS:
+        output = f"  {done.stdout.strip().splitlines()[-1]}"
+    _say(f"{'ok    ' if fine else 'FAILED'} {time.monotonic() - begun:6.1f} s  {name}{output}")
+    return name, fine
+
+
+def _environment(command: list[str]) -> dict[str, str]:
+    """The commands use the keys of the tests, so that `make check` works before the first `make run`."""
+    if command is TESTS:  # which makes a folder of its own
+        return {name: value for name, value in os.environ.items() if not name.startswith("SYNTHWEB_")}
+    return {**os.environ, "SYNTHWEB_VAR": str(environment.FOLDER / "var")}
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

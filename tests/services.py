@@ -1,0 +1,219 @@
+"""Real services for the tests, started by the tests: Redis, PostgreSQL, Chromium, each in a folder of its own.
+
+What a machine does not have raises `Missing` with what to install; `require` turns that into a skip that names it, or
+into a failure where CI=true, because there nothing may be left out.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import os
+import pwd
+import re
+import secrets
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+from selenium import webdriver
+from selenium.webdriver.chrome.service import Service
+
+from synthweb.local import broker
+
+OLDEST_POSTGRES = 15
+UNPRIVILEGED = ("postgres", "nobody")  # PostgreSQL refuses to run as root
+Started = TypeVar("Started")
+
+
+class Missing(Exception):
+    """A service that this machine does not have; the message names it and what to install."""
+
+
+def require(what: Callable[[], Started]) -> Started:
+    """The result of `what`, or a skip that names the missing service; on the CI machine a failure."""
+    try:
+        return what()
+    except Missing as missing:
+        if os.environ.get("CI") == "true":
+            pytest.fail(str(missing))
+        pytest.skip(str(missing))
+
+
+@contextlib.contextmanager
+def start_redis() -> Iterator[str]:
+    """A Redis on a Unix socket; yields Celery's address of it."""
+    try:
+        broker.find()
+    except broker.NoRedis as missing:
+        raise Missing(f"Redis: {missing}") from None
+    with _folder("redis") as folder, _running(broker.command(folder=folder), log=folder / "log"):
+        if not broker.wait(folder=folder):
+            raise RuntimeError(f"Redis does not answer: {(folder / 'log').read_text()[-2000:]}")
+        yield f"redis+socket://{folder / 'redis.sock'}"
+
+
+@contextlib.contextmanager
+def start_postgres() -> Iterator[str]:
+    """A PostgreSQL server with an empty database; yields its DATABASE_URL. Nothing of it outlives the block."""
+    programs = _postgres_programs()
+    with _folder("postgres") as folder:
+        user = _unprivileged()
+        if user is not None:
+            programs = _readable(programs, folder=folder)
+            shutil.chown(folder, user, pwd.getpwnam(user).pw_gid)
+        data, password = folder / "data", secrets.token_urlsafe(16)
+        secret = folder / "password"
+        secret.write_text(password)
+        if user is not None:
+            shutil.chown(secret, user)
+        initdb = [programs / "initdb", "-D", data, "-U", "synthweb", "--auth", "scram-sha-256", "--pwfile", secret]
+        _run([*map(str, initdb), "-E", "UTF8", "--locale", "C", "--no-sync"], user=user, folder=folder)
+        port = free_port()
+        server = [
+            *(str(programs / "postgres"), "-D", str(data), "-k", str(folder), "-p", str(port)),
+            *("-c", "listen_addresses=127.0.0.1", "-c", "fsync=off", "-c", "synchronous_commit=off"),
+            *("-c", "max_connections=200"),
+        ]
+        with _running(server, log=folder / "log", user=user):
+            _wait_for_port(port, log=folder / "log")
+            yield f"postgres://synthweb:{password}@127.0.0.1:{port}/postgres"
+
+
+@contextlib.contextmanager
+def chromium(*, width: int = 1440, height: int = 1000, downloads: Path | None = None) -> Iterator[webdriver.Chrome]:
+    """A headless Chromium that keeps its console, so that a test can ask for policy violations."""
+    program, driver = find_chromium()
+    with _folder("chromium") as folder:
+        options = webdriver.ChromeOptions()
+        options.binary_location = program
+        for argument in (
+            "--headless=new",
+            "--no-sandbox",
+            "--disable-dev-shm-usage",
+            "--disable-gpu",
+            "--no-first-run",
+            "--disable-background-networking",
+            "--force-device-scale-factor=1",
+            f"--window-size={width},{height}",
+            f"--user-data-dir={folder / 'profile'}",
+        ):
+            options.add_argument(argument)
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+        if downloads is not None:
+            options.add_experimental_option("prefs", {"download.default_directory": str(downloads)})
+        browser = webdriver.Chrome(options=options, service=Service(executable_path=driver))
+        try:
+            yield browser
+        finally:
+            browser.quit()
+
+
+def find_chromium() -> tuple[str, str]:
+    """Chromium and its driver; both have to come from the same place, so nothing is ever downloaded here."""
+    program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    driver = shutil.which("chromedriver")
+    if program is None or driver is None:
+        raise Missing(
+            "Chromium: install chromium and chromium-driver (Debian: apt-get install chromium chromium-driver)"
+        )
+    return program, driver
+
+
+def free_port() -> int:
+    """A TCP port that nobody uses at this moment."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _postgres_programs() -> Path:
+    """The folder of a PostgreSQL that is new enough: from the PATH, from where Debian puts it, or from pgserver."""
+    places = [Path(found).resolve().parent for name in ("postgres", "initdb") if (found := shutil.which(name))]
+    places += sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
+    spec = importlib.util.find_spec("pgserver")
+    places += [Path(folder) / "pginstall" / "bin" for folder in (spec.submodule_search_locations or []) if spec]
+    for place in places:
+        if (place / "initdb").exists() and _postgres_version(place) >= OLDEST_POSTGRES:
+            return place
+    raise Missing(f"PostgreSQL {OLDEST_POSTGRES} or newer: install it (Debian: apt-get install postgresql)")
+
+
+def _postgres_version(place: Path) -> int:
+    try:
+        said = subprocess.run([place / "postgres", "--version"], capture_output=True, text=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        return 0
+    found = re.search(r"(\d+)", said)
+    return int(found[1]) if found else 0
+
+
+def _readable(programs: Path, *, folder: Path) -> Path:
+    """A copy that the unprivileged user can run, if the original lies below a folder that is closed to it."""
+    closed = any(not parent.stat().st_mode & 0o001 for parent in programs.parents)
+    if not closed:
+        return programs
+    shutil.copytree(programs.parent, folder / "programs", symlinks=True)
+    return folder / "programs" / programs.name
+
+
+def _unprivileged() -> str | None:
+    if os.getuid() != 0:
+        return None
+    for name in UNPRIVILEGED:
+        with contextlib.suppress(KeyError):
+            return pwd.getpwnam(name).pw_name
+    raise Missing("PostgreSQL: it does not run as root, and there is no user postgres or nobody")
+
+
+@contextlib.contextmanager
+def _folder(name: str) -> Iterator[Path]:
+    """A short path below the system's temporary folder: Unix sockets have little room for theirs."""
+    folder = Path(tempfile.mkdtemp(prefix=f"swt-{name}-"))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _run(command: list[str], *, user: str | None, folder: Path) -> None:
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, **_as(user))
+    if done.returncode:
+        raise RuntimeError(f"{Path(command[0]).name} failed: {done.stderr[-2000:]}")
+
+
+@contextlib.contextmanager
+def _running(command: list[str], *, log: Path, user: str | None = None) -> Iterator[subprocess.Popen[bytes]]:
+    with log.open("ab") as output:
+        process = subprocess.Popen(command, stdout=output, stderr=output, cwd=log.parent, **_as(user))
+    try:
+        yield process
+    finally:
+        process.terminate()
+        try:
+            process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _as(user: str | None) -> dict[str, object]:
+    if user is None:
+        return {}
+    return {"user": user, "group": pwd.getpwnam(user).pw_gid, "extra_groups": []}
+
+
+def _wait_for_port(port: int, *, log: Path, seconds: float = 30) -> None:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+            if b"ready to accept connections" in log.read_bytes():
+                return
+        time.sleep(0.05)
+    raise RuntimeError(f"no answer on port {port}: {log.read_text()[-2000:]}")
