@@ -21,6 +21,7 @@ GRID = 10**12
 _CONTEXT = Context(prec=80, Emax=10**6, Emin=-(10**6))
 _MARGIN = Decimal("1e-40")
 _SIGNIFICANT = 13
+_ROOM = 1 - Fraction(1, 10**11)
 
 
 def epsilon_for(rho: Fraction, delta: Fraction) -> Fraction:
@@ -33,7 +34,10 @@ def epsilon_for(rho: Fraction, delta: Fraction) -> Fraction:
 
 
 def rho_for(epsilon: Fraction, delta: Fraction) -> Fraction:
-    """The largest rho, rounded down to 13 significant digits, with `epsilon_for(rho, delta) <= epsilon`."""
+    """The largest rho with `epsilon_for(rho, delta) <= epsilon`, less a part in 10¹⁰ and cut to 13 digits.
+
+    That part is room for whoever checks with another alpha.
+    """
     if not isinstance(epsilon, Fraction) or epsilon <= 0:
         raise SpecError("epsilon must be above 0", repair="give an epsilon such as 1")
     _require(Fraction(1), delta)
@@ -44,8 +48,8 @@ def rho_for(epsilon: Fraction, delta: Fraction) -> Fraction:
             low = middle
         else:
             high = middle
-    rho = _round_down(low)
-    while rho > 0 and epsilon_for(rho, delta) > epsilon:
+    rho = _round_down(low * (1 - 1e-10))
+    while rho > 0 and _bound(rho, delta, alpha=_best_alpha(float(rho), float(delta))) > epsilon * _ROOM:
         rho = _round_down(float(rho) * (1 - 1e-11))
     if rho <= 0:
         raise SpecError("epsilon and delta are too small to buy any answer", repair="give a larger epsilon or delta")
@@ -80,7 +84,7 @@ def _float_bound(t: float, *, rho: float, log_delta: float) -> float:
 
 
 def _best_alpha(rho: float, delta: float) -> Fraction:
-    """A nearly optimal alpha by golden section on ln(alpha - 1), as a rational."""
+    """A nearly optimal alpha by golden section on ln(alpha - 1), as a rational; the bound has one minimum."""
     golden = (math.sqrt(5) - 1) / 2
     low, high, log_delta = math.log(1e-6), math.log(1e9), math.log(delta)
     left, right = high - golden * (high - low), low + golden * (high - low)

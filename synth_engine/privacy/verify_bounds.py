@@ -1,0 +1,65 @@
+"""The conversion of rho to epsilon for the verifier, from whole-number arithmetic alone.
+
+Standard library only, and nothing shared with `conversion`: another search for alpha, and logarithms by
+their series with proven bounds on both sides.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+_BITS = 220
+
+
+def epsilon_bound(rho: Fraction, delta: Fraction) -> Fraction:
+    """Canonne, Kamath and Steinke 2020, Corollary 13, at one alpha; any alpha above 1 is a proof."""
+    alpha = _alpha(float(rho), math.log(delta.numerator) - math.log(delta.denominator))
+    logs = log_bounds(alpha)[0] + log_bounds(delta)[0]
+    bound = alpha * rho + log_bounds((alpha - 1) / alpha)[1] - logs / (alpha - 1)
+    return max(Fraction(0), bound)
+
+
+def _alpha(rho: float, log_delta: float) -> Fraction:
+    """Near the minimum, by bisection on the slope in alpha: rho + (ln alpha + ln delta) / (alpha - 1)²."""
+    low, high = 1e-6, 1e9
+    for _ in range(200):
+        middle = math.sqrt(low * high)
+        if rho + (math.log1p(middle) + log_delta) / middle**2 < 0:
+            low = middle
+        else:
+            high = middle
+    return 1 + Fraction(low)
+
+
+def log_bounds(value: Fraction) -> tuple[Fraction, Fraction]:
+    """Bounds of the natural logarithm below and above: k ln 2 + 2 atanh((m - 1) / (m + 1)) for value = 2^k m."""
+    k = value.numerator.bit_length() - value.denominator.bit_length()
+    m = value / Fraction(2) ** k
+    if m > Fraction(4, 3):
+        k, m = k + 1, m / 2
+    low, high = _atanh_bounds((m - 1) / (m + 1))
+    two = _atanh_bounds(Fraction(1, 3))  # ln 2 is twice atanh(1/3)
+    below, above = two if k >= 0 else two[::-1]
+    return 2 * (low + k * below), 2 * (high + k * above)
+
+
+def _atanh_bounds(z: Fraction) -> tuple[Fraction, Fraction]:
+    """Bounds of atanh(z), |z| <= 1/2, by its series in multiples of 2^-220; every rounding widens the bounds."""
+    one = 1 << _BITS
+    if z < 0:
+        below, above = _atanh_bounds(-z)
+        return -above, -below
+    down, up = math.floor(z * one), math.ceil(z * one)
+    low = high = 0
+    power_low, power_high = down, up
+    terms = 0
+    while power_high > 1:
+        low += power_low // (2 * terms + 1)
+        high += -(-power_high // (2 * terms + 1))
+        power_low = power_low * down * down >> 2 * _BITS
+        power_high = -(-power_high * up * up >> 2 * _BITS)
+        terms += 1
+        if terms > _BITS:
+            break
+    return Fraction(low, one), Fraction(high + 2 * power_high, one)
