@@ -12,7 +12,7 @@ urlpatterns = [
     path("account/", include("synthweb.accounts.urls")),
     path("datasets/", include("synthweb.datasets.urls")),
     path("releases/", include("synthweb.releases.urls")),
-    path("runs/", include("synthweb.runs.urls")),
+    path("", include("synthweb.runs.urls")),
     path("ledger/", include("synthweb.ledger.urls")),
     path("api/v1/", include("synthweb.api.urls")),
     path("livez", health.livez, name="livez"),

@@ -62,12 +62,13 @@ def may(user: Person, release: Release, need: Need) -> bool:
     return need == Need.SAMPLE and Role.ANALYST in roles and _open_grants(user).filter(release=release).exists()
 
 
-def sample_for(user: Person, code: str) -> Sample:
+def sample_for(user: Person, code: str, *, release_code: str) -> Sample:
     """A sample of one's own; the seed is its requester's secret, so everybody else's do not exist."""
-    sample = Sample.objects.select_related("release__dataset__organisation").filter(code=code).first()
-    if sample is None or sample.requested_by_id != user.pk:
+    release = release_for(user, release_code, Need.SAMPLE)
+    sample = Sample.objects.filter(code=code, release=release, requested_by=user.pk).first()
+    if sample is None:
         raise Http404("no such sample")
-    release_for(user, sample.release.code, Need.SAMPLE)
+    sample.release = release
     return sample
 
 

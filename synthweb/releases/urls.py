@@ -1,8 +1,27 @@
-"""Addresses of releases."""
+"""Addresses of releases, below /releases/."""
 
 from __future__ import annotations
 
-from django.urls import URLPattern
+from django.urls import path
+
+from synthweb.releases import downloads, views
 
 app_name = "releases"
-urlpatterns: list[URLPattern] = []
+urlpatterns = [
+    path("", views.index, name="index"),
+    path("<slug:code>/", views.release, name="release"),
+    path("<slug:code>/compare/", views.compare, name="compare"),
+    path("<slug:code>/compare/report.json", downloads.compare_json, name="compare-json"),
+    path("<slug:code>/samples/", views.samples, name="samples"),
+    path("<slug:code>/samples/<slug:sample_code>/", views.sample, name="sample"),
+    path("<slug:code>/samples/<slug:sample_code>/table.csv", downloads.sample_csv, name="sample-csv"),
+    path("<slug:code>/samples/<slug:sample_code>/table.parquet", downloads.sample_parquet, name="sample-parquet"),
+    path("<slug:code>/samples/<slug:sample_code>/receipt.json", downloads.sample_receipt, name="sample-receipt"),
+    path("<slug:code>/dictionary.json", downloads.dictionary_json, name="dictionary-json"),
+    path("<slug:code>/dictionary.csv", downloads.dictionary_csv, name="dictionary-csv"),
+    path("<slug:code>/share/", views.share, name="share"),
+    path("<slug:code>/share/<int:grant>/revoke/", views.revoke, name="revoke"),
+    path("<slug:code>/receipt/", views.receipt, name="receipt"),
+    path("<slug:code>/receipt/verification/", views.verification, name="verification"),
+    path("<slug:code>/receipt.json", downloads.receipt_json, name="receipt-json"),
+]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from django.contrib.auth.models import AbstractBaseUser
 from django.core.exceptions import PermissionDenied
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import Http404
 
 from synthweb.accounts.models import Role
@@ -42,3 +44,14 @@ def latest_errand(*, kind: str, dataset: Dataset, release: Release | None = None
     return (
         TableErrand.objects.filter(kind=kind, dataset=dataset, release=release).order_by("-created_at", "-pk").first()
     )
+
+
+def filtered(runs: QuerySet[SynthesisRun], query: Mapping[str, str]) -> QuerySet[SynthesisRun]:
+    """Narrowed by `state`, by a `dataset` code, and by words `q` of names and codes; unknown values narrow nothing."""
+    if (state := query.get("state", "")) in SynthesisRun.State:
+        runs = runs.filter(state=state)
+    if dataset := query.get("dataset", ""):
+        runs = runs.filter(dataset__code=dataset)
+    for word in query.get("q", "").split():
+        runs = runs.filter(Q(name__icontains=word) | Q(dataset__name__icontains=word) | Q(code__startswith=word))
+    return runs

@@ -24,9 +24,11 @@ FIT = Stage(name="fit", title="Fit the model", text="Post-processing of the nois
 PUBLISH = Stage(name="publish", title="Make the release", text="Receipt and model become a release.")
 
 RUN = (WAIT, CHARGE, OPEN, READ, MEASURE, STORE, FIT, PUBLISH)
+COUNT = Stage(name="count", title="Count and compare", text="Real and synthetic tables are counted and compared.")
+REPORT = (WAIT, OPEN, READ, COUNT)
 NAMES = tuple(stage.name for stage in RUN)
 
-TITLES = {stage.name: stage.title for stage in RUN} | {"compare": "Compare with the synthetic table"}
+TITLES = {stage.name: stage.title for stage in RUN} | {COUNT.name: COUNT.title}
 
 
 def position(name: str) -> int:

@@ -1,8 +1,18 @@
-"""Addresses of runs."""
+"""Addresses of runs, and of the two screens that start one from a dataset or a release."""
 
 from __future__ import annotations
 
-from django.urls import URLPattern
+from django.urls import path
+
+from synthweb.runs import views
 
 app_name = "runs"
-urlpatterns: list[URLPattern] = []
+urlpatterns = [
+    path("runs/", views.index, name="index"),
+    path("runs/<slug:code>/", views.run, name="run"),
+    path("runs/<slug:code>/cancel/", views.cancel, name="cancel"),
+    path("runs/<slug:code>/resume/", views.resume, name="resume"),
+    path("datasets/<slug:code>/releases/new/", views.new, name="new"),
+    path("datasets/<slug:code>/releases/new/estimate/", views.preview, name="estimate"),
+    path("releases/<slug:code>/report/", views.report, name="report"),
+]

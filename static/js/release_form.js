@@ -1,0 +1,33 @@
+// Keeps the slider and the number field of a privacy loss in step. The slider is logarithmic: 100 steps a factor of ten.
+(() => {
+  "use strict";
+
+  const range = document.getElementById("epsilon-range");
+  if (!range) return;
+  const field = document.querySelector(range.dataset.follows);
+
+  const show = (value) => {
+    const number = Number(value);
+    if (!/^[0-9.]+(e-?[0-9]+)?$/i.test(value) || !(number > 0)) return;
+    range.value = String(Math.round(100 * Math.log10(number)));
+    range.setAttribute("aria-valuetext", "ε " + value);
+  };
+  const announce = () => field.dispatchEvent(new Event("input", { bubbles: true }));
+
+  range.addEventListener("input", (event) => {
+    event.stopPropagation();
+    field.value = String(Number((10 ** (Number(range.value) / 100)).toPrecision(2)));
+    range.setAttribute("aria-valuetext", "ε " + field.value);
+    announce();
+  });
+  range.addEventListener("change", (event) => event.stopPropagation());
+  field.addEventListener("input", () => show(field.value));
+  document.addEventListener("click", (event) => {
+    const anchor = event.target.closest("[data-sets]");
+    if (!anchor) return;
+    field.value = anchor.dataset.value;
+    show(field.value);
+    announce();
+  });
+  show(field.value);
+})();

@@ -1,0 +1,113 @@
+"""Files of releases and samples: made on the way out, never stored."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from typing import Any, cast
+
+from django.contrib.auth.decorators import login_required
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
+from django.utils.text import slugify
+from django.views.decorators.cache import cache_control
+from django.views.decorators.http import require_GET
+
+from synthweb.accounts.models import User
+from synthweb.datasets import selectors as datasets
+from synthweb.datasets.models import Preview
+from synthweb.releases import selectors, services, tables
+from synthweb.releases.models import Release, Sample
+
+
+def _user(request: HttpRequest) -> User:
+    return cast(User, request.user)
+
+
+def _attached(response: HttpResponseBase, name: str) -> HttpResponseBase:
+    response["Content-Disposition"] = f'attachment; filename="{name}"'
+    return response
+
+
+def file_name(release: Release, *, what: str, ending: str) -> str:
+    """A name of ASCII letters, digits and dashes whatever the release is called."""
+    return f"{slugify(release.name)[:60] or 'release'}-{what}.{ending}"
+
+
+def csv_response(sample: Sample, *, for_spreadsheets: bool = False) -> HttpResponseBase:
+    """A sample as CSV, streamed a block at a time."""
+    blocks = tables.stream_csv(sample, for_spreadsheets=for_spreadsheets)
+    response = StreamingHttpResponse(blocks, content_type="text/csv; charset=utf-8")
+    return _attached(response, file_name(sample.release, what=sample.code, ending="csv"))
+
+
+def parquet_response(sample: Sample) -> HttpResponseBase:
+    """A sample as Parquet; its footer comes last, so it is written to an unnamed file first."""
+    file = tempfile.TemporaryFile()  # noqa: SIM115 - the response closes it when it has been sent
+    tables.write_parquet(sample, file)
+    file.seek(0)
+    response = FileResponse(file, content_type="application/vnd.apache.parquet")
+    return _attached(response, file_name(sample.release, what=sample.code, ending="parquet"))
+
+
+@login_required
+@require_GET
+@cache_control(private=True, no_store=True)
+def sample_csv(request: HttpRequest, code: str, sample_code: str) -> HttpResponseBase:
+    sample = selectors.sample_for(_user(request), sample_code, release_code=code)
+    return csv_response(sample, for_spreadsheets=request.GET.get("for") == "spreadsheets")
+
+
+@login_required
+@require_GET
+@cache_control(private=True, no_store=True)
+def sample_parquet(request: HttpRequest, code: str, sample_code: str) -> HttpResponseBase:
+    return parquet_response(selectors.sample_for(_user(request), sample_code, release_code=code))
+
+
+@login_required
+@require_GET
+@cache_control(private=True, no_store=True)
+def sample_receipt(request: HttpRequest, code: str, sample_code: str) -> HttpResponseBase:
+    sample = selectors.sample_for(_user(request), sample_code, release_code=code)
+    return _json(
+        services.sample_receipt(sample), file_name(sample.release, what=f"{sample.code}-receipt", ending="json")
+    )
+
+
+@login_required
+@require_GET
+@cache_control(private=True, no_store=True)
+def compare_json(request: HttpRequest, code: str) -> HttpResponseBase:
+    """The steward's comparison as it was made: real data, not private; every download is audited."""
+    release = selectors.release_for(_user(request), code, selectors.Need.COMPARE)
+    report = datasets.preview_for(_user(request), release.dataset, Preview.Kind.REPORT, release.code)
+    if report is None:
+        raise Http404("no comparison, or it has expired")
+    return _json(report, file_name(release, what="NOT-PRIVATE-comparison", ending="json"))
+
+
+@login_required
+@require_GET
+def receipt_json(request: HttpRequest, code: str) -> HttpResponseBase:
+    release = selectors.release_for(_user(request), code)
+    return _json(release.receipt, file_name(release, what="receipt", ending="json"))
+
+
+@login_required
+@require_GET
+def dictionary_json(request: HttpRequest, code: str) -> HttpResponseBase:
+    release = selectors.release_for(_user(request), code)
+    return _json(tables.data_dictionary(release), file_name(release, what="dictionary", ending="json"))
+
+
+@login_required
+@require_GET
+def dictionary_csv(request: HttpRequest, code: str) -> HttpResponseBase:
+    release = selectors.release_for(_user(request), code)
+    response = HttpResponse(tables.dictionary_csv(release), content_type="text/csv; charset=utf-8")
+    return _attached(response, file_name(release, what="dictionary", ending="csv"))
+
+
+def _json(document: Any, name: str) -> HttpResponseBase:
+    text = json.dumps(document, indent=2, ensure_ascii=False)
+    return _attached(HttpResponse(text, content_type="application/json"), name)

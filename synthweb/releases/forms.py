@@ -1,0 +1,57 @@
+"""Forms of releases: draw a sample, share, describe. Numbers are read strictly and what was typed is kept."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from django import forms
+from django.conf import settings
+
+from synthweb.accounts.models import User
+from synthweb.releases import selectors
+from synthweb.releases.models import Release
+from synthweb.releases.services import LONGEST_SEED
+
+DIGITS = re.compile(r"[0-9]{1,10}")
+
+
+class SampleForm(forms.Form):
+    """How many rows, and the seed of somebody who wants the same table again."""
+
+    rows = forms.CharField(max_length=12, label="Rows")
+    seed = forms.CharField(
+        max_length=LONGEST_SEED,
+        required=False,
+        label="Seed",
+        help_text="Empty: a secret random one. The same seed gives the same table, byte for byte.",
+        widget=forms.TextInput(attrs={"autocomplete": "off"}),
+    )
+
+    def clean_rows(self) -> int:
+        text = self.cleaned_data["rows"]
+        if not DIGITS.fullmatch(text) or not 1 <= int(text) <= settings.SAMPLE_MAX_ROWS:
+            raise forms.ValidationError(f"A whole number from 1 to {settings.SAMPLE_MAX_ROWS}.")
+        return int(text)
+
+
+class ShareForm(forms.Form):
+    """One analyst of the organisation who does not have the release yet."""
+
+    analyst: forms.ModelChoiceField[User] = forms.ModelChoiceField(queryset=User.objects.none(), label="Analyst")
+
+    def __init__(self, data: Any = None, *, release: Release) -> None:
+        super().__init__(data)
+        field = self.fields["analyst"]
+        assert isinstance(field, forms.ModelChoiceField)  # noqa: S101 - declared above
+        field.queryset = selectors.analysts_for(release)
+        field.empty_label = "Choose an analyst"
+
+
+class DescribeForm(forms.Form):
+    """What analysts read about a release."""
+
+    name = forms.CharField(max_length=200, label="Name")
+    description = forms.CharField(
+        max_length=5000, required=False, label="Description", widget=forms.Textarea(attrs={"rows": 4})
+    )

@@ -1,0 +1,143 @@
+"""What the pages of a release show: tabs, the receipt in words. Plain values; nothing here decides who sees what."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from django.urls import reverse
+
+from synth_engine import mechanisms
+from synth_engine.errors import SynthError
+from synth_engine.privacy import receipt as receipts
+from synth_engine.privacy import verify
+from synthweb.accounts.models import User
+from synthweb.releases import selectors
+from synthweb.releases.models import Release
+from synthweb.releases.selectors import Need
+
+NOISE = {"discrete-laplace": "discrete Laplace noise", "discrete-gaussian": "discrete Gaussian noise"}
+VERBS = {"measure": "Counted every value of", "select": "Chose one of the column groups"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tab:
+    """One tab of a release; `key` marks the one that is open."""
+
+    key: str
+    title: str
+    address: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class CallLine:
+    """One mechanism call in words and numbers."""
+
+    number: int
+    what: str
+    cells: int
+    noise: str
+    sensitivity: str
+    cost: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """What the independent verifier said."""
+
+    accepted: bool
+    sentences: tuple[str, ...]
+    epsilon: str = ""
+    delta: str = ""
+
+
+def frame(user: User, release: Release, *, tab: str) -> dict[str, Any]:
+    """What every page of a release shows: name, tabs that this person may open, the sentence of its guarantee."""
+    return {
+        "release": release,
+        "tab": tab,
+        "tabs": tabs(user, release),
+        "sentence": release.receipt["guarantee"]["sentence"],
+        "may_share": selectors.may(user, release, Need.SHARE),
+        "may_sample": selectors.may(user, release, Need.SAMPLE),
+        "crumbs": [(reverse("releases:index"), "Releases"), ("", release.name)],
+    }
+
+
+def tabs(user: User, release: Release) -> list[Tab]:
+    """The tabs in order, without those that this person may not open."""
+    listed = (
+        ("release", "Overview", Need.VIEW),
+        ("compare", "Compare", Need.COMPARE),
+        ("samples", "Samples", Need.SAMPLE),
+        ("share", "Share", Need.SHARE),
+        ("receipt", "Receipt", Need.VIEW),
+    )
+    return [
+        Tab(key=key, title=title, address=reverse(f"releases:{key}", args=[release.code]))
+        for key, title, need in listed
+        if selectors.may(user, release, need)
+    ]
+
+
+def overview(release: Release) -> dict[str, Any]:
+    """What the release is: mechanism, what it keeps, what it does not."""
+    described = {one["id"]: one for one in mechanisms.describe()}
+    return {"mechanism": described.get(release.mechanism, {"title": release.mechanism, "keeps": [], "summary": ""})}
+
+
+def compare(release: Release) -> dict[str, Any]:
+    """What the comparison page shows around the report itself."""
+    return {"dataset": release.dataset, "export_url": reverse("releases:compare-json", args=[release.code])}
+
+
+def receipt(release: Release) -> dict[str, Any]:
+    """The receipt in words and numbers."""
+    document = release.receipt
+    guarantee = document["guarantee"]
+    return {
+        "receipt": document,
+        "calls": [call_line(number, call) for number, call in enumerate(document["calls"], start=1)],
+        "epsilon": short(guarantee["epsilon"]),
+        "delta": receipts.scientific(Fraction(guarantee["delta"])),
+        "rho": short(guarantee["rho"]) if guarantee.get("rho") else "",
+        "facts": ", ".join(f"{count} {origin}" for origin, count in document["domain_facts"].items()),
+    }
+
+
+def call_line(number: int, call: dict[str, Any]) -> CallLine:
+    """One line of the journal, readable."""
+    query, noise = call["query"], call["noise"]
+    law = next((value for value in noise.values() if isinstance(value, str) and value in NOISE), "")
+    scale = next(((key, value) for key, value in noise.items() if key in ("scale", "sigma_squared")), ("scale", "0"))
+    size = short(scale[1]) if scale[0] == "scale" else f"{float(Fraction(scale[1])) ** 0.5:.3g}"
+    (norm, bound), *_ = call["sensitivity"].items()
+    currency = "epsilon" if "epsilon" in call["cost"] else "rho"
+    return CallLine(
+        number=number,
+        what=f"{VERBS.get(query['verb'], query['verb'])} {' × '.join(query.get('clique') or [])}".strip(),
+        cells=query["cells"],
+        noise=f"{NOISE.get(law, law or 'noise')}, {'scale' if scale[0] == 'scale' else 'standard deviation'} {size}",
+        sensitivity=f"{norm.replace('_', ' ')} {bound}",
+        cost=f"{'ε' if currency == 'epsilon' else 'ρ'} {short(call['cost'][currency])}",
+    )
+
+
+def short(ratio: str) -> str:
+    """An exact ratio as people read it: three significant digits."""
+    return f"{float(Fraction(ratio)):.3g}"
+
+
+def check(release: Release) -> Verdict:
+    """Recompute the guarantee from the calls by the verifier, which shares no code with the accountant."""
+    try:
+        found = verify.verify(release.receipt)
+    except SynthError as error:
+        return Verdict(accepted=False, sentences=(str(error),))
+    return Verdict(
+        accepted=True,
+        sentences=tuple(found.sentences),
+        epsilon=f"{float(found.epsilon):.6g}",
+        delta=receipts.scientific(Fraction(found.delta)),
+    )

@@ -1,0 +1,141 @@
+"""Pages of releases. Every view's first line fetches and authorises."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from synth_engine.errors import SpecError
+from synthweb.accounts.models import User
+from synthweb.datasets import selectors as datasets
+from synthweb.datasets.models import Preview
+from synthweb.lib.errors import Refused
+from synthweb.releases import compare as comparison
+from synthweb.releases import screens, selectors, services
+from synthweb.releases.forms import DescribeForm, SampleForm, ShareForm
+from synthweb.releases.selectors import Need
+
+PAGE = 25
+
+
+def _user(request: HttpRequest) -> User:
+    return cast(User, request.user)
+
+
+@login_required
+@require_GET
+def index(request: HttpRequest) -> HttpResponse:
+    """Every release that this person may see."""
+    search = request.GET.get("q", "")
+    page = Paginator(selectors.releases_for(_user(request), search=search), PAGE).get_page(request.GET.get("page"))
+    return render(
+        request, "releases/index.html", {"page": page, "search": search, "kept": f"q={search}" if search else ""}
+    )
+
+
+@login_required
+@require_http_methods(["GET", "POST"])
+def release(request: HttpRequest, code: str) -> HttpResponse:
+    """Overview: the promise in words, what it is made of; stewards give it a name and a description."""
+    need = Need.SHARE if request.method == "POST" else Need.VIEW
+    found = selectors.release_for(_user(request), code, need)
+    form = DescribeForm(request.POST or None, initial={"name": found.name, "description": found.description})
+    if request.method == "POST" and form.is_valid():
+        services.describe(actor=_user(request), release=found, **form.cleaned_data)
+        return redirect("releases:release", code)
+    context = screens.frame(_user(request), found, tab="release") | screens.overview(found) | {"form": form}
+    return render(request, "releases/release.html", context)
+
+
+@login_required
+@require_GET
+@never_cache
+def compare(request: HttpRequest, code: str) -> HttpResponse:
+    """Beside the real data, for stewards alone; opening it is written to the audit log."""
+    found = selectors.release_for(_user(request), code, Need.COMPARE)
+    report = datasets.preview_for(_user(request), found.dataset, Preview.Kind.REPORT, found.code)
+    if report is None:
+        return redirect("runs:report", code)
+    context = screens.frame(_user(request), found, tab="compare") | screens.compare(found)
+    return render(request, "releases/compare.html", context | {"comparison": comparison.page(report)})
+
+
+@login_required
+@require_http_methods(["GET", "POST"])
+def samples(request: HttpRequest, code: str) -> HttpResponse:
+    """Draw any number of rows, for free; list one's own samples."""
+    found = selectors.release_for(_user(request), code, Need.SAMPLE)
+    form = SampleForm(request.POST or None, initial={"rows": found.sample_rows})
+    if request.method == "POST" and form.is_valid():
+        try:
+            sample = services.draw_sample(user=_user(request), release=found, **form.cleaned_data)
+            return redirect("releases:sample", code, sample.code)
+        except SpecError as error:
+            form.add_error("seed", error.text)
+    page = Paginator(selectors.samples_of(_user(request), found), PAGE).get_page(request.GET.get("page"))
+    context = screens.frame(_user(request), found, tab="samples") | {"form": form, "page": page, "kept": ""}
+    return render(request, "releases/samples.html", context)
+
+
+@login_required
+@require_GET
+def sample(request: HttpRequest, code: str, sample_code: str) -> HttpResponse:
+    """One sample of one's own: its seed, its commitment, its files."""
+    found = selectors.sample_for(_user(request), sample_code, release_code=code)
+    context = screens.frame(_user(request), found.release, tab="samples") | {"sample": found}
+    return render(request, "releases/sample.html", context)
+
+
+@login_required
+@require_http_methods(["GET", "POST"])
+def share(request: HttpRequest, code: str) -> HttpResponse:
+    """With whom a release is shared; hand it to another analyst."""
+    found = selectors.release_for(_user(request), code, Need.SHARE)
+    form = ShareForm(request.POST or None, release=found)
+    if request.method == "POST" and form.is_valid():
+        try:
+            grant = services.share(actor=_user(request), release=found, analyst=form.cleaned_data["analyst"])
+            messages.success(request, f"Shared with {grant.analyst}.")
+            return redirect("releases:share", code)
+        except Refused as error:
+            form.add_error("analyst", str(error))
+    context = screens.frame(_user(request), found, tab="share") | {"form": form, "grants": selectors.grants_of(found)}
+    return render(request, "releases/share.html", context | {"looked": selectors.looked_at_real(found.account)})
+
+
+@login_required
+@require_POST
+def revoke(request: HttpRequest, code: str, grant: int) -> HttpResponse:
+    """Take a release back from an analyst."""
+    found = selectors.release_for(_user(request), code, Need.SHARE)
+    taken = services.revoke(actor=_user(request), grant=get_object_or_404(selectors.grants_of(found), pk=grant))
+    messages.success(request, f"{taken.analyst} can no longer open it. What was downloaded stays with them.")
+    return redirect("releases:share", code)
+
+
+@login_required
+@require_GET
+def receipt(request: HttpRequest, code: str) -> HttpResponse:
+    """The receipt in words and numbers."""
+    found = selectors.release_for(_user(request), code)
+    context = screens.frame(_user(request), found, tab="receipt") | screens.receipt(found)
+    return render(request, "releases/receipt.html", context)
+
+
+@login_required
+@require_GET
+def verification(request: HttpRequest, code: str) -> HttpResponse:
+    """Recompute the guarantee here and now from the receipt's calls."""
+    found = selectors.release_for(_user(request), code)
+    context = {"verdict": screens.check(found), "release": found}
+    if request.headers.get("HX-Request"):
+        return render(request, "releases/_verdict.html", context)
+    context |= screens.frame(_user(request), found, tab="receipt") | screens.receipt(found)
+    return render(request, "releases/receipt.html", context)

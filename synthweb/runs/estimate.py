@@ -1,0 +1,173 @@
+"""What a release would mean, before anything is spent: guarantee, price, expected error, time. Public facts alone."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Avg, DurationField, ExpressionWrapper, F
+
+from synth_engine.privacy.unit import Relation
+from synthweb.datasets.models import Dataset
+from synthweb.ledger import selectors as ledger
+from synthweb.ledger.models import Rule
+from synthweb.releases.models import Release
+from synthweb.runs.models import SynthesisRun
+from synthweb.runs.planning import Proposal
+
+CONFIRM_ABOVE = 0.5  # of what the account has left: dearer runs are asked for twice
+START_SECONDS = 3  # to start, fit and publish
+BYTES_A_SECOND = 20e6  # a table read and encoded on one core
+MEMORY_BASE, MEMORY_FACTOR = 250e6, 4  # bytes: the libraries, and the table while it is read
+UNKNOWN_ROWS = 10_000
+DISTANCE_GRADES = ((0.02, "very close"), (0.05, "close"), (0.15, "rough"), (float("inf"), "mostly noise"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ErrorLine:
+    """One column's expected distance, with a word for it and the width of its bar."""
+
+    column: str
+    distance: float
+    grade: str
+    width: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bar:
+    """One currency of the account: what the ledger's bar shows before and after."""
+
+    unit: str
+    cap: int
+    held: int
+    charged: int
+    planned: int
+
+    @property
+    def free(self) -> int:
+        return self.cap - self.held - self.charged
+
+    @property
+    def fits(self) -> bool:
+        return self.planned <= self.free
+
+    @property
+    def share_of_free(self) -> float:
+        return self.planned / self.free if self.free > 0 else float("inf")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Estimate:
+    """Everything on the right of the new-release page."""
+
+    sentence: str
+    meaning: str
+    bars: tuple[Bar, ...]
+    lines: tuple[ErrorLine, ...]
+    mean_distance: float
+    rows: int
+    rows_source: str
+    seconds: int
+    memory: int
+    digest: str
+
+    @property
+    def price(self) -> Bar:
+        """The currency that the button names."""
+        return self.bars[0]
+
+    @property
+    def affordable(self) -> bool:
+        return all(bar.fits for bar in self.bars)
+
+    @property
+    def dear(self) -> bool:
+        """Whether it takes so much of what is left that it is asked for twice."""
+        return any(bar.share_of_free > CONFIRM_ABOVE for bar in self.bars if bar.unit != "delta")
+
+
+def estimate(proposal: Proposal) -> Estimate:
+    """What `proposal` would mean."""
+    rows, source = rows_known(proposal)
+    error = proposal.plan.expected_error(rows=rows)
+    return Estimate(
+        sentence=proposal.plan.sentence,
+        meaning=meaning(float(proposal.spec.epsilon), relation=proposal.plan.domain.relation),
+        bars=_bars(proposal),
+        lines=_lines(error["attributes"]),
+        mean_distance=error["mean"],
+        rows=rows,
+        rows_source=source,
+        seconds=expected_seconds(proposal.dataset),
+        memory=int(MEMORY_BASE + MEMORY_FACTOR * _unpacked(proposal.dataset)),
+        digest=proposal.plan.digest,
+    )
+
+
+def rows_known(proposal: Proposal) -> tuple[int, str]:
+    """How many records error is estimated for: only a public or an already paid-for number."""
+    domain = proposal.plan.domain
+    if domain.rows:
+        return domain.rows, "the public number of records"
+    earlier = Release.objects.filter(dataset=proposal.dataset, rows__gt=0).order_by("-created_at").first()
+    if earlier:
+        return earlier.rows, "the noisy number of an earlier release"
+    if proposal.spec.rows:
+        return proposal.spec.rows, "the number you asked for"
+    return UNKNOWN_ROWS, "assumed, because the real number is not public"
+
+
+def expected_seconds(dataset: Dataset) -> int:
+    """How long a run of this dataset takes: the mean of earlier ones, else by the size of its file."""
+    took = ExpressionWrapper(F("finished_at") - F("started_at"), output_field=DurationField())
+    done = SynthesisRun.objects.filter(dataset=dataset, state=SynthesisRun.State.FINISHED, attempts=1)
+    mean = done.aggregate(mean=Avg(took))["mean"]
+    if mean:
+        return max(1, round(mean.total_seconds()))
+    return START_SECONDS + round(_unpacked(dataset) / BYTES_A_SECOND)
+
+
+def meaning(epsilon: float, *, relation: Relation) -> str:
+    """The loss in the words of somebody who is in the table: from an even guess, how sure an outsider can get."""
+    guess = (
+        "whether one of us is in the table" if relation == Relation.ADD_REMOVE else "between two versions of one of us"
+    )
+    best = 100 / (1 + math.exp(-epsilon))
+    if best >= 99:
+        return f"An outsider who is undecided {guess} can become almost certain. This is a weak promise."
+    return f"An outsider who is undecided {guess} (50 %) can become at most {best:.0f} % sure by this release."
+
+
+def _bars(proposal: Proposal) -> tuple[Bar, ...]:
+    balance = ledger.balance(proposal.account)
+    units = ("rho",) if proposal.account.rule == Rule.ZCDP else ("epsilon", "delta")
+    bars = [
+        Bar(
+            unit=unit,
+            cap=getattr(balance.cap, unit),
+            held=getattr(balance.held, unit),
+            charged=getattr(balance.charged, unit),
+            planned=getattr(proposal.price, unit),
+        )
+        for unit in units
+    ]
+    return tuple(bar for bar in bars if bar.unit != "delta" or bar.planned or bar.cap)
+
+
+def _lines(errors: dict[str, Any]) -> tuple[ErrorLine, ...]:
+    """Worst first; a bar is full at a distance of one quarter."""
+    ordered = sorted(errors.items(), key=lambda item: -item[1])
+    return tuple(
+        ErrorLine(column=column, distance=distance, grade=_grade(distance), width=min(1.0, 4 * distance))
+        for column, distance in ordered
+    )
+
+
+def _grade(distance: float) -> str:
+    return next(word for bound, word in DISTANCE_GRADES if distance <= bound)
+
+
+def _unpacked(dataset: Dataset) -> float:
+    """The size of the table unpacked, about."""
+    return dataset.size_bytes * (5.0 if dataset.file_kind.endswith("gz") else 1.0)

@@ -1,0 +1,101 @@
+"""The form of a new release. Its choices come from the mechanisms' own descriptions; its errors are the engine's."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Mapping
+from typing import Any
+
+from django import forms
+
+from synth_engine import mechanisms
+from synth_engine.errors import InputError, SpecError
+from synth_engine.privacy.loss import parse_amount
+from synth_engine.spec import LARGEST_ROWS, Spec
+
+DIGITS = re.compile(r"[0-9]{1,10}")
+PREFIX = "param-"  # of the fields that a mechanism's own schema adds
+ANCHORS = ("0.1", "0.5", "1", "2", "4", "8")
+
+
+class ReleaseForm(forms.Form):
+    """Mechanism, loss, rows and name. Numbers are read as text, exactly: `clean` makes `spec` of them."""
+
+    mechanism = forms.ChoiceField(widget=forms.RadioSelect, label="Method")
+    epsilon = forms.CharField(max_length=40, label="Privacy loss ε")
+    delta = forms.CharField(max_length=40, required=False, label="δ")
+    rows = forms.CharField(max_length=12, required=False, label="Rows of a sample")
+    name = forms.CharField(max_length=200, required=False, label="Name of the release")
+    request_key = forms.CharField(max_length=64, required=False, widget=forms.HiddenInput)
+    confirmed = forms.CharField(max_length=64, required=False, widget=forms.HiddenInput)
+
+    def __init__(self, data: Mapping[str, Any] | None = None, *, delta: str = "0", epsilon: str = "1") -> None:
+        fresh = {"epsilon": epsilon, "delta": delta, "request_key": secrets.token_urlsafe(24)}
+        described = mechanisms.describe()
+        super().__init__(data, initial={**fresh, "mechanism": described[0]["id"]})
+        choice = self.fields["mechanism"]
+        assert isinstance(choice, forms.ChoiceField)  # noqa: S101 - declared above
+        choice.choices = [(one["id"], one["title"]) for one in described]
+        self.described = {one["id"]: one for one in described}
+        self.chosen = (data or {}).get("mechanism") or described[0]["id"]
+        for name, rule in self._schema().items():
+            self.fields[PREFIX + name] = parameter_field(name, rule)
+
+    def _schema(self) -> Mapping[str, Mapping[str, Any]]:
+        found: Mapping[str, Mapping[str, Any]] = self.described.get(self.chosen, {}).get("parameters", {})
+        return found.get("properties", {})
+
+    def parameter_fields(self) -> list[forms.BoundField]:
+        """The fields that the chosen mechanism adds."""
+        return [self[name] for name in self.fields if name.startswith(PREFIX)]
+
+    def clean_rows(self) -> int | None:
+        text = self.cleaned_data["rows"]
+        if not text:
+            return None
+        if not DIGITS.fullmatch(text) or not 1 <= int(text) <= LARGEST_ROWS:
+            raise forms.ValidationError(f"A whole number from 1 to {LARGEST_ROWS}, or nothing.")
+        return int(text)
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        amounts = {name: self._amount(name, cleaned.get(name)) for name in ("epsilon", "delta")}
+        if self.errors:
+            return cleaned
+        parameters = {
+            name: cleaned[PREFIX + name] for name in self._schema() if cleaned[PREFIX + name] not in ("", None)
+        }
+        try:
+            cleaned["spec"] = Spec(
+                mechanism=cleaned["mechanism"], parameters=parameters, rows=cleaned["rows"], **amounts
+            )
+        except SpecError as error:
+            self.refuse(error)
+        return cleaned
+
+    def _amount(self, name: str, text: str | None) -> Any:
+        try:
+            return parse_amount(text or "0", name=name)
+        except SpecError as error:
+            self.add_error(name, error.text)
+
+    def refuse(self, error: InputError) -> None:
+        """Put an engine error where the person can mend it: at the field that its rule names, else at the top."""
+        first = error.rule.split(" ", 1)[0]
+        self.add_error(first if first in self.fields else None, error.text)
+
+
+def parameter_field(name: str, rule: Mapping[str, Any]) -> forms.Field:
+    """A form field for one property of a mechanism's JSON schema; the engine checks the value itself."""
+    common: dict[str, Any] = {
+        "label": rule.get("title", name.replace("_", " ")),
+        "help_text": rule.get("description", ""),
+        "initial": rule.get("default"),
+        "required": False,
+    }
+    if "enum" in rule:
+        return forms.ChoiceField(choices=[(value, value) for value in rule["enum"]], **common)
+    if rule.get("type") == "boolean":
+        return forms.BooleanField(**common)
+    return forms.CharField(max_length=40, **common)

@@ -1,0 +1,158 @@
+"""What the pages of runs show: plain values for the templates, made from rows. Nothing here decides who sees what."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from fractions import Fraction
+from typing import Any
+
+from django.core.paginator import Page
+from django.http import QueryDict
+from django.urls import reverse
+from django.utils import timezone
+
+from synth_engine import mechanisms
+from synth_engine.privacy import receipt
+from synthweb.datasets.models import Dataset
+from synthweb.ledger.amounts import exact
+from synthweb.ledger.models import Rule
+from synthweb.ledger.selectors import Balance
+from synthweb.releases.models import Release
+from synthweb.runs import stages
+from synthweb.runs.estimate import Estimate, expected_seconds
+from synthweb.runs.forms import ANCHORS, ReleaseForm
+from synthweb.runs.models import SynthesisRun, TableErrand
+
+State = SynthesisRun.State
+USUAL_EPSILON = 10**9  # one, in the ledger's integers
+USUAL_DELTA = 10**9  # 1e-9, likewise
+FORFEITS = {
+    State.HELD: "Nothing has been spent. The hold goes back to the budget.",
+    State.CHARGED: "The budget is charged already and stays spent: noise may have been drawn. You get no release for it.",
+    State.MEASURED: "The budget is spent and the noisy answers are stored. If you cancel now you give up a release that "
+    "is paid for; letting it finish costs nothing more.",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class StageLine:
+    """One line of the stage list: state is done, running, waiting or stopped."""
+
+    name: str
+    state: str
+    fraction: float
+    note: str = ""
+
+
+def frame(dataset: Dataset, *more: tuple[str, str]) -> dict[str, Any]:
+    """The dataset and where a page of it stands."""
+    crumbs = [(reverse("datasets:index"), "Datasets"), (reverse("pages:dataset", args=[dataset.code]), dataset.name)]
+    return {"dataset": dataset, "crumbs": [*crumbs, *(more or [("", "New release")])]}
+
+
+def suggested(balance: Balance) -> dict[str, str]:
+    """A usual loss that the account can pay: what the form starts with."""
+    if balance.rule == Rule.ZCDP:
+        return {"epsilon": "1", "delta": "1e-9"}
+    epsilon, delta = min(USUAL_EPSILON, balance.free.epsilon), min(USUAL_DELTA, balance.free.delta)
+    return {
+        "epsilon": exact("epsilon", epsilon) if epsilon > 0 else "1",
+        "delta": "1e-9" if delta == USUAL_DELTA else exact("delta", max(0, delta)),
+    }
+
+
+def new_release(dataset: Dataset, form: ReleaseForm, estimate: Estimate | None) -> dict[str, Any]:
+    """The new-release page."""
+    return frame(dataset) | {
+        "form": form,
+        "estimate": estimate,
+        "anchors": ANCHORS,
+        "mechanisms": list(form.described.values()),
+    }
+
+
+def run_list(page: Page[SynthesisRun], query: QueryDict) -> dict[str, Any]:
+    """The list of runs with its filter."""
+    kept = query.copy()
+    kept.pop("page", None)
+    return {
+        "page": page,
+        "states": [(state.value, state.label) for state in State if state != State.REQUESTED],
+        "chosen": query.get("state", ""),
+        "search": query.get("q", ""),
+        "kept": kept.urlencode(),
+    }
+
+
+def run(found: SynthesisRun, *, may_act: bool) -> dict[str, Any]:
+    """One run, whole page or moving part."""
+    titles = {one["id"]: one["title"] for one in mechanisms.describe()}
+    unit = "rho" if found.account.rule == Rule.ZCDP else "epsilon"
+    return frame(found.dataset, (reverse("runs:index"), "Runs"), ("", found.name)) | {
+        "run": found,
+        "title": titles.get(found.spec["mechanism"], found.spec["mechanism"]),
+        "unit": unit,
+        "price": getattr(found, unit),
+        "delta": receipt.scientific(Fraction(found.spec["delta"])),
+        "spent": found.charged_at is not None,
+        "stages": stage_lines(found),
+        "elapsed": _seconds(found.created_at, found.finished_at),
+        "expected": expected_seconds(found.dataset),
+        "events": found.events.all(),
+        "forfeits": FORFEITS.get(State(found.state), ""),
+        "may_cancel": may_act and found.is_open,
+        "may_resume": may_act and found.state == State.FAILED and bool(found.answers_digest),
+    }
+
+
+def stage_lines(found: SynthesisRun) -> list[StageLine]:
+    """The stages of a run as far as it has come; a run that stopped shows where."""
+    here = stages.position(found.stage)
+    lines = []
+    for place, stage in enumerate(stages.RUN):
+        if found.state == State.FINISHED or place < here:
+            lines.append(StageLine(name=stage.title, state="done", fraction=1.0))
+        elif place > here:
+            lines.append(StageLine(name=stage.title, state="waiting", fraction=0.0, note="" if found.is_open else "–"))
+        elif found.is_open:
+            lines.append(StageLine(name=stage.title, state="running", fraction=found.progress, note=stage.text))
+        else:
+            lines.append(StageLine(name=stage.title, state="stopped", fraction=found.progress, note="stopped here"))
+    return lines
+
+
+def report(release: Release, errand: TableErrand | None) -> dict[str, Any]:
+    """The page that asks for a comparison with real data, and waits for it."""
+    crumbs = [
+        (reverse("releases:index"), "Releases"),
+        (reverse("releases:release", args=[release.code]), release.name),
+        ("", "Compare"),
+    ]
+    return {
+        "release": release,
+        "dataset": release.dataset,
+        "errand": errand,
+        "stages": errand_lines(errand) if errand and errand.is_open else [],
+        "expired": errand is not None and errand.state == TableErrand.State.FINISHED,
+        "ask_url": reverse("runs:report", args=[release.code]),
+        "crumbs": crumbs,
+    }
+
+
+def errand_lines(errand: TableErrand) -> list[StageLine]:
+    """The stages of a comparison as far as it has come."""
+    names = [stage.name for stage in stages.REPORT]
+    here = names.index(errand.stage) if errand.stage in names else 0
+    return [
+        StageLine(
+            name=stage.title,
+            state="done" if place < here else "running" if place == here else "waiting",
+            fraction=1.0 if place < here else errand.progress if place == here else 0.0,
+        )
+        for place, stage in enumerate(stages.REPORT)
+    ]
+
+
+def _seconds(since: datetime, until: datetime | None) -> int:
+    return round(((until or timezone.now()) - since).total_seconds())

@@ -1,0 +1,165 @@
+"""Pages of runs: ask for one, watch it, cancel it; and the errand that compares a release with the real data."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from synth_engine.errors import InputError, PrivacyError
+from synthweb.accounts.models import User
+from synthweb.datasets import selectors as datasets
+from synthweb.datasets.models import Dataset, Preview
+from synthweb.ledger import selectors as ledger
+from synthweb.lib.errors import Refused
+from synthweb.releases import selectors as releases
+from synthweb.runs import errors, planning, screens, selectors, services
+from synthweb.runs.estimate import Estimate, estimate
+from synthweb.runs.forms import ReleaseForm
+from synthweb.runs.models import SynthesisRun, TableErrand
+
+STOP_POLLING = 286  # htmx: swap this answer in and ask no more
+PAGE = 25
+
+
+def _user(request: HttpRequest) -> User:
+    return cast(User, request.user)
+
+
+# --- a new release ------------------------------------------------------------------------------------------------
+@login_required
+@require_http_methods(["GET", "POST"])
+def new(request: HttpRequest, code: str) -> HttpResponse:
+    """Choices on the left, what they mean on the right; nothing is spent before the button, and twice above half."""
+    dataset = datasets.dataset_for(_user(request), code, datasets.Need.SPEND)
+    try:
+        _, account = planning.basis(dataset)
+    except errors.NotReady as missing:
+        return render(request, "runs/not_ready.html", screens.frame(dataset) | {"missing": missing})
+    form = ReleaseForm(request.POST or None, **screens.suggested(ledger.balance(account)))
+    found = _estimate(form, dataset)
+    if request.method == "POST" and found:
+        if found.dear and form.cleaned_data["confirmed"] != found.digest:
+            return render(request, "runs/confirm.html", screens.frame(dataset) | {"form": form, "estimate": found})
+        if run := _submit(request, form, dataset):
+            return redirect("runs:run", run.code)
+    return render(request, "runs/new.html", screens.new_release(dataset, form, found))
+
+
+@login_required
+@require_POST
+def preview(request: HttpRequest, code: str) -> HttpResponse:
+    """What the choices so far mean, for the right side as they move. Writes nothing."""
+    dataset = datasets.dataset_for(_user(request), code, datasets.Need.SPEND)
+    form = ReleaseForm(request.POST)
+    found = _estimate(form, dataset)
+    return render(request, "runs/_estimate.html", {"form": form, "estimate": found, "dataset": dataset})
+
+
+def _estimate(form: ReleaseForm, dataset: Dataset) -> Estimate | None:
+    """The estimate of what is typed, or of the suggestions before anything is; errors go to the form."""
+    if not form.is_bound:
+        form = ReleaseForm({name: field.initial or form.initial.get(name, "") for name, field in form.fields.items()})
+    if not form.is_valid():
+        return None
+    try:
+        return estimate(planning.propose(dataset=dataset, spec=form.cleaned_data["spec"]))
+    except InputError as error:
+        form.refuse(error)
+    except (PrivacyError, Refused) as error:
+        form.add_error(None, str(error))
+    return None
+
+
+def _submit(request: HttpRequest, form: ReleaseForm, dataset: Dataset) -> SynthesisRun | None:
+    """The run; or nothing and the reason in the form, which keeps what was typed."""
+    asked = form.cleaned_data
+    try:
+        return services.submit(
+            steward=_user(request),
+            dataset=dataset,
+            spec=asked["spec"],
+            name=asked["name"],
+            request_key=asked["request_key"],
+        )
+    except (InputError, PrivacyError, Refused) as error:
+        form.add_error(None, str(error))
+        return None
+
+
+# --- a run --------------------------------------------------------------------------------------------------------
+@login_required
+@require_GET
+def index(request: HttpRequest) -> HttpResponse:
+    """Every run of the organisation, filtered and in pages."""
+    runs = selectors.filtered(selectors.runs_for(_user(request)), request.GET)
+    page = Paginator(runs, PAGE).get_page(request.GET.get("page"))
+    return render(request, "runs/index.html", screens.run_list(page, request.GET))
+
+
+@login_required
+@require_GET
+def run(request: HttpRequest, code: str) -> HttpResponse:
+    """One run: the whole page, or its moving part when the page asks again."""
+    found = selectors.run_for(_user(request), code)
+    context = screens.run(found, may_act=datasets.may(_user(request), found.dataset, datasets.Need.SPEND))
+    if not request.headers.get("HX-Request"):
+        return render(request, "runs/run.html", context)
+    return render(request, "runs/_live.html", context, status=200 if found.is_open else STOP_POLLING)
+
+
+@login_required
+@require_http_methods(["GET", "POST"])
+def cancel(request: HttpRequest, code: str) -> HttpResponse:
+    """Says what cancelling forfeits; then does it."""
+    found = selectors.run_for(_user(request), code, act=True)
+    if request.method == "GET" and found.is_open:
+        return render(request, "runs/cancel.html", screens.run(found, may_act=True))
+    try:
+        services.cancel(actor=_user(request), run=found)
+    except errors.NotOpen as error:
+        messages.warning(request, str(error))
+    return redirect("runs:run", code)
+
+
+@login_required
+@require_POST
+def resume(request: HttpRequest, code: str) -> HttpResponse:
+    """Fit again from stored noisy answers; costs nothing."""
+    found = selectors.run_for(_user(request), code, act=True)
+    try:
+        services.resume(actor=_user(request), run=found)
+    except errors.NotOpen as error:
+        messages.warning(request, str(error))
+    return redirect("runs:run", code)
+
+
+# --- the comparison with real data --------------------------------------------------------------------------------
+@login_required
+@require_http_methods(["GET", "POST"])
+def report(request: HttpRequest, code: str) -> HttpResponse:
+    """Ask for a comparison, and watch it being made; the release's own page shows it."""
+    release = releases.release_for(_user(request), code, releases.Need.COMPARE)
+    if request.method == "POST":
+        services.request_report(release=release, actor=_user(request))
+        return redirect("runs:report", code)
+    errand = selectors.latest_errand(kind=TableErrand.Kind.REPORT, dataset=release.dataset, release=release)
+    working = errand is not None and errand.is_open
+    asking_again = bool(request.headers.get("HX-Request"))
+    if not working and datasets.preview_exists(release.dataset, Preview.Kind.REPORT, release.code):
+        return _go(reverse("releases:compare", args=[code]), by_htmx=asking_again)
+    if not working and asking_again:
+        return _go(request.path, by_htmx=True)
+    page = "releases/_compare_waiting.html" if asking_again else "releases/compare_ask.html"
+    return render(request, page, screens.report(release, errand))
+
+
+def _go(address: str, *, by_htmx: bool) -> HttpResponse:
+    """Have the browser open another page, also from a request that would only swap a part of this one."""
+    return HttpResponse(headers={"HX-Redirect": address}) if by_htmx else redirect(address)
