@@ -12,8 +12,9 @@ Traces = list[dict[str, Any]]
 Layout = dict[str, Any]
 
 GROUPED_UP_TO = 40  # codes: beyond it the synthetic side is a dashed line over solid bars
-CATEGORIES_DRAWN = 60
+CATEGORIES_DRAWN = 30
 ROW_PIXELS = 34
+NARROW_ROW_PIXELS = 24  # from a dozen categories on
 
 
 def arranged(entry: dict[str, Any]) -> tuple[Traces, Layout]:
@@ -51,7 +52,7 @@ def _even(entry: dict[str, Any]) -> bool:
     if entry["cuts"] is None or len(entry["cuts"]) < 3:
         return False
     widths = [b - a for a, b in pairwise(entry["cuts"])]
-    return max(widths) <= 2 * min(widths)
+    return bool(max(widths) <= 2 * min(widths))
 
 
 def _round_places(low: float, high: float) -> list[float]:
@@ -130,10 +131,13 @@ def _in_order(entry: dict[str, Any]) -> tuple[Traces, Layout]:
 
 
 def _by_frequency(entry: dict[str, Any]) -> tuple[Traces, Layout]:
-    """Horizontal bars, the most frequent real value on top; beyond 60 values the rest is one bar."""
+    """Horizontal bars, the most frequent real value on top; the 30 values most frequent on either side have their own,
+    the rest is one bar."""
     share = entry["shares"]
-    order = sorted(range(len(entry["labels"])), key=lambda code: -share["real"][code])
-    drawn, rest = order[:CATEGORIES_DRAWN], order[CATEGORIES_DRAWN:]
+    codes = range(len(entry["labels"]))
+    kept = set(sorted(codes, key=lambda code: -max(share["real"][code], share["synthetic"][code]))[:CATEGORIES_DRAWN])
+    drawn = sorted(kept, key=lambda code: -share["real"][code])
+    rest = [code for code in codes if code not in kept]
     labels = [entry["labels"][code] for code in drawn] + ([f"{len(rest)} more"] if rest else [])
     traces = []
     for side in ("real", "synthetic"):
@@ -151,7 +155,7 @@ def _by_frequency(entry: dict[str, Any]) -> tuple[Traces, Layout]:
     layout = {
         "barmode": "group",
         "bargap": 0.25,
-        "height": max(240, 90 + ROW_PIXELS * len(labels)),
+        "height": max(240, 110 + len(labels) * (ROW_PIXELS if len(labels) <= 12 else NARROW_ROW_PIXELS)),
         "xaxis": _share_axis("share of records"),
         "yaxis": {
             "autorange": "reversed",

@@ -31,7 +31,7 @@ def histogram(report: Report, attribute: str) -> Figure:
         f"Shares of records by {attribute}, real beside synthetic. {entry['verdict']['words']} Largest gap at "
         f"{gap['label']}: {gap['real']:.1%} real, {gap['synthetic']:.1%} synthetic."
     )
-    return _figure(traces, layout, words=words)
+    return _figure(report, traces, layout, words=words)
 
 
 def nmi_heatmap(report: Report, which: Which) -> Figure:
@@ -90,10 +90,10 @@ def _pair_map(report: Report, field: str, scale: dict[str, Any], *, words: str) 
     layout = {
         "xaxis": {**axis, **every, "type": "category", "tickangle": -90},
         "yaxis": {**axis, **every, "type": "category", "autorange": "reversed"},
-        "height": min(900, 200 + 18 * len(names)),
-        "margin": {"l": 20, "r": 12, "t": 44, "b": 20},
+        "height": min(900, 220 + 18 * len(names)),
+        "margin": {"l": 20, "r": 12, "t": 64, "b": 20},
     }
-    return _figure([trace], layout, words=words)
+    return _figure(report, [trace], layout, words=words)
 
 
 def _said(pair: dict[str, Any] | None, field: str) -> str:
@@ -109,18 +109,39 @@ def _said(pair: dict[str, Any] | None, field: str) -> str:
     )
 
 
-def _figure(traces: list[dict[str, Any]], layout: dict[str, Any], *, words: str) -> Figure:
-    base = {
+def _figure(report: Report, traces: list[dict[str, Any]], layout: dict[str, Any], *, words: str) -> Figure:
+    """What all figures share. One made on real data says so in itself, so that a saved picture does too."""
+    base: dict[str, Any] = {
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
         "font": style.FONT,
-        "height": 380,
-        "margin": {"l": 48, "r": 16, "t": 40, "b": 44},
-        "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
+        "height": 400,
+        "margin": {"l": 48, "r": 16, "t": 56, "b": 44},
+        "legend": {"orientation": "h", "x": 0, "y": 1.0, "yanchor": "bottom"},
         "hoverlabel": {"font": {"size": 13}},
         "barmode": "overlay",
         "showlegend": len(traces) > 1,
         "dragmode": False,
-        "meta": {"words": words},
+        "meta": {"words": words, "notice": report["notice"]},
     }
-    return {"data": traces, "layout": {**base, **layout}}
+    figure = {"data": traces, "layout": {**base, **layout}}
+    if not report["private"]:
+        figure["layout"]["annotations"] = [_red_words(above=figure["layout"]["margin"]["t"])]
+    return figure
+
+
+def _red_words(*, above: int) -> dict[str, Any]:
+    """The words at the top right, `above` pixels over the plot; a title would give way to a colour bar."""
+    return {
+        "text": style.RED_WORDS,
+        "font": {"size": 11, "color": style.RED, "weight": 600},
+        "showarrow": False,
+        "xref": "paper",
+        "yref": "paper",
+        "x": 1,
+        "xanchor": "right",
+        "xshift": -20,
+        "y": 1,
+        "yanchor": "top",
+        "yshift": above - 2,
+    }

@@ -7,10 +7,20 @@ REAL = "#3d5a80"
 SYNTHETIC = "#c8641b"
 INK = "#1d2530"
 QUIET = "#d9dee5"
-PALETTE = {"real": REAL, "synthetic": SYNTHETIC, "bs-body-color": INK, "bs-border-color": QUIET}
+FAINT = "#f2f4f7"
+RED = "#b3202c"
+RED_WORDS = "Real data — not differentially private"
+PALETTE = {
+    "real": REAL,
+    "synthetic": SYNTHETIC,
+    "bs-body-color": INK,
+    "bs-border-color": QUIET,
+    "quiet": FAINT,
+    "not-private": RED,
+}
 
 Scale = list[list[float | str]]
-MAGNITUDE: Scale = [[0.0, "#f7f7f7"], [0.25, "#cfd4db"], [0.5, "#98a1ae"], [0.75, "#5f6b7a"], [1.0, "#2b333f"]]
+MAGNITUDE: Scale = [[0.0, FAINT], [1.0, INK]]
 DIVERGING: Scale = [[0.0, "#2166ac"], [0.25, "#92c5de"], [0.5, "#ffffff"], [0.75, "#f4a582"], [1.0, "#b2182b"]]
 DISTANCE: Scale = [[0.0, "#ffffff"], [0.5, "#f4a582"], [1.0, "#b2182b"]]
 

@@ -47,13 +47,13 @@ READINGS: dict[str, Reading] = {
         "title": "Dependence in the real table",
         "what": "How much one column tells about another, for every pair of columns: mutual information divided by "
         "the smaller of the two entropies.",
-        "how": "Light (0) means that the columns tell nothing about each other, dark (1) that one determines the "
+        "how": "Faint (0) means that the columns tell nothing about each other, strong (1) that one determines the "
         "other. Compare it with the map of the synthetic table, which has the same colour scale.",
     },
     "nmi_synthetic": {
         "title": "Dependence in the synthetic table",
         "what": "The same measure as beside it, computed from the synthetic table.",
-        "how": "A square lighter than in the real map is a dependence that was weakened or lost; a darker one was "
+        "how": "A square fainter than in the real map is a dependence that was weakened or lost; a stronger one was "
         "invented. Columns with many rare values look slightly dependent in any small table.",
     },
     "nmi_difference": {

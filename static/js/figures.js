@@ -1,0 +1,145 @@
+// Draws every element with data-figure: the id of a json_script element, or an address that answers with a Plotly
+// figure. Figures are drawn when they come near the screen, in the colours of the page's theme, and again when the
+// theme, their width or, through htmx, the page changes. Plotly (5 MB) is loaded with the first figure.
+(() => {
+  "use strict";
+  const files = document.currentScript.dataset; // plotly, plotlyStyle, mapStyle: addresses of vendored files
+  const STYLES = [
+    // With these ids in the page Plotly and MapLibre do not inject style elements, which the CSP would refuse.
+    ["plotly.js-style-global", files.plotlyStyle],
+    ["9f215cf04c5486422605d13261cb87401f4e7763b6296af81e98efbc0130da53", files.mapStyle],
+  ];
+  // The colours of synth_engine's figures and the token that each stands for (tokens.css has both tones).
+  const TOKENS = {
+    "#3d5a80": "--real",
+    "#c8641b": "--synthetic",
+    "#1d2530": "--bs-body-color",
+    "#d9dee5": "--bs-border-color",
+    "#f2f4f7": "--quiet",
+    "#b3202c": "--not-private",
+  };
+  const CONFIG = {
+    responsive: false, // a ResizeObserver does it, for hidden figures too
+    displaylogo: false,
+    modeBarButtons: [["toImage"]],
+    toImageButtonOptions: { filename: "figure", scale: 2 },
+    topojsonURL: "", // nothing is ever fetched from elsewhere
+  };
+  const FAILED = "The figure could not be drawn. Its numbers are in the table.";
+  const drawn = new Map(); // element → its figure, as it came
+
+  let loading = null;
+  const plotly = () => {
+    loading ??= new Promise((resolve, reject) => {
+      for (const [id, address] of STYLES) {
+        if (document.getElementById(id)) continue;
+        const link = Object.assign(document.createElement("link"), { rel: "stylesheet", href: address, id });
+        link.className = "no-inline-styles";
+        document.head.append(link);
+      }
+      const script = Object.assign(document.createElement("script"), { src: files.plotly });
+      script.addEventListener("load", () => resolve(window.Plotly));
+      script.addEventListener("error", () => reject(new Error("Plotly did not load")));
+      document.head.append(script);
+    });
+    return loading;
+  };
+
+  const source = async (name) => {
+    const element = document.getElementById(name);
+    if (element) return JSON.parse(element.textContent);
+    const answer = await fetch(name, { headers: { Accept: "application/json" }, credentials: "same-origin" });
+    if (!answer.ok) throw new Error(`figure: ${answer.status}`);
+    return answer.json();
+  };
+
+  const toned = (node, style) => {
+    if (typeof node === "string") {
+      const token = TOKENS[node];
+      return (token && style.getPropertyValue(token).trim()) || node;
+    }
+    if (Array.isArray(node)) return node.map((part) => toned(part, style));
+    if (node && typeof node === "object") {
+      return Object.fromEntries(Object.entries(node).map(([key, part]) => [key, toned(part, style)]));
+    }
+    return node;
+  };
+
+  const draw = async (element) => {
+    const Plotly = await plotly();
+    const figure = drawn.get(element);
+    if (!figure || !element.isConnected) return;
+    const style = getComputedStyle(document.documentElement);
+    const { data, layout } = toned(figure, style);
+    layout.paper_bgcolor = style.getPropertyValue("--panel").trim(); // a saved picture has the page's ground
+    const width = Math.floor(element.getBoundingClientRect().width);
+    if (!width) return;
+    layout.width = width;
+    element.dataset.figureWidth = width;
+    await Plotly.react(element, data, layout, CONFIG);
+    element.classList.add("figure-drawn");
+    for (const svg of element.querySelectorAll("svg.main-svg")) svg.setAttribute("aria-hidden", "true");
+  };
+
+  const start = async (element) => {
+    try {
+      const figure = await source(element.dataset.figure);
+      drawn.set(element, figure);
+      element.setAttribute("role", "group"); // not "img": its buttons must stay reachable
+      if (figure.layout?.meta?.words) element.setAttribute("aria-label", figure.layout.meta.words);
+      element.style.minHeight = figure.layout?.height ? `${figure.layout.height}px` : "";
+      await draw(element);
+      widths.observe(element);
+    } catch (error) {
+      element.textContent = FAILED;
+      element.classList.add("figure-failed");
+      console.error(error);
+    }
+  };
+
+  const widths = new ResizeObserver((entries) => {
+    for (const { target, contentRect } of entries) {
+      const width = Math.floor(contentRect.width);
+      if (width && String(width) !== target.dataset.figureWidth) draw(target);
+    }
+  });
+  const nearby = new IntersectionObserver(
+    (entries) => {
+      for (const { isIntersecting, target } of entries) {
+        if (!isIntersecting) continue;
+        nearby.unobserve(target);
+        start(target);
+      }
+    },
+    { rootMargin: "300px" },
+  );
+
+  const scan = (root) => {
+    for (const [element] of drawn) {
+      if (element.isConnected) continue;
+      widths.unobserve(element);
+      window.Plotly?.purge(element);
+      drawn.delete(element);
+    }
+    const found = [...(root.querySelectorAll?.("[data-figure]") ?? [])];
+    if (root.matches?.("[data-figure]")) found.push(root);
+    for (const element of found) if (!drawn.has(element)) nearby.observe(element);
+  };
+  const redraw = () => Promise.all([...drawn.keys()].map(draw));
+
+  // A figure as a file: the numbers with the words that stand on the page.
+  const save = async (button) => {
+    const text = JSON.stringify(await source(button.dataset.figureSave), null, 1);
+    const address = URL.createObjectURL(new Blob([text], { type: "application/json" }));
+    Object.assign(document.createElement("a"), { href: address, download: button.dataset.fileName }).click();
+    setTimeout(() => URL.revokeObjectURL(address), 1000);
+  };
+
+  document.addEventListener("DOMContentLoaded", () => scan(document));
+  document.addEventListener("htmx:load", (event) => scan(event.target));
+  document.addEventListener("themechange", redraw);
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("[data-figure-save]");
+    if (button) save(button);
+  });
+})();
