@@ -11,7 +11,7 @@ import itertools
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache
 from math import factorial, inf, prod
 
 import mpmath
@@ -62,7 +62,7 @@ def ratio_iv(value: Fraction) -> mpmath.ctx_iv.ivmpf:
 # ---- the laws -------------------------------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=None)
+@cache
 def clamped_laplace(count: int, scale: Fraction, low: int, high: int) -> tuple[Interval, ...]:
     """The law of clamp(count + discrete Laplace, low, high)."""
     q = iv.exp(-1 / ratio_iv(scale))
@@ -74,7 +74,7 @@ def clamped_laplace(count: int, scale: Fraction, low: int, high: int) -> tuple[I
     return tuple(enclose(p) for p in (at_least(count - low), *inner, at_least(high - count)))
 
 
-@lru_cache(maxsize=None)
+@cache
 def selection_law(scores: tuple[int, ...], scale: Fraction, law: SelectionLaw) -> tuple[Interval, ...]:
     """Permute-and-flip by summing over who comes earlier; Gumbel noise as the exponential mechanism."""
     top = max(scores)
