@@ -35,7 +35,7 @@ FIXTURES = {
     "crossing": [candidate(("a",), 0, 1), candidate(("b",), 1, 0), candidate(("a", "b"), 0, 1, 0, 1)],
     "wide": [candidate(("a",), 0, 0), candidate(("b",), 20, 20)],
     # Replacing one record moves both scores by two, again in opposite directions.
-    "opposite": [candidate(("a",), 0, 40), candidate(("b",), 900, 0)],
+    "opposite": [candidate(("a",), 0, 20), candidate(("b",), 60, 0)],
 }
 
 
