@@ -43,7 +43,7 @@ urlpatterns = [
     path("releases/<slug:code>/receipt/", releases.ReleaseViewSet.as_view({"get": "receipt"}), name="release-receipt"),
     path(
         "releases/<slug:code>/dictionary/",
-        releases.ReleaseViewSet.as_view({"get": "dictionary"}),
+        releases.DictionaryView.as_view(),
         name="release-dictionary",
     ),
     path(

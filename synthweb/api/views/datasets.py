@@ -66,7 +66,7 @@ class DatasetViewSet(ListModelMixin, GenericViewSet[Dataset]):
         dataset = _store(request, **facts.validated_data)
         runs.request_ingest(dataset=dataset, actor=caller(request))
         body = self.get_serializer(dataset).data
-        return Response(body, status=HTTPStatus.ACCEPTED, headers={"Location": body["url"]})
+        return Response(body, status=HTTPStatus.ACCEPTED, headers={"Location": str(body["url"])})
 
 
 class DomainView(APIView):

@@ -12,6 +12,7 @@ from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_sche
 from rest_framework.mixins import ListModelMixin
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.views import APIView
 from rest_framework.viewsets import GenericViewSet
 
 from synthweb.accounts.models import Role
@@ -59,9 +60,13 @@ class ReleaseViewSet(ListModelMixin, GenericViewSet[Release]):
         """The receipt: every mechanism call; `python -m synth_engine verify` recomputes the guarantee from it."""
         return Response(selectors.release_for(caller(request), code).receipt)
 
-    @extend_schema(responses=ColumnSerializer(many=True), filters=False)
-    def dictionary(self, request: Request, code: str) -> Response:
-        """What the columns of every sample mean: a line each, from the public description."""
+
+class DictionaryView(APIView):
+    """What the columns of every sample of a release mean."""
+
+    @extend_schema(operation_id="releases_dictionary", responses=ColumnSerializer(many=True), tags=["releases"])
+    def get(self, request: Request, code: str) -> Response:
+        """A line for each column, from the public description."""
         release = selectors.release_for(caller(request), code)
         return Response(ColumnSerializer(tables.data_dictionary(release), many=True).data)
 
@@ -86,17 +91,17 @@ class SampleViewSet(ListModelMixin, GenericViewSet[Sample]):
         wanted.is_valid(raise_exception=True)
         sample = services.draw_sample(user=caller(request), release=release, **wanted.validated_data)
         body = self.get_serializer(sample).data
-        return Response(body, status=HTTPStatus.CREATED, headers={"Location": body["url"]})
+        return Response(body, status=HTTPStatus.CREATED, headers={"Location": str(body["url"])})
 
     @extend_schema(responses=SampleSerializer)
     def retrieve(self, request: Request, code: str) -> Response:
         """One of your samples: rows, seed, and where to download it."""
-        return Response(self.get_serializer(selectors.sample_for(caller(request), code)).data)
+        return Response(self.get_serializer(_sample(request, code)).data)
 
     @extend_schema(responses=OpenApiTypes.OBJECT)
     def receipt(self, request: Request, code: str) -> Response:
         """The receipt of this very table: that of its release with the rows and the commitment to the seed."""
-        return Response(services.sample_receipt(selectors.sample_for(caller(request), code)))
+        return Response(services.sample_receipt(_sample(request, code)))
 
 
 class TableViewSet(GenericViewSet[Sample]):
@@ -109,7 +114,7 @@ class TableViewSet(GenericViewSet[Sample]):
     @extend_schema(responses={(200, "text/csv"): OpenApiTypes.STR}, parameters=[FOR_SPREADSHEETS])
     def csv(self, request: Request, code: str) -> StreamingHttpResponse:
         """The table as CSV (UTF-8, header line, RFC 4180 quoting)."""
-        sample = selectors.sample_for(caller(request), code)
+        sample = _sample(request, code)
         safe = request.query_params.get("for_spreadsheets", "").lower() in ("true", "1")
         response = StreamingHttpResponse(
             tables.stream_csv(sample, for_spreadsheets=safe), content_type="text/csv; charset=utf-8"
@@ -120,7 +125,7 @@ class TableViewSet(GenericViewSet[Sample]):
     @extend_schema(responses={(200, ParquetRenderer.media_type): OpenApiTypes.BINARY})
     def parquet(self, request: Request, code: str) -> FileResponse:
         """The table as Parquet, with natural types."""
-        sample = selectors.sample_for(caller(request), code)
+        sample = _sample(request, code)
         file = tempfile.TemporaryFile()  # noqa: SIM115 synthetic rows; the response closes it, which deletes it
         tables.write_parquet(sample, file)
         file.seek(0)
@@ -161,3 +166,12 @@ class GrantViewSet(ListModelMixin, GenericViewSet[ReleaseGrant]):
             raise Http404
         services.revoke(actor=caller(request), grant=grant)
         return Response(status=HTTPStatus.NO_CONTENT)
+
+
+def _sample(request: Request, code: str) -> Sample:
+    """A sample of the caller's own; who lost the release has lost its samples with it."""
+    user = caller(request)
+    own = Sample.objects.filter(code=code, requested_by=user).values_list("release__code", flat=True).first()
+    if own is None:
+        raise Http404
+    return selectors.sample_for(user, code, release_code=own)

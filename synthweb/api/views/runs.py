@@ -58,7 +58,7 @@ class RunViewSet(ListModelMixin, GenericViewSet[SynthesisRun]):
             request_key=_request_key(request),
         )
         body = self.get_serializer(run).data
-        return Response(body, status=HTTPStatus.ACCEPTED, headers={"Location": body["url"]})
+        return Response(body, status=HTTPStatus.ACCEPTED, headers={"Location": str(body["url"])})
 
     @extend_schema(request=None, responses=RunSerializer)
     def cancel(self, request: Request, code: str) -> Response:

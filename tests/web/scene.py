@@ -1,0 +1,123 @@
+"""The main job, played through once by the application's own services and its own worker, in this process: a table
+is uploaded and read, described, given budget, released, compared and shared. The table is made up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from synth_engine.spec import Spec
+from synthweb.accounts.models import Organisation, Role, User
+from synthweb.accounts.services import create_user
+from synthweb.datasets import services as datasets
+from synthweb.datasets.models import Dataset
+from synthweb.ledger import services as ledger
+from synthweb.ledger.amounts import Amount
+from synthweb.ledger.models import BudgetAccount, BudgetRequest, Rule
+from synthweb.releases import services as releases
+from synthweb.releases.models import Release, Sample
+from synthweb.runs import services as runs
+from synthweb.runs import worker
+from synthweb.runs.models import SynthesisRun
+
+DOMAIN: dict[str, Any] = {
+    "schema": "synth_engine/domain/1",
+    "relation": "add-remove",
+    "unit": {"max_records": 1, "column": None},
+    "attributes": [
+        {
+            "name": "region",
+            "kind": "categorical",
+            "values": ["north", "south"],
+            "other": True,
+            "provenance": "declared",
+        },
+        {"name": "age", "kind": "integer", "low": 0, "high": 99, "width": 10, "provenance": "declared"},
+        {"name": "works", "kind": "boolean", "true": "yes", "false": "no", "missing": [""], "provenance": "declared"},
+    ],
+}
+TABLE = "region,age,works\n" + "".join(
+    f"{'north' if index % 3 else 'south'},{index % 90},{'yes' if index % 2 else 'no'}\n" for index in range(300)
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scene:
+    """What the main job left behind."""
+
+    dataset: Dataset  # described, with budget, released
+    fresh: Dataset  # described, and waiting for budget
+    account: BudgetAccount
+    request: BudgetRequest  # open, of the fresh dataset
+    run: SynthesisRun  # finished
+    waiting: SynthesisRun  # held, no worker has taken it
+    release: Release
+    sample: Sample  # of the analyst it is shared with
+    own_sample: Sample  # of the steward
+    reader: User  # an analyst with whom the release is shared
+
+
+def upload(*, steward: User, organisation: Organisation, table: str = TABLE, name: str = "Commutes") -> Dataset:
+    """A table in, as the streaming upload does it, and its errand."""
+    dataset = datasets.store_stream(
+        steward=steward, organisation=organisation, name=name, file_kind="csv", chunks=[table.encode()]
+    )
+    runs.request_ingest(dataset=dataset, actor=steward)
+    return dataset
+
+
+def read(dataset: Dataset) -> Dataset:
+    """The worker reads the upload."""
+    worker.table_errand(code=dataset.errands.get(kind="ingest").code)
+    dataset.refresh_from_db()
+    return dataset
+
+
+def ask(*, steward: User, dataset: Dataset, epsilon: int = 4) -> BudgetRequest:
+    """The steward asks for budget."""
+    amount = Amount(epsilon=epsilon * 10**9, delta=10**12)
+    return ledger.request_budget(
+        steward=steward, dataset=dataset, rule=Rule.BASIC, amount=amount, reason="To publish a synthetic table."
+    )
+
+
+def submit(*, steward: User, dataset: Dataset, epsilon: str = "1") -> SynthesisRun:
+    """The steward asks for a release."""
+    spec = Spec.from_json({"mechanism": "independent", "epsilon": epsilon, "delta": "1e-9"})
+    return runs.submit(steward=steward, dataset=dataset, spec=spec, name="First release")
+
+
+def play(*, steward: User, custodian: User, organisation: Organisation) -> Scene:
+    """Everything, up to a release that is compared and shared."""
+    reader = create_user(
+        actor="system",
+        organisation=organisation,
+        username="reader",
+        roles=[Role.ANALYST],
+        password="correct horse battery staple",
+        must_change_password=False,
+    )
+    dataset = read(upload(steward=steward, organisation=organisation))
+    datasets.declare_domain(actor=steward, dataset=dataset, document=DOMAIN)
+    entry = ledger.grant(custodian=custodian, request=ask(steward=steward, dataset=dataset), reason="Agreed.")
+    run = submit(steward=steward, dataset=dataset)
+    worker.synthesize(code=run.code)
+    run.refresh_from_db()
+    release = run.release
+    assert release is not None, run.failure
+    releases.share(actor=steward, release=release, analyst=reader)
+    worker.table_errand(code=runs.request_report(release=release, actor=steward).code)
+    fresh = read(upload(steward=steward, organisation=organisation, table=TABLE + "north,1,no\n", name="Later"))
+    datasets.declare_domain(actor=steward, dataset=fresh, document=DOMAIN)
+    return Scene(
+        dataset=dataset,
+        fresh=fresh,
+        account=entry.account,
+        request=ask(steward=steward, dataset=fresh),
+        run=run,
+        waiting=submit(steward=steward, dataset=dataset, epsilon="0.5"),
+        release=release,
+        sample=releases.draw_sample(user=reader, release=release, rows=50),
+        own_sample=releases.draw_sample(user=steward, release=release, rows=20, seed="7"),
+        reader=reader,
+    )
