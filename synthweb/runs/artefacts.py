@@ -11,7 +11,7 @@ from pathlib import Path
 
 from django.conf import settings
 
-from synth_engine.errors import VerificationError
+from synth_engine.errors import InputError, VerificationError
 from synth_engine.measurement import Answers
 
 
@@ -35,8 +35,8 @@ def get(*, name: str, digest: str) -> Answers:
     """Read back; VerificationError unless the content is what the database says was measured."""
     try:
         answers = Answers.load(_folder() / name)
-    except FileNotFoundError:
-        raise VerificationError("the stored noisy answers are missing") from None
+    except InputError:
+        raise VerificationError("the stored noisy answers are missing or damaged") from None
     if answers.digest != digest:
         raise VerificationError("the stored noisy answers are not those that were measured")
     return answers

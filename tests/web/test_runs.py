@@ -1,0 +1,421 @@
+"""The life of a run: what is held, charged and kept, whoever dies when. The worker runs in this process here;
+tests/e2e/test_faults.py kills real ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+from django.db.models.functions import Now
+from kombu.simple import SimpleQueue
+
+from synth_engine.errors import RelationMismatch, SpecError
+from synth_engine.spec import Spec
+from synthweb.audit.models import AuditEntry
+from synthweb.celery import app
+from synthweb.datasets import selectors as datasets
+from synthweb.datasets import services as datasets_services
+from synthweb.datasets import vault
+from synthweb.datasets.models import Dataset, DomainVersion
+from synthweb.ledger import chain
+from synthweb.ledger import services as ledger
+from synthweb.ledger.errors import Overspend
+from synthweb.ledger.models import BudgetAccount, LedgerEntry
+from synthweb.releases.models import Release
+from synthweb.runs import errors, lease, queue, reconcile, services, worker
+from synthweb.runs.models import OutboxMessage, SynthesisRun, TableErrand
+from tests.conftest import Cast
+from tests.web import scene
+
+State = SynthesisRun.State
+pytestmark = pytest.mark.django_db(transaction=True)
+NANO = 10**9
+
+
+@pytest.fixture
+def dataset(cast: Cast) -> Dataset:
+    """Described, with a budget of epsilon 4 and delta 1e-6."""
+    made = scene.read(scene.upload(steward=cast.steward, organisation=cast.organisation))
+    datasets_services.declare_domain(actor=cast.steward, dataset=made, document=scene.DOMAIN)
+    ledger.grant(custodian=cast.custodian, request=scene.ask(steward=cast.steward, dataset=made), reason="Agreed.")
+    return made
+
+
+@pytest.fixture
+def run(cast: Cast, dataset: Dataset) -> SynthesisRun:
+    return scene.submit(steward=cast.steward, dataset=dataset)
+
+
+def entries(run: SynthesisRun) -> list[str]:
+    return list(LedgerEntry.objects.filter(run_code=run.code).order_by("sequence").values_list("kind", flat=True))
+
+
+def account_of(run: SynthesisRun) -> BudgetAccount:
+    return BudgetAccount.objects.get(pk=run.account_id)
+
+
+def let_lease_run_out(run: SynthesisRun) -> None:
+    SynthesisRun.objects.filter(pk=run.pk).update(lease_until=Now() - timedelta(seconds=1))
+
+
+def claimed(run: SynthesisRun) -> lease.Lease:
+    grip = lease.claim(SynthesisRun.objects.get(pk=run.pk))
+    assert grip is not None
+    return grip
+
+
+# --- submitting ---------------------------------------------------------------------------------------------------
+def test_submitting_holds_the_price_queues_and_audits(run: SynthesisRun) -> None:
+    assert run.state == State.HELD
+    assert (run.epsilon, run.delta, run.rho) == (NANO, NANO, 0)
+    assert entries(run) == ["HOLD"]
+    assert account_of(run).epsilon_held == NANO
+    assert OutboxMessage.objects.filter(task="runs.synthesize", subject_code=run.code, queue="confidential").exists()
+    assert AuditEntry.objects.filter(action="run.submitted", object_code=run.code).exists()
+
+
+def test_a_broker_that_is_away_neither_fails_nor_delays_a_submission(run: SynthesisRun) -> None:
+    message = OutboxMessage.objects.get(subject_code=run.code)
+    assert message.sent_at is None  # the test settings name a socket on which nobody listens
+
+
+def test_overspending_leaves_nothing_behind(cast: Cast, dataset: Dataset) -> None:
+    before = AuditEntry.objects.count()
+    with pytest.raises(Overspend):
+        scene.submit(steward=cast.steward, dataset=dataset, epsilon="4.000000001")
+    assert not SynthesisRun.objects.exists()
+    assert not OutboxMessage.objects.filter(task="runs.synthesize").exists()
+    assert AuditEntry.objects.count() == before
+
+
+def test_the_same_request_twice_is_one_run_and_one_price(cast: Cast, dataset: Dataset) -> None:
+    spec = Spec.from_json({"mechanism": "independent", "epsilon": "1"})
+    first, second = (
+        services.submit(steward=cast.steward, dataset=dataset, spec=spec, request_key="click") for _ in range(2)
+    )
+    assert first == second
+    assert LedgerEntry.objects.filter(kind="HOLD").count() == 1
+
+
+def test_an_undescribed_dataset_says_what_is_missing(cast: Cast) -> None:
+    made = scene.upload(steward=cast.steward, organisation=cast.organisation, name="Fresh")
+    with pytest.raises(errors.NotReady, match="describe"):
+        scene.submit(steward=cast.steward, dataset=made)
+    datasets_services.declare_domain(actor=cast.steward, dataset=made, document=scene.DOMAIN)
+    with pytest.raises(errors.NotReady, match="custodian"):
+        scene.submit(steward=cast.steward, dataset=made)
+
+
+def test_a_description_of_other_people_than_the_account_protects_cannot_spend(cast: Cast, dataset: Dataset) -> None:
+    confirmed = dataset.domain_versions.get()
+    DomainVersion.objects.create(  # past the services, which refuse it too
+        dataset=dataset,
+        number=2,
+        document=confirmed.document | {"relation": "replace-one"},
+        digest="0" * 64,
+        confirmed_by=cast.steward,
+    )
+    with pytest.raises(RelationMismatch, match="replace/one"):
+        scene.submit(steward=cast.steward, dataset=dataset)
+
+
+def test_an_unknown_mechanism_is_refused_before_anything_is_held(cast: Cast, dataset: Dataset) -> None:
+    with pytest.raises(SpecError):
+        services.submit(
+            steward=cast.steward, dataset=dataset, spec=Spec.from_json({"mechanism": "magic", "epsilon": 1})
+        )
+    assert not LedgerEntry.objects.filter(kind="HOLD").exists()
+
+
+# --- leases -------------------------------------------------------------------------------------------------------
+def test_only_one_of_two_claims_wins_and_the_next_needs_the_lease_to_run_out(run: SynthesisRun) -> None:
+    same = SynthesisRun.objects.get(pk=run.pk)
+    first = claimed(run)
+    assert lease.claim(same) is None  # read before the first claim: a doubled message
+    assert lease.claim(SynthesisRun.objects.get(pk=run.pk)) is None
+    let_lease_run_out(run)
+    assert claimed(run).token == first.token + 1
+
+
+def test_a_worker_that_was_overtaken_can_write_nothing(run: SynthesisRun) -> None:
+    zombie = claimed(run)
+    let_lease_run_out(run)
+    claimed(run)
+    with pytest.raises(errors.LeaseLost):
+        lease.write(zombie, states=(State.HELD,), state=State.CHARGED)
+    assert not lease.extend(zombie)
+    run.refresh_from_db()
+    assert run.state == State.HELD
+
+
+def test_a_run_that_is_over_cannot_be_claimed(run: SynthesisRun) -> None:
+    worker.synthesize(code=run.code)
+    assert lease.claim(SynthesisRun.objects.get(pk=run.pk)) is None
+
+
+def test_the_heartbeat_keeps_the_lease_and_notices_its_loss(run: SynthesisRun, settings: object) -> None:
+    settings.RUN_LEASE_SECONDS = 0.3  # type: ignore[attr-defined]
+    grip = claimed(run)
+    before = SynthesisRun.objects.get(pk=run.pk).lease_until
+    with lease.kept(grip):
+        grip.gone.wait(0.5)
+        assert not grip.gone.is_set()
+        assert SynthesisRun.objects.get(pk=run.pk).lease_until > before
+        SynthesisRun.objects.filter(pk=run.pk).update(lease_token=99)
+        assert grip.gone.wait(5)
+
+
+# --- the worker ---------------------------------------------------------------------------------------------------
+def test_a_run_ends_with_one_charge_and_a_release_that_its_answers_made(run: SynthesisRun) -> None:
+    worker.synthesize(code=run.code)
+    run.refresh_from_db()
+    assert run.state == State.FINISHED, run.failure
+    assert entries(run) == ["HOLD", "CHARGE"]
+    assert run.release is not None
+    assert run.release.receipt["answers_sha256"] == run.answers_digest
+    assert (Path(settings.ARTEFACT_DIR) / run.answers_name).is_file()
+    assert [event.stage for event in run.events.all()][:3] == ["wait", "charge", "open"]
+
+
+def test_five_messages_for_one_run_are_one_charge(run: SynthesisRun) -> None:
+    for _ in range(5):
+        worker.synthesize(code=run.code)
+    assert entries(run) == ["HOLD", "CHARGE"]
+    assert Release.objects.count() == 1
+
+
+def test_a_run_found_charged_fails_keeps_its_charge_and_draws_nothing(run: SynthesisRun) -> None:
+    ledger.charge(run_code=run.code)
+    SynthesisRun.objects.filter(pk=run.pk).update(state=State.CHARGED)
+    worker.synthesize(code=run.code)
+    run.refresh_from_db()
+    assert (run.state, run.failure["code"]) == (State.FAILED, "interrupted-after-charge")
+    assert entries(run) == ["HOLD", "CHARGE"]
+    assert run.answers_name == ""
+
+
+def test_a_failure_before_the_charge_gives_the_hold_back(run: SynthesisRun) -> None:
+    vault.path_of(run.dataset.vault_name).unlink()
+    worker.synthesize(code=run.code)
+    run.refresh_from_db()
+    assert (run.state, run.failure["code"]) == (State.FAILED, "input")
+    assert entries(run) == ["HOLD", "RELEASE"]
+    assert account_of(run).epsilon_held == 0
+
+
+def test_a_table_that_was_tampered_with_fails_the_run_after_its_charge(run: SynthesisRun) -> None:
+    path = vault.path_of(run.dataset.vault_name)
+    path.chmod(0o600)
+    path.write_bytes(path.read_bytes()[:-1] + b"!")
+    worker.synthesize(code=run.code)
+    run.refresh_from_db()
+    assert (run.state, run.failure["code"]) == (State.FAILED, "vault")
+    assert entries(run) == ["HOLD", "CHARGE"]
+
+
+def test_answers_that_went_missing_fail_the_fit_which_can_be_tried_again(
+    run: SynthesisRun, cast: Cast, tmp_path: Path
+) -> None:
+    worker.synthesize(code=run.code)
+    run.refresh_from_db()
+    digest = run.answers_digest
+    unpublish(run)
+    stored = Path(settings.ARTEFACT_DIR) / run.answers_name
+    kept = stored.rename(tmp_path / "kept")
+    worker.synthesize(code=run.code)
+    run.refresh_from_db()
+    assert (run.state, run.failure["code"]) == (State.FAILED, "privacy")
+    kept.rename(stored)
+    services.resume(actor=cast.steward, run=run)
+    worker.synthesize(code=run.code)
+    run.refresh_from_db()
+    assert (run.state, run.answers_digest) == (State.FINISHED, digest)
+    assert entries(run) == ["HOLD", "CHARGE"]
+
+
+def test_a_run_found_measured_gives_the_release_it_would_have_given(run: SynthesisRun) -> None:
+    worker.synthesize(code=run.code)
+    run.refresh_from_db()
+    first = run.release
+    assert first is not None
+    unpublish(run)
+    worker.synthesize(code=run.code)
+    run.refresh_from_db()
+    assert run.release is not None
+    assert (run.release.model, run.release.receipt) == (first.model, first.receipt)
+
+
+def unpublish(run: SynthesisRun) -> None:
+    """Put a run back to where its answers had just been stored."""
+    SynthesisRun.objects.filter(pk=run.pk).update(state=State.MEASURED, release=None, lease_until=None)
+    Release.objects.filter(run_code=run.code).delete()
+
+
+def test_a_plan_that_changed_since_submission_spends_nothing(run: SynthesisRun) -> None:
+    SynthesisRun.objects.filter(pk=run.pk).update(plan_digest="0" * 64)
+    worker.synthesize(code=run.code)
+    run.refresh_from_db()
+    assert run.state == State.FAILED
+    assert entries(run) == ["HOLD", "RELEASE"]
+
+
+def test_a_run_that_keeps_killing_its_worker_is_given_up(run: SynthesisRun) -> None:
+    SynthesisRun.objects.filter(pk=run.pk).update(attempts=worker.MAX_ATTEMPTS)
+    worker.synthesize(code=run.code)
+    run.refresh_from_db()
+    assert (run.state, run.failure["code"]) == (State.FAILED, "gave-up")
+    assert entries(run) == ["HOLD", "RELEASE"]
+
+
+# --- cancelling ---------------------------------------------------------------------------------------------------
+def test_cancelling_before_the_charge_gives_the_hold_back(run: SynthesisRun, cast: Cast) -> None:
+    grip = claimed(run)
+    services.cancel(actor=cast.steward, run=run)
+    assert entries(run) == ["HOLD", "RELEASE"]
+    with pytest.raises(errors.LeaseLost):
+        lease.write(grip, states=(State.HELD,), state=State.CHARGED)
+    worker.synthesize(code=run.code)
+    assert entries(run) == ["HOLD", "RELEASE"]
+
+
+def test_cancelling_after_the_charge_forfeits_the_budget_and_the_result(run: SynthesisRun, cast: Cast) -> None:
+    grip = claimed(run)
+    ledger.charge(run_code=run.code)
+    SynthesisRun.objects.filter(pk=run.pk).update(state=State.CHARGED)
+    services.cancel(actor=cast.steward, run=run)
+    assert entries(run) == ["HOLD", "CHARGE"]
+    with pytest.raises(errors.LeaseLost):
+        lease.write(grip, states=(State.CHARGED,), state=State.MEASURED, answers_digest="x")
+
+
+def test_what_is_over_cannot_be_cancelled(run: SynthesisRun, cast: Cast) -> None:
+    services.cancel(actor=cast.steward, run=run)
+    with pytest.raises(errors.NotOpen, match="cancelled"):
+        services.cancel(actor=cast.steward, run=run)
+
+
+# --- the reconciler -----------------------------------------------------------------------------------------------
+@pytest.fixture
+def broker() -> Iterator[SimpleQueue]:
+    """A broker inside this process; the confidential queue of it."""
+    usual = app.conf.broker_url
+    app.conf.broker_url = "memory://"
+    with app.connection_for_read() as connection:
+        waiting = connection.SimpleQueue("confidential")
+        waiting.clear()
+        yield waiting
+        waiting.clear()
+    app.conf.broker_url = usual
+
+
+def test_a_message_that_was_never_sent_is_rung_for_again(run: SynthesisRun, broker: SimpleQueue) -> None:
+    assert reconcile.reconcile().rung >= 1
+    codes = {broker.get(block=False).decode()[0][0] for _ in range(broker.qsize())}
+    assert run.code in codes
+    assert OutboxMessage.objects.get(subject_code=run.code).times_sent == 1
+
+
+def test_a_message_just_sent_or_a_run_at_work_is_left_alone(run: SynthesisRun, broker: SimpleQueue) -> None:
+    reconcile.reconcile()
+    assert reconcile.ring_again() == 0
+    claimed(run)
+    OutboxMessage.objects.update(sent_at=Now() - timedelta(hours=1))
+    assert reconcile.ring_again() == 0
+
+
+def test_a_lost_message_is_rung_for_again_after_a_lease(run: SynthesisRun, broker: SimpleQueue) -> None:
+    reconcile.reconcile()
+    broker.clear()  # what a broker without persistence does when it dies
+    OutboxMessage.objects.update(sent_at=Now() - timedelta(seconds=settings.RUN_LEASE_SECONDS + 1))
+    assert reconcile.ring_again() >= 1
+    assert broker.qsize() >= 1
+
+
+def test_messages_of_runs_that_are_over_are_deleted(run: SynthesisRun, cast: Cast) -> None:
+    services.cancel(actor=cast.steward, run=run)
+    reconcile.reconcile()
+    assert not OutboxMessage.objects.filter(subject_code=run.code).exists()
+
+
+def test_a_charged_run_whose_worker_is_gone_fails_and_one_at_work_does_not(run: SynthesisRun) -> None:
+    grip = claimed(run)
+    ledger.charge(run_code=run.code)
+    SynthesisRun.objects.filter(pk=run.pk).update(state=State.CHARGED)
+    assert reconcile.fail_interrupted() == 0
+    let_lease_run_out(run)
+    assert reconcile.fail_interrupted() == 1
+    run.refresh_from_db()
+    assert run.state == State.FAILED
+    with pytest.raises(errors.LeaseLost):
+        lease.write(grip, states=(State.CHARGED,), state=State.MEASURED, answers_digest="x")
+    assert chain.verify(account_of(run)).intact
+
+
+def test_an_upload_nobody_asked_to_read_is_read_after_all(cast: Cast) -> None:
+    made = datasets_services.store_stream(
+        steward=cast.steward,
+        organisation=cast.organisation,
+        name="Left alone",
+        file_kind="csv",
+        chunks=[scene.TABLE.encode()],
+    )
+    assert reconcile.read_forgotten() == 0  # its web process may still be about to ask
+    Dataset.objects.filter(pk=made.pk).update(created_at=Now() - timedelta(hours=1))
+    assert reconcile.read_forgotten() == 1
+    assert scene.read(made).status == Dataset.Status.READY
+
+
+# --- errands ------------------------------------------------------------------------------------------------------
+def test_an_upload_that_cannot_be_read_is_refused_with_place_and_repair_and_no_value(cast: Cast) -> None:
+    made = scene.upload(
+        steward=cast.steward, organisation=cast.organisation, table="a,b\n1,2\n3,canary,4\n", name="Broken"
+    )
+    scene.read(made)
+    assert made.status == Dataset.Status.REFUSED
+    assert made.refusal["line"] == 3
+    assert "canary" not in str(made.refusal)
+
+
+def test_asking_twice_for_a_report_is_one_errand(run: SynthesisRun, cast: Cast) -> None:
+    worker.synthesize(code=run.code)
+    release = Release.objects.get()
+    first, second = (services.request_report(release=release, actor=cast.steward) for _ in range(2))
+    assert first == second
+    assert TableErrand.objects.filter(kind="report").count() == 1
+
+
+def test_a_report_is_readable_by_the_steward_and_marks_later_runs(run: SynthesisRun, cast: Cast) -> None:
+    worker.synthesize(code=run.code)
+    release = Release.objects.get()
+    errand = services.request_report(release=release, actor=cast.steward)
+    worker.table_errand(code=errand.code)
+    errand.refresh_from_db()
+    assert errand.state == TableErrand.State.FINISHED, errand.failure
+    assert not scene.submit(steward=cast.steward, dataset=run.dataset, epsilon="0.5").looked_before
+    assert datasets.preview_for(cast.steward, run.dataset, "report", release.code)
+    later = scene.submit(steward=cast.steward, dataset=run.dataset, epsilon="0.5")
+    assert later.looked_before
+    worker.synthesize(code=later.code)
+    later.refresh_from_db()
+    assert later.release is not None
+    assert later.release.receipt["chosen_after_looking"] is True
+    assert release.receipt["chosen_after_looking"] is False
+
+
+def test_an_errand_that_fails_for_a_passing_reason_is_tried_three_times(cast: Cast, tmp_path: Path) -> None:
+    made = scene.upload(steward=cast.steward, organisation=cast.organisation, name="Unlucky")
+    errand = made.errands.get()
+    TableErrand.objects.filter(pk=errand.pk).update(attempts=worker.MAX_ERRAND_ATTEMPTS)
+    worker.table_errand(code=errand.code)
+    errand.refresh_from_db()
+    assert errand.state == TableErrand.State.FAILED
+    made.refresh_from_db()
+    assert made.status == Dataset.Status.REFUSED
+
+
+def test_every_name_that_is_rung_for_is_a_task_of_the_worker() -> None:
+    app.loader.import_default_modules()
+    assert {queue.SYNTHESIZE, queue.TABLE_ERRAND, queue.RECONCILE} <= set(app.tasks)
