@@ -1,0 +1,116 @@
+"""The code stays small enough to be read, and randomness stays where it is looked for."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+ENGINE = sorted((ROOT / "synth_engine").rglob("*.py"))
+WEB = sorted(path for path in (ROOT / "synthweb").rglob("*.py") if "migrations" not in path.parts)
+LONGEST_MODULE = 400
+LONGEST_FUNCTION = 60
+LONGEST_VIEW = 40
+LARGEST_ROOM = 1_000
+
+# Post-processing: replayable, from a seed or a generator that is handed in. None of it is noise.
+NUMPY_RANDOMNESS = {"synth_engine/codec.py", "synth_engine/mechanisms/model.py", "synth_engine/evaluation/report.py"}
+# The operating system's randomness, besides OpenDP's own: truncation by unit, fresh seeds, names of temporary files.
+SECURE_RANDOMNESS = {
+    "synth_engine/confidential/rows.py",
+    "synth_engine/pipeline.py",
+    "synth_engine/cli.py",
+    "synth_engine/tables.py",
+}
+
+
+def name(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+def functions(path: Path) -> Iterator[tuple[str, int]]:
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.end_lineno is not None:
+            yield node.name, node.end_lineno - node.lineno + 1
+
+
+def dotted(node: ast.AST) -> str:
+    """ "np.random.default_rng" of an attribute chain, else nothing."""
+    if isinstance(node, ast.Name):
+        return node.id
+    return f"{dotted(node.value)}.{node.attr}" if isinstance(node, ast.Attribute) else ""
+
+
+def mentions(path: Path, *, chains: tuple[str, ...], modules: tuple[str, ...]) -> bool:
+    """Whether a file names one of these attributes, or imports one of these modules or something from them."""
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Attribute) and dotted(node).startswith(chains):
+            return True
+        if isinstance(node, ast.Import) and any(alias.name.startswith(modules) for alias in node.names):
+            return True
+        if isinstance(node, ast.ImportFrom) and node.level == 0:
+            full = {f"{node.module}.{alias.name}" for alias in node.names} | {str(node.module)}
+            if any(one == module or one.startswith(f"{module}.") for one in full for module in modules):
+                return True
+    return False
+
+
+@pytest.mark.parametrize("path", ENGINE + WEB, ids=name)
+def test_a_module_can_be_read_in_one_sitting(path: Path) -> None:
+    assert len(path.read_text().splitlines()) <= LONGEST_MODULE
+    assert [(function, lines) for function, lines in functions(path) if lines > LONGEST_FUNCTION] == []
+
+
+@pytest.mark.parametrize("path", [path for path in WEB if path.name == "views.py" or "views" in path.parts], ids=name)
+def test_a_view_only_fetches_calls_and_renders(path: Path) -> None:
+    assert [(function, lines) for function, lines in functions(path) if lines > LONGEST_VIEW] == []
+
+
+def test_the_room_is_small() -> None:
+    room = [path for path in ENGINE if "confidential" in path.parts]
+    assert sum(len(path.read_text().splitlines()) for path in room) <= LARGEST_ROOM
+
+
+def test_numpy_randomness_is_met_in_listed_post_processing_alone() -> None:
+    chains, modules = ("np.random", "numpy.random"), ("numpy.random", "random")
+    found = {name(path) for path in ENGINE if mentions(path, chains=chains, modules=modules)}
+    assert found == NUMPY_RANDOMNESS
+
+
+def test_secure_randomness_is_met_in_listed_places_alone() -> None:
+    chains, modules = ("os.urandom", "os.getrandom", "secrets.", "uuid."), ("secrets", "uuid")
+    found = {name(path) for path in ENGINE if mentions(path, chains=chains, modules=modules)}
+    assert found == SECURE_RANDOMNESS
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import random",
+        "from random import choice",
+        "from numpy import random",
+        "from numpy.random import default_rng",
+        "import numpy as np\nx = np.random.default_rng()",
+        "import numpy.random",
+    ],
+)
+def test_the_search_for_randomness_finds_it(tmp_path: Path, source: str) -> None:
+    file = tmp_path / "module.py"
+    file.write_text(source)
+    assert mentions(file, chains=("np.random", "numpy.random"), modules=("numpy.random", "random"))
+
+
+def test_no_module_of_the_engine_prints_or_logs() -> None:
+    """Only the command line speaks, to its own streams."""
+    for path in ENGINE:
+        imported = {alias.name for node in ast.walk(tree(path)) if isinstance(node, ast.Import) for alias in node.names}
+        called = {dotted(node.func) for node in ast.walk(tree(path)) if isinstance(node, ast.Call)}
+        assert not imported & {"logging", "warnings"}, name(path)
+        assert "print" not in called, name(path)
