@@ -11,6 +11,8 @@ import environ
 from csp.constants import NONE, SELF, UNSAFE_INLINE
 from django.core.exceptions import ImproperlyConfigured
 
+from synthweb.lib import logs
+
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = environ.Env()
 
@@ -51,8 +53,8 @@ PROXIES = env.int("SYNTHWEB_PROXIES", default=0)  # how many of our own proxies 
 DEMO_USERS = env.bool("SYNTHWEB_DEMO_USERS", default=True)  # demo users may sign in
 
 INSTALLED_APPS = [
-    "unfold",
-    "django.contrib.admin",
+    "unfold.apps.BasicAppConfig",
+    "synthweb.accounts.administration.AdministrationConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -116,6 +118,13 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
         "timeout": 30,
         "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA recursive_triggers=ON;",
     }
+else:
+    DATABASES["default"] |= {"CONN_MAX_AGE": 60, "CONN_HEALTH_CHECKS": True}
+    DATABASES["default"]["OPTIONS"] = {
+        "connect_timeout": 10,
+        "application_name": "synthweb",
+        "options": "-c lock_timeout=20s -c idle_in_transaction_session_timeout=120s",  # nobody holds the ledger for long
+    }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # --- people -----------------------------------------------------------------------------------------------------
@@ -174,7 +183,10 @@ REST_FRAMEWORK = {
         "synthweb.api.authentication.BearerAuthentication",
         "rest_framework.authentication.SessionAuthentication",  # the reference page; with CSRF protection
     ],
-    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated", "synthweb.api.authentication.HasScope"],
+    "DEFAULT_PERMISSION_CLASSES": [
+        "rest_framework.permissions.IsAuthenticated",
+        "synthweb.api.authentication.HasScope",
+    ],
     "DEFAULT_PAGINATION_CLASS": "synthweb.api.pagination.Pages",
     "EXCEPTION_HANDLER": "synthweb.api.problems.exception_handler",
 }
@@ -237,10 +249,29 @@ CONTENT_SECURITY_POLICY = {
         "frame-ancestors": [NONE],
     },
 }
-SESSION_COOKIE_HTTPONLY = True
-SESSION_COOKIE_SAMESITE = "Lax"
+SESSION_COOKIE_NAME = "__Host-session" if HTTPS else "synthweb_session"
+SESSION_COOKIE_AGE = 12 * 3600
+SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True  # htmx sends the token that the page gives it
+SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
+CSRF_COOKIE_NAME = "__Host-csrf" if HTTPS else "synthweb_csrf"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = HTTPS
 SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = HTTPS
+SECURE_REDIRECT_EXEMPT = [r"^livez$", r"^readyz$"]  # asked from inside, without TLS
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS and PROXIES else None
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
+
+# --- the administration: to read, for auditors and whoever manages people -------------------------------------------
+UNFOLD = {
+    "SITE_TITLE": "synthweb administration",
+    "SITE_HEADER": "synthweb",
+    "SITE_SUBHEADER": "administration, read only",
+    "SITE_URL": "/",
+    "SITE_SYMBOL": "fact_check",
+    "SHOW_HISTORY": False,
+    "SHOW_VIEW_ON_SITE": False,
+    "BORDER_RADIUS": "6px",
+}
+
+LOGGING = logs.CONFIGURATION

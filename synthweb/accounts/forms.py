@@ -28,6 +28,9 @@ ROLE_CHOICES = [(role.value, f"{role.label}: {ROLE_HELP[role]}") for role in Rol
 class SignInForm(auth_forms.AuthenticationForm):
     """One message for every reason, so that nobody learns which names exist."""
 
+    username = auth_forms.UsernameField(
+        label="User name", widget=forms.TextInput(attrs={"autofocus": True, "autocomplete": "username"})
+    )
     error_messages = {"invalid_login": SIGN_IN_FAILED, "inactive": SIGN_IN_FAILED}
 
 
@@ -39,8 +42,8 @@ class PersonForm(forms.Form):
         label="User name",
         help_text="Letters, digits and @ . + - _ only; this is what they sign in with.",
     )
-    full_name = forms.CharField(max_length=150, required=False, label="Full name")
-    email = forms.EmailField(required=False, label="E-mail")
+    full_name = forms.CharField(max_length=150, required=False, label="Full name (optional)")
+    email = forms.EmailField(required=False, label="E-mail (optional)")
     roles = forms.MultipleChoiceField(choices=ROLE_CHOICES, widget=forms.CheckboxSelectMultiple)
 
     def clean_username(self) -> str:

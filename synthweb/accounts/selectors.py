@@ -24,6 +24,7 @@ class Me:
     organisation_name: str = ""
     roles: frozenset[Role] = frozenset()
     is_demo: bool = False
+    manages_people: bool = False
 
     @property
     def role_names(self) -> str:
@@ -35,6 +36,10 @@ class Me:
 
     sees_runs = sees_datasets
     sees_ledger = sees_datasets
+
+    @property
+    def sees_administration(self) -> bool:
+        return self.manages_people or Role.AUDITOR in self.roles
 
 
 def may_sign_in(user: User) -> bool:
@@ -81,6 +86,7 @@ def me(user: Person) -> Me:
         organisation_name=memberships[0].organisation.name if memberships else "",
         roles=frozenset(Role(membership.role) for membership in memberships),
         is_demo=user.is_demo,
+        manages_people=user.is_staff or user.is_superuser,
     )
 
 
@@ -101,9 +107,24 @@ def holders_of(organisation: Organisation, role: Role) -> QuerySet[User]:
     )
 
 
+def is_operator(user: Person) -> bool:
+    """Whoever runs the installation: sees every organisation in the administration, and changes nothing there."""
+    return isinstance(user, User) and may_sign_in(user) and user.is_superuser
+
+
+def manages_people(user: Person) -> bool:
+    """Whether somebody manages the people of their organisation."""
+    return isinstance(user, User) and may_sign_in(user) and user.is_staff
+
+
+def may_enter_administration(user: Person) -> bool:
+    """Auditors, those who manage people, and the operator."""
+    return is_operator(user) or manages_people(user) or has_role(user, Role.AUDITOR)
+
+
 def managed_organisation(user: Person) -> Organisation:
     """The organisation whose people `user` manages; PermissionDenied for who manages none."""
-    if not (isinstance(user, User) and user.is_active and user.is_staff):
+    if not manages_people(user):
         raise PermissionDenied("Only those who manage people may do this.")
     return organisation_of(user)
 

@@ -1,0 +1,91 @@
+"""People in the administration, and the base of every page there: it shows, and changes nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.db import models
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from unfold.admin import ModelAdmin
+
+from synthweb.accounts import selectors
+from synthweb.accounts.models import Organisation, Role, User
+
+
+class ReadOnlyAdmin(ModelAdmin):
+    """Shows the viewer's organisation; adds, changes and deletes nothing, whoever asks.
+
+    `organisation_path` is the lookup from the model to its organisation, or to the organisation's code where
+    `organisation_by_code` says so. Superusers (the operator of the installation) see every organisation.
+    """
+
+    organisation_path = "organisation"
+    organisation_by_code = False
+    actions = None
+    list_per_page = 50
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        queryset = super().get_queryset(request)
+        if request.user.is_superuser:  # type: ignore[union-attr]
+            return queryset
+        organisation = selectors.organisation_of(request.user)
+        own = organisation.code if self.organisation_by_code else organisation
+        return queryset.filter(**{self.organisation_path: own}).distinct()
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return self.has_view_permission(request)
+
+    def has_view_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:  # noqa: ARG002
+        return selectors.is_operator(request.user) or selectors.has_role(request.user, Role.AUDITOR)
+
+    def has_add_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:  # noqa: ARG002
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:  # noqa: ARG002
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:  # noqa: ARG002
+        return False
+
+
+class PeopleAdmin(ReadOnlyAdmin):
+    """What those who manage people see as well."""
+
+    def has_view_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
+        return super().has_view_permission(request, obj) or selectors.manages_people(request.user)
+
+
+@admin.register(Organisation)
+class OrganisationAdmin(PeopleAdmin):
+    organisation_path = "code"
+    organisation_by_code = True
+    list_display = ["name", "code", "created_at"]
+    search_fields = ["name", "code"]
+
+
+@admin.register(User)
+class UserAdmin(PeopleAdmin):
+    organisation_path = "memberships__organisation"
+    list_display = ["username", "first_name", "roles", "is_staff", "is_active", "is_demo", "last_login"]
+    list_filter = ["is_active", "is_staff", "is_demo"]
+    search_fields = ["username", "first_name", "email"]
+    fields = [
+        "username",
+        "first_name",
+        "email",
+        "roles",
+        "is_staff",
+        "is_active",
+        "is_demo",
+        "last_login",
+        "date_joined",
+    ]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        return super().get_queryset(request).prefetch_related("memberships")
+
+    @admin.display
+    def roles(self, person: User) -> str:
+        return ", ".join(role.label for role in selectors.every_role_of(person)) or "none"

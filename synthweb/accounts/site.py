@@ -1,0 +1,33 @@
+"""The administration: for auditors, for those who manage people, and for the operator of the installation. Everything
+in it is read only; what changes something is a page of the application, with its own rules and audit entry."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.auth.views import redirect_to_login
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from unfold.sites import UnfoldAdminSite
+
+from synthweb.accounts import selectors
+
+
+class Administration(UnfoldAdminSite):
+    """Django's admin site with our own idea of who may enter."""
+
+    enable_nav_sidebar = True
+
+    def has_permission(self, request: HttpRequest) -> bool:
+        """Auditors, staff and superusers."""
+        return selectors.may_enter_administration(request.user)
+
+    def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:  # noqa: ARG002
+        """There is one page to sign in, and this is not it."""
+        if self.has_permission(request):
+            return redirect("admin:index")
+        if request.user.is_authenticated:
+            raise PermissionDenied("The administration is for auditors and for those who manage people.")
+        return redirect_to_login(request.GET.get("next") or reverse("admin:index"))

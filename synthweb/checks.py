@@ -1,0 +1,69 @@
+"""What `manage.py check` says about an installation (docs/settings.md lists the ids).
+
+synthweb.E001   a private key can be read by others on this machine
+synthweb.E002   DEBUG is on while the application answers to other machines
+synthweb.W001   other machines are served without HTTPS
+synthweb.W002   demo users may sign in while other machines are served
+synthweb.W003   a test's failure points are switched on
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, Tags, Warning, register
+
+LOCAL = {"localhost", "127.0.0.1", "[::1]", "testserver"}
+
+
+@register(Tags.security)
+def check_installation(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:  # noqa: ARG001 - Django's signature
+    """All of the above."""
+    return [*_keys(), *_exposure()]
+
+
+def _keys() -> Iterator[CheckMessage]:
+    for path in (
+        settings.VAULT_PRIVATE_KEY_FILE,
+        settings.PREVIEW_PRIVATE_KEY_FILE,
+        settings.CONTENT_KEY_FILE,
+    ):
+        if _mode(path) & 0o077:
+            yield Error(f"{path} can be read by others on this machine.", hint=f"chmod 600 {path}", id="synthweb.E001")
+
+
+def _mode(path: Path) -> int:
+    """The permissions of a key; 0 where this process has none, which is as it should be."""
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return 0
+    return 0 if str(path).startswith("/run/secrets/") else mode  # containers mount secrets as they like
+
+
+def _exposure() -> Iterator[CheckMessage]:
+    if settings.DEBUG_FAILPOINTS:
+        yield Warning("SYNTHWEB_DEBUG_FAILPOINTS is set.", hint="Only tests need it: unset it.", id="synthweb.W003")
+    if set(settings.ALLOWED_HOSTS) <= LOCAL:
+        return
+    if settings.DEBUG:
+        yield Error(
+            "SYNTHWEB_DEBUG is on and SYNTHWEB_HOSTS names other machines: errors would show what the server holds.",
+            hint="Unset SYNTHWEB_DEBUG.",
+            id="synthweb.E002",
+        )
+    if not settings.HTTPS:
+        yield Warning(
+            "SYNTHWEB_HOSTS names other machines but SYNTHWEB_HTTPS is off: passwords and tables travel in the open.",
+            hint="Put a proxy with TLS in front and set SYNTHWEB_HTTPS=true.",
+            id="synthweb.W001",
+        )
+    if settings.DEMO_USERS:
+        yield Warning(
+            "SYNTHWEB_HOSTS names other machines and demo users may sign in.",
+            hint="Set SYNTHWEB_DEMO_USERS=false, or `manage.py demo_users off`.",
+            id="synthweb.W002",
+        )
