@@ -102,6 +102,8 @@ def _visible(user: Person) -> Q:
 
 
 def _memberships(user: Person) -> QuerySet[Membership]:
+    if user.pk is None:
+        return Membership.objects.none()
     return Membership.objects.filter(user_id=user.pk, user__is_active=True)
 
 

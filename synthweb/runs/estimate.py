@@ -124,7 +124,7 @@ def expected_seconds(dataset: Dataset) -> int:
     done = SynthesisRun.objects.filter(dataset=dataset, state=SynthesisRun.State.FINISHED, attempts=1)
     mean = done.aggregate(mean=Avg(took))["mean"]
     if mean:
-        return max(1, round(mean.total_seconds()))
+        return max(1, round(float(mean.total_seconds())))
     return START_SECONDS + round(_unpacked(dataset) / BYTES_A_SECOND)
 
 

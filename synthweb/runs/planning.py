@@ -14,7 +14,7 @@ from synth_engine.mechanisms import Plan
 from synth_engine.spec import Spec
 from synthweb.datasets.models import Dataset, DomainVersion
 from synthweb.ledger.amounts import Amount
-from synthweb.ledger.models import BudgetAccount
+from synthweb.ledger.models import BudgetAccount, Rule
 from synthweb.ledger.protection import Protection
 from synthweb.runs import errors
 
@@ -36,7 +36,7 @@ def propose(*, dataset: Dataset, spec: Spec) -> Proposal:
     version, account = basis(dataset)
     _check_terms(version, account)
     plan = replan(version=version, spec=spec)
-    epsilon, delta, rho = plan.cost(account.rule)
+    epsilon, delta, rho = plan.cost("zcdp" if account.rule == Rule.ZCDP else "basic")
     price = Amount(epsilon=epsilon, delta=delta, rho=rho)
     return Proposal(dataset=dataset, account=account, version=version, spec=spec, plan=plan, price=price)
 

@@ -5,11 +5,11 @@ The order of locks is the same everywhere: run, then account, then audit log.
 
 from __future__ import annotations
 
-from django.contrib.auth.models import AbstractBaseUser
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from synth_engine.spec import Spec
+from synthweb.accounts.models import User
 from synthweb.audit import services as audit
 from synthweb.datasets.models import Dataset
 from synthweb.ledger import services as ledger
@@ -19,10 +19,9 @@ from synthweb.runs import errors, planning, queue, stages
 from synthweb.runs.models import RunEvent, SynthesisRun, TableErrand
 
 State = SynthesisRun.State
-Actor = AbstractBaseUser
 
 
-def submit(*, steward: Actor, dataset: Dataset, spec: Spec, name: str = "", request_key: str = "") -> SynthesisRun:
+def submit(*, steward: User, dataset: Dataset, spec: Spec, name: str = "", request_key: str = "") -> SynthesisRun:
     """Plan `spec`, hold its price and queue it, in one transaction; the same `request_key` again gives the same run.
 
     Raises InputError (spec or description), RelationMismatch, NotReady, or the ledger's Overspend; then nothing is kept.
@@ -39,11 +38,11 @@ def submit(*, steward: Actor, dataset: Dataset, spec: Spec, name: str = "", requ
         raise
 
 
-def _earlier(steward: Actor, request_key: str) -> SynthesisRun | None:
+def _earlier(steward: User, request_key: str) -> SynthesisRun | None:
     return SynthesisRun.objects.filter(created_by=steward, request_key=request_key).first() if request_key else None
 
 
-def _submit(*, steward: Actor, proposal: planning.Proposal, name: str, request_key: str) -> SynthesisRun:
+def _submit(*, steward: User, proposal: planning.Proposal, name: str, request_key: str) -> SynthesisRun:
     spec, price = proposal.spec, proposal.price
     run = SynthesisRun.objects.create(
         dataset=proposal.dataset,
@@ -85,7 +84,7 @@ def _submit(*, steward: Actor, proposal: planning.Proposal, name: str, request_k
 
 
 @transaction.atomic
-def cancel(*, actor: Actor, run: SynthesisRun) -> SynthesisRun:
+def cancel(*, actor: User, run: SynthesisRun) -> SynthesisRun:
     """Stop a run at once. Before the charge the hold is released; after it the charge stays and the result is given
     up. A worker that is busy with it finds its fencing token old and writes nothing more."""
     run = SynthesisRun.objects.select_for_update().select_related("dataset__organisation").get(pk=run.pk)
@@ -112,7 +111,7 @@ def cancel(*, actor: Actor, run: SynthesisRun) -> SynthesisRun:
 
 
 @transaction.atomic
-def resume(*, actor: Actor, run: SynthesisRun) -> SynthesisRun:
+def resume(*, actor: User, run: SynthesisRun) -> SynthesisRun:
     """Fit again from the stored noisy answers of a run that failed after its measurement; costs nothing."""
     run = SynthesisRun.objects.select_for_update().select_related("dataset__organisation").get(pk=run.pk)
     if run.state != State.FAILED or not run.answers_digest:
@@ -126,19 +125,19 @@ def resume(*, actor: Actor, run: SynthesisRun) -> SynthesisRun:
     return run
 
 
-def request_ingest(*, dataset: Dataset, actor: Actor) -> TableErrand:
+def request_ingest(*, dataset: Dataset, actor: User) -> TableErrand:
     """Have an upload read by the confidential worker; asking again while one waits gives the one that waits."""
     return _errand(kind=TableErrand.Kind.INGEST, dataset=dataset, release=None, actor=actor)
 
 
-def request_report(*, release: Release, actor: Actor) -> TableErrand:
+def request_report(*, release: Release, actor: User) -> TableErrand:
     """Have a release compared with the real data, for stewards alone. Spends nothing because nothing of it may be
     published; later runs of the account say that they were chosen after looking, once somebody opens it."""
     return _errand(kind=TableErrand.Kind.REPORT, dataset=release.dataset, release=release, actor=actor)
 
 
 @transaction.atomic
-def _errand(*, kind: str, dataset: Dataset, release: Release | None, actor: Actor) -> TableErrand:
+def _errand(*, kind: str, dataset: Dataset, release: Release | None, actor: User) -> TableErrand:
     errand, created = TableErrand.objects.get_or_create(
         kind=kind,
         dataset=dataset,

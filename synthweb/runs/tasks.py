@@ -10,7 +10,7 @@ from synthweb.celery import app
 from synthweb.runs import queue, reconcile
 
 
-@app.task(name=queue.SYNTHESIZE)  # type: ignore[misc]
+@app.task(name=queue.SYNTHESIZE)
 def synthesize(code: str) -> None:
     """Take a run as far as it goes."""
     from synthweb.runs import worker
@@ -18,7 +18,7 @@ def synthesize(code: str) -> None:
     worker.synthesize(code=code)
 
 
-@app.task(name=queue.TABLE_ERRAND)  # type: ignore[misc]
+@app.task(name=queue.TABLE_ERRAND)
 def table_errand(code: str) -> None:
     """Read an upload, or compare a release with the real data."""
     from synthweb.runs import worker
@@ -26,7 +26,7 @@ def table_errand(code: str) -> None:
     worker.table_errand(code=code)
 
 
-@app.task(name=queue.RECONCILE)  # type: ignore[misc]
+@app.task(name=queue.RECONCILE)
 def run_reconciler() -> None:
     """Mend what was lost; sent by beat."""
     reconcile.reconcile()

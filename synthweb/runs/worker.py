@@ -9,6 +9,8 @@ error and never its text, which could quote what the error met.
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
+from typing import cast
 
 from django.db import DatabaseError, transaction
 from django.db.models.functions import Now
@@ -21,7 +23,7 @@ from synth_engine.mechanisms import Plan
 from synth_engine.spec import Spec
 from synthweb.datasets import preview_store, vault
 from synthweb.datasets import services as datasets
-from synthweb.datasets.models import Preview
+from synthweb.datasets.models import Dataset, Preview
 from synthweb.ledger import services as ledger
 from synthweb.releases import services as releases
 from synthweb.runs import artefacts, errors, failpoints, lease, planning, reconcile, stages
@@ -98,7 +100,12 @@ def _charge(run: SynthesisRun, grip: lease.Lease, progress: Progress) -> None:
 def _measure(run: SynthesisRun, plan: Plan, progress: Progress) -> Answers:
     progress(stages.OPEN.name, 0.0)
     with vault.open_table(run.dataset.vault_name) as path:
-        return pipeline.measure(path, kind=run.dataset.file_kind, plan=plan, progress=progress, cancelled=progress.gone)
+        return pipeline.measure(path, kind=_kind(run.dataset), plan=plan, progress=progress, cancelled=progress.gone)
+
+
+def _kind(dataset: Dataset) -> pipeline.Kind:
+    """What the upload was found to be, in the pipeline's words."""
+    return cast(pipeline.Kind, dataset.file_kind)
 
 
 def _store(run: SynthesisRun, grip: lease.Lease, answers: Answers, progress: Progress) -> None:
@@ -144,7 +151,7 @@ def _publish(run: SynthesisRun, grip: lease.Lease, plan: Plan, progress: Progres
         RunEvent.objects.create(run=run, stage=stages.PUBLISH.name, text="The release is ready.")
 
 
-def fail(run: SynthesisRun, grip: lease.Lease, *, failure: dict[str, object]) -> None:
+def fail(run: SynthesisRun, grip: lease.Lease, *, failure: Mapping[str, object]) -> None:
     """End a run under the fence. The hold is released if the state in the database says that nothing was charged."""
     try:
         with transaction.atomic():
@@ -204,7 +211,7 @@ def _ingest(errand: TableErrand, grip: lease.Lease) -> None:
     progress(stages.OPEN.name, 0.0)
     try:
         with vault.open_table(dataset.vault_name) as path:
-            reading = pipeline.ingest(path, kind=dataset.file_kind, progress=progress)
+            reading = pipeline.ingest(path, kind=_kind(dataset), progress=progress)
     except InputError as error:
         return _end_errand(errand, grip, refusal=error.as_dict())
     progress.check()
@@ -221,7 +228,7 @@ def _report(errand: TableErrand, grip: lease.Lease) -> None:
     with vault.open_table(dataset.vault_name) as path:
         report = pipeline.report(
             path,
-            kind=dataset.file_kind,
+            kind=_kind(dataset),
             domain=Domain.from_json(release.domain_version.document),
             model=mechanisms.Model.from_json(release.model),
             rows=max(1, min(release.sample_rows, REPORT_ROWS)),
@@ -239,7 +246,7 @@ def _end_errand(
     grip: lease.Lease,
     *,
     refusal: dict[str, str | int | None] | None = None,
-    failure: dict[str, object] | None = None,
+    failure: Mapping[str, object] | None = None,
 ) -> None:
     """The errand's end and, for an upload, what became of the dataset, in one fenced transaction."""
     state = TableErrand.State.FAILED if failure else TableErrand.State.FINISHED
