@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 import math
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -16,6 +17,7 @@ MAX_EXACT = 2**53  # beyond it a number in JSON is no longer the number that was
 ONE_CODE_A_VALUE_UP_TO = 100
 DEFAULT_BINS = 32
 ISO = "%Y-%m-%d"
+_ISO_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[ T]|$)")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,7 +139,8 @@ class Date(Attribute):
             raise self.error("step_days is less than one", repair="give a whole number of 1 or more")
         if self.value_count > MAX_CODES:
             raise self.error(f"more than {MAX_CODES:,} codes", repair="use a larger step_days")
-        if any(self.parse(day.strftime(self.format)) != day for day in (self.low, self.high)):
+        probes = (self.low, self.high, datetime.date(1987, 10, 31), datetime.date(2001, 3, 4))
+        if any(self.parse(day.strftime(self.format)) != day for day in probes):
             raise self.error("the format does not tell every day apart", repair='write it like "%Y-%m-%d"')
         if any(day is not None and self.low <= day <= self.high for day in map(self.parse, self.missing or ())):
             raise self.error("a missing marker lies between low and high", repair="narrow the bounds")
@@ -150,8 +153,7 @@ class Date(Attribute):
         try:
             if self.format != ISO:
                 return datetime.datetime.strptime(text, self.format).date()  # noqa: DTZ007  # days have no time zone
-            well_formed = text[4:5] == "-" and text[10:11] in ("", " ", "T")
-            return datetime.date.fromisoformat(text[:10]) if well_formed else None
+            return datetime.date.fromisoformat(text[:10]) if _ISO_DAY.match(text) else None
         except ValueError:
             return None
 
