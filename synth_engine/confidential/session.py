@@ -114,5 +114,8 @@ class RoomSession:
 
 
 def open_session(rows: Rows, *, domain: Domain, cap: Loss, sampler: Sampler | None = None) -> RoomSession:
-    """A session under a cap that was charged beforehand. The rows were truncated by unit when they were opened."""
+    """A session under a cap that was charged beforehand. The rows were truncated by unit when they were opened, so
+    they must have been opened under this very domain."""
+    if rows.domain != domain:
+        raise PrivacyError("the rows were opened under another domain")
     return RoomSession(rows, domain=domain, cap=cap, sampler=sampler or SecureSampler())

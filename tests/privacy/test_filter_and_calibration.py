@@ -1,0 +1,107 @@
+"""Admission is exact; a legal budget is never refused by rounding, and never passed."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from synth_engine import mechanisms
+from synth_engine.domain import Domain, Integer
+from synth_engine.errors import BudgetExceeded, SpecError, UnsupportedEvent
+from synth_engine.privacy import calibrate, conversion
+from synth_engine.privacy.events import DiscreteGaussian, DiscreteLaplace, Gumbel
+from synth_engine.privacy.filter import Filter
+from synth_engine.privacy.loss import Approximate, Pure, ZeroConcentrated
+from synth_engine.privacy.unit import PrivacyUnit, Relation
+from synth_engine.spec import Spec
+
+epsilons = st.fractions(min_value=Fraction(1, 10**4), max_value=1000, max_denominator=10**6)
+deltas = st.one_of(st.just(Fraction(0)), st.integers(1, 18).map(lambda power: Fraction(1, 10**power)))
+shares = st.fractions(min_value=Fraction(1, 10**9), max_value=1000, max_denominator=10**12)
+
+
+def domain_of(sizes: list[int], relation: Relation, records: int) -> Domain:
+    attributes = tuple(Integer(name=f"c{i}", low=0, high=size - 1) for i, size in enumerate(sizes))
+    return Domain(attributes=attributes, relation=relation, unit=PrivacyUnit(max_records=records))
+
+
+domains = st.builds(
+    domain_of,
+    st.lists(st.integers(1, 100), min_size=1, max_size=12),
+    st.sampled_from(list(Relation)),
+    st.integers(1, 20),
+)
+
+
+@settings(deadline=None, max_examples=150)
+@given(domains, epsilons, deltas)
+def test_every_legal_budget_is_planned_within_its_target_and_nearly_used_up(
+    domain: Domain, epsilon: Fraction, delta: Fraction
+) -> None:
+    plan = mechanisms.plan(domain, Spec(mechanism="independent", epsilon=epsilon, delta=delta))
+    cap = Pure(epsilon=epsilon) if delta == 0 else Approximate(epsilon=epsilon, delta=delta)
+    admitted = Filter(cap)
+    for event in plan.events:
+        admitted.admit(event)
+    assert admitted.spent == plan.loss
+    target = epsilon if delta == 0 else conversion.rho_for(epsilon, delta)
+    spent = plan.loss.epsilon if isinstance(plan.loss, Pure) else plan.loss.rho
+    assert target * (1 - Fraction(1, 10**6)) <= spent <= target
+
+
+@given(shares, st.integers(1, 100))
+def test_calibrated_noise_costs_its_share_or_a_little_less_and_is_a_float(share: Fraction, sensitivity: int) -> None:
+    scale = calibrate.laplace_scale(share, sensitivity)
+    cost = DiscreteLaplace(scale=scale, l1=sensitivity).pure_epsilon()
+    assert share * (1 - Fraction(1, 10**6)) <= cost <= share
+    assert Fraction(float(scale)) == scale
+    sigma = calibrate.gaussian_sigma(share, sensitivity)
+    event = DiscreteGaussian(sigma_squared=calibrate.gaussian_sigma_squared(share, sensitivity), l2_squared=sensitivity)
+    assert event.sigma_squared == sigma**2
+    assert share * (1 - Fraction(1, 10**6)) <= event.rho() <= share
+    assert Fraction(float(sigma)) == sigma
+    selection = Gumbel(scale=calibrate.selection_scale(share, sensitivity), linf=sensitivity)
+    assert share * (1 - Fraction(1, 10**6)) <= selection.pure_epsilon() <= share
+
+
+@given(shares, st.lists(st.integers(1, 1000), min_size=1, max_size=30))
+def test_shares_add_up_to_the_whole_exactly(total: Fraction, weights: list[int]) -> None:
+    assert sum(calibrate.split(total, [Fraction(w) for w in weights])) == total
+
+
+def test_a_filter_admits_to_the_last_unit_and_refuses_the_next() -> None:
+    event = DiscreteLaplace(scale=Fraction(10), l1=1)
+    admitted = Filter(Pure(epsilon=Fraction(1)))
+    for _ in range(10):
+        admitted.admit(event)  # ten times a tenth: a sum of floats would come to 0.9999999999999999
+    assert admitted.remaining == 0
+    with pytest.raises(BudgetExceeded):
+        admitted.admit(DiscreteLaplace(scale=Fraction(10**12), l1=1))
+    assert admitted.spent == Pure(epsilon=Fraction(1))
+
+
+def test_a_refused_event_is_not_charged() -> None:
+    admitted = Filter(ZeroConcentrated(rho=Fraction(1, 100)))
+    with pytest.raises(BudgetExceeded):
+        admitted.admit(DiscreteGaussian(sigma_squared=Fraction(1), l2_squared=1))
+    assert admitted.spent == ZeroConcentrated(rho=Fraction(0))
+
+
+def test_gaussian_noise_is_refused_under_a_pure_cap() -> None:
+    admitted = Filter(Pure(epsilon=Fraction(100)))
+    with pytest.raises(UnsupportedEvent, match="no pure guarantee"):
+        admitted.admit(DiscreteGaussian(sigma_squared=Fraction(100), l2_squared=1))
+
+
+def test_a_pure_event_enters_rho_with_half_its_squared_epsilon() -> None:
+    admitted = Filter(ZeroConcentrated(rho=Fraction(1, 8)))
+    admitted.admit(DiscreteLaplace(scale=Fraction(2), l1=1))
+    assert admitted.remaining == 0
+
+
+def test_a_budget_too_small_for_noise_that_fits_is_refused_in_words() -> None:
+    with pytest.raises(SpecError, match="too large or too small"):
+        calibrate.laplace_scale(Fraction(1, 10**15), 1)
