@@ -44,11 +44,11 @@ def record(
         entry = AuditEntry(
             sequence=head.sequence + 1,
             at=timezone.now(),
-            actor=_name(actor),
+            actor=_storable(_name(actor)),
             organisation_code=organisation if isinstance(organisation, str) else getattr(organisation, "code", ""),
             action=action,
             object_kind=kind,
-            object_code=code,
+            object_code=_storable(code),
             detail=_storable(hashing.plain(detail or {})),
             previous_hash=head.hash or chain.FIRST,
         )

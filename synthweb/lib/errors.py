@@ -4,9 +4,7 @@ SynthwebError
 ├── Refused              a person asked for something that the rules do not allow; shown to them, 4xx in REST
 │   ├── Forbidden        this person may not do that (403)
 │   └── Conflict         the state of things does not allow it (409); apps derive their own
-├── AppendOnlyViolation  code tried to change or delete a row that is written once
-├── ChainBroken          a hash chain does not verify
-└── LockOrder            code takes locks in an order that can deadlock
+└── AppendOnlyViolation  code tried to change or delete a row that is written once
 """
 
 from __future__ import annotations
@@ -40,11 +38,3 @@ class Conflict(Refused):
 
 class AppendOnlyViolation(SynthwebError):
     """Code tried to change or delete a row that is written once."""
-
-
-class ChainBroken(SynthwebError):
-    """A hash chain does not verify."""
-
-
-class LockOrder(SynthwebError):
-    """Code takes locks in an order that can deadlock with another transaction."""
