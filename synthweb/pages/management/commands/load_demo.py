@@ -1,0 +1,142 @@
+"""`manage.py load_demo`: the example table, uploaded, described, paid for, released, compared and shared by the demo
+users through the same services as everybody's. Goes on where it stopped; nothing is done twice."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+
+from synth_engine.privacy.loss import atto, nano
+from synth_engine.spec import Spec
+from synthweb.accounts.models import User
+from synthweb.accounts.selectors import organisation_of
+from synthweb.datasets import services as datasets
+from synthweb.datasets.models import Dataset
+from synthweb.ledger import selectors as ledger_selectors
+from synthweb.ledger import services as ledger
+from synthweb.ledger.amounts import Amount
+from synthweb.ledger.models import BudgetRequest, Rule
+from synthweb.releases import services as releases
+from synthweb.releases.models import Release
+from synthweb.runs import services as runs
+from synthweb.runs.models import SynthesisRun, TableErrand
+
+EXAMPLES = Path(settings.BASE_DIR) / "examples"
+NAME = "Adult (example)"
+ABOUT = (
+    "48,842 records of the 1994 US census survey. Becker, B. & Kohavi, R. (1996), Adult, UCI Machine Learning "
+    "Repository, CC BY 4.0. A public table, to try things on."
+)
+CAP = Amount(epsilon=nano(Fraction(4)), delta=atto(Fraction(1, 10**6)))
+SPEC = Spec(mechanism="independent", epsilon=Fraction(1), delta=Fraction(1, 10**9))
+PATIENCE_SECONDS = 300
+CHUNK = 1 << 18
+
+
+class Command(BaseCommand):
+    help = "Load the example table and release it once; needs the demo users and running workers."
+
+    def handle(self, *_args: Any, **_options: Any) -> None:
+        steward, custodian, analyst = (_demo_user(role) for role in ("steward", "custodian", "analyst"))
+        dataset = self._uploaded(steward)
+        if not dataset.domain_versions.exists():
+            document = json.loads((EXAMPLES / "adult.domain.json").read_text())
+            datasets.declare_domain(actor=steward, dataset=dataset, document=document)
+        self._paid_for(dataset, steward=steward, custodian=custodian)
+        release = self._released(dataset, steward=steward)
+        releases.share(actor=steward, release=release, analyst=analyst)
+        self._compared(release, steward=steward)
+        self.stdout.write(f"“{NAME}” is released; its comparison is ready.")
+
+    def _uploaded(self, steward: User) -> Dataset:
+        organisation = organisation_of(steward)
+        dataset = Dataset.objects.filter(organisation=organisation, steward=steward, name=NAME).first()
+        if dataset is None:
+            with (EXAMPLES / "adult.csv.gz").open("rb") as file:
+                dataset = datasets.store_stream(
+                    steward=steward,
+                    organisation=organisation,
+                    name=NAME,
+                    description=ABOUT,
+                    file_kind="csv.gz",
+                    chunks=iter(lambda: file.read(CHUNK), b""),
+                )
+        if dataset.status == Dataset.Status.UPLOADED:
+            runs.request_ingest(dataset=dataset, actor=steward)
+            _wait("the table is read", lambda: _status(dataset) != Dataset.Status.UPLOADED)
+        if dataset.status != Dataset.Status.READY:
+            raise CommandError("The example was refused; see its page.")
+        return dataset
+
+    def _paid_for(self, dataset: Dataset, *, steward: User, custodian: User) -> None:
+        if ledger_selectors.account_of(dataset) is not None:
+            return
+        request = BudgetRequest.objects.filter(dataset=dataset, state=BudgetRequest.State.OPEN).first()
+        request = request or ledger.request_budget(
+            steward=steward,
+            dataset=dataset,
+            rule=Rule.BASIC,
+            amount=CAP,
+            reason="To show how a table is released; the example is public.",
+        )
+        ledger.grant(
+            custodian=custodian,
+            request=request,
+            name="Respondents of the example survey",
+            separate=True,
+            separate_reason="Another copy of a public example.",
+            reason="A public table: enough for a few releases.",
+        )
+
+    def _released(self, dataset: Dataset, *, steward: User) -> Release:
+        existing = Release.objects.filter(dataset=dataset).order_by("pk").first()
+        if existing is not None:
+            return existing
+        run = runs.submit(
+            steward=steward, dataset=dataset, spec=SPEC, name="Adult, every column by itself", request_key="demo"
+        )
+        _wait("the release is made", lambda: _state(run) not in SynthesisRun.OPEN)
+        if run.release is None:
+            raise CommandError(f"The run ended as “{run.get_state_display()}”; see its page.")
+        return run.release
+
+    def _compared(self, release: Release, *, steward: User) -> None:
+        errand = TableErrand.objects.filter(release=release, kind=TableErrand.Kind.REPORT).order_by("-pk").first()
+        if errand is not None and errand.state == TableErrand.State.FINISHED:
+            return
+        errand = runs.request_report(release=release, actor=steward)
+        _wait("the comparison is made", lambda: _state(errand) not in TableErrand.OPEN)
+        if errand.state != TableErrand.State.FINISHED:
+            raise CommandError(f"The comparison ended as “{errand.get_state_display()}”.")
+
+
+def _demo_user(role: str) -> User:
+    user = User.objects.filter(username=f"demo-{role}", is_demo=True, is_active=True).first()
+    if user is None:
+        raise CommandError("There are no demo users: `manage.py demo_users make` makes them.")
+    return user
+
+
+def _status(dataset: Dataset) -> str:
+    dataset.refresh_from_db(fields=["status"])
+    return dataset.status
+
+
+def _state(job: SynthesisRun | TableErrand) -> str:
+    job.refresh_from_db()
+    return job.state
+
+
+def _wait(what: str, done: Callable[[], bool]) -> None:
+    end = time.monotonic() + PATIENCE_SECONDS
+    while not done():
+        if time.monotonic() > end:
+            raise CommandError(f"Waited {PATIENCE_SECONDS} seconds until {what}; are the workers running?")
+        time.sleep(0.3)
