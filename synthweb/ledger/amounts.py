@@ -53,7 +53,7 @@ class Amount:
 
     def main(self, rule: str) -> int:
         """What the rule is about: epsilon under basic, rho under zCDP. Nothing is free of it."""
-        return getattr(self, COUNTED[Rule(rule)][0])
+        return int(getattr(self, COUNTED[Rule(rule)][0]))
 
     def fits(self, rule: str) -> bool:
         """Whether it holds nothing but what the rule counts."""

@@ -32,7 +32,7 @@ def _entries(account: BudgetAccount) -> Iterator[LedgerEntry]:
 
 
 def _facts(entry: LedgerEntry, account: BudgetAccount) -> dict[str, Any]:
-    return hashing.plain({**chain.fields(entry, account_code=account.code), "sequence": entry.sequence})
+    return dict(hashing.plain({**chain.fields(entry, account_code=account.code), "sequence": entry.sequence}))
 
 
 def _json_lines(account: BudgetAccount) -> Iterator[str]:

@@ -10,7 +10,7 @@ from synthweb.ledger.selectors import amount_of, counted
 from synthweb.lib.hashing import instant
 
 # What a colour means is said in static/css/tokens.css; these are readable on light and on dark paper alike.
-_LINES = {
+_LINES: dict[str, dict[str, Any]] = {
     "granted": {"color": "#3a8f5c", "width": 2},
     "held and charged": {"color": "#e0a106", "width": 2, "dash": "dot"},
     "charged": {"color": "#7b8796", "width": 2.5},
@@ -23,7 +23,7 @@ def steps(account: BudgetAccount) -> dict[str, Any]:
     """Three step lines over time in the account's main currency (epsilon, or rho under zCDP)."""
     currency = counted(account.rule)[0]
     moments, series = _series(account, currency)
-    traces = [
+    traces: list[dict[str, Any]] = [
         {
             "type": "scatter",
             "mode": "lines",

@@ -70,7 +70,7 @@ def account_line(account: BudgetAccount, *, delta: str = "") -> AccountLine:
         for currency in selectors.counted(account.rule)
         if currency != "delta" or balance.cap.delta
     ]
-    line = {"account": account, "protects": Protection.of_account(account).sentence(), "bars": bars}
+    line: dict[str, Any] = {"account": account, "protects": Protection.of_account(account).sentence(), "bars": bars}
     if account.rule != Rule.ZCDP:
         return AccountLine(**line)
     at = delta if delta in DELTAS else "1e-9"

@@ -163,7 +163,7 @@ def request_for(user: Person, code: str, *, need: Need = Need.READ) -> BudgetReq
 def may_decide(user: Person, request: BudgetRequest) -> bool:
     """Whether `user` is a custodian of the organisation and did not ask for this themselves."""
     custodians = accounts.holders_of(request.dataset.organisation, Role.CUSTODIAN)
-    return request.requested_by_id != user.pk and custodians.filter(pk=user.pk).exists()
+    return request.requested_by_id != user.pk and user.pk is not None and custodians.filter(pk=user.pk).exists()
 
 
 def _viewable(user: Person) -> QuerySet[Dataset]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import Any, cast
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -29,7 +29,11 @@ def index(request: HttpRequest) -> HttpResponse:
     accounts = selectors.accounts_for(request.user).prefetch_related("coverages__dataset")
     waiting = selectors.requests_for(request.user).filter(state=BudgetRequest.State.OPEN)
     page = Paginator(accounts, ENTRIES_A_PAGE).get_page(request.GET.get("page"))
-    context = {"page": page, "waiting": waiting, "lines": [screens.account_line(account) for account in page]}
+    context: dict[str, Any] = {
+        "page": page,
+        "waiting": waiting,
+        "lines": [screens.account_line(account) for account in page],
+    }
     context |= {"reads_all": selectors.reads_all(request.user), "audits": audit_log.may_read(request.user)}
     return render(request, "ledger/index.html", context)
 

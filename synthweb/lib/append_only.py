@@ -12,7 +12,7 @@ settings turn it on for every connection, and the check reads it back.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from django.apps import AppConfig, apps
 from django.core import checks
@@ -21,16 +21,17 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from synthweb.lib.errors import AppendOnlyViolation
 
+Row = TypeVar("Row", bound=models.Model, covariant=True)
 _FUNCTION = "synthweb_refuse_change"
 
 
-class AppendOnlyQuerySet(models.QuerySet[Any]):
+class AppendOnlyQuerySet(models.QuerySet[Row]):
     """Reads and inserts; the rest is refused before it reaches the database."""
 
     def _refuse(self, *_args: Any, **_kwargs: Any) -> NoReturn:
         raise AppendOnlyViolation(f"{self.model._meta.label} is append-only: write a new row instead")
 
-    update = delete = bulk_update = update_or_create = _refuse  # type: ignore[assignment]
+    update = delete = bulk_update = update_or_create = _refuse
 
 
 class AppendOnly(models.Model):
