@@ -17,7 +17,9 @@
   };
   const asked = () => picks.find((pick) => pick.hash === window.location.hash);
 
-  show(asked() ?? picks[0]);
+  const first = asked();
+  show(first ?? picks[0]);
+  first?.scrollIntoView({ block: "nearest", inline: "center" });
   strip.addEventListener("click", (event) => {
     const pick = event.target.closest("a[href^='#']");
     if (!pick) return;
@@ -32,7 +34,7 @@
     if (!step || place < 0) return;
     event.preventDefault();
     const next = picks[(place + step + picks.length) % picks.length];
-    next.focus();
+    next.focus(); // scrolls the strip as well
     show(next);
   });
   window.addEventListener("hashchange", () => asked() && show(asked()));

@@ -16,7 +16,7 @@
     "#1d2530": "--bs-body-color",
     "#d9dee5": "--bs-border-color",
     "#f2f4f7": "--quiet",
-    "#b3202c": "--not-private",
+    "#b3202c": "--red-words",
   };
   const CONFIG = {
     responsive: false, // a ResizeObserver does it, for hidden figures too
@@ -26,7 +26,9 @@
     topojsonURL: "", // nothing is ever fetched from elsewhere
   };
   const FAILED = "The figure could not be drawn. Its numbers are in the table.";
+  const PAPER = 660; // pixels: what a portrait page takes
   const drawn = new Map(); // element → its figure, as it came
+  let widest = Infinity;
 
   let loading = null;
   const plotly = () => {
@@ -72,8 +74,8 @@
     const style = getComputedStyle(document.documentElement);
     const { data, layout } = toned(figure, style);
     layout.paper_bgcolor = style.getPropertyValue("--panel").trim(); // a saved picture has the page's ground
-    const width = Math.floor(element.getBoundingClientRect().width);
-    if (!width) return;
+    const width = Math.min(Math.floor(element.getBoundingClientRect().width), widest);
+    if (width <= 0) return;
     layout.width = width;
     element.dataset.figureWidth = width;
     await Plotly.react(element, data, layout, CONFIG);
@@ -99,7 +101,7 @@
 
   const widths = new ResizeObserver((entries) => {
     for (const { target, contentRect } of entries) {
-      const width = Math.floor(contentRect.width);
+      const width = Math.min(Math.floor(contentRect.width), widest);
       if (width && String(width) !== target.dataset.figureWidth) draw(target);
     }
   });
@@ -138,6 +140,14 @@
   document.addEventListener("DOMContentLoaded", () => scan(document));
   document.addEventListener("htmx:load", (event) => scan(event.target));
   document.addEventListener("themechange", redraw);
+  window.addEventListener("beforeprint", () => {
+    widest = PAPER;
+    redraw();
+  });
+  window.addEventListener("afterprint", () => {
+    widest = Infinity;
+    redraw();
+  });
   document.addEventListener("click", (event) => {
     const button = event.target.closest("[data-figure-save]");
     if (button) save(button);

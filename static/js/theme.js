@@ -25,6 +25,12 @@
 
   apply();
   dark.addEventListener("change", apply);
+  // Paper is white: print in the light tones, whatever the screen shows.
+  window.addEventListener("beforeprint", () => {
+    document.documentElement.setAttribute("data-bs-theme", "light");
+    document.dispatchEvent(new CustomEvent("themechange", { detail: { theme: "light" } }));
+  });
+  window.addEventListener("afterprint", apply);
   document.addEventListener("DOMContentLoaded", apply);
   document.addEventListener("click", (event) => {
     const button = event.target.closest("[data-theme-choice]");

@@ -116,7 +116,7 @@ def _figure(report: Report, traces: list[dict[str, Any]], layout: dict[str, Any]
         "plot_bgcolor": "rgba(0,0,0,0)",
         "font": style.FONT,
         "height": 400,
-        "margin": {"l": 48, "r": 16, "t": 56, "b": 44},
+        "margin": {"l": 48, "r": 16, "t": 56, "b": 52},
         "legend": {"orientation": "h", "x": 0, "y": 1.0, "yanchor": "bottom"},
         "hoverlabel": {"font": {"size": 13}},
         "barmode": "overlay",
@@ -124,10 +124,10 @@ def _figure(report: Report, traces: list[dict[str, Any]], layout: dict[str, Any]
         "dragmode": False,
         "meta": {"words": words, "notice": report["notice"]},
     }
-    figure = {"data": traces, "layout": {**base, **layout}}
+    whole = {**base, **layout}
     if not report["private"]:
-        figure["layout"]["annotations"] = [_red_words(above=figure["layout"]["margin"]["t"])]
-    return figure
+        whole["annotations"] = [_red_words(above=whole["margin"]["t"])]
+    return {"data": traces, "layout": whole}
 
 
 def _red_words(*, above: int) -> dict[str, Any]:

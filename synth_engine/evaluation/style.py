@@ -16,7 +16,7 @@ PALETTE = {
     "bs-body-color": INK,
     "bs-border-color": QUIET,
     "quiet": FAINT,
-    "not-private": RED,
+    "red-words": RED,
 }
 
 Scale = list[list[float | str]]

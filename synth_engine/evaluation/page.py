@@ -1,0 +1,121 @@
+"""A report as one HTML file that needs nothing beside it: no server, no network. It follows the reader's colour scheme,
+prints, and carries the red bar on the screen and on paper where the report is not private."""
+
+from __future__ import annotations
+
+import json
+from html import escape
+from pathlib import Path
+
+from plotly.offline import get_plotlyjs
+
+from synth_engine.evaluation import view
+from synth_engine.evaluation.report import Report
+
+ASSETS = Path(__file__).with_name("assets")
+
+
+def html(report: Report, *, title: str = "Real and synthetic data compared") -> str:
+    """The file, about 5 MB: most of it is Plotly, whose version is that of the installed plotly.py."""
+    shown = view.lay_out(report)
+    cards = [*shown.histograms, *shown.dependence, *filter(None, (shown.pairs, shown.triples))]
+    drawings = {card.key: card.figure for card in cards if card.figure}
+    # "</" and "<!--" would end or confuse the script element that carries the numbers.
+    numbers = json.dumps(drawings, ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
+    return "\n".join(
+        [
+            '<!doctype html><html lang="en"><head><meta charset="utf-8">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1"><meta name="referrer" content="no-referrer">',
+            f"<title>{escape(title)}</title><style>{(ASSETS / 'page.css').read_text('utf-8')}</style></head><body>",
+            _red(f"{shown.red}. Do not share this file.") if shown.red else "",
+            f"<main><h1>{escape(title)}</h1>{_head(shown)}{_columns(shown)}{_together(shown)}{_rows(shown)}</main>",
+            f'<script type="application/json" id="figures">{numbers}</script>',
+            f"<script>{get_plotlyjs()}</script><script>{(ASSETS / 'page.js').read_text('utf-8')}</script></body></html>",
+        ]
+    )
+
+
+def _head(shown: view.Comparison) -> str:
+    tiles = "".join(
+        f'<div class="tile"><dt>{escape(tile.title)}</dt><dd class="value">{escape(tile.value)}</dd>'
+        f'<dd><span aria-hidden="true">{tile.mark}</span> {escape(tile.words)}</dd></div>'
+        for tile in shown.tiles
+    )
+    reading = shown.reading["summary"]
+    return (
+        f'<p class="soft">{escape(shown.notice)}.</p>'
+        f'<p><span class="key"></span>real, {view.count(shown.rows_real)} records<span class="key synthetic"></span>'
+        f'synthetic, {view.count(shown.rows_synthetic)} records</p><dl class="tiles">{tiles}</dl>'
+        f'<p class="soft">{escape(reading["what"])} {escape(reading["how"])}</p>'
+    )
+
+
+def _columns(shown: view.Comparison) -> str:
+    strip = "".join(
+        f'<li><a href="#{thumb.target}"><span class="head"><span class="name">{escape(thumb.name)}</span>'
+        f'<span class="distance"><span aria-hidden="true">{thumb.mark}</span> {thumb.distance}</span></span>'
+        f"{thumb.picture}</a></li>"
+        for thumb in shown.strip
+    )
+    cards = "".join(_card(card) for card in shown.histograms)
+    return f'<h2>Columns, worst first</h2><ul class="strip">{strip}</ul><div class="wide">{cards}</div>'
+
+
+def _together(shown: view.Comparison) -> str:
+    maps = "".join(_card(card) for card in shown.dependence)
+    groups = "".join(_card(card) for card in (shown.pairs, shown.triples) if card)
+    left_out = f"<h2>Left out</h2>{_table(shown.left_out)}" if shown.left_out else ""
+    return (
+        f'<h2>Dependence between columns</h2><p class="verdict">{escape(shown.dependence_verdict)}</p>'
+        f'<div class="cards">{maps}</div><h2>Columns taken together</h2><div class="wide">{groups}</div>{left_out}'
+        if maps
+        else left_out
+    )
+
+
+def _card(card: view.Card) -> str:
+    """A figure, or the table of one that has none; what it shows, how to read it, and its table folded below."""
+    table = _table(card.table)
+    body = f'<div class="plot" data-figure="{card.key}"></div>' if card.figure else f'<div class="head">{table}</div>'
+    red = _red(card.red) if card.red and not card.figure else ""
+    mark = f'<span aria-hidden="true">{card.mark}</span> ' if card.mark else ""
+    return (
+        f'<section class="card" id="{card.key}">{red}<div class="head"><h3>{escape(card.title)}</h3>'
+        f'<p class="verdict">{mark}{escape(card.verdict)}</p></div>{body}'
+        f"<details><summary>What it shows, and how to read it</summary><p>{escape(card.what)}</p>"
+        f"<p>{escape(card.how)}</p></details>"
+        + (f"<details><summary>Table</summary>{table}</details>" if card.figure else "")
+        + "</section>"
+    )
+
+
+def _table(table: view.Table) -> str:
+    def cell(tag: str, text: str, numeric: bool) -> str:
+        opened = f'{tag} class="number"' if numeric else tag
+        return f"<{opened}>{escape(text)}</{tag}>"
+
+    head = "".join(cell("th", text, numeric) for text, numeric in table.columns)
+    rows = "".join("<tr>" + "".join(cell("td", *each) for each in row) + "</tr>" for row in table.cells)
+    more = f"; {view.count(table.more)} more rows are in the JSON report" if table.more else ""
+    return (
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(table.caption)}"><table>'
+        f"<caption>{escape(table.caption)}{more}</caption><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>"
+    )
+
+
+def _rows(shown: view.Comparison) -> str:
+    if shown.rows is None:
+        return ""
+    columns = tuple(shown.rows["columns"])
+    reading = shown.reading["rows"]
+    sides = ""
+    for side in ("real", "synthetic"):
+        table = view.Table(f"{side.capitalize()} rows", columns, (False,) * len(columns), shown.rows[side])
+        red = _red(shown.red) if shown.red and side == "real" else ""
+        sides += f'<section class="card rows">{red}<div class="head"><h3>{side.capitalize()}</h3></div>{_table(table)}</section>'
+    texts = f"{escape(reading['what'])} {escape(reading['how'])}"
+    return f'<h2>{escape(reading["title"])}</h2><p class="soft">{texts}</p><div class="wide">{sides}</div>'
+
+
+def _red(words: str) -> str:
+    return f'<div class="red" role="note">{escape(words)}</div>'

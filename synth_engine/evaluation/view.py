@@ -1,0 +1,244 @@
+"""A report laid out for reading: cards of figures with their verdicts and tables, worst first.
+
+Plain values without markup but the small pictures; the web's page and the offline file both show them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from synth_engine.evaluation import figures, style
+from synth_engine.evaluation.report import Report
+from synth_engine.evaluation.thumbnails import thumbnail
+
+Entry = dict[str, Any]
+TABLE_ROWS = 300  # no more of one table is laid out; the report has them all
+MARKS = {"same": "✓", "small": "≈", "clear": "△", "large": "▲"}
+
+
+@dataclass(frozen=True)
+class Table:
+    """`numeric` says, column by column, which are aligned as numbers; `more` how many rows were left to the export."""
+
+    caption: str
+    head: tuple[str, ...]
+    numeric: tuple[bool, ...]
+    rows: list[tuple[str, ...]]
+    more: int = 0
+
+    @property
+    def columns(self) -> list[tuple[str, bool]]:
+        return list(zip(self.head, self.numeric, strict=True))
+
+    @property
+    def cells(self) -> list[list[tuple[str, bool]]]:
+        return [list(zip(row, self.numeric, strict=True)) for row in self.rows]
+
+
+@dataclass(frozen=True)
+class Card:
+    """One figure and what belongs to it; without a `figure`, its table stands in its place."""
+
+    key: str
+    title: str
+    what: str
+    how: str
+    table: Table
+    figure: figures.Figure | None = None
+    mark: str = ""
+    verdict: str = ""
+    red: str = ""
+
+    @property
+    def figure_id(self) -> str:
+        return f"{self.key}-data"
+
+
+@dataclass(frozen=True)
+class Thumb:
+    """A small histogram of the strip, and the card that it opens. `picture` is SVG, with every text in it escaped."""
+
+    target: str
+    name: str
+    distance: str
+    mark: str
+    verdict: str
+    picture: str
+
+
+@dataclass(frozen=True)
+class Tile:
+    """One number of the summary."""
+
+    title: str
+    value: str
+    mark: str
+    words: str
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Everything there is to show. `red` holds the words of the red bar and is empty for a private report."""
+
+    red: str
+    notice: str
+    rows_real: int
+    rows_synthetic: int
+    tiles: list[Tile]
+    strip: list[Thumb]
+    histograms: list[Card]
+    dependence: list[Card]
+    dependence_verdict: str
+    pairs: Card | None
+    triples: Card | None
+    rows: Entry | None
+    left_out: Table | None
+    reading: Entry = field(repr=False)
+
+
+def lay_out(report: Report) -> Comparison:
+    """The cards of a report."""
+    attributes, pairs, triples = report["attributes"], report["pairs"], report["triples"]
+    return Comparison(
+        red="" if report["private"] else style.RED_WORDS,
+        notice=report["notice"],
+        rows_real=report["rows"]["real"],
+        rows_synthetic=report["rows"]["synthetic"],
+        tiles=_tiles(report["summary"]),
+        strip=[_thumb(entry, place) for place, entry in enumerate(attributes)],
+        histograms=[_histogram(report, entry, place) for place, entry in enumerate(attributes)],
+        dependence=[_dependence(report, which) for which in ("real", "synthetic", "difference")] if pairs else [],
+        dependence_verdict=report["summary"]["mi_err"]["verdict"]["words"] if pairs else "",
+        pairs=_groups(report, "pairs", figure=figures.tvd_heatmap(report)) if pairs else None,
+        triples=_groups(report, "triples", figure=None) if triples else None,
+        rows=report["side_by_side"],
+        left_out=_left_out(report["left_out"]),
+        reading=report["reading"],
+    )
+
+
+def _tiles(summary: Entry) -> list[Tile]:
+    titles = {
+        "tvd1": "Single columns",
+        "tvd2": "Pairs of columns",
+        "tvd3": "Triples of columns",
+        "mi_err": "Dependence",
+    }
+    return [
+        Tile(
+            title=f"{title} (mean of {summary[name]['of']})",
+            value=f"{summary[name]['value']:.3f}",
+            mark=MARKS[summary[name]["verdict"]["level"]],
+            words=summary[name]["verdict"]["words"],
+        )
+        for name, title in titles.items()
+        if summary[name]
+    ]
+
+
+def _thumb(entry: Entry, place: int) -> Thumb:
+    return Thumb(
+        target=f"column-{place}",
+        name=entry["name"],
+        distance=f"{entry['tvd']:.3f}",
+        mark=MARKS[entry["verdict"]["level"]],
+        verdict=entry["verdict"]["words"],
+        picture=thumbnail(entry),
+    )
+
+
+def _histogram(report: Report, entry: Entry, place: int) -> Card:
+    counts, shares = entry["counts"], entry["shares"]
+    gaps = [synthetic - real for real, synthetic in zip(shares["real"], shares["synthetic"], strict=True)]
+    rows = [
+        (label, *(count(counts[s][code]) for s in counts), *(f"{shares[s][code]:.2%}" for s in shares), f"{gap:+.2%}")
+        for code, (label, gap) in enumerate(zip(entry["labels"], gaps, strict=True))
+    ]
+    head = ("Value", "Real", "Synthetic", "Real share", "Synthetic share", "Difference")
+    table = _table(f"Records by {entry['name']}", head, rows)
+    reading = {**report["reading"]["histogram"], "title": entry["name"]}
+    figure = figures.histogram(report, entry["name"])
+    verdict = entry["verdict"]
+    return _card(
+        report, f"column-{place}", reading, table, verdict["words"], mark=MARKS[verdict["level"]], figure=figure
+    )
+
+
+def _dependence(report: Report, which: Literal["real", "synthetic", "difference"]) -> Card:
+    name = f"nmi_{which}"
+    ordered = sorted(report["pairs"], key=lambda pair: -abs(pair[name]))
+    rows = [
+        (
+            _together(pair),
+            f"{pair['nmi_real']:.3f}",
+            f"{pair['nmi_synthetic']:.3f}",
+            f"{pair['nmi_difference']:+.3f}",
+            pair["dependence"]["words"],
+        )
+        for pair in ordered
+    ]
+    reading = report["reading"][name]
+    head = ("Columns", "Real", "Synthetic", "Difference", "Verdict")
+    table = _table(f"{reading['title']}, strongest first", head, rows, words=True)
+    strongest = f"{'Most changed' if which == 'difference' else 'Strongest'}: {_together(ordered[0])}"
+    number = f"{ordered[0][name]:+.3f}" if which == "difference" else f"{ordered[0][name]:.3f}"
+    line = f"{strongest}, {number}"
+    return _card(report, name.replace("_", "-"), reading, table, line, figure=figures.nmi_heatmap(report, which))
+
+
+def _groups(report: Report, name: Literal["pairs", "triples"], *, figure: figures.Figure | None) -> Card:
+    entries = report[name]
+    rows = [
+        (
+            _together(entry),
+            count(entry["cells"]),
+            f"{entry['tvd']:.3f}",
+            f"{entry['tvd_by_chance']:.3f}",
+            f"{MARKS[entry['verdict']['level']]} {entry['verdict']['level']}",
+        )
+        for entry in entries
+    ]
+    reading = report["reading"][name]
+    head = ("Columns", "Cells", "Distance", "By chance", "Difference")
+    table = _table(f"{reading['title']}, worst first", head, rows, words=True)
+    verdict = report["summary"]["tvd2" if name == "pairs" else "tvd3"]["verdict"]
+    return _card(report, name, reading, table, verdict["words"], mark=MARKS[verdict["level"]], figure=figure)
+
+
+def _left_out(entries: list[Entry]) -> Table | None:
+    if not entries:
+        return None
+    rows = [(_together(entry), count(entry["cells"]), entry["reason"]) for entry in entries]
+    return _table("Left out of the comparison", ("Columns", "Cells", "Why"), rows, words=True)
+
+
+def _together(entry: Entry) -> str:
+    return " × ".join(entry["attributes"])
+
+
+def _card(
+    report: Report,
+    key: str,
+    reading: Entry,
+    table: Table,
+    verdict: str,
+    *,
+    mark: str = "",
+    figure: figures.Figure | None,
+) -> Card:
+    red = "" if report["private"] else style.RED_WORDS
+    return Card(key, reading["title"], reading["what"], reading["how"], table, figure, mark, verdict, red)
+
+
+def _table(caption: str, head: tuple[str, ...], rows: Sequence[tuple[str, ...]], *, words: bool = False) -> Table:
+    """A text, then numbers, and with `words` a text in the last column."""
+    last = len(head) - words
+    numeric = tuple(1 <= place < last for place in range(len(head)))
+    return Table(caption, head, numeric, list(rows[:TABLE_ROWS]), max(0, len(rows) - TABLE_ROWS))
+
+
+def count(value: int) -> str:
+    """A count with thin separators."""
+    return f"{value:,}".replace(",", "\u202f")
