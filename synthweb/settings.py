@@ -170,6 +170,8 @@ DEBUG_FAILPOINTS = env.str("SYNTHWEB_DEBUG_FAILPOINTS", default="")
 UPLOAD_MAX_BYTES = env.int("SYNTHWEB_UPLOAD_MAX_BYTES", default=2 * 1024**3)
 PREVIEW_HOURS = env.int("SYNTHWEB_PREVIEW_HOURS", default=24)
 SAMPLE_MAX_ROWS = env.int("SYNTHWEB_SAMPLE_MAX_ROWS", default=10_000_000)
+# No form may spool a file to a disk in the clear; tables come in through datasets.uploads, which encrypts as it receives.
+FILE_UPLOAD_HANDLERS = ["django.core.files.uploadhandler.MemoryFileUploadHandler"]
 DATA_UPLOAD_MAX_MEMORY_SIZE = 5 * 1024**2
 DATA_UPLOAD_MAX_NUMBER_FILES = 1
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 20_000  # a describe page of a wide table

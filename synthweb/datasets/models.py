@@ -75,3 +75,6 @@ class Preview(models.Model):
 
     class Meta:
         indexes = [models.Index(fields=["dataset", "kind", "subject"])]
+
+    def __str__(self) -> str:
+        return f"{self.kind} of {self.dataset}"

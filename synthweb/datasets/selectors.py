@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import Any
 
-from django.core.exceptions import PermissionDenied
+from django.core.exceptions import ObjectDoesNotExist, PermissionDenied
 from django.db.models import Prefetch, Q, QuerySet
 from django.http import Http404
 
@@ -50,6 +50,11 @@ def may(user: people.Person, dataset: Dataset, need: Need) -> bool:
     return bool(roles) and people.organisation_of(user).pk == dataset.organisation_id
 
 
+def may_upload(user: people.Person) -> bool:
+    """Whether `user` may bring in a new table."""
+    return people.has_role(user, Role.STEWARD)
+
+
 def dataset_for(user: people.Person, code: str, need: Need = Need.VIEW) -> Dataset:
     """The dataset, or 404 to strangers, or PermissionDenied to colleagues without the role."""
     dataset = Dataset.objects.select_related("organisation", "steward").filter(code=code).first()
@@ -85,6 +90,20 @@ def domain_version_for(user: people.Person, code: str, number: int, need: Need =
     if version is None:
         raise Http404("no such description")
     return version
+
+
+def fixed_terms(dataset: Dataset) -> dict[str, str] | None:
+    """Whom the budget account of this dataset protects, as the draft spells it; None before one pays for it."""
+    try:
+        account = dataset.coverage.account
+    except ObjectDoesNotExist:
+        return None
+    return {
+        "max_records": str(account.max_records),
+        "unit_column": account.unit_column,
+        "relation": account.relation,
+        "invariants": ", ".join(account.invariants),
+    }
 
 
 def same_content(dataset: Dataset) -> QuerySet[Dataset]:

@@ -1,8 +1,16 @@
-"""Addresses of datasets."""
+"""Addresses of datasets. The overview of one dataset, its upload and its status join several apps: see `pages`."""
 
 from __future__ import annotations
 
-from django.urls import URLPattern
+from django.urls import path
+
+from synthweb.datasets import views
 
 app_name = "datasets"
-urlpatterns: list[URLPattern] = []
+urlpatterns = [
+    path("", views.index, name="index"),
+    path("<slug:code>/describe/", views.describe, name="describe"),
+    path("<slug:code>/describe/import/", views.import_document, name="import"),
+    path("<slug:code>/domain/<int:number>/", views.domain, name="domain"),
+    path("<slug:code>/domain/<int:number>/DOMAIN.json", views.domain_file, name="domain-file"),
+]

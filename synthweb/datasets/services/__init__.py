@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from synthweb.datasets.services.describing import Incomplete, confirm_domain, declare_domain, save_draft
+from synthweb.datasets.services.describing import (
+    Incomplete,
+    confirm_domain,
+    declare_domain,
+    import_document,
+    keep,
+    save_draft,
+)
 from synthweb.datasets.services.intake import Intake, Received, kind_of
 from synthweb.datasets.services.storing import mark_ready, mark_refused, store_stream, store_upload, sweep
 
@@ -12,6 +19,8 @@ __all__ = [
     "Received",
     "confirm_domain",
     "declare_domain",
+    "import_document",
+    "keep",
     "kind_of",
     "mark_ready",
     "mark_refused",

@@ -14,7 +14,7 @@ from django.utils import timezone
 from synth_engine.errors import TableError
 from synthweb.accounts.models import Organisation, User
 from synthweb.audit import services as audit
-from synthweb.datasets import vault
+from synthweb.datasets import preview_store, vault
 from synthweb.datasets.models import Dataset
 from synthweb.datasets.services.intake import Intake
 
@@ -111,15 +111,20 @@ def mark_refused(*, dataset: Dataset, refusal: Mapping[str, Any]) -> None:
 
 
 def sweep() -> int:
-    """Remove what interrupted uploads left in the vault: parts without a writer, tables without a row."""
-    removed = vault.sweep_parts()
+    """Remove what has expired or was left behind: previews past their time, parts of interrupted uploads, and files
+    without a row. Run by the reconciler and by `manage.py purge_previews`. Returns how many objects went."""
+    return preview_store.purge() + vault.sweep_parts() + _sweep_orphans()
+
+
+def _sweep_orphans() -> int:
     folder = Path(settings.VAULT_DIR)
-    if not folder.is_dir():
-        return removed
-    known = set(Dataset.objects.values_list("vault_name", flat=True))
-    for path in folder.iterdir():
-        age = timezone.now().timestamp() - path.stat().st_mtime
-        if vault.NAME.fullmatch(path.name) and path.name not in known and age > ORPHAN_AGE.total_seconds():
-            vault.erase(path.name)
-            removed += 1
-    return removed
+    latest = timezone.now() - ORPHAN_AGE
+    old = {path.name for path in folder.glob("*") if _is_table(path) and path.stat().st_mtime < latest.timestamp()}
+    orphans = old - set(Dataset.objects.filter(vault_name__in=old).values_list("vault_name", flat=True))
+    for name in orphans:
+        vault.erase(name)
+    return len(orphans)
+
+
+def _is_table(path: Path) -> bool:
+    return vault.NAME.fullmatch(path.name) is not None

@@ -1,0 +1,131 @@
+"""What the press of a button on the describe page does to the draft: a function of the draft and of what was posted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from synth_engine.errors import DomainError
+from synthweb.datasets import draft as drafts
+from synthweb.datasets.draft import Column
+from synthweb.datasets.forms import Posted
+
+STATEMENT_NEEDED = "Tick the statement first: only what is known without this table may be confirmed."
+
+
+@dataclass(kw_only=True)
+class Outcome:
+    """Columns to keep (None: forget what was typed), lines that stay open in the editor, and what stood in the way."""
+
+    columns: dict[str, Column | None] = field(default_factory=dict)
+    editing: list[int] = field(default_factory=list)
+    problem: str = ""
+
+
+def apply(posted: Posted, draft: Mapping[str, Any]) -> Outcome:
+    """Everything a post asks for: what stands in open editors is kept, then the button does its work."""
+    desk = _Desk(posted, drafts.columns(draft))
+    for index in posted.editing:
+        if index != posted.index:
+            desk.keep(index)
+    match posted.verb:
+        case "edit" | "kind":
+            desk.keep(posted.index)
+            desk.open(posted.index)
+        case "keep":
+            desk.keep(posted.index)
+            desk.shut(posted.index)
+        case "confirm":
+            desk.confirm(posted.index)
+        case "drop":
+            desk.drop(posted.index)
+        case "discard":
+            desk.forget(posted.index)
+        case "confirm-open" | "confirm-selected" | "drop-selected":
+            desk.together(posted.verb)
+    return desk.outcome
+
+
+class _Desk:
+    def __init__(self, posted: Posted, columns: Mapping[str, Column]) -> None:
+        self.posted, self.columns, self.names = posted, columns, posted.names
+        self.outcome = Outcome(editing=list(posted.editing))
+
+    def keep(self, index: int | None) -> None:
+        """Keep what was typed and differs from what was suggested; an editor that was only looked at changes nothing."""
+        if index not in self.names:
+            return
+        typed = self.posted.typed(index)
+        if typed is None or self._stands(index, typed):
+            return
+        column = drafts.apart(typed, self.posted.suggested(index))
+        self._put(index, column and {**column, "confirmed": False})
+
+    def confirm(self, index: int | None) -> None:
+        """Take a line as public knowledge, if it is sound; else keep it as typed, with what is to mend."""
+        if index not in self.names:
+            return
+        name, suggested = self.names[index], self.posted.suggested(index)
+        typed = self.posted.typed(index)
+        column = typed if typed else drafts.merged(suggested, self.columns.get(name))
+        wanted = drafts.FIELDS.get(column["kind"], ())
+        column = {
+            "kind": column["kind"],
+            "origin": column.get("origin") or "declared",
+            "fields": {key: text for key, text in column["fields"].items() if key in wanted and text},
+        }
+        try:
+            drafts.attribute_of(name, column)
+        except DomainError:
+            self._put(index, {**column, "confirmed": False, "tried": True})
+            self.open(index)
+        else:
+            self._put(index, {**column, "confirmed": True})
+            self.shut(index)
+
+    def drop(self, index: int | None) -> None:
+        if index in self.names:
+            self._put(index, {"kind": "identifier", "origin": "declared", "fields": {}, "confirmed": True})
+            self.shut(index)
+
+    def forget(self, index: int | None) -> None:
+        if index in self.names:
+            self.outcome.columns[self.names[index]] = None
+            self.shut(index)
+
+    def together(self, verb: str) -> None:
+        """The group actions; confirming many at once takes the explicit statement."""
+        chosen = self.posted.selected
+        if verb == "confirm-open":
+            chosen = [i for i, name in self.names.items() if not self.columns.get(name, {}).get("confirmed")]
+        if not chosen:
+            self.outcome.problem = "No column is selected." if verb != "confirm-open" else ""
+        elif verb == "drop-selected":
+            for index in chosen:
+                self.drop(index)
+        elif not self.posted.stated:
+            self.outcome.problem = STATEMENT_NEEDED
+        else:
+            for index in chosen:
+                self.confirm(index)
+
+    def open(self, index: int | None) -> None:
+        if index is not None and index not in self.outcome.editing:
+            self.outcome.editing.append(index)
+
+    def shut(self, index: int | None) -> None:
+        self.outcome.editing = [other for other in self.outcome.editing if other != index]
+
+    def _put(self, index: int, column: Column | None) -> None:
+        self.outcome.columns[self.names[index]] = column and {**column, "place": index}
+
+    def _stands(self, index: int, typed: Column) -> bool:
+        """Whether the draft says exactly this already."""
+        stored = self.columns.get(self.names[index])
+        if stored is None or stored["kind"] != typed["kind"] or stored.get("origin") != typed["origin"]:
+            return False
+        keys = drafts.FIELDS.get(typed["kind"], ())
+        return all(
+            drafts.spelled(typed["fields"].get(k, "")) == drafts.spelled(stored["fields"].get(k, "")) for k in keys
+        )

@@ -1,0 +1,136 @@
+"""What comes in from the pages of datasets."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from django import forms
+from django.http import QueryDict
+
+from synth_engine.domain.document import MAX_BYTES
+from synthweb.datasets import draft as drafts
+from synthweb.datasets.services.describing import USUAL_TABLE
+from synthweb.datasets.uploads import FIELD, ReceivedTable
+
+LONGEST_INPUT = 2_000_000  # characters; ten thousand categories fit
+
+
+class UploadForm(forms.Form):
+    """A new table. The file itself has gone into the vault while the request came in."""
+
+    name = forms.CharField(max_length=200, help_text="What your colleagues call this table.")
+    description = forms.CharField(
+        required=False,
+        max_length=5000,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        help_text="Where it comes from, who is in it. Colleagues see it, and so do analysts you share releases with.",
+    )
+    table = forms.FileField(
+        label="Table",
+        allow_empty_file=True,
+        widget=forms.FileInput(attrs={"accept": ".csv,.tsv,.txt,.gz"}),
+        help_text="CSV in UTF-8 with one header line, plain or packed with gzip (.csv.gz).",
+    )
+
+    def clean_table(self) -> ReceivedTable:
+        received = self.cleaned_data[FIELD]
+        if not isinstance(received, ReceivedTable):
+            raise forms.ValidationError("No table came in; choose a file.")
+        if received.refusal is not None:
+            raise forms.ValidationError(received.refusal.text)
+        return received
+
+
+class DocumentForm(forms.Form):
+    """A DOMAIN.json. It is read in memory: settings.py allows no other upload handler, so nothing touches a disk."""
+
+    document = forms.FileField(
+        label="DOMAIN.json",
+        widget=forms.FileInput(attrs={"accept": ".json,application/json"}),
+        error_messages={"required": "No file came in: choose a DOMAIN.json of at most 2.5 MB."},
+    )
+
+    def clean_document(self) -> dict[str, Any]:
+        data = self.cleaned_data["document"].read(MAX_BYTES)
+        try:
+            document = json.loads(data.decode("utf-8-sig"))
+        except (ValueError, RecursionError):
+            raise forms.ValidationError("This is not JSON in UTF-8; see docs/domain.schema.json.") from None
+        if not isinstance(document, dict):
+            raise forms.ValidationError("A domain is a JSON object; see docs/domain.schema.json.")
+        return document
+
+
+def clean(text: str) -> str:
+    """Without what no database stores: NUL and halves of surrogate pairs."""
+    return text.replace("\x00", "").encode("utf-8", "replace").decode("utf-8")
+
+
+class Posted:
+    """One post of the describe page: a press of one button, with everything typed in the lines that came along.
+
+    A line that is open in the editor sends its inputs as `INDEX-field`; every line that is not confirmed sends what
+    was suggested for it as `INDEX-suggested`, so that confirming copies what the steward saw and nothing else.
+    """
+
+    def __init__(self, data: QueryDict) -> None:
+        self._data = data
+        self.verb, _, index = data.get("do", "save").partition(":")
+        self.index = int(index) if index.isdecimal() and len(index) < 7 else None
+        self.stated = data.get("statement") == drafts.CHECKED
+        total = data.get("total", "")
+        self.total = int(total) if total.isdecimal() and len(total) < 7 else None
+
+    @property
+    def names(self) -> dict[int, str]:
+        """Index → name of every line that came along."""
+        ends = "-name"
+        keys = (key for key in self._data if key.endswith(ends) and key.removesuffix(ends).isdecimal())
+        return {int(key.removesuffix(ends)): clean(str(self._data[key])) for key in keys}
+
+    @property
+    def selected(self) -> list[int]:
+        """The lines whose box is ticked."""
+        return [int(text) for text in self._data.getlist("select") if text.isdecimal() and int(text) in self.names]
+
+    @property
+    def editing(self) -> list[int]:
+        """The lines that are open in the editor."""
+        return [index for index in self.names if f"{index}-kind" in self._data]
+
+    def suggested(self, index: int) -> drafts.Column | None:
+        """What was suggested for a line, as the page showed it."""
+        try:
+            column = json.loads(self._data.get(f"{index}-suggested", ""))
+        except (ValueError, RecursionError):
+            return None
+        if not isinstance(column, dict) or not isinstance(column.get("fields"), dict):
+            return None
+        kind = column.get("kind")
+        fields = {
+            key: clean(str(text)) for key, text in column["fields"].items() if key in drafts.FIELDS.get(str(kind), ())
+        }
+        return {"kind": str(kind), "fields": fields, "why": clean(str(column.get("why", "")))[:1000]}
+
+    def typed(self, index: int) -> drafts.Column | None:
+        """What stands in the editor of a line; None when it is not open."""
+        kind = self._data.get(f"{index}-kind")
+        if kind is None:
+            return None
+        wanted = drafts.FIELDS.get(kind, ())
+        fields = {key: clean(self._data.get(f"{index}-{key}", ""))[:LONGEST_INPUT] for key in wanted}
+        origin = self._data.get(f"{index}-origin", "")
+        return {
+            "kind": kind if kind in drafts.KINDS else "",
+            "origin": origin if origin in drafts.ORIGINS else "declared",
+            "fields": fields,
+        }
+
+    @property
+    def table(self) -> dict[str, str] | None:
+        """The facts about the whole table, when they came along."""
+        if "relation" not in self._data:
+            return None
+        typed = {key: clean(self._data.get(key, ""))[:200].strip() for key in USUAL_TABLE}
+        return typed if self._data.get("rows_public") == drafts.CHECKED else typed | {"rows": ""}

@@ -1,0 +1,228 @@
+"""The lines of the describe page: plain values for the templates. Nothing here decides who sees what."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from synth_engine.domain import Attribute, Categorical
+from synth_engine.domain.scales import Date, Integer, Number
+from synth_engine.errors import DomainError
+from synthweb.datasets import draft as drafts
+from synthweb.datasets.draft import Column
+
+EXAMPLES = 4
+LISTED = 5  # values named in a line; the editor shows all
+
+
+@dataclass(frozen=True, kw_only=True)
+class Input:
+    """One input of the editor."""
+
+    key: str
+    label: str
+    value: str
+    type: str = "text"  # text, area, box, choice
+    hint: str = ""
+    options: Mapping[str, str] | None = None
+    wide: bool = False
+
+    @property
+    def rows(self) -> int:
+        return max(3, min(12, self.value.count("\n") + 2))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """One column: what is suggested for it, what was typed, and where that leaves it."""
+
+    index: int
+    name: str
+    suggested: Column | None
+    typed: Column | None
+    examples: Sequence[str] = ()
+    editing: bool = False
+
+    @property
+    def confirmed(self) -> bool:
+        return bool(self.typed and self.typed.get("confirmed"))
+
+    @cached_property
+    def column(self) -> Column:
+        return drafts.merged(self.suggested, self.typed)
+
+    @cached_property
+    def _read(self) -> Attribute | DomainError:
+        try:
+            return drafts.attribute_of(self.name, self.column)
+        except DomainError as error:
+            return error
+
+    @property
+    def error(self) -> DomainError | None:
+        """What is to mend, once somebody has tried to confirm."""
+        tried = bool(self.typed and (self.typed.get("tried") or self.confirmed))
+        return self._read if tried and isinstance(self._read, DomainError) else None
+
+    @property
+    def state(self) -> str:
+        """confirmed, wrong, typed, suggested or empty."""
+        if self.error:
+            return "wrong"
+        if self.confirmed:
+            return "confirmed"
+        if self.typed:
+            return "typed"
+        return "suggested" if self.suggested else "empty"
+
+    @property
+    def is_open(self) -> bool:
+        return self.state != "confirmed"
+
+    @property
+    def kind(self) -> str:
+        return str(self.column["kind"])
+
+    @property
+    def kind_label(self) -> str:
+        return drafts.KINDS.get(self.kind, "not chosen")
+
+    @property
+    def origin(self) -> str:
+        return str(self.column.get("origin") or "declared")
+
+    @property
+    def origin_label(self) -> str:
+        match self.state:
+            case "confirmed":
+                return drafts.ORIGINS[self.origin]
+            case "suggested":
+                return "Read from your data"
+            case "empty":
+                return ""
+        return "Typed, not confirmed"
+
+    @property
+    def why(self) -> str:
+        return str(self.suggested.get("why", "")) if self.suggested and not self.confirmed else ""
+
+    @property
+    def suggested_json(self) -> str:
+        return "" if self.confirmed or self.suggested is None else json.dumps(self.suggested, ensure_ascii=False)
+
+    @property
+    def summary(self) -> str:
+        """Values, bounds and bins in one line."""
+        return summary(self._read) if isinstance(self._read, Attribute) else ""
+
+    @property
+    def missing(self) -> str:
+        if isinstance(self._read, DomainError) or self.kind == "identifier":
+            return ""
+        markers = [marker or "empty cell" for marker in self._read.missing or ()]
+        return ", ".join(markers) or "none"
+
+    @property
+    def inputs(self) -> list[Input]:
+        fields = self.column["fields"]
+        return [_input(key, self.kind, str(fields.get(key) or "")) for key in drafts.FIELDS.get(self.kind, ())]
+
+    @property
+    def sent(self) -> str:
+        """Names of the inputs that this line sends when one of its buttons is pressed."""
+        keys = {"name", "suggested", "kind", "origin"}.union(*drafts.FIELDS.values())
+        return ",".join(["do", "total", "csrfmiddlewaretoken", *(f"{self.index}-{key}" for key in sorted(keys))])
+
+
+def summary(attribute: Attribute) -> str:
+    """Values, bounds and bins in one line."""
+    match attribute:
+        case Categorical(values=values):
+            more = f" and {len(values) - LISTED} more" if len(values) > LISTED else ""
+            other = ", any other" if attribute.has_other else ""
+            return f"{len(values)} values: {', '.join(values[:LISTED])}{more}{other}"
+        case Integer() | Number():
+            count = attribute.value_count
+            each = isinstance(attribute, Integer) and count == attribute.high - attribute.low + 1
+            bins = "each value" if each else "one bin" if count == 1 else f"{count} bins"
+            return f"{drafts.plain(attribute.low)} to {drafts.plain(attribute.high)}, {bins}"
+        case Date():
+            step = "each day" if attribute.step_days == 1 else f"steps of {attribute.step_days} days"
+            return f"{attribute.low} to {attribute.high}, {step}"
+    return " or ".join(reversed(attribute.value_labels)) if attribute.size else "not modelled, not in the release"
+
+
+_LABELS = {
+    "values": ("Values", "One a line, or separated by commas on a single line."),
+    "ordered": ("The values have an order, as listed", ""),
+    "low": ("Lowest", ""),
+    "high": ("Highest", ""),
+    "width": ("Bin width", "Empty: one bin a value up to 100, else 32 bins."),
+    "bins": ("Number of bins", "Empty: 32 of equal width."),
+    "edges": ("or edges", "From lowest to highest, separated by commas."),
+    "true": ("Written for yes", ""),
+    "false": ("Written for no", ""),
+    "step_days": ("Step in days", "Empty: each day."),
+    "format": ("How dates are written", "Empty: %Y-%m-%d, that is 2024-12-31."),
+    "missing_empty": ("An empty cell means missing", ""),
+    "missing": ("Other markers of missing values", "For example ?, NA. Empty: none."),
+    "outside": ("A value outside this", ""),
+}
+
+
+def _input(key: str, kind: str, value: str) -> Input:
+    label, hint = _LABELS[key]
+    if key == "values":
+        return Input(key=key, label=label, hint=hint, value=value, type="area", wide=True)
+    if key in ("ordered", "missing_empty"):
+        return Input(key=key, label=label, value=value, type="box")
+    if key == "outside":
+        chosen = value or ("missing" if kind == "categorical" else "clamp")
+        return Input(key=key, label=label, value=chosen, type="choice", options=drafts.OUTSIDES[kind])
+    if kind == "date" and key in ("low", "high"):
+        return Input(key=key, label="First day" if key == "low" else "Last day", value=value, hint="Like 2024-12-31.")
+    return Input(key=key, label=label, hint=hint, value=value, wide=key == "edges")
+
+
+# --- all lines -----------------------------------------------------------------------------------------------------
+def lines(
+    *, payload: Mapping[str, Any] | None, draft: Mapping[str, Any], editing: Collection[int] | None = ()
+) -> list[Line]:
+    """A line for each column of the table, or of the draft when the preview has expired. `editing` None: all."""
+    typed = drafts.columns(draft)
+    if payload is None:
+        known = {column.get("place", place): name for place, (name, column) in enumerate(typed.items())}
+        return [_line(index, name, None, typed, (), editing) for index, name in sorted(known.items())]
+    suggestions = {item["name"]: item for item in payload.get("suggestions", ())}
+    rows = payload.get("preview", ())
+    return [
+        _line(index, name, suggestions.get(name), typed, _examples(rows, index), editing)
+        for index, name in enumerate(payload["columns"])
+    ]
+
+
+def _line(
+    index: int,
+    name: str,
+    suggestion: Mapping[str, Any] | None,
+    typed: Mapping[str, Column],
+    examples: Sequence[str],
+    editing: Collection[int] | None,
+) -> Line:
+    suggested = drafts.typed_from(suggestion) | {"why": suggestion.get("why", "")} if suggestion else None
+    return Line(
+        index=index,
+        name=name,
+        suggested=suggested,
+        typed=typed.get(name),
+        examples=examples,
+        editing=editing is None or index in editing,
+    )
+
+
+def _examples(rows: Sequence[Sequence[str]], index: int) -> list[str]:
+    seen = dict.fromkeys(row[index] for row in rows if index < len(row))
+    return list(seen)[:EXAMPLES]

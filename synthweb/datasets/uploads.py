@@ -1,0 +1,150 @@
+"""Receiving a table in a form: a Django upload handler that encrypts while the request is still coming in.
+
+The handler has to be in place before anything reads `request.POST`, the CSRF check included. A view that receives
+tables is therefore `csrf_exempt` on the outside and calls a `csrf_protect`ed one inside `receiving(request)`, which
+throws away whatever the inner view did not keep:
+
+    with uploads.receiving(request):
+        return _receive(request)
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, cast
+
+from django.core.files.uploadedfile import UploadedFile
+from django.core.files.uploadhandler import FileUploadHandler
+from django.http import HttpRequest
+from django.http.multipartparser import MultiPartParser
+
+from synth_engine.errors import TableError
+from synthweb.datasets.services import Intake
+from synthweb.datasets.services.intake import kind_of, too_large
+from synthweb.datasets.services.storing import cut_short
+
+if TYPE_CHECKING:
+    _Upload = UploadedFile[bytes]
+else:
+    _Upload = UploadedFile
+
+FIELD = "table"  # the one input whose file is received; files under other names are ignored
+CHUNK = 256 * 1024
+
+
+class ReceivedTable(_Upload):
+    """What the form finds: a table waiting to be kept, or why it was refused. Its bytes are not here to be read."""
+
+    def __init__(self, *, name: str, size: int, intake: Intake | None, refusal: TableError | None) -> None:
+        super().__init__(file=None, name=name, size=size)
+        self.intake, self.refusal = intake, refusal
+
+    def close(self) -> None:
+        """There is no file to close; `receiving` discards what was not kept."""
+
+
+class EncryptingHandler(FileUploadHandler):
+    """Hands the chunks of the input `table` to an Intake. A refusal is remembered and the rest of the request read
+    and dropped, so that the browser gets an answer instead of a broken connection."""
+
+    chunk_size = CHUNK
+
+    def __init__(self, request: HttpRequest) -> None:
+        super().__init__(request)
+        self._intake: Intake | None = None
+        self._refusal: TableError | None = None
+        self._taken: ReceivedTable | None = None
+        self._body: _Counted | None = None
+
+    def handle_raw_input(
+        self,
+        input_data: Any,
+        META: dict[str, Any],  # noqa: N803 - Django's name
+        content_length: int,
+        boundary: str,  # noqa: ARG002 - Django's signature
+        encoding: str | None = None,
+    ) -> Any:
+        """Parse as Django does, but count: a connection that ends early looks to its parser like a complete file."""
+        if self._body is not None:
+            return None
+        self._body = _Counted(input_data)
+        post, files = MultiPartParser(META, cast(Any, self._body), [self], encoding).parse()
+        self._body.drain()
+        if self._taken is not None and self._body.count < content_length:
+            self._taken.refusal = self._refuse(cut_short())
+        return post, files
+
+    def new_file(self, field_name: str, file_name: str, *args: Any, **kwargs: Any) -> None:
+        super().new_file(field_name, file_name, *args, **kwargs)
+        if field_name != FIELD or self._intake is not None or self._refusal is not None:
+            return
+        try:
+            self._intake = Intake(kind_of(file_name))
+        except TableError as error:
+            self._refuse(error)
+
+    def receive_data_chunk(self, raw_data: bytes, start: int) -> None:  # noqa: ARG002 - Django's signature
+        if self.field_name != FIELD or self._intake is None or self._refusal is not None:
+            return
+        try:
+            self._intake.receive(raw_data)
+        except TableError as error:
+            self._refuse(error)
+
+    def file_complete(self, file_size: int) -> ReceivedTable | None:
+        if self.field_name != FIELD or self._taken is not None:
+            return None
+        if self._intake is not None and self._refusal is None:
+            try:
+                self._intake.end()
+            except TableError as error:
+                self._refuse(error)
+        self._taken = ReceivedTable(
+            name=self.file_name or "", size=file_size, intake=self._intake, refusal=self._refusal
+        )
+        return self._taken
+
+    def upload_interrupted(self) -> None:
+        self._refuse(cut_short())
+
+    def discard(self) -> None:
+        """Leave nothing behind that no view has kept."""
+        if self._intake is not None:
+            self._intake.discard()
+
+    def _refuse(self, error: TableError) -> TableError:
+        self._refusal = error
+        self.discard()
+        return error
+
+
+class _Counted:
+    """The body of a request, counting what came."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+        self.count = 0
+
+    def read(self, size: int) -> bytes:
+        data: bytes = self._stream.read(size)
+        self.count += len(data)
+        return data
+
+    def drain(self) -> None:
+        while self.read(CHUNK):
+            pass
+
+
+@contextlib.contextmanager
+def receiving(request: HttpRequest) -> Iterator[None]:
+    """For the time of the block, files in `request` go through the encrypting handler and nowhere else."""
+    handler = EncryptingHandler(request)
+    request.upload_handlers = [handler]
+    try:
+        yield
+    finally:
+        handler.discard()
+
+
+__all__ = ["FIELD", "EncryptingHandler", "ReceivedTable", "receiving", "too_large"]

@@ -1,0 +1,110 @@
+"""Pages of datasets: the list, the description, its versions."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from synth_engine.errors import DomainError
+from synthweb.accounts.models import User
+from synthweb.datasets import editing, screens, selectors, services
+from synthweb.datasets.forms import DocumentForm, Posted
+from synthweb.datasets.models import Dataset
+from synthweb.datasets.selectors import Need
+
+PAGE = 25
+
+
+@require_safe
+@login_required
+def index(request: HttpRequest) -> HttpResponse:
+    """Every dataset of the organisation, with what is next for each."""
+    query, status = request.GET.get("q", "")[:200], request.GET.get("status", "")
+    found = selectors.datasets_of(_me(request), search=query, status=status)
+    page = Paginator(found, PAGE).get_page(request.GET.get("page"))
+    return render(request, "datasets/index.html", screens.index(_me(request), page, query=query, status=status))
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def describe(request: HttpRequest, code: str) -> HttpResponse:
+    """Say what is public about each column: one line a column, edited in place, confirmed line by line or together."""
+    dataset = selectors.dataset_for(_me(request), code, Need.DESCRIBE)
+    if dataset.status != Dataset.Status.READY:
+        return redirect("pages:upload-status", dataset.code)
+    if request.method == "POST":
+        return _change(request, dataset)
+    return render(request, "datasets/describe.html", screens.describe(_me(request), dataset, request.GET))
+
+
+def _change(request: HttpRequest, dataset: Dataset) -> HttpResponse:
+    posted = Posted(request.POST)
+    outcome = editing.apply(posted, dataset.draft)
+    services.keep(actor=_me(request), dataset=dataset, columns=outcome.columns, table=posted.table, total=posted.total)
+    if getattr(request, "htmx", False):
+        return render(request, "datasets/_line_and_count.html", screens.after_a_press(dataset, posted, outcome))
+    if outcome.problem:
+        messages.error(request, outcome.problem)
+    if posted.verb == "finish":
+        return _finish(request, dataset)
+    return redirect(screens.address_after(dataset, posted, outcome))
+
+
+def _finish(request: HttpRequest, dataset: Dataset) -> HttpResponse:
+    try:
+        version = services.confirm_domain(actor=_me(request), dataset=dataset)
+    except services.Incomplete as incomplete:
+        context = screens.describe(_me(request), dataset, request.GET, errors=incomplete.errors)
+        return render(request, "datasets/describe.html", context, status=422)
+    except DomainError as error:
+        context = screens.describe(_me(request), dataset, request.GET, errors=[error])
+        return render(request, "datasets/describe.html", context, status=422)
+    messages.success(request, f"Version {version.number} of the description is in force.")
+    return redirect("pages:dataset", dataset.code)
+
+
+@require_POST
+@login_required
+def import_document(request: HttpRequest, code: str) -> HttpResponse:
+    """Take a DOMAIN.json made elsewhere into the draft."""
+    dataset = selectors.dataset_for(_me(request), code, Need.DESCRIBE)
+    form = DocumentForm(request.POST, request.FILES)
+    if not form.is_valid():
+        messages.error(request, " ".join(map(str, form.errors["document"])))
+        return redirect("datasets:describe", dataset.code)
+    try:
+        remarks = services.import_document(actor=_me(request), dataset=dataset, document=form.cleaned_data["document"])
+    except DomainError as error:
+        messages.error(request, f"This description cannot be used. {error.text}")
+    else:
+        messages.success(request, "The description was taken into the draft; look it through and confirm it below.")
+        for remark in remarks:
+            messages.warning(request, remark)
+    return redirect("datasets:describe", dataset.code)
+
+
+@require_safe
+@login_required
+def domain(request: HttpRequest, code: str, number: int) -> HttpResponse:
+    """One confirmed version of a description, as everybody of the organisation may read it."""
+    version = selectors.domain_version_for(_me(request), code, number)
+    return render(request, "datasets/domain.html", screens.domain(_me(request), version))
+
+
+@require_safe
+@login_required
+def domain_file(request: HttpRequest, code: str, number: int) -> HttpResponse:
+    """The same as a DOMAIN.json for the command line."""
+    version = selectors.domain_version_for(_me(request), code, number)
+    name = f"domain-{version.dataset.code}-v{version.number}.json"
+    return JsonResponse(version.document, headers={"Content-Disposition": f'attachment; filename="{name}"'})
+
+
+def _me(request: HttpRequest) -> User:
+    return cast(User, request.user)  # every view here asks for a sign-in first

@@ -1,0 +1,135 @@
+"""Uploading a table and following it until the worker has read it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any, cast
+
+from django.conf import settings
+from django.contrib.auth.decorators import login_required
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render, resolve_url
+from django.views.decorators.csrf import csrf_exempt, csrf_protect
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django_htmx.http import HTMX_STOP_POLLING, HttpResponseClientRedirect
+
+from synthweb.accounts.models import Role, User
+from synthweb.accounts.selectors import organisation_of, require_role
+from synthweb.datasets import selectors, uploads
+from synthweb.datasets import services as datasets
+from synthweb.datasets.forms import UploadForm
+from synthweb.datasets.models import Dataset
+from synthweb.datasets.selectors import Need
+from synthweb.runs import services as runs
+from synthweb.runs.models import TableErrand
+from synthweb.runs.selectors import latest_errand
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stage:
+    """One line of the stage list."""
+
+    name: str
+    state: str
+    fraction: float = 0.0
+    note: str = ""
+
+
+STAGES = (
+    ("wait", "Wait for a worker"),
+    ("open", "Open the table, inside the worker"),
+    ("read", "Read every row"),
+    ("suggest", "Suggest a description"),
+)
+
+
+@csrf_exempt  # only so that `_receive`, which does check, runs after the encrypting handler is in place
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def new(request: HttpRequest) -> HttpResponse:
+    """Upload a table: encrypted while it comes in, then read by a worker."""
+    require_role(_me(request), Role.STEWARD)
+    with uploads.receiving(request):
+        return _receive(request)
+
+
+@csrf_protect
+def _receive(request: HttpRequest) -> HttpResponse:
+    form = UploadForm(request.POST, request.FILES) if request.method == "POST" else UploadForm()
+    if request.method != "POST" or not form.is_valid():
+        status = HTTPStatus.UNPROCESSABLE_ENTITY if form.is_bound else HTTPStatus.OK
+        template = "datasets/_upload_form.html" if _in_place(request) else "datasets/upload.html"
+        return render(request, template, _page(form), status=HTTPStatus.OK if _in_place(request) else status)
+    dataset = _store(request, form)
+    if _in_place(request):
+        return HttpResponseClientRedirect(resolve_url("pages:upload-status", dataset.code))
+    return redirect("pages:upload-status", dataset.code)
+
+
+@transaction.atomic
+def _store(request: HttpRequest, form: UploadForm) -> Dataset:
+    dataset = datasets.store_upload(
+        steward=_me(request),
+        organisation=organisation_of(_me(request)),
+        name=form.cleaned_data["name"],
+        description=form.cleaned_data["description"],
+        upload=form.cleaned_data["table"].intake,
+    )
+    runs.request_ingest(dataset=dataset, actor=_me(request))
+    return dataset
+
+
+def _page(form: UploadForm) -> dict[str, Any]:
+    return {"form": form, "max_bytes": settings.UPLOAD_MAX_BYTES}
+
+
+@require_safe
+@login_required
+def status(request: HttpRequest, code: str) -> HttpResponse:
+    """How far the worker is with an upload; asks again by itself until the table is ready or refused."""
+    dataset = selectors.dataset_for(_me(request), code)
+    errand = latest_errand(kind=TableErrand.Kind.INGEST, dataset=dataset)
+    busy = dataset.status == Dataset.Status.UPLOADED or (errand is not None and errand.state == errand.State.WAITING)
+    context = {
+        "dataset": dataset,
+        "busy": busy,
+        "stages": _stages(errand, busy=busy),
+        "describes": selectors.may(_me(request), dataset, Need.DESCRIBE),
+        "twins": selectors.same_content(dataset),
+    }
+    if not _in_place(request):
+        return render(request, "datasets/status.html", context)
+    return render(request, "datasets/_status.html", context, status=HTTPStatus.OK if busy else HTMX_STOP_POLLING)
+
+
+@require_POST
+@login_required
+def read_again(request: HttpRequest, code: str) -> HttpResponse:
+    """Have the worker read a table once more, because its preview has expired."""
+    dataset = selectors.dataset_for(_me(request), code, Need.DESCRIBE)
+    runs.request_ingest(dataset=dataset, actor=_me(request))
+    return redirect("pages:upload-status", dataset.code)
+
+
+def _stages(errand: TableErrand | None, *, busy: bool) -> list[Stage]:
+    names = [name for name, _ in STAGES]
+    at = names.index(errand.stage) if errand is not None and errand.stage in names else 0
+    listed = [Stage(name="Encrypt and store", state="done", fraction=1.0)]
+    for place, (_, title) in enumerate(STAGES):
+        if not busy or place < at:
+            listed.append(Stage(name=title, state="done", fraction=1.0))
+        elif place == at and errand is not None and place > 0:
+            listed.append(Stage(name=title, state="running", fraction=errand.progress))
+        else:
+            listed.append(Stage(name=title, state="waiting", note="in the queue" if place == at else ""))
+    return listed
+
+
+def _in_place(request: HttpRequest) -> bool:
+    return bool(getattr(request, "htmx", False))
+
+
+def _me(request: HttpRequest) -> User:
+    return cast(User, request.user)  # every view here asks for a sign-in first
