@@ -12,12 +12,14 @@ from synth_engine import mechanisms
 from synth_engine.errors import SynthError
 from synth_engine.privacy import receipt as receipts
 from synth_engine.privacy import verify
+from synth_engine.privacy.unit import PrivacyUnit, Relation
 from synthweb.accounts.models import User
 from synthweb.releases import selectors
 from synthweb.releases.models import Release
 from synthweb.releases.selectors import Need
 
 NOISE = {"discrete-laplace": "discrete Laplace noise", "discrete-gaussian": "discrete Gaussian noise"}
+NORMS = {"l1": "L1", "l2_squared": "L2 squared", "linf": "L∞"}
 VERBS = {"measure": "Counted every value of", "select": "Chose one of the column groups"}
 
 
@@ -102,8 +104,15 @@ def receipt(release: Release) -> dict[str, Any]:
         "epsilon": short(guarantee["epsilon"]),
         "delta": receipts.scientific(Fraction(guarantee["delta"])),
         "rho": short(guarantee["rho"]) if guarantee.get("rho") else "",
+        "protects": _protects(document),
         "facts": ", ".join(f"{count} {origin}" for origin, count in document["domain_facts"].items()),
     }
+
+
+def _protects(document: dict[str, Any]) -> str:
+    """`one person, at most 5 rows, added or removed`."""
+    change = "added or removed" if document["relation"] == Relation.ADD_REMOVE else "replaced"
+    return f"{PrivacyUnit.from_json(document['unit']).sentence()}, {change}"
 
 
 def call_line(number: int, call: dict[str, Any]) -> CallLine:
@@ -119,7 +128,7 @@ def call_line(number: int, call: dict[str, Any]) -> CallLine:
         what=f"{VERBS.get(query['verb'], query['verb'])} {' × '.join(query.get('clique') or [])}".strip(),
         cells=query["cells"],
         noise=f"{NOISE.get(law, law or 'noise')}, {'scale' if scale[0] == 'scale' else 'standard deviation'} {size}",
-        sensitivity=f"{norm.replace('_', ' ')} {bound}",
+        sensitivity=f"{NORMS.get(norm, norm)} {bound}",
         cost=f"{'ε' if currency == 'epsilon' else 'ρ'} {short(call['cost'][currency])}",
     )
 

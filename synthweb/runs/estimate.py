@@ -8,6 +8,7 @@ from typing import Any
 
 from django.db.models import Avg, DurationField, ExpressionWrapper, F
 
+from synth_engine.domain import Domain
 from synth_engine.privacy.unit import Relation
 from synthweb.datasets.models import Dataset
 from synthweb.ledger import selectors as ledger
@@ -93,7 +94,7 @@ def estimate(proposal: Proposal) -> Estimate:
     error = proposal.plan.expected_error(rows=rows)
     return Estimate(
         sentence=proposal.plan.sentence,
-        meaning=meaning(float(proposal.spec.epsilon), relation=proposal.plan.domain.relation),
+        meaning=meaning(float(proposal.spec.epsilon), domain=proposal.plan.domain),
         bars=_bars(proposal),
         lines=_lines(error["attributes"]),
         mean_distance=error["mean"],
@@ -128,11 +129,11 @@ def expected_seconds(dataset: Dataset) -> int:
     return START_SECONDS + round(_unpacked(dataset) / BYTES_A_SECOND)
 
 
-def meaning(epsilon: float, *, relation: Relation) -> str:
-    """The loss in the words of somebody who is in the table: from an even guess, how sure an outsider can get."""
-    guess = (
-        "whether one of us is in the table" if relation == Relation.ADD_REMOVE else "between two versions of one of us"
-    )
+def meaning(epsilon: float, *, domain: Domain) -> str:
+    """The loss in words: from an even guess about one record or person, how sure an outsider can get."""
+    whom = domain.unit.sentence().partition(",")[0]
+    added = domain.relation == Relation.ADD_REMOVE
+    guess = f"whether {whom} is in the table" if added else f"between two versions of {whom}"
     best = 100 / (1 + math.exp(-epsilon))
     if best >= 99:
         return f"An outsider who is undecided {guess} can become almost certain. This is a weak promise."

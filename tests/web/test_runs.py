@@ -31,7 +31,7 @@ from tests.conftest import Cast
 from tests.web import scene
 
 State = SynthesisRun.State
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 NANO = 10**9
 
 
@@ -156,6 +156,7 @@ def test_a_run_that_is_over_cannot_be_claimed(run: SynthesisRun) -> None:
     assert lease.claim(SynthesisRun.objects.get(pk=run.pk)) is None
 
 
+@pytest.mark.django_db(transaction=True)
 def test_the_heartbeat_keeps_the_lease_and_notices_its_loss(run: SynthesisRun, settings: object) -> None:
     settings.RUN_LEASE_SECONDS = 0.3  # type: ignore[attr-defined]
     grip = claimed(run)

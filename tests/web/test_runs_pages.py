@@ -1,0 +1,195 @@
+"""Pages of runs in a browser of each role: what they show, refuse and keep."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from synthweb.datasets import services as datasets_services
+from synthweb.datasets.models import Dataset
+from synthweb.ledger import services as ledger
+from synthweb.runs import worker
+from synthweb.runs.models import SynthesisRun
+from tests.conftest import Cast
+from tests.web import scene
+
+State = SynthesisRun.State
+Open = Callable[..., Client]
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def dataset(cast: Cast) -> Dataset:
+    """Described, with a budget of epsilon 4."""
+    made = scene.upload(steward=cast.steward, organisation=cast.organisation)
+    datasets_services.declare_domain(actor=cast.steward, dataset=made, document=scene.DOMAIN)
+    ledger.grant(custodian=cast.custodian, request=scene.ask(steward=cast.steward, dataset=made), reason="Agreed.")
+    return made
+
+
+def typed(**changes: str) -> dict[str, str]:
+    return {"mechanism": "independent", "epsilon": "1", "delta": "1e-9", "rows": "", "name": "Mine"} | changes
+
+
+def post(client: Client, dataset: Dataset, **changes: str):
+    return client.post(reverse("runs:new", args=[dataset.code]), typed(**changes))
+
+
+# --- asking -------------------------------------------------------------------------------------------------------
+def test_the_page_names_the_price_on_its_button_and_shows_the_ledger_after_it(
+    browser: Open, cast: Cast, dataset: Dataset
+) -> None:
+    page = browser(cast.steward).get(reverse("runs:new", args=[dataset.code])).content.decode()
+    assert "Spend ε 1 and run" in page
+    assert "differential privacy for one record added or removed" in page
+    assert "this run 1" in page
+    for column in ("region", "age", "works"):
+        assert f">{column}</td>" in page
+
+
+def test_the_right_side_follows_what_is_typed(browser: Open, cast: Cast, dataset: Dataset) -> None:
+    address = reverse("runs:estimate", args=[dataset.code])
+    page = browser(cast.steward).post(address, typed(epsilon="0.5")).content.decode()
+    assert "Spend ε 0.5 and run" in page
+    assert not SynthesisRun.objects.exists()
+
+
+@pytest.mark.parametrize("wrong", ["0", "-1", "nan", "inf", "1e-400", "１", "1_0", "", "1/0", "0x1", "1e400", "9" * 41])
+def test_what_is_no_privacy_loss_is_refused_at_its_field_and_stays_typed(
+    browser: Open, cast: Cast, dataset: Dataset, wrong: str
+) -> None:
+    answer = post(browser(cast.steward), dataset, epsilon=wrong)
+    page = answer.content.decode()
+    assert answer.status_code == 200
+    assert re.search(r'id="epsilon-errors"><div class="invalid-feedback', page)
+    assert f'value="{wrong}"' in page
+    assert 'value="Mine"' in page
+    assert not SynthesisRun.objects.exists()
+
+
+@pytest.mark.parametrize(("field", "wrong"), [("delta", "2"), ("delta", "x"), ("rows", "0"), ("rows", "１２")])
+def test_other_fields_say_what_is_wrong_with_them(
+    browser: Open, cast: Cast, dataset: Dataset, field: str, wrong: str
+) -> None:
+    page = post(browser(cast.steward), dataset, **{field: wrong}).content.decode()
+    assert re.search(rf'id="{field}-errors"><div class="invalid-feedback', page)
+    assert f'value="{wrong}"' in page
+
+
+def test_spending_leads_to_the_run(browser: Open, cast: Cast, dataset: Dataset) -> None:
+    answer = post(browser(cast.steward), dataset)
+    run = SynthesisRun.objects.get()
+    assert answer.url == reverse("runs:run", args=[run.code])
+    assert run.epsilon == 10**9
+
+
+def test_a_second_click_on_the_same_button_spends_nothing_more(browser: Open, cast: Cast, dataset: Dataset) -> None:
+    client = browser(cast.steward)
+    page = client.get(reverse("runs:new", args=[dataset.code])).content.decode()
+    found = re.search(r'name="request_key" value="([^"]+)"', page)
+    assert found
+    for _ in range(2):
+        post(client, dataset, request_key=found[1])
+    assert SynthesisRun.objects.count() == 1
+
+
+def test_more_than_half_of_what_is_left_is_asked_for_twice(browser: Open, cast: Cast, dataset: Dataset) -> None:
+    client = browser(cast.steward)
+    first = post(client, dataset, epsilon="3")
+    assert not SynthesisRun.objects.exists()
+    found = re.search(r'name="confirmed" value="([0-9a-f]{64})"', first.content.decode())
+    assert found
+    assert post(client, dataset, epsilon="3", confirmed="0" * 64).status_code == 200
+    assert not SynthesisRun.objects.exists()
+    assert post(client, dataset, epsilon="3", confirmed=found[1]).status_code == 302
+    assert SynthesisRun.objects.get().epsilon == 3 * 10**9
+
+
+def test_what_cannot_be_paid_has_no_button_and_cannot_be_posted(browser: Open, cast: Cast, dataset: Dataset) -> None:
+    client = browser(cast.steward)
+    page = client.post(reverse("runs:estimate", args=[dataset.code]), typed(epsilon="4.1")).content.decode()
+    assert re.search(r"<button[^>]*disabled", page)
+    found = re.search(r'name="confirmed" value="([0-9a-f]{64})"', post(client, dataset, epsilon="4.1").content.decode())
+    answer = post(client, dataset, epsilon="4.1", confirmed=found[1] if found else "")
+    assert "left" in answer.content.decode()
+    assert not SynthesisRun.objects.exists()
+
+
+def test_a_dataset_without_budget_says_which_step_is_missing(browser: Open, cast: Cast) -> None:
+    made = scene.upload(steward=cast.steward, organisation=cast.organisation, name="Fresh")
+    page = browser(cast.steward).get(reverse("runs:new", args=[made.code])).content.decode()
+    assert "describe its columns" in page
+
+
+# --- watching -----------------------------------------------------------------------------------------------------
+def test_the_moving_part_asks_again_until_the_run_is_over(browser: Open, cast: Cast, dataset: Dataset) -> None:
+    run = scene.submit(steward=cast.steward, dataset=dataset)
+    client, address = browser(cast.steward), reverse("runs:run", args=[run.code])
+    moving = client.get(address, headers={"HX-Request": "true"})
+    assert moving.status_code == 200
+    assert 'hx-trigger="every 1s"' in moving.content.decode()
+    worker.synthesize(code=run.code)
+    over = client.get(address, headers={"HX-Request": "true"})
+    assert over.status_code == 286
+    assert "hx-trigger" not in over.content.decode()
+    run.refresh_from_db()
+    assert run.release is not None
+    assert reverse("releases:release", args=[run.release.code]) in over.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [(State.HELD, "goes back to the budget"), (State.CHARGED, "stays spent"), (State.MEASURED, "give up")],
+)
+def test_cancelling_says_what_it_forfeits_before_it_does(
+    browser: Open, cast: Cast, dataset: Dataset, state: str, words: str
+) -> None:
+    run = scene.submit(steward=cast.steward, dataset=dataset)
+    SynthesisRun.objects.filter(pk=run.pk).update(state=state, answers_digest="x")
+    address = reverse("runs:cancel", args=[run.code])
+    client = browser(cast.steward)
+    assert words in client.get(address).content.decode()
+    run.refresh_from_db()
+    assert run.state == state
+    client.post(address)
+    run.refresh_from_db()
+    assert run.state == State.CANCELLED
+
+
+def test_a_failed_run_shows_our_words_and_whether_anything_was_spent(
+    browser: Open, cast: Cast, dataset: Dataset
+) -> None:
+    run = scene.submit(steward=cast.steward, dataset=dataset)
+    SynthesisRun.objects.filter(pk=run.pk).update(plan_digest="0" * 64)
+    worker.synthesize(code=run.code)
+    page = browser(cast.steward).get(reverse("runs:run", args=[run.code])).content.decode()
+    assert "plans this run differently" in page
+    assert "Nothing was spent" in page
+
+
+def test_the_list_filters_by_state_and_words(browser: Open, cast: Cast, dataset: Dataset) -> None:
+    kept = scene.submit(steward=cast.steward, dataset=dataset)
+    client, address = browser(cast.steward), reverse("runs:index")
+    assert kept.code in client.get(address, {"state": "held", "q": "first"}).content.decode()
+    assert kept.code not in client.get(address, {"state": "finished"}).content.decode()
+    assert kept.code not in client.get(address, {"q": "elsewhere"}).content.decode()
+    assert kept.code in client.get(address, {"state": "nonsense", "page": "999"}).content.decode()
+
+
+# --- who may ------------------------------------------------------------------------------------------------------
+def test_strangers_and_analysts_find_no_run_and_readers_cannot_act(browser: Open, cast: Cast, dataset: Dataset) -> None:
+    run = scene.submit(steward=cast.steward, dataset=dataset)
+    page, cancel = (reverse(f"runs:{name}", args=[run.code]) for name in ("run", "cancel"))
+    for person in (cast.stranger, cast.analyst):
+        assert browser(person).get(page).status_code == 404
+        assert browser(person).post(cancel).status_code == 404
+    for person in (cast.auditor, cast.custodian):
+        assert browser(person).get(page).status_code == 200
+        assert browser(person).post(cancel).status_code == 403
+    assert browser().get(page).status_code == 302
+    assert browser(cast.stranger).get(reverse("runs:new", args=[dataset.code])).status_code == 404
+    assert browser(cast.auditor).get(reverse("runs:new", args=[dataset.code])).status_code == 403
