@@ -25,6 +25,8 @@ def csv_blocks(
     """Columns of a CSV file as text, block by block. Every cell is exactly what the file holds."""
     with Meter(path, packed=False, limits=limits) as meter:
         refuse_wrong_magic(meter.read(16) or b"", allowed=b"\x1f\x8b" if packed else b"\x00never")
+    if packed:
+        _unpack(path, limits=limits)
     with Meter(path, packed=packed, limits=limits) as meter:
         buffered = io.BufferedReader(meter, 2**18)
         refuse_wrong_magic(buffered.peek(16)[:16])
@@ -35,6 +37,14 @@ def csv_blocks(
                 yield block
         except UnicodeDecodeError:
             raise _not_utf8(path, packed=packed, limits=limits) from None
+
+
+def _unpack(path: Path, *, limits: Limits) -> None:
+    """Unpacks once for nothing: a damaged or swollen file is refused before the slow work of parsing begins."""
+    buffer = bytearray(2**20)
+    with Meter(path, packed=True, limits=limits) as meter:
+        while meter.readinto(buffer):
+            pass
 
 
 def _lines(text: io.TextIOWrapper, *, limits: Limits) -> Iterator[str]:

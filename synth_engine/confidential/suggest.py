@@ -119,7 +119,7 @@ def _rounded_out(least: float, most: float) -> tuple[float, float]:
     span = most - least
     if span == 0:
         return least, most
-    exponent = math.floor(math.log10(span)) - (1 if span > 150 or span < 1 else 0)
+    exponent = math.floor(math.log10(span)) - (1 if span > 150 else 0)
     step = 1.0 if 1 <= span <= 30 else 5.0 if 30 < span <= 150 else 10.0**exponent
     digits = max(0, -exponent)
     return round(math.floor(least / step) * step, digits), round(math.ceil(most / step) * step, digits)
