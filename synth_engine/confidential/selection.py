@@ -6,8 +6,10 @@ permute-and-flip keeps i, when its turn comes, with chance exp((score_i - larges
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from fractions import Fraction
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import opendp.prelude as dp
@@ -27,6 +29,11 @@ def choose(scores: Counts, *, scale: Fraction, law: SelectionLaw) -> int:
         raise PrivacyError("a selection needs int64 scores in one axis")
     if int(np.abs(scores).max()) > LARGEST_COUNT:
         raise PrivacyError("scores this large leave no room for an exact selection")
+    return int(_measurement(law, exact_float(scale))(scores.tolist()))
+
+
+@functools.lru_cache(maxsize=64)
+def _measurement(law: SelectionLaw, scale: float) -> Callable[[list[int]], Any]:
     measure = dp.max_divergence() if law == "permute-and-flip" else dp.zero_concentrated_divergence()
     space = dp.vector_domain(dp.atom_domain(T="i64")), dp.linf_distance(T="i64")
-    return int((space >> dp.m.then_noisy_max(measure, scale=exact_float(scale)))(scores.tolist()))
+    return space >> dp.m.then_noisy_max(measure, scale=scale)  # type: ignore[no-any-return]

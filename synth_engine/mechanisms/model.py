@@ -121,7 +121,8 @@ def generator(seed: str, *, purpose: tuple[str, ...]) -> np.random.Generator:
 def round_to_total(weights: Weights, total: int) -> Weights:
     """Whole numbers in proportion to the weights (which add up to `WHOLE`) with the given sum, by largest remainder."""
     scaled = weights * np.int64(total)
-    counts, remainders = np.divmod(scaled, np.int64(WHOLE))
+    counts: Weights = scaled // WHOLE
+    remainders = scaled - counts * WHOLE
     short = total - int(counts.sum())
     largest = np.argsort(-remainders, kind="stable")[:short]
     counts[largest] += 1
@@ -134,9 +135,9 @@ def whole_weights(shares: npt.NDArray[np.float64]) -> Weights:
     if shares.sum() <= 0:
         shares = np.ones_like(shares)
     exact = shares.ravel() / shares.sum() * WHOLE
-    weights = np.floor(exact).astype(np.int64)
-    short = WHOLE - int(weights.sum())
+    weights: Weights = np.floor(exact).astype(np.int64)
     order = np.argsort(weights - exact, kind="stable")
-    weights[np.resize(order, max(short, 0))] += 1 if short <= order.size else 0
-    weights[order[0]] += WHOLE - int(weights.sum())
+    short = min(max(WHOLE - int(weights.sum()), 0), order.size)
+    weights[order[:short]] += 1
+    weights[np.argmax(weights)] += WHOLE - int(weights.sum())  # what floats lost, at most a few units
     return weights.reshape(shares.shape)

@@ -26,6 +26,11 @@ _FIELDS = {
     "answers_sha256": str, "post_processing": dict, "sample": (dict, type(None)), "chosen_after_looking": bool,
     "versions": dict, "digest": str,
 }  # fmt: skip
+_PARTS = {
+    "mechanism": {"id", "parameters", "kind"}, "plan": {"sha256", "calls_sha256", "cap"},
+    "unit": {"max_records", "column"}, "target": {"epsilon", "delta"},
+    "guarantee": {"epsilon", "delta", "rho", "sentence"},
+}  # fmt: skip
 _KINDS = {"independent": "static"}
 _LAWS = {
     "measure": ("discrete-laplace", "discrete-gaussian"),
@@ -38,6 +43,7 @@ _SENSITIVITY = {
     "gumbel": "linf",
 }
 _NANO, _GRID = 10**9, 10**12
+_LARGEST_UNIT = 10**6
 _RATIO = re.compile(r"(0|[1-9][0-9]*)/([1-9][0-9]*)")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
@@ -93,20 +99,25 @@ def _check_shape(receipt: Mapping[str, Any]) -> None:
     for name in ("domain_sha256", "answers_sha256", "digest"):
         if not _SHA256.fullmatch(receipt[name]):
             _refuse(f"the field {name} is no SHA-256")
-    keys = {
-        "mechanism": {"id", "parameters", "kind"}, "plan": {"sha256", "calls_sha256", "cap"},
-        "unit": {"max_records", "column"}, "target": {"epsilon", "delta"},
-        "guarantee": {"epsilon", "delta", "rho", "sentence"},
-    }  # fmt: skip
-    for name, expected in keys.items():
+    for name, expected in _PARTS.items():
         if set(receipt[name]) != expected:
             _refuse(f"the field {name} has missing or unknown parts")
+    _check_names(receipt["mechanism"], receipt["plan"])
+
+
+def _check_names(mechanism: Mapping[str, Any], plan: Mapping[str, Any]) -> None:
+    if not all(isinstance(mechanism[key], str) for key in ("id", "kind")) or not isinstance(
+        mechanism["parameters"], dict
+    ):
+        _refuse("the mechanism is malformed")
+    if not isinstance(plan["sha256"], str) or not _SHA256.fullmatch(plan["sha256"]):
+        _refuse("the plan has no SHA-256")
 
 
 def _sha256(obj: Any) -> str:
     try:
         text = json.dumps(obj, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RecursionError):
         _refuse("the receipt is no plain JSON")
     return hashlib.sha256(text.encode("ascii")).hexdigest()
 
@@ -119,7 +130,11 @@ def _check_digest(receipt: Mapping[str, Any]) -> None:
 def _sensitivities(receipt: Mapping[str, Any]) -> dict[str, int]:
     """Of a table of counts, for a unit of at most m records."""
     m, column = receipt["unit"]["max_records"], receipt["unit"]["column"]
-    if type(m) is not int or m < 1 or not (column is None or (isinstance(column, str) and column)):
+    if (
+        type(m) is not int
+        or not 1 <= m <= _LARGEST_UNIT
+        or not (column is None or (isinstance(column, str) and column))
+    ):
         _refuse("the privacy unit is malformed")
     if any(name != "rows" for name in receipt["invariants"]):
         _refuse("an invariant is unknown")
@@ -153,7 +168,7 @@ def _call(call: Any, number: int, sensitivities: Mapping[str, int]) -> _Cost:
     query, noise = call["query"], call["noise"]
     _check_query(query, number)
     law = noise.get("law")
-    if law not in _LAWS[query["verb"]]:
+    if not isinstance(law, str) or law not in _LAWS[query["verb"]]:
         _refuse(f"call {number} is of an unknown law, or of one that does not fit its verb")
     kind = _SENSITIVITY[law]
     if set(call["sensitivity"]) != {kind} or type(call["sensitivity"][kind]) is not int:
@@ -170,7 +185,7 @@ def _call(call: Any, number: int, sensitivities: Mapping[str, int]) -> _Cost:
 
 def _check_query(query: Mapping[str, Any], number: int) -> None:
     verb = query.get("verb")
-    if verb not in _LAWS:
+    if not isinstance(verb, str) or verb not in _LAWS:
         _refuse(f"call {number} has an unknown verb")
     if set(query) != {"verb", "clique", "cells"} | ({"candidates"} if verb == "select" else set()):
         _refuse(f"the query of call {number} has missing or unknown parts")
@@ -206,7 +221,7 @@ def _cost(law: str, noise: Mapping[str, Any], sensitivity: int, number: int) -> 
 
 
 def _check_float(value: Fraction, number: int) -> None:
-    if value <= 0 or value > 2**60 or Fraction(float(value)) != value:
+    if not Fraction(1, 2**60) <= value <= 2**60 or Fraction(float(value)) != value:
         _refuse(f"the noise of call {number} is not what a sampler can draw exactly")
 
 
@@ -219,8 +234,8 @@ def _composed(receipt: Mapping[str, Any], costs: list[_Cost]) -> _Cost:
         epsilon=sum(pure, Fraction(0)) if len(pure) == len(costs) else None,
         rho=sum((cost.rho for cost in costs), Fraction(0)),
     )
-    kind, plan = receipt["mechanism"]["kind"], receipt["plan"]
-    if kind not in ("static", "adaptive") or _KINDS.get(receipt["mechanism"]["id"], kind) != kind:
+    name, kind, plan = receipt["mechanism"]["id"], receipt["mechanism"]["kind"], receipt["plan"]
+    if kind not in ("static", "adaptive") or _KINDS.get(name, kind) != kind:
         _refuse("the mechanism is not of the kind that it says: static or adaptive")
     if kind == "static":
         if plan["cap"] is not None or plan["calls_sha256"] != _sha256(receipt["calls"]):

@@ -1,0 +1,161 @@
+"""The session: admit, journal, count, noise; never in another order."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from fractions import Fraction
+from typing import NoReturn
+
+import numpy as np
+import pytest
+
+from synth_engine.confidential import counts
+from synth_engine.confidential.rows import Rows
+from synth_engine.confidential.selection import SelectionLaw
+from synth_engine.confidential.session import RoomSession, open_session
+from synth_engine.domain import Domain, Integer
+from synth_engine.errors import BudgetExceeded, DomainError, PrivacyError, UnsupportedEvent
+from synth_engine.measurement import Candidate, Counts, Noise
+from synth_engine.privacy.events import Gumbel, PermuteAndFlip
+from synth_engine.privacy.loss import Approximate, Loss, Pure, ZeroConcentrated
+from synth_engine.privacy.unit import Relation
+from tests.privacy import exact
+from tests.privacy.test_law_of_measure import domain_of
+
+DOMAIN = domain_of(2, 3)
+TABLE = ((0, 0), (0, 2), (1, 2))
+LAPLACE = Noise(law="discrete-laplace", scale=Fraction(2))
+GAUSSIAN = Noise(law="discrete-gaussian", scale=Fraction(2))
+
+
+class Spy:
+    """No noise at all; notes what was asked of it and in which state the session was."""
+
+    def __init__(self) -> None:
+        self.log: list[str] = []
+        self.session: RoomSession | None = None
+
+    def counts(self, vector: Counts, noise: Noise) -> Counts:
+        assert self.session is not None
+        self.log.append(f"noise after {len(self.session.calls)} calls")
+        return vector.copy()
+
+    def choose(self, scores: Counts, *, scale: Fraction, law: SelectionLaw) -> int:
+        self.log.append(f"{law} {scores.tolist()}")
+        return 0
+
+
+def room(cap: Loss, *, domain: Domain = DOMAIN) -> tuple[RoomSession, Spy]:
+    spy = Spy()
+    session = open_session(exact.rows_of(TABLE, domain), domain=domain, cap=cap, sampler=spy)
+    spy.session = session
+    return session, spy
+
+
+def test_a_measurement_is_in_the_journal_before_noise_is_drawn() -> None:
+    session, spy = room(Pure(epsilon=Fraction(1)))
+    answer = session.measure(("b", "a"), noise=LAPLACE)
+    assert spy.log == ["noise after 1 calls"]
+    assert answer.values.tolist() == [[1, 0], [0, 0], [1, 1]]
+    assert session.spent == Pure(epsilon=Fraction(1, 2))
+
+
+def test_a_question_over_the_cap_is_refused_before_rows_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    def look(rows: Rows, clique: tuple[str, ...]) -> NoReturn:
+        raise AssertionError("rows were looked at")
+
+    monkeypatch.setattr(counts, "contingency", look)
+    session, spy = room(Pure(epsilon=Fraction(1, 3)))
+    with pytest.raises(BudgetExceeded):
+        session.measure(("a",), noise=LAPLACE)
+    with pytest.raises(BudgetExceeded):
+        session.select([candidate(("a",), 2)], scale=Fraction(2))
+    with pytest.raises(UnsupportedEvent):
+        session.measure(("a",), noise=GAUSSIAN)
+    assert session.calls == ()
+    assert spy.log == []
+
+
+def test_what_was_admitted_stays_paid_for_when_counting_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(rows: Rows, clique: tuple[str, ...]) -> NoReturn:
+        raise MemoryError
+
+    monkeypatch.setattr(counts, "contingency", fail)
+    session, _ = room(Pure(epsilon=Fraction(1, 2)))
+    with pytest.raises(MemoryError):
+        session.measure(("a",), noise=LAPLACE)
+    assert len(session.calls) == 1
+    with pytest.raises(BudgetExceeded):
+        session.measure(("a",), noise=LAPLACE)
+
+
+def candidate(clique: tuple[str, ...], *shape: int) -> Candidate:
+    return Candidate(clique=clique, reference=np.zeros(shape, dtype=np.int64))
+
+
+@pytest.mark.parametrize(
+    ("cap", "event"),
+    [
+        (Pure(epsilon=Fraction(1)), PermuteAndFlip(scale=Fraction(4), linf=1)),
+        (ZeroConcentrated(rho=Fraction(1)), Gumbel(scale=Fraction(4), linf=1)),
+        (Approximate(epsilon=Fraction(9), delta=Fraction(1, 10**6)), Gumbel(scale=Fraction(4), linf=1)),
+    ],
+)
+def test_the_law_of_a_selection_follows_from_the_cap(cap: Loss, event: PermuteAndFlip | Gumbel) -> None:
+    session, spy = room(cap)
+    one = Candidate(clique=("a",), reference=np.array([0, 5], dtype=np.int64))
+    session.select([one, candidate(("b",), 3)], scale=Fraction(4))
+    assert spy.log == [f"{event.law} [6, 3]"]
+    assert session.calls[0].event == event
+    assert session.calls[0].query.candidates == (("a",), ("b",))
+    assert session.calls[0].query.cells == 5
+
+
+def test_replacing_a_record_doubles_every_price() -> None:
+    session, _ = room(Pure(epsilon=Fraction(10)), domain=domain_of(2, 3, relation=Relation.REPLACE_ONE))
+    session.measure(("a",), noise=LAPLACE)
+    assert session.spent == Pure(epsilon=Fraction(1))
+    session.select([candidate(("a",), 2)], scale=Fraction(4))
+    assert session.spent == Pure(epsilon=Fraction(2))
+
+
+@pytest.mark.parametrize("clique", [("c",), ("a", "a"), ()])
+def test_a_clique_outside_the_domain_is_refused_unpaid(clique: tuple[str, ...]) -> None:
+    session, _ = room(Pure(epsilon=Fraction(1)))
+    with pytest.raises((DomainError, PrivacyError)):
+        session.measure(clique, noise=LAPLACE)
+    assert session.calls == ()
+
+
+def test_malformed_candidates_are_refused_unpaid() -> None:
+    session, _ = room(Pure(epsilon=Fraction(1)))
+    huge = Candidate(clique=("a",), reference=np.array([0, 2**50], dtype=np.int64))
+    for candidates in ([], [candidate(("a",), 3)], [huge]):
+        with pytest.raises(PrivacyError):
+            session.select(candidates, scale=Fraction(100))
+    assert session.calls == ()
+
+
+def test_a_table_too_large_to_measure_is_refused_unpaid() -> None:
+    attributes = tuple(Integer(name=name, low=0, high=100, width=1) for name in "abc")
+    domain = Domain(attributes=attributes)
+    rows = exact.rows_of(((0, 0, 0),), domain)
+    session = open_session(rows, domain=domain, cap=Pure(epsilon=Fraction(1)))
+    with pytest.raises(PrivacyError, match="1,000,000"):
+        session.measure(("a", "b", "c"), noise=LAPLACE)
+    assert session.calls == ()
+
+
+def test_rows_opened_under_another_domain_are_refused() -> None:
+    rows = exact.rows_of(TABLE, DOMAIN)
+    with pytest.raises(PrivacyError, match="another domain"):
+        open_session(rows, domain=domain_of(2, 3, relation=Relation.REPLACE_ONE), cap=Pure(epsilon=Fraction(1)))
+
+
+def test_a_session_shows_nothing_and_cannot_be_copied() -> None:
+    session, _ = room(Pure(epsilon=Fraction(1)))
+    assert repr(session) == str(session) == "<session: 0 calls>"
+    for attempt in (pickle.dumps, copy.copy, copy.deepcopy):
+        with pytest.raises(PrivacyError):
+            attempt(session)

@@ -1,0 +1,381 @@
+"""The verifier accepts honest receipts and refuses each kind of tampering, digests renewed by the forger."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import hashlib
+import json
+import sys
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from synth_engine import mechanisms
+from synth_engine.confidential.session import open_session
+from synth_engine.domain import Domain
+from synth_engine.errors import VerificationError
+from synth_engine.measurement import Noise
+from synth_engine.mechanisms import Plan
+from synth_engine.privacy import conversion, events, receipt, verify
+from synth_engine.privacy.unit import PrivacyUnit, Relation
+from synth_engine.spec import Spec
+from tests.privacy import exact
+from tests.privacy.test_law_of_measure import domain_of
+
+Document = dict[str, Any]
+DELTA = Fraction(1, 10**9)
+TABLE = ((0, 0), (1, 1))
+
+
+def honest(delta: Fraction = Fraction(0), *, domain: Domain | None = None, epsilon: Fraction = Fraction(1)) -> Document:
+    """A receipt of a real run, with the real sampler."""
+    chosen = domain or domain_of(2, 3)
+    plan = mechanisms.plan(chosen, Spec(mechanism="independent", epsilon=epsilon, delta=delta))
+    room = open_session(exact.rows_of(TABLE, chosen), domain=chosen, cap=plan.loss)
+    sample = receipt.Sample(rows=10, seed_commitment=receipt.seed_commitment("a secret"), table_sha256="0" * 64)
+    return plan.receipt(plan.run(room), sample=sample, post_processing={"model": "synth_engine/model/1"})
+
+
+def adaptive(cap: dict[str, str] | None = None, *, delta: Fraction = DELTA) -> Document:
+    """A receipt of a selection followed by a measurement of what was selected, under a cap."""
+    rho = conversion.rho_for(Fraction(1), DELTA)
+    calls: list[tuple[dict[str, Any], events.Event]] = [
+        (
+            {"verb": "select", "clique": [], "candidates": [["a"], ["b"]], "cells": 5},
+            events.Gumbel(scale=Fraction(32), linf=1),
+        ),
+        (
+            {"verb": "measure", "clique": ["b"], "cells": 3},
+            events.DiscreteGaussian(sigma_squared=Fraction(64), l2_squared=1),
+        ),
+    ]
+    return receipt.build(
+        mechanism="a-method",
+        parameters={"degree": 2},
+        kind="adaptive",
+        plan_digest="1" * 64,
+        cap=cap or {"rho": f"{rho.numerator}/{rho.denominator}"},
+        relation=Relation.ADD_REMOVE,
+        unit=PrivacyUnit(),
+        invariants=[],
+        domain_digest="2" * 64,
+        domain_facts={"declared": 3},
+        target=(Fraction(1), delta),
+        guarantee=receipt.Guarantee(epsilon=Fraction(1), delta=delta, rho=rho),
+        calls=calls,
+        answers_digest="3" * 64,
+    )
+
+
+def canonical_sha256(obj: object) -> str:
+    return hashlib.sha256(json.dumps(obj, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def resealed(document: Document) -> Document:
+    """What a forger does who knows the format: every digest fits again."""
+    document = copy.deepcopy(document)
+    if document["mechanism"]["kind"] == "static":
+        document["plan"]["calls_sha256"] = canonical_sha256(document["calls"])
+    document["digest"] = canonical_sha256({k: v for k, v in document.items() if k != "digest"})
+    return document
+
+
+def changed(document: Document, path: str, value: object) -> Document:
+    """A copy with the value at a path like "calls.0.cost.epsilon" replaced; `DROP` removes it."""
+    document = copy.deepcopy(document)
+    *parents, last = path.split(".")
+    holder: Any = document
+    for key in parents:
+        holder = holder[int(key) if isinstance(holder, list) else key]
+    if value is DROP:
+        del holder[int(last) if isinstance(holder, list) else last]
+    else:
+        holder[int(last) if isinstance(holder, list) else last] = value
+    return document
+
+
+DROP = object()
+
+
+@pytest.mark.parametrize("relation", list(Relation))
+@pytest.mark.parametrize("records", [1, 3])
+@pytest.mark.parametrize("delta", [Fraction(0), DELTA])
+def test_an_honest_receipt_is_accepted_and_recomputed(relation: Relation, records: int, delta: Fraction) -> None:
+    document = json.loads(json.dumps(honest(delta, domain=domain_of(2, 3, relation=relation, max_records=records))))
+    found = verify.verify(document)
+    assert Fraction(999_999, 10**6) <= found.epsilon <= 1
+    assert found.delta == delta
+    assert str(found.rho.numerator) in document["guarantee"]["rho"]
+    assert document["guarantee"]["sentence"] in found.sentences
+
+
+def test_an_adaptive_receipt_is_accepted_at_its_cap_whatever_was_left() -> None:
+    found = verify.verify(adaptive())
+    assert Fraction(999_999, 10**6) <= found.epsilon <= 1
+
+
+def test_the_verified_rho_is_what_the_ledger_holds() -> None:
+    domain = domain_of(2, 3)
+    plan = mechanisms.plan(domain, Spec(mechanism="independent", epsilon=Fraction(1), delta=DELTA))
+    found = verify.verify(honest(DELTA, domain=domain))
+    assert plan.cost("zcdp") == (0, 0, found.rho * 10**9)
+    assert plan.cost("basic") == (10**9, 10**9, 0)
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    st.fractions(min_value=Fraction(1, 10**4), max_value=1000, max_denominator=10**6),
+    st.one_of(st.just(Fraction(0)), st.integers(1, 18).map(lambda p: Fraction(1, 10**p))),
+    st.sampled_from(list(Relation)),
+)
+def test_every_plan_gives_a_receipt_that_verifies(epsilon: Fraction, delta: Fraction, relation: Relation) -> None:
+    document = honest(delta, epsilon=epsilon, domain=domain_of(2, 3, relation=relation))
+    assert verify.verify(document).epsilon <= epsilon + Fraction(1, 10**12)
+
+
+PURE: list[tuple[str, object, str]] = [
+    ("calls.0.noise.law", "laplace", "unknown law"),
+    ("calls.0.noise.law", "discrete-gaussian", "another kind of sensitivity"),
+    ("calls.0.noise.law", "permute-and-flip", "does not fit its verb"),
+    ("calls.0.query.verb", "peek", "unknown verb"),
+    ("calls.0.query.clique", [], "names no columns"),
+    ("calls.0.query.clique", ["a", "a"], "twice"),
+    ("calls.0.query.cells", 0, "malformed"),
+    ("calls.0.query.cells", True, "malformed"),
+    ("calls.0.cost.epsilon", "1/1000", "cost of call 1"),
+    ("calls.0.cost.rho", "1/1000", "cost of call 1"),
+    ("calls.0.cost.epsilon", DROP, "cost of call 1"),
+    ("calls.0.cost.extra", "1/2", "cost of call 1"),
+    ("calls.0.noise.scale", "1000/1", "cost of call 1"),
+    ("calls.0.noise.scale", 2.5, "ratio"),
+    ("calls.0.noise.scale", "2.5", "ratio"),
+    ("calls.0.noise.scale", "5/0", "ratio"),
+    ("calls.0.noise.scale", "-5/2", "ratio"),
+    ("calls.0.noise.scale", "10/4", "lowest terms"),
+    ("calls.0.noise.scale", "1/3", "draw exactly"),
+    ("calls.0.noise.scale", "９/2", "ratio"),
+    ("calls.0.noise.seed", "1", "missing or unknown parts"),
+    ("calls.0.sensitivity.l1", 0, "unit and relation"),
+    ("calls.0.sensitivity.l1", 2, "unit and relation"),
+    ("calls.0.sensitivity.l1", 1.0, "kind of sensitivity"),
+    ("calls.0.sensitivity.l1", True, "kind of sensitivity"),
+    ("calls.0.sensitivity", {"linf": 1}, "kind of sensitivity"),
+    ("calls.0", "nothing", "call 1"),
+    ("calls", [], "no call"),
+    ("calls", {}, "wrong type"),
+    ("calls.0.more", {}, "call 1"),
+    ("relation", "replace-one", "unit and relation"),
+    ("relation", "friends", "relation is unknown"),
+    ("unit.max_records", 2, "unit and relation"),
+    ("unit.max_records", 0, "unit is malformed"),
+    ("unit.max_records", True, "unit is malformed"),
+    ("unit.column", 3, "unit is malformed"),
+    ("unit.column", "person", "sentence"),
+    ("invariants", ["rows"], "invariant"),
+    ("invariants", ["income"], "invariant is unknown"),
+    ("guarantee.epsilon", "1/2", "below what the calls add up to"),
+    ("guarantee.epsilon", "999999/1000000", "below what the calls add up to|sentence"),
+    ("guarantee.epsilon", "2/1", "weaker than the target"),
+    ("guarantee.epsilon", 1, "ratio"),
+    ("guarantee.epsilon", 1.0, "ratio"),
+    ("guarantee.rho", "1/1000", "claimed rho"),
+    ("guarantee.rho", "1/1", "claimed rho"),
+    ("guarantee.delta", "1/1000", "weaker than the target"),
+    ("guarantee.sentence", "Perfectly anonymous.", "sentence"),
+    ("target.epsilon", "1/2", "weaker than the target"),
+    ("mechanism.kind", "adaptive", "static or adaptive"),
+    ("mechanism.kind", "unknown", "static or adaptive"),
+    ("mechanism.id", 7, "mechanism is malformed"),
+    ("plan.sha256", None, "plan has no SHA-256"),
+    ("plan.cap", {"epsilon": "1/1"}, "fixed beforehand"),
+    ("schema", "synthweb/receipt/2", "unknown version"),
+    ("domain_facts.suggested", 1, "suggested"),
+    ("domain_facts.declared", -1, "domain facts"),
+    ("domain_sha256", "not a digest", "SHA-256"),
+    ("sample.rows", -1, "rows"),
+    ("sample.rows", 2.0, "rows"),
+    ("sample.seed", "shown as well", "either its seed"),
+    ("sample.seed_commitment", DROP, "either its seed"),
+    ("sample.seed_commitment", "short", "SHA-256"),
+    ("sample.table_sha256", 7, "SHA-256"),
+    ("sample.note", "x", "unknown parts"),
+    ("chosen_after_looking", 0, "wrong type"),
+    ("chosen_after_looking", DROP, "missing or unknown fields"),
+    ("note", "trust me", "missing or unknown fields"),
+    ("guarantee.note", "trust me", "missing or unknown parts"),
+    ("mechanism.parameters", {"x": float("nan")}, "plain JSON"),
+]
+
+
+@pytest.mark.parametrize(("path", "value", "reason"), PURE, ids=lambda value: str(value)[:40])
+def test_a_tampered_pure_receipt_is_refused(path: str, value: object, reason: str) -> None:
+    document = changed(honest(), path, value)
+    with pytest.raises(VerificationError, match=reason):
+        verify.verify(resealed(document))
+
+
+GAUSSIAN: list[tuple[str, object, str]] = [
+    ("calls.0.noise.sigma_squared", "2/1", "draw exactly"),
+    ("calls.0.noise.sigma_squared", "1/9", "draw exactly"),
+    ("calls.0.noise.sigma_squared", "4/1", "cost of call 1"),
+    ("calls.0.noise.sigma_squared", 4.0, "ratio"),
+    ("calls.0.sensitivity.l2_squared", 4, "unit and relation"),
+    ("calls.0.cost.epsilon", "1/10", "cost of call 1"),
+    ("guarantee.delta", "0/1", "needs a delta"),
+    ("guarantee.delta", "1/1000000000000", "below what the calls add up to"),
+    ("guarantee.delta", "1/1", "needs a delta"),
+    ("guarantee.epsilon", "9/10", "below what the calls add up to"),
+    ("relation", "replace-one", "unit and relation"),
+]
+
+
+@pytest.mark.parametrize(("path", "value", "reason"), GAUSSIAN, ids=lambda value: str(value)[:40])
+def test_a_tampered_gaussian_receipt_is_refused(path: str, value: object, reason: str) -> None:
+    document = changed(honest(DELTA), path, value)
+    with pytest.raises(VerificationError, match=reason):
+        verify.verify(resealed(document))
+
+
+ADAPTIVE: list[tuple[str, object, str]] = [
+    ("calls.0.noise.monotonic", True, "monotonic"),
+    ("calls.0.noise.law", "permute-and-flip", "cost of call 1"),
+    ("calls.0.query.candidates", [], "malformed"),
+    ("calls.0.sensitivity.linf", 2, "unit and relation"),
+    ("plan.cap", None, "cap"),
+    ("plan.cap", {"rho": "1/1000"}, "pass the cap"),
+    ("plan.cap", {"rho": "1/1"}, "below what the calls add up to"),
+    ("plan.cap", {"rho": 0.01}, "ratio"),
+    ("plan.cap", {"epsilon": "1/1"}, "pass the cap"),
+    ("plan.cap", {"epsilon": "1/1", "rho": "1/1"}, "cap is malformed"),
+    ("plan.calls_sha256", "0" * 64, "cap"),
+    ("mechanism.kind", "static", "fixed beforehand"),
+    ("mechanism.id", "independent", "static or adaptive"),
+]
+
+
+@pytest.mark.parametrize(("path", "value", "reason"), ADAPTIVE, ids=lambda value: str(value)[:40])
+def test_a_tampered_adaptive_receipt_is_refused(path: str, value: object, reason: str) -> None:
+    with pytest.raises(VerificationError, match=reason):
+        verify.verify(resealed(changed(adaptive(), path, value)))
+
+
+def test_a_call_left_out_is_refused() -> None:
+    with pytest.raises(VerificationError, match="claimed rho"):
+        verify.verify(resealed(changed(honest(), "calls.1", DROP)))
+
+
+def test_a_call_run_twice_is_refused() -> None:
+    document = honest()
+    document["calls"].append(document["calls"][0])
+    with pytest.raises(VerificationError, match="below what the calls add up to"):
+        verify.verify(resealed(document))
+
+
+@pytest.mark.parametrize("path", ["answers_sha256", "domain_sha256", "digest"])
+def test_a_changed_digest_is_refused(path: str) -> None:
+    with pytest.raises(VerificationError, match="digest does not match"):
+        verify.verify(changed(honest(), path, "f" * 64))
+
+
+def test_the_calls_of_a_static_mechanism_are_bound_to_the_plan() -> None:
+    document = honest()
+    document["calls"].reverse()
+    document["digest"] = canonical_sha256({k: v for k, v in document.items() if k != "digest"})
+    with pytest.raises(VerificationError, match="fixed beforehand"):
+        verify.verify(document)
+
+
+@pytest.mark.parametrize("document", [None, [], "receipt", {}, {"schema": "synthweb/receipt/1"}])
+def test_something_else_than_a_receipt_is_refused(document: object) -> None:
+    with pytest.raises(VerificationError):
+        verify.verify(document)  # type: ignore[arg-type]
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.data())
+def test_a_receipt_with_any_one_leaf_garbled_is_refused_or_unharmed_and_never_crashes(data: st.DataObject) -> None:
+    document = honest()
+    leaves = [path for path, _ in _leaves(document) if not path.startswith(("digest", "versions", "post_processing"))]
+    path = data.draw(st.sampled_from(leaves))
+    value = data.draw(
+        st.sampled_from([None, 0, -1, 2**70, 0.5, True, "", "0/1", "1/2", "9" * 5000 + "/1", [], {}, [None]])
+    )
+    try:
+        found = verify.verify(resealed(changed(document, path, value)))
+    except VerificationError:
+        return
+    assert Fraction(999_999, 10**6) <= found.epsilon <= 1
+
+
+def test_what_is_marked_later_is_said_and_leaves_the_rest_as_it_was() -> None:
+    document = honest()
+    marked = receipt.mark_chosen_after_looking(document)
+    assert any("look at real data" in sentence for sentence in verify.verify(marked).sentences)
+    drawn = receipt.with_sample(document, receipt.Sample(rows=5, seed="public"))
+    verify.verify(drawn)
+    assert {k for k in document if document[k] != drawn[k]} == {"sample", "digest"}
+
+
+def test_the_verifier_imports_nothing_but_the_standard_library_and_its_error() -> None:
+    for module in ("verify", "verify_bounds"):
+        tree = ast.parse(Path(verify.__file__).with_name(f"{module}.py").read_text())
+        imported = {a.name for node in ast.walk(tree) if isinstance(node, ast.Import) for a in node.names}
+        imported |= {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+        own = {"synth_engine.errors", "synth_engine.privacy.verify_bounds"}
+        assert {name.split(".")[0] for name in imported - own} <= set(sys.stdlib_module_names)
+
+
+def test_neighbouring_tables_change_nothing_in_a_receipt_but_the_digest_of_the_noisy_values() -> None:
+    """Plan invariance, with an outlier in one of two tables."""
+    domain = domain_of(3, 3)
+    plan = mechanisms.plan(domain, Spec(mechanism="independent", epsilon=Fraction(1), delta=DELTA))
+    receipts = [_receipt_of(plan, table) for table in ((), ((0, 0),) * 50, (*((0, 0),) * 50, (2, 2)))]
+    for document in receipts[1:]:
+        assert {key for key in document if document[key] != receipts[0][key]} <= {"answers_sha256", "digest"}
+
+
+@settings(deadline=None, max_examples=25)
+@given(
+    st.lists(st.tuples(st.integers(0, 1), st.integers(0, 2)), max_size=6),
+    st.tuples(st.integers(0, 1), st.integers(0, 2)),
+    st.sampled_from([Fraction(0), DELTA]),
+)
+def test_one_record_more_changes_no_plan_and_no_receipt(
+    table: list[tuple[int, int]], record: tuple[int, int], delta: Fraction
+) -> None:
+    plan = mechanisms.plan(domain_of(2, 3), Spec(mechanism="independent", epsilon=Fraction(1), delta=delta))
+    one, two = _receipt_of(plan, tuple(table)), _receipt_of(plan, (*table, record))
+    assert {key for key in one if one[key] != two[key]} <= {"answers_sha256", "digest"}
+
+
+def test_the_noise_of_a_receipt_is_the_noise_of_its_plan() -> None:
+    plan = mechanisms.plan(domain_of(2, 3), Spec(mechanism="independent", epsilon=Fraction(1)))
+    document = _receipt_of(plan, TABLE)
+    scales = [Fraction(call["noise"]["scale"]) for call in document["calls"]]
+    assert scales == [noise.scale for noise in plan.noises]  # type: ignore[attr-defined]
+    assert all(isinstance(noise, Noise) for noise in plan.noises)  # type: ignore[attr-defined]
+
+
+def _receipt_of(plan: Plan, table: tuple[tuple[int, ...], ...]) -> Document:
+    room = open_session(exact.rows_of(table, plan.domain), domain=plan.domain, cap=plan.loss)
+    return plan.receipt(plan.run(room))
+
+
+def _leaves(value: object, path: str = "") -> list[tuple[str, object]]:
+    items: list[tuple[str, object]] = []
+    children: Callable[[], Any] = dict
+    if isinstance(value, dict) and value:
+        children = value.items
+    elif isinstance(value, list) and value:
+        children = lambda: ((str(i), v) for i, v in enumerate(value))  # noqa: E731
+    else:
+        return [(path, value)]
+    for key, child in children():
+        items += _leaves(child, f"{path}.{key}" if path else str(key))
+    return items
