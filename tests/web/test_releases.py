@@ -1,0 +1,277 @@
+"""Releases: who sees what, samples that come out the same byte for byte, sharing, receipts."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+from collections.abc import Callable
+
+import pyarrow.parquet as pq
+import pytest
+from django.conf import settings
+from django.test import Client
+from django.urls import reverse
+
+from synth_engine import mechanisms
+from synth_engine.errors import SpecError
+from synth_engine.mechanisms import Model
+from synth_engine.privacy import verify
+from synthweb.accounts.models import Membership
+from synthweb.audit.models import AuditEntry
+from synthweb.datasets import selectors as datasets
+from synthweb.datasets import services as datasets_services
+from synthweb.datasets.models import Preview
+from synthweb.ledger import services as ledger
+from synthweb.lib.errors import Conflict
+from synthweb.releases import selectors, services, tables
+from synthweb.releases.models import Release, Sample
+from synthweb.runs import services as runs
+from synthweb.runs import worker
+from tests.conftest import Cast
+from tests.web import scene
+
+Open = Callable[..., Client]
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def release(cast: Cast) -> Release:
+    """Finished and shared with nobody."""
+    made = scene.upload(steward=cast.steward, organisation=cast.organisation)
+    datasets_services.declare_domain(actor=cast.steward, dataset=made, document=scene.DOMAIN)
+    ledger.grant(custodian=cast.custodian, request=scene.ask(steward=cast.steward, dataset=made), reason="Agreed.")
+    worker.synthesize(code=scene.submit(steward=cast.steward, dataset=made).code)
+    return Release.objects.get()
+
+
+def address(name: str, release: Release, *more: object) -> str:
+    return reverse(f"releases:{name}", args=[release.code, *more])
+
+
+def text_of(response: object) -> str:
+    return b"".join(response.streaming_content).decode()  # type: ignore[attr-defined]
+
+
+# --- samples ------------------------------------------------------------------------------------------------------
+def test_the_same_seed_gives_the_same_file_byte_for_byte(release: Release, cast: Cast, browser: Open) -> None:
+    files = []
+    for user in (cast.steward, cast.analyst):
+        services.share(actor=cast.steward, release=release, analyst=cast.analyst)
+        sample = services.draw_sample(user=user, release=release, rows=1000, seed="tulip")
+        for kind in ("csv", "parquet"):
+            answer = browser(user).get(address(f"sample-{kind}", release, sample.code))
+            files.append(hashlib.sha256(b"".join(answer.streaming_content)).hexdigest())
+    assert files[:2] == files[2:]
+    other = services.draw_sample(user=cast.steward, release=release, rows=1000)
+    assert "".join(tables.stream_csv(other)) != "".join(tables.stream_csv(sample))
+
+
+def test_csv_and_parquet_hold_the_same_rows_with_a_header_once(
+    release: Release, cast: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mechanisms, "BLOCK", 64)  # several blocks
+    sample = services.draw_sample(user=cast.steward, release=release, rows=200)
+    rows = list(csv.DictReader(io.StringIO("".join(tables.stream_csv(sample)))))
+    file = io.BytesIO()
+    tables.write_parquet(sample, file)
+    table = pq.read_table(io.BytesIO(file.getvalue()))
+    assert len(rows) == table.num_rows == 200
+    assert table.column_names == ["region", "age", "works"]
+    assert [int(row["age"]) for row in rows] == table["age"].to_pylist()
+    assert {row["region"] for row in rows} <= {"north", "south", "(other)"}
+
+
+def test_a_file_is_what_the_engine_draws_from_the_model_with_that_seed(release: Release, cast: Cast) -> None:
+    sample = services.draw_sample(user=cast.steward, release=release, rows=50, seed="tulip")
+    drawn = mechanisms.draw_table(Model.from_json(release.model), 50, "tulip")
+    rows = list(csv.DictReader(io.StringIO("".join(tables.stream_csv(sample)))))
+    assert [row["age"] for row in rows] == [str(age) for age in drawn["age"]]
+
+
+def test_texts_that_a_spreadsheet_would_run_are_quoted_on_request_only(release: Release, cast: Cast) -> None:
+    document = json.loads(json.dumps(release.model).replace('"north"', '"=north"'))
+    Release.objects.filter(pk=release.pk).update(model=document)
+    release.refresh_from_db()
+    sample = services.draw_sample(user=cast.steward, release=release, rows=200)
+    assert "\n=north," in "".join(tables.stream_csv(sample))
+    safe = "".join(tables.stream_csv(sample, for_spreadsheets=True))
+    assert "\n=north," not in safe
+    assert "\n'=north," in safe
+
+
+def test_a_seed_is_random_and_hidden_behind_a_commitment_in_the_receipt(release: Release, cast: Cast) -> None:
+    first, second = (services.draw_sample(user=cast.steward, release=release, rows=5) for _ in range(2))
+    assert first.seed != second.seed
+    document = services.sample_receipt(first)
+    assert document["sample"] == {"rows": 5, "seed_commitment": first.commitment}
+    assert first.seed not in json.dumps(document)
+    assert verify.verify(document).epsilon <= 1
+
+
+@pytest.mark.parametrize("rows", [0, -1, settings.SAMPLE_MAX_ROWS + 1])
+def test_rows_beyond_the_limits_are_refused(release: Release, cast: Cast, rows: int) -> None:
+    with pytest.raises(SpecError, match="rows"):
+        services.draw_sample(user=cast.steward, release=release, rows=rows)
+
+
+@pytest.mark.parametrize("wrong", ["0", "-5", "ten", "１０", "99999999999"])
+def test_the_form_refuses_what_is_no_number_and_keeps_it(
+    release: Release, cast: Cast, browser: Open, wrong: str
+) -> None:
+    page = browser(cast.steward).post(address("samples", release), {"rows": wrong, "seed": "mine"}).content.decode()
+    assert f'value="{wrong}"' in page
+    assert 'value="mine"' in page
+    assert "invalid-feedback" in page
+    assert not Sample.objects.exists()
+
+
+def test_somebody_elses_sample_does_not_exist(release: Release, cast: Cast, browser: Open) -> None:
+    services.share(actor=cast.steward, release=release, analyst=cast.analyst)
+    sample = services.draw_sample(user=cast.analyst, release=release, rows=5)
+    for name in ("sample", "sample-csv", "sample-parquet", "sample-receipt"):
+        assert browser(cast.steward).get(address(name, release, sample.code)).status_code == 404
+        assert browser(cast.analyst).get(address(name, release, sample.code)).status_code == 200
+
+
+def test_the_dictionary_says_what_every_column_means(release: Release, cast: Cast, browser: Open) -> None:
+    rows = browser(cast.steward).get(address("dictionary-json", release)).json()
+    assert [row["column"] for row in rows] == ["region", "age", "works"]
+    assert rows[0]["values"] == "north, south"
+    assert rows[1]["values"] == "0 to 99"
+    text = browser(cast.steward).get(address("dictionary-csv", release)).content.decode()
+    assert [row["column"] for row in csv.DictReader(io.StringIO(text))] == ["region", "age", "works"]
+
+
+# --- sharing ------------------------------------------------------------------------------------------------------
+def test_an_analyst_sees_a_release_from_sharing_to_taking_back(release: Release, cast: Cast, browser: Open) -> None:
+    client = browser(cast.analyst)
+    assert client.get(address("release", release)).status_code == 404
+    browser(cast.steward).post(address("share", release), {"analyst": cast.analyst.pk})
+    assert release.code in client.get(reverse("releases:index")).content.decode()
+    assert client.get(address("release", release)).status_code == 200
+    assert client.get(address("samples", release)).status_code == 200
+    grant = selectors.grants_of(release).get()
+    browser(cast.steward).post(address("revoke", release, grant.pk))
+    assert client.get(address("release", release)).status_code == 404
+    assert release.code not in client.get(reverse("releases:index")).content.decode()
+    deeds = AuditEntry.objects.filter(object_code=release.code).values_list("action", flat=True)
+    assert {"release.shared", "release.revoked"} <= set(deeds)
+
+
+def test_nothing_real_is_offered_to_an_analyst(release: Release, cast: Cast, browser: Open) -> None:
+    services.share(actor=cast.steward, release=release, analyst=cast.analyst)
+    client = browser(cast.analyst)
+    for name in ("compare", "compare-json", "share"):
+        assert client.get(address(name, release)).status_code == 403
+    assert client.get(reverse("runs:report", args=[release.code])).status_code == 403
+    page = client.get(address("release", release)).content.decode()
+    assert release.dataset.code not in page
+    assert address("compare", release) not in page
+
+
+def test_only_analysts_of_the_organisation_can_be_given_a_release(release: Release, cast: Cast) -> None:
+    for person in (cast.stranger, cast.auditor):
+        with pytest.raises(Conflict, match="analyst"):
+            services.share(actor=cast.steward, release=release, analyst=person)
+
+
+def test_an_analyst_who_leaves_the_organisation_loses_what_was_shared(
+    release: Release, cast: Cast, browser: Open
+) -> None:
+    services.share(actor=cast.steward, release=release, analyst=cast.analyst)
+    Membership.objects.filter(user=cast.analyst).delete()
+    assert browser(cast.analyst).get(address("release", release)).status_code == 404
+
+
+def test_sharing_twice_is_one_grant(release: Release, cast: Cast) -> None:
+    first, second = (services.share(actor=cast.steward, release=release, analyst=cast.analyst) for _ in range(2))
+    assert first == second
+
+
+def test_strangers_find_nothing_and_auditors_read_the_receipt_but_no_samples(
+    release: Release, cast: Cast, browser: Open
+) -> None:
+    for name in ("release", "receipt", "receipt-json", "samples", "compare", "share", "verification"):
+        assert browser(cast.stranger).get(address(name, release)).status_code == 404
+        assert browser().get(address(name, release)).status_code == 302
+    auditor = browser(cast.auditor)
+    assert auditor.get(address("receipt", release)).status_code == 200
+    assert auditor.get(address("receipt-json", release)).status_code == 200
+    assert auditor.get(address("samples", release)).status_code == 403
+    assert auditor.post(address("release", release), {"name": "x"}).status_code == 403
+
+
+def test_a_steward_names_and_describes_a_release(release: Release, cast: Cast, browser: Open) -> None:
+    browser(cast.steward).post(address("release", release), {"name": "Commutes 2019", "description": "Who went where."})
+    services.share(actor=cast.steward, release=release, analyst=cast.analyst)
+    page = browser(cast.analyst).get(address("release", release)).content.decode()
+    assert "Commutes 2019" in page
+    assert "Who went where." in page
+
+
+# --- receipts and looking -----------------------------------------------------------------------------------------
+def test_the_receipt_page_lists_every_call_and_verifies_here(release: Release, cast: Cast, browser: Open) -> None:
+    client = browser(cast.auditor)
+    page = client.get(address("receipt", release)).content.decode()
+    for column in ("region", "age", "works"):
+        assert f"Counted every value of {column}" in page
+    assert "Verified." in client.get(address("verification", release), headers={"HX-Request": "true"}).content.decode()
+
+
+def test_a_tampered_receipt_is_not_verified_on_the_page(release: Release, cast: Cast, browser: Open) -> None:
+    receipt = release.receipt
+    receipt["guarantee"]["epsilon"] = "1/10"
+    Release.objects.filter(pk=release.pk).update(receipt=receipt)
+    page = browser(cast.auditor).get(address("verification", release)).content.decode()
+    assert "Not verified." in page
+    assert "Verified.</strong> The calls" not in page
+
+
+def test_the_downloaded_receipt_is_the_one_the_verifier_accepts(release: Release, cast: Cast, browser: Open) -> None:
+    answer = browser(cast.steward).get(address("receipt-json", release))
+    assert verify.verify(answer.json()).delta <= 1e-9
+    assert "attachment" in answer["Content-Disposition"]
+
+
+def look(release: Release, cast: Cast) -> None:
+    """Have the comparison made and open it."""
+    worker.table_errand(code=runs.request_report(release=release, actor=cast.steward).code)
+    assert datasets.preview_for(cast.steward, release.dataset, Preview.Kind.REPORT, release.code)
+
+
+def test_deciding_to_share_after_looking_is_said_in_the_receipt(release: Release, cast: Cast) -> None:
+    look(release, cast)
+    services.share(actor=cast.steward, release=release, analyst=cast.analyst)
+    release.refresh_from_db()
+    assert release.receipt["chosen_after_looking"] is True
+    verify.verify(release.receipt)
+
+
+def test_sharing_before_looking_leaves_the_receipt_as_it_was(release: Release, cast: Cast) -> None:
+    services.share(actor=cast.steward, release=release, analyst=cast.analyst)
+    look(release, cast)
+    release.refresh_from_db()
+    assert release.receipt["chosen_after_looking"] is False
+
+
+def test_the_comparison_is_asked_for_waited_for_opened_with_an_audit_entry_and_expires(
+    release: Release, cast: Cast, browser: Open
+) -> None:
+    client, ask = browser(cast.steward), reverse("runs:report", args=[release.code])
+    assert client.get(address("compare", release)).url == ask
+    assert "Compare with real data" in client.get(ask).content.decode()
+    client.post(ask)
+    waiting = client.get(ask, headers={"HX-Request": "true"}).content.decode()
+    assert "every 2s" in waiting
+    worker.table_errand(code=runs.request_report(release=release, actor=cast.steward).code)
+    assert client.get(ask, headers={"HX-Request": "true"})["HX-Redirect"] == address("compare", release)
+    before = AuditEntry.objects.filter(action="report.opened").count()
+    page = client.get(address("compare", release))
+    assert "not differentially private" in page.content.decode()
+    assert "no-store" in page["Cache-Control"]
+    assert AuditEntry.objects.filter(action="report.opened").count() == before + 1
+    Preview.objects.update(expires_at=release.created_at)
+    assert client.get(address("compare", release)).url == ask
+    assert "expired" in client.get(ask).content.decode()
