@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import sys
 from pathlib import Path
 
 import pyrage
@@ -51,3 +52,7 @@ def _make_pair(*, public: Path, private: Path) -> None:
         identity = pyrage.x25519.Identity.generate()
         write_private(private, f"{identity}\n")
         write_private(public, f"{identity.to_public()}\n")
+
+
+if __name__ == "__main__":
+    make(Path(sys.argv[1] if len(sys.argv) > 1 else "secrets"))

@@ -1,0 +1,32 @@
+# One image for the web server, both workers, beat and migrations; docker-compose.yml says which is which.
+FROM python:3.12-slim AS packages
+WORKDIR /build
+COPY requirements.txt .
+RUN python -m venv /opt/venv && /opt/venv/bin/pip install --no-cache-dir --disable-pip-version-check -r requirements.txt
+
+FROM python:3.12-slim
+ARG UID=1000
+ARG GID=1000
+RUN groupadd --gid "$GID" synthweb \
+    && useradd --uid "$UID" --gid "$GID" --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin synthweb \
+    && install -d -o synthweb -g synthweb -m 0700 /data /data/vault /data/previews /data/artefacts /data/run
+COPY --from=packages /opt/venv /opt/venv
+ENV PATH=/opt/venv/bin:$PATH \
+    PYTHONUNBUFFERED=1 \
+    PYTHONDONTWRITEBYTECODE=1 \
+    DJANGO_SETTINGS_MODULE=synthweb.settings \
+    SYNTHWEB_VAR=/data \
+    SYNTHWEB_STATIC_MANIFEST=true \
+    SYNTHWEB_STATIC_ROOT=/app/staticfiles
+WORKDIR /app
+COPY manage.py pyproject.toml LICENSE README.md ARCHITECTURE.md CHANGELOG.md ./
+COPY docs docs
+COPY examples examples
+COPY static static
+COPY templates templates
+COPY synth_engine synth_engine
+COPY synthweb synthweb
+RUN SYNTHWEB_SECRET_KEY=only-for-this-step python manage.py collectstatic --no-input -v 0
+USER synthweb
+EXPOSE 8000
+CMD ["gunicorn", "synthweb.wsgi", "--bind", "0.0.0.0:8000", "--workers", "2", "--threads", "4", "--timeout", "120", "--graceful-timeout", "5", "--access-logfile", "-", "--access-logformat", "%(h)s \"%(m)s %(U)s\" %(s)s %(L)s", "--no-control-socket"]

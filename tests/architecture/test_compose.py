@@ -1,0 +1,109 @@
+"""docker-compose.yml runs what the local installation runs, and nobody there knows more than they must."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from synthweb.local import processes
+from synthweb.local.places import Places
+
+ROOT = Path(__file__).resolve().parents[2]
+SERVICES: dict[str, dict[str, Any]] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
+OURS = ("web", "worker-confidential", "worker-default", "beat")
+DOCKERFILE = (ROOT / "Dockerfile").read_text()
+MAY_KNOW = {
+    "web": {"secret_key", "vault_public", "preview_private", "content_key"},
+    "worker-confidential": {"vault_private", "preview_public"},
+    "worker-default": set(),
+    "beat": set(),
+    "migrate": set(),
+}
+
+
+def _local(name: str) -> list[str]:
+    """What the local installation runs, without its interpreter and with the addresses of a container."""
+    places = Places(Path("/tmp"))
+    found = {process.name: process for process in processes.application(places, listener=3)}[name]
+    command = found.command[2:]  # python -m
+    instead = {"fd://3": "0.0.0.0:8000", str(places.run / "beat"): "/tmp/beat"}
+    return [instead.get(part, part) for part in command]
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_containers_run_what_runs_locally(name: str) -> None:
+    assert SERVICES[name]["command"] == _local(name)
+
+
+def test_the_image_starts_the_web_server_by_itself() -> None:
+    command = re.search(r"^CMD (\[.*\])$", DOCKERFILE, flags=re.MULTILINE)
+    assert command is not None
+    assert yaml.safe_load(command[1]) == _local("web")
+
+
+@pytest.mark.parametrize("name", sorted(MAY_KNOW))
+def test_nobody_knows_more_keys_than_they_must(name: str) -> None:
+    service = SERVICES[name]
+    assert set(service.get("secrets", [])) == MAY_KNOW[name]
+    named = {
+        value.removeprefix("/run/secrets/")
+        for value in service["environment"].values()
+        if str(value).startswith("/run/secrets/")
+    }
+    assert named == MAY_KNOW[name]
+
+
+@pytest.mark.parametrize("name", sorted(MAY_KNOW))
+def test_a_service_lacks_exactly_the_private_keys_that_are_withheld_locally(name: str) -> None:
+    if name == "migrate":
+        return
+    local = {process.name: process for process in processes.application(Places(Path("/tmp")), listener=3)}[name]
+    private = {*processes.WEB_KEYS, *processes.TABLE_KEYS}
+    assert private - set(SERVICES[name]["environment"]) == set(local.withheld)
+
+
+def test_only_the_web_has_djangos_secret() -> None:
+    for name in MAY_KNOW:
+        environment = SERVICES[name]["environment"]
+        assert ("SYNTHWEB_SECRET_KEY_FILE" in environment) == (name == "web")
+        assert ("SYNTHWEB_SECRET_KEY" in environment) == (name != "web")
+
+
+def test_every_service_of_ours_speaks_to_postgres_and_redis() -> None:
+    for name in MAY_KNOW:
+        environment = SERVICES[name]["environment"]
+        assert environment["DATABASE_URL"].startswith("postgres://")
+        assert environment["SYNTHWEB_BROKER"].startswith("redis://redis")
+        assert environment["SYNTHWEB_DEMO_USERS"].endswith(":-false}")
+
+
+def test_the_workers_wait_for_migrations_and_get_time_to_finish() -> None:
+    for name in OURS:
+        assert SERVICES[name]["depends_on"]["migrate"]["condition"] == "service_completed_successfully"
+    seconds = int(SERVICES["worker-confidential"]["stop_grace_period"].removesuffix("s"))
+    local = {p.name: p for p in processes.application(Places(Path("/tmp")), listener=3)}["worker-confidential"]
+    assert seconds >= local.patience
+
+
+def test_only_the_web_can_be_reached_from_outside() -> None:
+    reachable = {name for name, service in SERVICES.items() if "ports" in service or "outside" in service["networks"]}
+    assert reachable == {"web"}
+
+
+def test_containers_run_as_nobody_special() -> None:
+    assert re.search(r"^USER synthweb$", DOCKERFILE, flags=re.MULTILINE)
+    for name in MAY_KNOW:
+        assert SERVICES[name]["read_only"] is True
+        assert SERVICES[name]["cap_drop"] == ["ALL"]
+
+
+def test_redis_keeps_nothing_and_evicts_nothing() -> None:
+    command = SERVICES["redis"]["command"]
+    local = processes.redis(Places(Path("/tmp"))).command
+    for option, value in (("--save", ""), ("--appendonly", "no"), ("--maxmemory-policy", "noeviction")):
+        assert command[command.index(option) + 1] == value
+        assert local[local.index(option) + 1] == value

@@ -1,0 +1,77 @@
+"""The operator's pages say everything there is: each setting, each check, each command."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SETTINGS_PAGE = (ROOT / "docs" / "settings.md").read_text()
+DEPLOYMENT_PAGE = (ROOT / "docs" / "deployment.md").read_text()
+SETTING = re.compile(r"\b(?:SYNTHWEB_[A-Z_]+|DATABASE_URL)\b")
+CODE = [ROOT / "synthweb" / "settings.py", *(ROOT / "synthweb" / "local").glob("*.py"), ROOT / "tests" / "all.py"]
+OF_CONTAINERS = {"SYNTHWEB_UID", "SYNTHWEB_GID", "SYNTHWEB_SECRETS", "SYNTHWEB_SCRATCH", "SYNTHWEB_ADDRESS"}
+
+
+def _in_code() -> set[str]:
+    found = {name for path in CODE for name in SETTING.findall(path.read_text())}
+    found.add("SYNTHWEB_SECRET_KEY_FILE")  # settings._secret puts it together
+    return {name for name in found if not name.endswith("_")}
+
+
+def _rows(page: str) -> set[str]:
+    """The names in the first column of the tables of a page."""
+    return set(re.findall(r"^\| `([A-Za-z_.0-9]+)` \|", page, flags=re.MULTILINE))
+
+
+def test_every_setting_is_on_the_page_and_nothing_else() -> None:
+    documented = {name for name in _rows(SETTINGS_PAGE) if SETTING.fullmatch(name)}
+    assert documented == _in_code()
+
+
+def test_every_check_is_on_the_page_and_nothing_else() -> None:
+    in_code = set(re.findall(r'id="(synthweb\.[EW]\d+)"', (ROOT / "synthweb" / "checks.py").read_text()))
+    assert in_code
+    assert {name for name in _rows(SETTINGS_PAGE) if name.startswith("synthweb.")} == in_code
+
+
+def test_every_command_is_on_the_page_and_nothing_else() -> None:
+    commands = {
+        path.stem for path in (ROOT / "synthweb").glob("*/management/commands/*.py") if not path.stem.startswith("_")
+    }
+    assert _rows(DEPLOYMENT_PAGE) == commands
+
+
+def test_every_setting_of_the_compose_file_is_known() -> None:
+    used = set(SETTING.findall((ROOT / "docker-compose.yml").read_text() + (ROOT / ".env.example").read_text()))
+    assert used <= _in_code() | OF_CONTAINERS
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").rglob("*.md")), ids=lambda path: path.name)
+def test_links_between_pages_lead_somewhere(page: Path) -> None:
+    targets = re.findall(r"\]\((?!https?:|#|/|mailto:)([^)#\s]+)", page.read_text())
+    missing = [target for target in targets if not (page.parent / target).exists()]
+    assert not missing
+
+
+@pytest.mark.parametrize("page", ["README.md", "ARCHITECTURE.md"])
+def test_paths_that_the_front_pages_name_exist(page: str) -> None:
+    text = (ROOT / page).read_text()
+    named = set(re.findall(r"`((?:docs|examples|synth_engine|synthweb|tests|bench|static)/[\w./-]+)`", text))
+    assert [path for path in sorted(named) if not (ROOT / path).exists()] == []
+
+
+def test_requirements_are_pinned_and_name_no_address() -> None:
+    for name in ("requirements.txt", "tests/requirements.txt"):
+        lines = [line.split("#")[0].strip() for line in (ROOT / name).read_text().splitlines()]
+        for line in filter(None, lines):
+            assert line == "-r ../requirements.txt" or re.match(r"[A-Za-z0-9_.-]+==[\w.]+( ;.*)?$", line), line
+
+
+def test_each_direct_requirement_has_its_reason() -> None:
+    for name in ("requirements.txt", "tests/requirements.txt"):
+        direct = (ROOT / name).read_text().split("# --- asked for by those")[0].splitlines()
+        bare = [line for line in direct if "==" in line and not line.startswith("#") and "  # " not in line]
+        assert not bare
