@@ -5,7 +5,8 @@ Pure functions of arrays; nothing here knows a column, a domain or a file. Logar
 
 from __future__ import annotations
 
-from math import pi
+from functools import lru_cache
+from math import comb, floor, pi
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 Counts = NDArray[np.int64] | NDArray[np.float64]
 
+EXACT_BELOW = 256  # records in a cell
 SMALLEST_ENTROPY = 1e-12  # below it a column is constant, and says nothing about another
 
 
@@ -32,17 +34,35 @@ def total_variation(p: Array, q: Array) -> float:
     return float(0.5 * np.abs(p - q).sum())
 
 
-def chance_distance(p: Array, q: Array, *, n: int, m: int) -> float:
-    """About what the total variation distance would be by chance alone, were p and q the shares in two independent
-    samples of n and m records of one population.
+def chance_distance(first: Counts, second: Counts) -> float:
+    """What the total variation distance of two tables of counts would be by chance alone: its mean, had the records of
+    both been thrown together and dealt out again at random, as many to each side as it has.
 
-    Cell by cell the mean absolute difference of a normal with variance s(1 − s)(1/n + 1/m), s being the pooled share,
-    and never more than the 2s it can reach: in tables with many nearly empty cells it is a rough guide."""
-    if n < 1 or m < 1:
+    Of the c records in a cell, X fall to the first side, w being its share of all N records, and the cell adds
+    ½ (1/n + 1/m) E|X − cw|: that of a Binomial(c, w), times √((N − c)/(N − 1)) for dealing without replacement."""
+    a, b = np.maximum(first, 0), np.maximum(second, 0)
+    n, m = float(a.sum()), float(b.sum())
+    if n == 0 or m == 0:
         return 0.0
-    pooled = (n * p + m * q) / (n + m)
-    normal = np.sqrt(2.0 / pi * pooled * (1.0 - pooled) * (1.0 / n + 1.0 / m))
-    return float(0.5 * np.minimum(normal, 2.0 * pooled).sum())
+    weight = n / (n + m)
+    pooled = np.rint(a + b).astype(np.int64)
+    pooled = pooled[pooled > 0]
+    deviation = np.sqrt(2.0 / pi * weight * (1.0 - weight) * pooled)
+    few = pooled < len(_mean_deviations(weight))
+    deviation[few] = _mean_deviations(weight)[pooled[few]]
+    deviation *= np.sqrt((n + m - pooled) / max(1.0, n + m - 1.0))
+    return float(0.5 * (1.0 / n + 1.0 / m) * deviation.sum())
+
+
+@lru_cache(maxsize=64)
+def _mean_deviations(weight: float) -> Array:
+    """E|X − cw| of X ~ Binomial(c, w) for small c, by de Moivre's formula 2k C(c, k) w^k (1−w)^(c−k+1) with
+    k = ⌊cw⌋ + 1; for larger c the normal value is within a thousandth."""
+    values = [0.0]
+    for count in range(1, EXACT_BELOW):
+        k = floor(count * weight) + 1
+        values.append(2 * k * comb(count, k) * weight**k * (1 - weight) ** (count - k + 1))
+    return np.array(values)
 
 
 def entropy(p: Array) -> float:

@@ -85,8 +85,8 @@ def _workload(domain: Domain) -> Iterator[Clique]:
 
 
 def _distance(clique: Clique, real: Tallies, synthetic: Tallies) -> dict[str, Any]:
-    p, q = aligned(real[clique], synthetic[clique])
-    value, chance = total_variation(p, q), chance_distance(p, q, n=real.n, m=synthetic.n)
+    first, second = aligned(real[clique], synthetic[clique])
+    value, chance = total_variation(shares(first), shares(second)), chance_distance(first, second)
     return {
         "attributes": list(clique),
         "cells": real[clique].size,

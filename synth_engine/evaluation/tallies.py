@@ -15,8 +15,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from synth_engine.evaluation.distances import Array, shares
-
 Clique = tuple[str, ...]
 DENSE_UP_TO = 2**16  # cells: beyond it a table is compared on its occupied cells, which are fewer
 
@@ -96,17 +94,17 @@ def from_codes(
     return gather(cliques, count, private=private, n=lengths.pop())
 
 
-def aligned(first: Table, second: Table) -> tuple[Array, Array]:
-    """The shares of two tables of one shape, cell against cell; cells empty in both may be left out."""
+def aligned(first: Table, second: Table) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The counts of two tables of one shape, cell against cell; cells empty in both may be left out."""
     if first.shape != second.shape:
         raise ValueError("tables of different shapes")
     if first.size <= DENSE_UP_TO:
-        return shares(first.dense().ravel()), shares(second.dense().ravel())
+        return first.dense().ravel(), second.dense().ravel()
     union = np.union1d(first.cells, second.cells)
     return _spread(first, union), _spread(second, union)
 
 
-def _spread(table: Table, union: NDArray[np.int64]) -> Array:
+def _spread(table: Table, union: NDArray[np.int64]) -> NDArray[np.int64]:
     counts = np.zeros(len(union), dtype=np.int64)
     counts[np.searchsorted(union, table.cells)] = table.counts
-    return shares(counts)
+    return counts

@@ -79,8 +79,8 @@ READINGS: dict[str, Reading] = {
         "title": "In short",
         "what": "Mean distances over all single columns, all pairs and up to 200 triples, and the mean difference of "
         "normalised mutual information over all pairs.",
-        "how": "Each runs from 0 (the same) to 1. 'By chance' is about what two random samples of these sizes from one "
-        "population would show: a value near it cannot be improved.",
+        "how": "Each runs from 0 (the same) to 1. 'By chance' is the distance that dealing all records out at random to two "
+        "tables of these sizes would give: a value near it is as good as a second sample of the same people.",
     },
     "rows": {
         "title": "Rows side by side",

@@ -1,0 +1,129 @@
+"""Figures: valid for Plotly, true to the report, honest about what is real."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from xml.etree import ElementTree
+
+import plotly.graph_objects as go
+import pytest
+
+from synth_engine.evaluation import figures, report, style, view
+from synth_engine.evaluation.thumbnails import BARS_UP_TO, thumbnail
+from tests.engine.evaluation.tables import DOMAIN, HOSTILE, codes, compared, tally
+
+MADE = compared(codes(400, seed=1), codes(300, seed=2))
+PRIVATE = report.compare(tally(codes(40, seed=1), private=True), tally(codes(40, seed=2), private=True), DOMAIN)
+RED = "Real data — not differentially private"
+
+
+def every_figure(made: report.Report) -> dict[str, figures.Figure]:
+    drawn = {name: figures.histogram(made, name) for name in made["columns"]}
+    drawn |= {f"nmi {which}": figures.nmi_heatmap(made, which) for which in ("real", "synthetic", "difference")}
+    return drawn | {"tvd": figures.tvd_heatmap(made)}
+
+
+def traces(figure: figures.Figure) -> dict[str, Any]:
+    return {trace["name"]: trace for trace in figure["data"]}
+
+
+@pytest.mark.parametrize("name", every_figure(MADE))
+def test_plotly_accepts_every_figure_and_json_holds_it(name: str) -> None:
+    figure = every_figure(MADE)[name]
+    go.Figure(figure)
+    json.dumps(figure, allow_nan=False)
+    assert len(figure["layout"]["meta"]["words"]) > 30
+
+
+def test_a_figure_on_real_data_says_so_in_itself_and_a_private_one_does_not() -> None:
+    for figure in every_figure(MADE).values():
+        assert [each["text"] for each in figure["layout"]["annotations"]] == [RED]
+    for figure in every_figure(PRIVATE).values():
+        assert RED not in json.dumps(figure, ensure_ascii=False)
+
+
+@pytest.mark.parametrize("name", ["age", "gain", "height <m>", "member", "born", "colour", "place"])
+def test_bars_show_the_shares_of_the_report(name: str) -> None:
+    entry = next(entry for entry in MADE["attributes"] if entry["name"] == name)
+    drawn = traces(figures.histogram(MADE, name))
+    for side in ("real", "synthetic"):
+        trace = drawn[side]
+        if trace["type"] == "scatter":  # an outline: two points a bin
+            heights = [height for height in trace["y"] if height is not None][::2]
+        else:
+            heights = trace["x"] if trace.get("orientation") == "h" else trace["y"]
+        assert sum(heights) == pytest.approx(1.0)
+        if name != "place":
+            assert sorted(heights) == sorted(entry["shares"][side])
+
+
+def test_real_is_solid_slate_blue_and_synthetic_is_orange_with_a_pattern_or_dashed() -> None:
+    few, many = traces(figures.histogram(MADE, "colour")), traces(figures.histogram(MADE, "age"))
+    assert few["real"]["marker"]["color"] == many["real"]["marker"]["color"] == style.REAL
+    assert "pattern" not in few["real"]["marker"]
+    assert few["synthetic"]["marker"]["color"] == many["synthetic"]["line"]["color"] == style.SYNTHETIC
+    assert few["synthetic"]["marker"]["pattern"]["shape"] == "/"
+    assert many["synthetic"]["line"]["dash"] != "solid"
+
+
+def test_whole_numbers_stand_on_their_values_and_missing_stands_apart() -> None:
+    figure = figures.histogram(MADE, "age")
+    bars = traces(figure)["real"]
+    assert bars["x"][:3] == pytest.approx([0.0, 1.0, 2.0])
+    assert bars["x"][-1] > 100
+    assert figure["layout"]["xaxis"]["ticktext"][-1] == "missing"
+
+
+def test_bins_of_unequal_width_are_evenly_spaced_and_named() -> None:
+    figure = figures.histogram(MADE, "gain")
+    assert figure["layout"]["xaxis"]["ticktext"] == ["0", "1 to 99", "100 to 10000"]
+    assert set(traces(figure)["real"]["width"]) == {0.44}
+
+
+def test_categories_beyond_thirty_are_one_bar_together() -> None:
+    figure = figures.histogram(MADE, "place")
+    assert figure["layout"]["yaxis"]["ticktext"][-1] == "50 more"
+    assert len(figure["layout"]["yaxis"]["ticktext"]) == 31
+
+
+def test_the_two_dependence_maps_share_one_scale_and_white_is_zero_in_their_difference() -> None:
+    real, synthetic, difference = (
+        figures.nmi_heatmap(MADE, which)["data"][0] for which in ("real", "synthetic", "difference")
+    )
+    assert (real["zmin"], real["zmax"], real["colorscale"]) == (0.0, synthetic["zmax"], synthetic["colorscale"])
+    assert difference["zmin"] == -difference["zmax"] and difference["zmid"] == 0.0
+    assert dict(map(tuple, difference["colorscale"]))[0.5] == "#ffffff"
+    for i in range(7):
+        for j in range(7):
+            if i != j:
+                assert difference["z"][i][j] == pytest.approx(synthetic["z"][i][j] - real["z"][i][j])
+        assert difference["z"][i][i] is None
+
+
+def test_a_category_that_looks_like_a_tag_is_not_one() -> None:
+    figure = figures.histogram(MADE, "colour")
+    assert "<b>" not in json.dumps(figure["data"]) + json.dumps(figure["layout"]["yaxis"])
+
+
+@pytest.mark.parametrize("entry", MADE["attributes"], ids=lambda entry: entry["name"])
+def test_thumbnails_are_wellformed_small_and_named(entry: dict[str, Any]) -> None:
+    picture = ElementTree.fromstring(thumbnail(entry))  # our own
+    assert entry["name"] in (picture.get("aria-label") or "")
+    solid = next(path for path in picture if path.get("class") == "thumb-real").get("d") or ""
+    assert 1 <= solid.count("M") <= min(BARS_UP_TO, len(entry["labels"]))
+
+
+def test_cards_come_worst_first_with_their_tables_and_texts() -> None:
+    shown = view.lay_out(MADE)
+    assert shown.red == RED and view.lay_out(PRIVATE).red == ""
+    assert [thumb.name for thumb in shown.strip] == [entry["name"] for entry in MADE["attributes"]]
+    assert [thumb.target for thumb in shown.strip] == [card.key for card in shown.histograms]
+    cards = [*shown.histograms, *shown.dependence, shown.pairs, shown.triples]
+    assert all(card and card.what and card.how and card.table.rows for card in cards)
+    assert len({card.key for card in cards if card}) == len(cards)
+    assert shown.pairs is not None and len(shown.pairs.table.rows) == 21
+    place = next(card for card in shown.histograms if card.title == "place")
+    assert len(place.table.rows) == 80
+    colour = next(card for card in shown.histograms if card.title == "colour")
+    assert HOSTILE in [row[0] for row in colour.table.rows]

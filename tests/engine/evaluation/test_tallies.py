@@ -1,0 +1,60 @@
+"""Tallies against counting by hand."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from synth_engine.evaluation import distances, tallies
+from tests.engine.evaluation.tables import DOMAIN, codes
+
+CLIQUES = [("colour",), ("colour", "age"), ("colour", "gain", "member")]
+
+
+def test_tallies_of_codes_are_what_counting_row_by_row_gives() -> None:
+    columns = codes(500, seed=1)
+    found = tallies.from_codes(columns, sizes=DOMAIN.sizes, cliques=CLIQUES)
+    assert found.private and found.n == 500
+    for clique in CLIQUES:
+        by_hand = Counter(zip(*(columns[name].tolist() for name in clique), strict=True))
+        table = found[clique].dense()
+        assert table.shape == DOMAIN.shape(clique)
+        assert {tuple(map(int, cell)): int(table[tuple(cell)]) for cell in np.argwhere(table)} == by_hand
+
+
+def test_codes_of_no_rows_give_empty_tables() -> None:
+    empty = {name: np.array([], dtype=np.int64) for name in DOMAIN.names}
+    found = tallies.from_codes(empty, sizes=DOMAIN.sizes, cliques=CLIQUES)
+    assert found.n == 0
+    assert found["colour", "age"].dense().sum() == 0
+
+
+def test_columns_of_different_lengths_are_refused() -> None:
+    columns = codes(5, seed=1) | {"age": np.zeros(4, dtype=np.int64)}
+    with pytest.raises(ValueError, match="different lengths"):
+        tallies.from_codes(columns, sizes=DOMAIN.sizes, cliques=CLIQUES)
+
+
+def test_arrays_can_be_given_as_they_are_negative_noise_included() -> None:
+    noisy = tallies.Tallies(private=True, n=3, counts={("colour",): np.array([4, -1, 0, 0, 0])})
+    assert noisy["colour",].dense().tolist() == [4, -1, 0, 0, 0]
+    assert list(noisy) == [("colour",)] and ("age",) not in noisy
+
+
+def test_large_tables_compare_on_their_occupied_cells_as_small_ones_do_on_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = (
+        tallies.from_codes(codes(300, seed=seed), sizes=DOMAIN.sizes, cliques=CLIQUES)["colour", "age"]
+        for seed in (1, 2)
+    )
+    dense = distances.total_variation(*map(distances.shares, tallies.aligned(first, second)))
+    monkeypatch.setattr(tallies, "DENSE_UP_TO", 0)
+    p, q = tallies.aligned(first, second)
+    assert len(p) < first.size
+    assert distances.total_variation(distances.shares(p), distances.shares(q)) == pytest.approx(dense, abs=1e-12)
+
+
+def test_tables_of_different_shapes_are_refused() -> None:
+    with pytest.raises(ValueError, match="shapes"):
+        tallies.aligned(tallies.Table.of(np.ones(2, dtype=np.int64)), tallies.Table.of(np.ones(3, dtype=np.int64)))
