@@ -22,7 +22,7 @@ from synthweb.datasets.editing import Outcome
 from synthweb.datasets.forms import DocumentForm, Posted
 from synthweb.datasets.models import Dataset, DomainVersion, Preview
 from synthweb.datasets.selectors import Need
-from synthweb.datasets.services.describing import USUAL_TABLE
+from synthweb.datasets.services.describing import NOT_CONFIRMED, USUAL_TABLE
 
 Status = Dataset.Status
 RELATIONS = (
@@ -111,7 +111,8 @@ def describe(user: User, dataset: Dataset, query: QueryDict, *, errors: Sequence
         "show": query.get("show", ""),
         "kinds": drafts.KINDS,
         "origins": drafts.ORIGINS,
-        "errors": errors,
+        "errors": [error for error in errors if error.rule != NOT_CONFIRMED],
+        "unconfirmed": [error.column for error in errors if error.rule == NOT_CONFIRMED],
         "version": selectors.current_domain(dataset),
         "fixed": selectors.fixed_terms(dataset),
         "table": _table(dataset),

@@ -23,6 +23,7 @@ from synthweb.datasets import draft as drafts
 from synthweb.datasets import selectors
 from synthweb.datasets.models import Dataset, DomainVersion, Preview
 
+NOT_CONFIRMED = "not confirmed yet"
 USUAL_TABLE = {"max_records": "1", "unit_column": "", "relation": Relation.ADD_REMOVE.value, "rows": ""}
 
 
@@ -133,10 +134,9 @@ def domain_of(draft: Mapping[str, Any], *, names: Sequence[str] | None) -> Domai
     typed = drafts.columns(draft)
     for name in names if names is not None else typed:
         column = typed.get(name)
-        if column is None or not column.get("confirmed"):
-            errors.append(DomainError("not confirmed yet", repair="confirm it, or leave it out", column=name))
-            continue
         try:
+            if column is None or not (column.get("confirmed") or column.get("tried")):
+                raise DomainError(NOT_CONFIRMED, repair="confirm it, or leave it out", column=name)
             attributes.append(drafts.attribute_of(name, column))
         except DomainError as error:
             errors.append(error)
