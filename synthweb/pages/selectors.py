@@ -11,6 +11,7 @@ from synthweb.accounts.models import Role, User
 from synthweb.accounts.selectors import roles_of
 from synthweb.audit.models import AuditEntry
 from synthweb.datasets import selectors as datasets
+from synthweb.datasets.draft import open_count
 from synthweb.datasets.models import Dataset, DomainVersion
 from synthweb.datasets.selectors import Need
 from synthweb.ledger import selectors as ledger
@@ -118,7 +119,7 @@ def addresses_of(dataset: Dataset) -> Addresses:
     newest = dataset.releases.order_by("-created_at", "-pk").first()
     release = reverse("runs:new", args=[dataset.code])
     return Addresses(
-        upload=reverse("datasets:upload"),
+        upload=reverse("pages:upload"),
         describe=reverse("datasets:describe", args=[dataset.code]),
         budget=reverse("ledger:ask", args=[dataset.code]),
         release=release,
@@ -145,13 +146,14 @@ def _open_requests(user: User) -> QuerySet[BudgetRequest]:
 def _facts(dataset: Dataset) -> Facts:
     account = ledger.account_of(dataset)
     request = _newest_request(dataset)
+    undeclared, columns = open_count(dataset.draft) or (None, None)
     shared = ReleaseGrant.objects.filter(release__dataset=dataset, revoked_at=None)
     opened = AuditEntry.objects.filter(action="report.opened", object_kind="dataset", object_code=dataset.code)
     return Facts(
         status=dataset.status,
         described=dataset.domain_versions.exists(),
-        undeclared=None,
-        columns=None,
+        undeclared=undeclared,
+        columns=columns,
         request=request.state if request else None,
         has_budget=account is not None and any(ledger.balance(account).cap.as_dict.values()),
         running=dataset.runs.filter(state__in=SynthesisRun.OPEN).exists(),

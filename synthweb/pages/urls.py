@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from django.urls import path
+from django.urls import path, register_converter
 
-from synthweb.pages import views
+from synthweb.lib import codes
+from synthweb.pages import uploads, views
+
+register_converter(codes.Converter, "code")
 
 app_name = "pages"
 urlpatterns = [
     path("", views.home, name="home"),
-    path("datasets/<slug:code>/", views.dataset, name="dataset"),
-    path("datasets/<slug:code>/runs/", views.dataset_runs, name="dataset-runs"),
+    path("datasets/upload/", uploads.new, name="upload"),
+    path("datasets/<code:code>/upload/", uploads.status, name="upload-status"),
+    path("datasets/<code:code>/upload/again/", uploads.read_again, name="read-again"),
+    path("datasets/<code:code>/", views.dataset, name="dataset"),
+    path("datasets/<code:code>/runs/", views.dataset_runs, name="dataset-runs"),
     path("docs/", views.docs_index, name="docs"),
     path("docs/<path:slug>/", views.docs_page, name="docs-page"),
 ]

@@ -42,7 +42,7 @@ def new(request: HttpRequest, code: str) -> HttpResponse:
         _, account = planning.basis(dataset)
     except errors.NotReady as missing:
         return render(request, "runs/not_ready.html", screens.frame(dataset) | {"missing": missing})
-    form = ReleaseForm(request.POST or None, **screens.suggested(ledger.balance(account)))
+    form = ReleaseForm(request.POST if request.method == "POST" else None, **screens.suggested(ledger.balance(account)))
     found = _estimate(form, dataset)
     if request.method == "POST" and found:
         if found.dear and form.cleaned_data["confirmed"] != found.digest:

@@ -11,6 +11,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
+from synthweb.accounts.models import Role
+from synthweb.accounts.selectors import require_role
 from synthweb.api.authentication import caller
 from synthweb.api.serializers.amounts import amount_from
 from synthweb.api.serializers.budget import (
@@ -46,6 +48,7 @@ class RequestViewSet(ListModelMixin, GenericViewSet[BudgetRequest]):
     @extend_schema(request=NewRequestSerializer, responses={201: RequestSerializer})
     def create(self, request: Request) -> Response:
         """Ask for budget for a described dataset."""
+        require_role(caller(request), Role.STEWARD)
         data = _validated(NewRequestSerializer, request)
         asked = services.request_budget(
             steward=caller(request),

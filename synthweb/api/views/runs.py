@@ -13,6 +13,8 @@ from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
 from synth_engine.spec import Spec
+from synthweb.accounts.models import Role
+from synthweb.accounts.selectors import require_role
 from synthweb.api.authentication import caller
 from synthweb.api.serializers.runs import NewRunSerializer, RunSerializer
 from synthweb.datasets.selectors import Need, dataset_for
@@ -47,6 +49,7 @@ class RunViewSet(ListModelMixin, GenericViewSet[SynthesisRun]):
     @extend_schema(request=NewRunSerializer, responses={202: ACCEPTED}, parameters=[IDEMPOTENCY])
     def create(self, request: Request) -> Response:
         """Ask for a release. Holds its price at once; 409 if the budget has less left."""
+        require_role(caller(request), Role.STEWARD)
         serializer = NewRunSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         data = serializer.validated_data

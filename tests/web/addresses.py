@@ -1,0 +1,77 @@
+"""Every address of the application, by its route, and what stands in for the parameters of each."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from django.urls import URLPattern, URLResolver, get_resolver
+
+from synthweb.accounts.models import ApiToken
+from synthweb.accounts.services import create_token
+from synthweb.releases.models import ReleaseGrant
+from tests.conftest import Cast
+from tests.web.scene import Scene
+
+ADMIN = "admin/"
+
+
+def routes() -> dict[str, str]:
+    """Every route of the resolver → its full name; the admin's own are checked by a rule of their own."""
+    return dict(_walk(get_resolver().url_patterns, prefix="", namespace=""))
+
+
+def _walk(patterns: Iterable[URLPattern | URLResolver], *, prefix: str, namespace: str) -> Iterator[tuple[str, str]]:
+    for pattern in patterns:
+        route = prefix + str(pattern.pattern)
+        if isinstance(pattern, URLResolver):
+            inner = f"{pattern.namespace}:" if pattern.namespace else namespace
+            yield from _walk(pattern.url_patterns, prefix=route, namespace=inner)
+        else:
+            yield route, namespace + (pattern.name or "")
+
+
+def fill(route: str, *, scene: Scene, cast: Cast) -> str:
+    """The address of `route` for the objects of the scene."""
+    values = {**_others(scene, cast), **_codes(route, scene, cast)}
+    if route.endswith("^(?P<path>.*)$"):
+        return "/" + route.removesuffix("^(?P<path>.*)$") + "nowhere"
+    return "/" + re.sub(r"<(?:\w+:)?(\w+)>", lambda found: str(values[found[1]]), route)
+
+
+def _codes(route: str, scene: Scene, cast: Cast) -> dict[str, str]:
+    """What `code` names depends on where it stands."""
+    if "tokens/" in route:
+        return {"code": _token(cast)}
+    named = {
+        "datasets/": scene.dataset.code,
+        "releases/": scene.release.code,
+        "samples/": scene.sample.code,
+        "runs/": scene.waiting.code,
+        "requests/": scene.request.code,
+        "budget-requests/": scene.request.code,
+        "accounts/": scene.account.code,
+    }
+    before = re.search(r"([\w-]+/)<\w+:code>", route)
+    return {"code": named[before[1]]} if before and before[1] in named else {}
+
+
+def _others(scene: Scene, cast: Cast) -> dict[str, object]:
+    return {
+        "slug": "rest",
+        "pk": cast.analyst.pk,
+        "number": 1,
+        "username": scene.reader.username,
+        "dataset_code": scene.fresh.code,
+        "sample_code": scene.sample.code,
+        "grant": ReleaseGrant.objects.get(release=scene.release, analyst=scene.reader).pk,
+        "kind": "csv",
+    }
+
+
+def _token(cast: Cast) -> str:
+    """The steward's one token."""
+    token = ApiToken.objects.filter(user=cast.steward).first()
+    if token is None:
+        token, _ = create_token(user=cast.steward, name="t", scopes=["read"], days=1)
+    return token.code
