@@ -26,7 +26,7 @@
     event.preventDefault();
     show(pick);
     history.replaceState(null, "", pick.hash);
-    card(pick).scrollIntoView({ block: "nearest", behavior: "smooth" });
+    card(pick).scrollIntoView({ block: "nearest" });
   });
   strip.addEventListener("keydown", (event) => {
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];

@@ -1,0 +1,142 @@
+"""Figures in the pages: the vendored Plotly, the comparison page, and what a browser makes of both."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+from django.test import Client
+from plotly.offline import get_plotlyjs_version
+from pytest_django.live_server_helper import LiveServer
+from selenium import webdriver
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.wait import WebDriverWait
+
+from synth_engine.evaluation import style
+from synthweb.releases import compare
+from tests.conftest import Cast
+from tests.web import scene
+
+STATIC = Path(settings.BASE_DIR) / "static"
+PLOTLY = STATIC / "vendor" / "plotly-strict.min.js"
+RED = "Real data — not differentially private"
+
+
+# --- what is vendored ---------------------------------------------------------------------------------------------
+def test_the_vendored_plotly_is_the_version_that_plotly_py_draws_for() -> None:
+    head = PLOTLY.read_text("utf-8")[:300]
+    assert f"plotly.js (strict - minified) v{get_plotlyjs_version()}\n" in head
+
+
+def test_the_linked_styles_are_those_that_plotly_would_inject() -> None:
+    source = PLOTLY.read_text("utf-8")
+    start = source.index('={"X,X div":') + 1
+    quoted = r"""(?:"([^"]*)"|'([^']*)')"""
+    injected = []
+    for rule in re.finditer(f"{quoted}:{quoted}", source[start : source.index("};for(", start)]):
+        selector, declarations = rule[1] or rule[2], rule[3] or rule[4]
+        selector = selector.replace("X", ".js-plotly-plot .plotly").replace("Y", ".plotly-notifier")
+        injected.insert(0, f"{selector} {{ {declarations} }}")  # Plotly inserts each before the last
+    assert len(injected) > 40
+    linked = (STATIC / "vendor" / "plotly.css").read_text("utf-8")
+    assert linked.split("*/\n", 1)[1].splitlines() == injected
+
+
+def test_the_maps_styles_are_linked_under_the_id_that_stops_their_injection() -> None:
+    source = PLOTLY.read_text("utf-8")
+    found = re.search(r'createElement\("style"\);e\.id="(\w{64})",e\.textContent=\'(.*?)\',document', source, re.DOTALL)
+    assert found is not None
+    assert found[1] in (STATIC / "js" / "figures.js").read_text("utf-8")
+    assert found[2] in (STATIC / "vendor" / "maplibre.css").read_text("utf-8")
+
+
+def test_figures_and_pages_mean_the_same_by_their_colours() -> None:
+    css = (STATIC / "css" / "tokens.css").read_text("utf-8") + (STATIC / "css" / "figures.css").read_text("utf-8")
+    script = (STATIC / "js" / "figures.js").read_text("utf-8")
+    light = "".join(re.findall(r'\[data-bs-theme="light"\][^{]*\{([^}]*)\}', css))
+    for token, colour in style.PALETTE.items():
+        assert f"--{token}: {colour};" in light
+        assert f'"{colour}": "--{token}",' in script
+
+
+# --- the page -----------------------------------------------------------------------------------------------------
+def test_a_report_of_another_version_is_refused() -> None:
+    with pytest.raises(compare.UnknownReport):
+        compare.page({"schema": "synth_engine/report/0"})
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_comparison_says_what_it_is_and_has_a_table_and_a_reading_for_every_figure(
+    cast: Cast, browser: Callable[..., Client]
+) -> None:
+    played = scene.play(steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation)
+    page = browser(cast.steward).get(f"/releases/{played.release.code}/compare/")
+    text = page.content.decode()
+    assert page.status_code == 200
+    assert '<div class="red-bar"' in text
+    figures = re.findall(r'data-figure="([\w-]+)"', text)
+    assert len(figures) == 3 + 3 + 1  # histograms, maps of dependence, the map of pairs
+    for figure in figures:
+        source = re.search(rf'<script id="{figure}" type="application/json">(.*?)</script>', text, re.DOTALL)
+        assert source is not None
+        assert json.loads(source[1])["layout"]["annotations"][0]["text"] == RED
+        for part in ("what", "how", "table"):
+            assert f'id="{figure.removesuffix("-data")}-{part}"' in text
+    assert text.count(f'<div class="figure-red">{RED}</div>') == 2  # the triples' table and the real rows
+
+
+# --- the browser --------------------------------------------------------------------------------------------------
+@pytest.mark.slow
+@pytest.mark.services
+@pytest.mark.django_db(transaction=True)
+def test_a_browser_draws_the_comparison_under_the_policy_and_in_both_themes(
+    cast: Cast, live_server: LiveServer, chrome: webdriver.Chrome, browser: Callable[..., Client]
+) -> None:
+    played = scene.play(steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation)
+    chrome.get(f"{live_server.url}/livez")
+    chrome.add_cookie({"name": settings.SESSION_COOKIE_NAME, "value": browser(cast.steward).cookies[settings.SESSION_COOKIE_NAME].value})  # fmt: skip
+    chrome.get_log("browser")
+    chrome.get(f"{live_server.url}/releases/{played.release.code}/compare/")
+    wait = WebDriverWait(chrome, 20)
+    wait.until(lambda page: page.find_elements(By.CSS_SELECTOR, ".figure-drawn"))
+
+    picks = chrome.find_elements(By.CSS_SELECTOR, "[data-strip] a")
+    chrome.execute_script("arguments[0].scrollIntoView({block: 'center'})", picks[1])
+    picks[1].click()
+    second = chrome.find_element(By.ID, "column-1")
+    assert second.is_displayed() and not chrome.find_element(By.ID, "column-0").is_displayed()
+    wait.until(lambda _: "figure-drawn" in second.find_element(By.CSS_SELECTOR, "[data-figure]").get_attribute("class"))
+    picks[1].send_keys(Keys.ARROW_RIGHT)
+    assert chrome.find_element(By.ID, "column-2").is_displayed()
+
+    tab = chrome.find_element(By.ID, "column-2-tab-table")
+    chrome.execute_script("arguments[0].scrollIntoView({block: 'center'})", tab)  # clear of the red bar
+    tab.click()
+    assert chrome.find_element(By.ID, "column-2-table").is_displayed()
+
+    nameless = "return [...document.querySelectorAll('.modebar-btn')].filter(b => b.tagName !== 'BUTTON' || !b.ariaLabel).length"
+    assert chrome.find_elements(By.CSS_SELECTOR, ".modebar-btn") and chrome.execute_script(nameless) == 0
+
+    colour = "return document.querySelector('#column-2 .figure-drawn').data[0].marker.color"
+    wait.until(lambda page: page.execute_script("return document.querySelector('#column-2 .figure-drawn') !== null"))
+    light = chrome.execute_script(colour)
+    for theme in ("dark", "light"):
+        button = chrome.find_element(By.CSS_SELECTOR, f"[data-theme-choice='{theme}']")
+        chrome.execute_script("arguments[0].click()", button)
+        wait.until(lambda page, dark=theme == "dark": (page.execute_script(colour) != light) == dark)
+
+    swapped = """
+      const copy = document.querySelector('#column-2 [data-figure]').cloneNode(false);
+      copy.className = 'swapped'; document.querySelector('#columns').append(copy);
+      htmx.trigger(copy, 'htmx:load'); copy.scrollIntoView();"""
+    chrome.execute_script(swapped)
+    wait.until(lambda page: page.find_elements(By.CSS_SELECTOR, ".swapped.figure-drawn"))
+
+    assert chrome.execute_script("return document.querySelectorAll('style').length") == 0
+    problems = [entry for entry in chrome.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")]
+    assert problems == []
