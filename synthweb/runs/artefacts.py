@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import os
 import tempfile
+import time
 from pathlib import Path
 
 from django.conf import settings
 
 from synth_engine.errors import InputError, VerificationError
 from synth_engine.measurement import Answers
+
+ORPHAN_SECONDS = 3600
 
 
 def put(answers: Answers, *, name: str) -> None:
@@ -45,6 +48,15 @@ def get(*, name: str, digest: str) -> Answers:
 def discard(*, name: str) -> None:
     """Remove the file of answers that were never recorded."""
     (_folder() / name).unlink(missing_ok=True)
+
+
+def sweep(*, known: set[str]) -> int:
+    """Remove what workers left that died between writing and recording: not `known`, and too old to be recorded yet."""
+    old = time.time() - ORPHAN_SECONDS
+    orphans = [path for path in _folder().glob("*.npz") if path.name not in known and path.stat().st_mtime < old]
+    for path in orphans:
+        path.unlink(missing_ok=True)
+    return len(orphans)
 
 
 def _folder() -> Path:

@@ -1,8 +1,8 @@
 """Places at which tests kill or freeze a worker, to prove that no fault loses budget or draws noise twice.
 
-Off unless SYNTHWEB_DEBUG_FAILPOINTS names a folder and SYNTHWEB_FAIL_AT a place, optionally with `:stop`:
-`before-charge`, `after-charge`, `after-measure`, `during-fit`. The process gets SIGKILL (or SIGSTOP) from itself, once:
-a mark in the folder keeps a worker that comes back from dying again. Never set either variable in production.
+Off unless SYNTHWEB_DEBUG_FAILPOINTS names a folder and SYNTHWEB_FAIL_AT some places, separated by commas, each
+optionally with `:stop`. The process gets SIGKILL (or SIGSTOP) from itself at each place once: a mark with its process
+id in the folder keeps a worker that comes back from dying there again. Never set either variable in production.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from pathlib import Path
 from django.conf import settings
 
 BEFORE_CHARGE = "before-charge"
-AFTER_CHARGE = "after-charge"
-AFTER_MEASURE = "after-measure"
+AFTER_CHARGE = "after-charge"  # nothing is drawn yet, which nobody can know from outside
+BEFORE_STORE = "before-store"  # noise is drawn and stored nowhere
+AFTER_MEASURE = "after-measure"  # the answers are stored
 DURING_FIT = "during-fit"
 
 
@@ -23,12 +24,16 @@ def reach(point: str) -> None:
     """Say that execution has come to `point`; dies or freezes here if a test asked for it."""
     if not settings.DEBUG_FAILPOINTS:
         return
-    wanted, _, how = os.environ.get("SYNTHWEB_FAIL_AT", "").partition(":")
-    if wanted != point:
-        return
-    mark = Path(settings.DEBUG_FAILPOINTS) / f"reached-{point}"
+    for wanted in os.environ.get("SYNTHWEB_FAIL_AT", "").split(","):
+        name, _, how = wanted.partition(":")
+        if name == point and _first(Path(settings.DEBUG_FAILPOINTS) / point):
+            os.kill(os.getpid(), signal.SIGSTOP if how == "stop" else signal.SIGKILL)
+
+
+def _first(mark: Path) -> bool:
     try:
-        mark.touch(exist_ok=False)
+        with mark.open("x") as file:
+            file.write(str(os.getpid()))
     except FileExistsError:
-        return
-    os.kill(os.getpid(), signal.SIGSTOP if how == "stop" else signal.SIGKILL)
+        return False
+    return True

@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from synthweb.datasets import services as datasets
 from synthweb.datasets.models import Dataset
-from synthweb.runs import lease, queue, services
+from synthweb.runs import artefacts, lease, queue, services
 from synthweb.runs.models import OutboxMessage, SynthesisRun, TableErrand
 
 State = SynthesisRun.State
@@ -41,7 +41,12 @@ class Outcome:
 
 def reconcile() -> Outcome:
     """One pass over everything that may be stuck."""
-    return Outcome(interrupted=fail_interrupted(), unread=read_forgotten(), rung=ring_again(), expired=datasets.sweep())
+    return Outcome(
+        interrupted=fail_interrupted(),
+        unread=read_forgotten(),
+        rung=ring_again(),
+        expired=datasets.sweep() + sweep_answers(),
+    )
 
 
 def fail_interrupted() -> int:
@@ -73,6 +78,12 @@ def read_forgotten() -> int:
     for dataset in forgotten:
         services.request_ingest(dataset=dataset, actor=dataset.steward)
     return len(forgotten)
+
+
+def sweep_answers() -> int:
+    """Files of noisy answers that no run names."""
+    names = SynthesisRun.objects.exclude(answers_name="").values_list("answers_name", flat=True)
+    return artefacts.sweep(known=set(names))
 
 
 def ring_again() -> int:

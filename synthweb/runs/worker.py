@@ -74,7 +74,9 @@ def _advance(run: SynthesisRun, grip: lease.Lease) -> None:
         failpoints.reach(failpoints.BEFORE_CHARGE)
         _charge(run, grip, progress)
         failpoints.reach(failpoints.AFTER_CHARGE)
-        _store(run, grip, _measure(run, plan, progress), progress)
+        answers = _measure(run, plan, progress)
+        failpoints.reach(failpoints.BEFORE_STORE)
+        _store(run, grip, answers, progress)
         failpoints.reach(failpoints.AFTER_MEASURE)
     _publish(run, grip, plan, progress)
     return None

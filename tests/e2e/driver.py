@@ -1,0 +1,138 @@
+"""The hands of the fault tests inside a plant: a process of its own with the plant's settings, which takes one JSON
+request a line and answers with one JSON line. It does what the web process does, and looks."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import django
+
+django.setup()
+
+from django.conf import settings  # noqa: E402
+from django.db.models import Sum  # noqa: E402
+
+from synth_engine.privacy import verify  # noqa: E402
+from synthweb.accounts import services as accounts  # noqa: E402
+from synthweb.accounts.models import Role, User  # noqa: E402
+from synthweb.celery import app  # noqa: E402
+from synthweb.datasets import services as datasets  # noqa: E402
+from synthweb.datasets.models import Dataset  # noqa: E402
+from synthweb.ledger import chain  # noqa: E402
+from synthweb.ledger import services as ledger  # noqa: E402
+from synthweb.ledger.models import BudgetAccount, LedgerEntry  # noqa: E402
+from synthweb.runs import services as runs  # noqa: E402
+from synthweb.runs.models import OutboxMessage, SynthesisRun  # noqa: E402
+from tests.e2e.plant import CANARY  # noqa: E402
+from tests.web import scene  # noqa: E402
+
+ENDS = {"finished": ["HOLD", "CHARGE"], "held": ["HOLD"], "charged": ["HOLD", "CHARGE"], "measured": ["HOLD", "CHARGE"]}
+PASSWORD = "correct horse battery staple"
+
+
+def setup() -> None:
+    """One organisation, one described dataset with budget for a hundred runs."""
+    office = accounts.create_organisation(actor="system", name="Office")
+    for name, role in (("steward", Role.STEWARD), ("custodian", Role.CUSTODIAN)):
+        accounts.create_user(
+            actor="system",
+            organisation=office,
+            username=name,
+            roles=[role],
+            password=PASSWORD,
+            must_change_password=False,
+        )
+    steward, custodian = User.objects.get(username="steward"), User.objects.get(username="custodian")
+    made = datasets.store_stream(
+        steward=steward,
+        organisation=office,
+        name="Commutes",
+        file_kind="csv",
+        chunks=[(scene.TABLE + f"{CANARY},5,yes\n").encode()],
+    )
+    datasets.declare_domain(actor=steward, dataset=made, document=scene.DOMAIN)
+    ledger.grant(custodian=custodian, request=scene.ask(steward=steward, dataset=made, epsilon=100), reason="Tests.")
+
+
+def submit() -> str:
+    return scene.submit(steward=User.objects.get(username="steward"), dataset=Dataset.objects.get()).code
+
+
+def cancel(code: str) -> None:
+    runs.cancel(actor=User.objects.get(username="steward"), run=SynthesisRun.objects.get(code=code))
+
+
+def ring(code: str, times: int) -> None:
+    """The same message several times, as a broker may deliver it."""
+    for _ in range(times):
+        app.send_task("runs.synthesize", args=[code], queue="confidential")
+
+
+def look(code: str) -> dict[str, Any]:
+    run = SynthesisRun.objects.get(code=code)
+    return {
+        "state": run.state,
+        "token": run.lease_token,
+        "failure": run.failure["code"] if run.failure else None,
+        "answers": run.answers_digest,
+        "entries": entries(run),
+        "releases": int(run.release is not None),
+        "sent": OutboxMessage.objects.filter(subject_code=code, sent_at__isnull=False).exists(),
+        "times_measured": run.events.filter(stage="measure").count(),
+    }
+
+
+def entries(run: SynthesisRun) -> list[str]:
+    return list(LedgerEntry.objects.filter(run_code=run.code).order_by("sequence").values_list("kind", flat=True))
+
+
+def faults() -> list[str]:
+    """Everything that must hold whatever happened, and does not."""
+    found = [fault for account in BudgetAccount.objects.all() for fault in account_faults(account)]
+    found += [fault for run in SynthesisRun.objects.all() for fault in run_faults(run)]
+    named = set(SynthesisRun.objects.values_list("answers_name", flat=True))
+    torn = [path.name for path in Path(settings.ARTEFACT_DIR).glob("*.npz") if path.name not in named]
+    return found + [f"answers {name} belong to no run" for name in torn]
+
+
+def account_faults(account: BudgetAccount) -> list[str]:
+    found = list(chain.verify(account).faults)
+    sums = {
+        kind: LedgerEntry.objects.filter(account=account, kind=kind).aggregate(sum=Sum("epsilon"))["sum"] or 0
+        for kind in ("GRANT", "HOLD", "CHARGE", "RELEASE")
+    }
+    if account.epsilon_held != sums["HOLD"] - sums["CHARGE"] - sums["RELEASE"]:
+        found.append("the held sum is not what the entries say")
+    if account.epsilon_charged != sums["CHARGE"]:
+        found.append("the charged sum is not what the entries say")
+    if account.epsilon_held + account.epsilon_charged > sums["GRANT"]:
+        found.append("more is held and charged than was granted")
+    return found
+
+
+def run_faults(run: SynthesisRun) -> list[str]:
+    moved = entries(run)
+    expected = [ENDS[run.state]] if run.state in ENDS else [["HOLD", "CHARGE"], ["HOLD", "RELEASE"]]
+    found = [] if moved in expected else [f"run {run.code} is {run.state} with entries {moved}"]
+    if run.state == "finished" and run.release is None:
+        found.append(f"run {run.code} is finished without a release")
+    if run.release is not None:
+        receipt = run.release.receipt
+        verify.verify(receipt)
+        paid = LedgerEntry.objects.get(run_code=run.code, kind="CHARGE").evidence
+        if (receipt["plan"]["sha256"], receipt["answers_sha256"]) != (paid, run.answers_digest):
+            found.append(f"the release of run {run.code} is not what was paid for or measured")
+    return found
+
+
+VERBS: dict[str, Callable[..., Any]] = {verb.__name__: verb for verb in (setup, submit, cancel, ring, look, faults)}
+
+if __name__ == "__main__":
+    print(json.dumps("ready"), flush=True)  # noqa: T201
+    for line in sys.stdin:
+        verb, arguments = json.loads(line)
+        print(json.dumps(VERBS[verb](*arguments)), flush=True)  # noqa: T201

@@ -1,0 +1,170 @@
+"""A plant: the processes of a real installation over a real PostgreSQL and Redis, with short leases, to break."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from synthweb.local import broker, keys
+from tests import services
+
+ROOT = Path(__file__).resolve().parents[2]
+LEASE, RECONCILE = 2, 1  # seconds
+CANARY = "canary-in-a-cell"  # stands in the table, and must stand nowhere else
+PATIENCE = 60.0  # seconds until something that should happen counts as not happening
+
+
+class Worker:
+    """One Celery worker with its pool child, in a process group of its own."""
+
+    def __init__(self, plant: Plant, *arguments: str, failpoints: str = "") -> None:
+        self._folder = Path(tempfile.mkdtemp(dir=plant.folder, prefix="marks-"))
+        self.log = self._folder / "log"
+        environment = plant.environment | {
+            "SYNTHWEB_FAIL_AT": failpoints,
+            "SYNTHWEB_DEBUG_FAILPOINTS": str(self._folder) if failpoints else "",
+        }
+        command = [sys.executable, "-m", "celery", "-A", "synthweb.celery", "worker", "-c", "1", "-l", "INFO"]
+        quiet = ["--without-gossip", "--without-mingle", "-n", f"{self._folder.name}@plant"]
+        with self.log.open("wb") as log:
+            self._process = subprocess.Popen(
+                [*command, *quiet, *arguments],
+                cwd=ROOT,
+                env=environment,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+
+    def child_at(self, point: str) -> int | None:
+        """The process that has reached a failpoint, if one has."""
+        mark = self._folder / point
+        with contextlib.suppress(FileNotFoundError, ValueError):
+            return int(mark.read_text())
+        return None
+
+    def kill(self) -> None:
+        """Parent and child at once, as when the machine goes."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+
+
+@dataclass
+class Plant:
+    """Database, broker, reconciler, and a driver that does what the web does."""
+
+    folder: Path
+    environment: dict[str, str]
+    workers: list[Worker] = field(default_factory=list)
+    redis: subprocess.Popen[bytes] | None = None
+    driver: subprocess.Popen[str] | None = None
+
+    def start(self) -> None:
+        self.start_redis()
+        keys.make(self.folder / "var" / "keys")
+        subprocess.run([sys.executable, "manage.py", "migrate", "-v", "0"], cwd=ROOT, env=self.environment, check=True)
+        self.driver = subprocess.Popen(
+            [sys.executable, "-m", "tests.e2e.driver"],
+            cwd=ROOT,
+            env=self.environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self._answer()
+        self.ask("setup")
+        self.worker("-Q", "default", "-B", "-s", str(self.folder / "beat"), queue="")
+
+    def stop(self) -> None:
+        for worker in self.workers:
+            worker.kill()
+        for process in (self.driver, self.redis):
+            if process is not None:
+                process.kill()
+                process.wait()
+
+    def worker(self, *arguments: str, failpoints: str = "", queue: str = "confidential") -> Worker:
+        started = Worker(self, *(("-Q", queue) if queue else ()), *arguments, failpoints=failpoints)
+        self.workers.append(started)
+        return started
+
+    def start_redis(self) -> None:
+        place = self.folder / "redis"
+        place.mkdir(mode=0o700, exist_ok=True)
+        with (self.folder / "redis.log").open("ab") as log:
+            self.redis = subprocess.Popen(broker.command(folder=place), stdout=log, stderr=log)
+        if not broker.wait(folder=place):
+            raise RuntimeError("Redis does not answer")
+
+    def kill_redis(self) -> None:
+        """Without warning and without persistence: every queue is gone."""
+        assert self.redis is not None
+        self.redis.kill()
+        self.redis.wait()
+
+    def ask(self, verb: str, *arguments: object) -> Any:
+        """Have the driver do something."""
+        assert self.driver is not None
+        assert self.driver.stdin is not None
+        self.driver.stdin.write(json.dumps([verb, arguments]) + "\n")
+        self.driver.stdin.flush()
+        return self._answer()
+
+    def _answer(self) -> Any:
+        assert self.driver is not None
+        assert self.driver.stdout is not None
+        line = self.driver.stdout.readline()
+        if not line:
+            raise RuntimeError("the driver has died; see the captured output")
+        return json.loads(line)
+
+    def until(self, code: str, *states: str) -> dict[str, Any]:
+        """Wait until a run is in one of `states`."""
+        return wait_for(lambda: found if (found := self.ask("look", code))["state"] in states else None)
+
+    def logs(self) -> str:
+        """Everything that any worker wrote."""
+        return "\n".join(worker.log.read_text(errors="replace") for worker in self.workers)
+
+
+def wait_for(happened: Callable[[], Any]) -> Any:
+    """The first thing that is not nothing; a failure after PATIENCE."""
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        if found := happened():
+            return found
+        time.sleep(0.1)
+    raise AssertionError("it did not happen in time")
+
+
+@contextlib.contextmanager
+def running_plant() -> Iterator[Plant]:
+    """A plant from its foundations to its end."""
+    with tempfile.TemporaryDirectory(prefix="swt-plant-") as name, services.start_postgres() as database:
+        folder = Path(name)
+        kept = {key: value for key, value in os.environ.items() if not key.startswith("SYNTHWEB_")}
+        environment = kept | {
+            "DJANGO_SETTINGS_MODULE": "synthweb.settings",
+            "DATABASE_URL": database,
+            "SYNTHWEB_VAR": str(folder / "var"),
+            "SYNTHWEB_BROKER": f"redis+socket://{folder / 'redis' / 'redis.sock'}",
+            "SYNTHWEB_RUN_LEASE_SECONDS": str(LEASE),
+            "SYNTHWEB_RECONCILE_SECONDS": str(RECONCILE),
+        }
+        plant = Plant(folder=folder, environment=environment)
+        try:
+            plant.start()
+            yield plant
+        finally:
+            plant.stop()

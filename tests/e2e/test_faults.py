@@ -1,0 +1,141 @@
+"""Faults, with real processes: workers killed and frozen at every place that matters, messages doubled and lost.
+
+After each, whatever happened: the ledger adds up and its chain verifies, a run has at most one charge, it is over or
+can go on, and no release exists that was not paid for and measured.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests import services
+from tests.e2e.plant import CANARY, Plant, Worker, running_plant, wait_for
+
+pytestmark = [pytest.mark.services, pytest.mark.slow]
+OVER = ("finished", "failed", "cancelled")
+
+
+@pytest.fixture(scope="module")
+def the_plant() -> Iterator[Plant]:
+    with contextlib.ExitStack() as stack:
+        yield services.require(lambda: stack.enter_context(running_plant()))
+
+
+@pytest.fixture
+def plant(the_plant: Plant) -> Iterator[Plant]:
+    """The plant with no confidential worker; whatever a test did to it, everything must hold afterwards."""
+    reconciler = the_plant.workers[0]
+    yield the_plant
+    for worker in the_plant.workers[1:]:
+        worker.kill()
+    assert the_plant.ask("faults") == []
+    assert CANARY not in the_plant.logs()
+    assert reconciler is the_plant.workers[0]
+
+
+def frozen(worker: Worker, point: str) -> int:
+    """The process id of the child, once it stands still at a place."""
+    return int(wait_for(lambda: worker.child_at(point)))
+
+
+def check_finished(found: dict[str, Any]) -> None:
+    assert (found["state"], found["entries"], found["releases"]) == ("finished", ["HOLD", "CHARGE"], 1)
+    assert found["times_measured"] == 1
+
+
+def check_forfeited(found: dict[str, Any]) -> None:
+    assert (found["state"], found["failure"]) == ("failed", "interrupted-after-charge")
+    assert (found["entries"], found["releases"], found["answers"]) == (["HOLD", "CHARGE"], 0, "")
+
+
+def test_a_pool_child_killed_at_each_place_in_turn(plant: Plant) -> None:
+    plant.worker(failpoints="before-charge,after-charge,before-store,after-measure,during-fit")
+    check_forfeited(plant.until(plant.ask("submit"), *OVER))  # dies before, comes back, dies after the charge
+    check_forfeited(plant.until(plant.ask("submit"), *OVER))  # dies with the noise drawn and not stored
+    check_finished(plant.until(plant.ask("submit"), *OVER))  # dies twice with the answers stored
+
+
+def test_a_whole_worker_killed_at_each_place_in_turn(plant: Plant) -> None:
+    first = plant.ask("submit")
+    for point in ("before-charge", "after-charge"):
+        worker = plant.worker(failpoints=f"{point}:stop")
+        frozen(worker, point)
+        worker.kill()
+    check_forfeited(plant.until(first, *OVER))
+    second = plant.ask("submit")
+    answers = set()
+    for point in ("after-measure", "during-fit"):
+        worker = plant.worker(failpoints=f"{point}:stop")
+        frozen(worker, point)
+        answers.add(plant.ask("look", second)["answers"])
+        worker.kill()
+    plant.worker()
+    found = plant.until(second, *OVER)
+    check_finished(found)
+    assert answers == {found["answers"]}
+
+
+def test_five_copies_of_a_message_for_two_workers_are_one_charge(plant: Plant) -> None:
+    code = plant.ask("submit")
+    plant.ask("ring", code, 5)
+    plant.worker()
+    plant.worker()
+    found = plant.until(code, *OVER)
+    check_finished(found)
+    time.sleep(1)
+    assert plant.ask("look", code)["token"] == found["token"]  # the copies that came late claimed nothing
+
+
+def test_a_worker_frozen_before_its_charge_wakes_up_after_another_finished(plant: Plant) -> None:
+    zombie = plant.worker(failpoints="before-charge:stop")
+    code = plant.ask("submit")
+    child = frozen(zombie, "before-charge")
+    plant.worker()
+    found = plant.until(code, *OVER)
+    check_finished(found)
+    os.kill(child, signal.SIGCONT)
+    wait_for(lambda: "taken over or cancelled" in zombie.log.read_text())
+    assert plant.ask("look", code) == found
+
+
+@pytest.mark.parametrize("point", ["after-charge", "before-store"])
+def test_a_worker_frozen_after_its_charge_wakes_up_after_the_run_was_failed(plant: Plant, point: str) -> None:
+    zombie = plant.worker(failpoints=f"{point}:stop")
+    code = plant.ask("submit")
+    child = frozen(zombie, point)
+    found = plant.until(code, *OVER)
+    check_forfeited(found)
+    os.kill(child, signal.SIGCONT)
+    wait_for(lambda: "taken over or cancelled" in zombie.log.read_text())
+    assert plant.ask("look", code) == found
+
+
+def test_a_run_cancelled_under_its_worker_keeps_its_charge_and_gets_no_release(plant: Plant) -> None:
+    worker = plant.worker(failpoints="before-store:stop")
+    code = plant.ask("submit")
+    child = frozen(worker, "before-store")
+    plant.ask("cancel", code)
+    os.kill(child, signal.SIGCONT)
+    wait_for(lambda: "taken over or cancelled" in worker.log.read_text())
+    found = plant.ask("look", code)
+    assert (found["state"], found["entries"], found["releases"]) == ("cancelled", ["HOLD", "CHARGE"], 0)
+
+
+def test_a_broker_that_dies_with_its_queues_loses_nothing(plant: Plant) -> None:
+    before = plant.ask("submit")
+    plant.kill_redis()
+    started = time.monotonic()
+    during = plant.ask("submit")
+    assert time.monotonic() - started < 3  # nobody waits for a broker that is away
+    assert not plant.ask("look", during)["sent"]
+    plant.start_redis()
+    plant.worker()
+    for code in (before, during):
+        check_finished(plant.until(code, *OVER))
