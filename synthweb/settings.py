@@ -265,6 +265,7 @@ SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 
 # --- the administration: to read, for auditors and whoever manages people -------------------------------------------
+SLATE = {"50": 97, "100": 94, "200": 88, "300": 79, "400": 68, "500": 56, "600": 45, "700": 39, "800": 33, "900": 28, "950": 20}
 UNFOLD = {
     "SITE_TITLE": "synthweb administration",
     "SITE_HEADER": "synthweb",
@@ -274,6 +275,7 @@ UNFOLD = {
     "SHOW_HISTORY": False,
     "SHOW_VIEW_ON_SITE": False,
     "BORDER_RADIUS": "6px",
+    "COLORS": {"primary": {step: f"oklch({light}% .06 255)" for step, light in SLATE.items()}},
 }
 
 LOGGING = logs.CONFIGURATION

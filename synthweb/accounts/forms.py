@@ -69,11 +69,12 @@ class RolesForm(forms.Form):
 class PasswordForm(auth_forms.PasswordChangeForm):
     """The old password once, the new one twice."""
 
-    def clean_new_password2(self) -> Any:
-        password = super().clean_new_password2()
-        if password and self.user.check_password(password):
-            raise ValidationError("Choose another password than the present one.")
-        return password
+    def clean(self) -> dict[str, Any] | None:
+        cleaned = super().clean()
+        new = self.cleaned_data.get("new_password2")
+        if new and self.user.check_password(new):
+            self.add_error("new_password2", "Choose another password than the present one.")
+        return cleaned
 
 
 class TokenForm(forms.Form):

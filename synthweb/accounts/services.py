@@ -88,7 +88,7 @@ def set_roles(*, actor: User, person: User, organisation: Organisation, roles: C
     if not roles:
         raise ValidationError({"roles": "Choose at least one role; to take away everything, deactivate the person."})
     before = sorted(Membership.objects.filter(user=person).values_list("role", flat=True))
-    Membership.objects.filter(user=person).delete()
+    Membership.objects.filter(user=person, organisation=organisation).delete()
     _write_roles(person, organisation=organisation, roles=roles)
     audit.record(
         actor=actor,

@@ -1,27 +1,265 @@
-"""Signing in and out, and what the frame shows to whom."""
+"""Signing in and out, passwords, and what the frame of a page shows to whom."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
+from django.contrib.auth.hashers import identify_hasher
 from django.test import Client
+from pytest_django import Settings
 
+from synthweb.accounts import demo, services, throttle
+from synthweb.accounts.forms import SIGN_IN_FAILED
+from synthweb.accounts.models import SignInAttempt, User
+from synthweb.audit.models import AuditEntry
 from tests.conftest import PASSWORD, Cast
 
 Browser = Callable[..., Client]
+LOGIN = "/account/login/"
+
+
+def _sign_in(client: Client, name: str, password: str = PASSWORD, **headers: str) -> object:
+    return client.post(LOGIN, {"username": name, "password": password}, headers=headers)
+
+
+def _text(answer: object) -> str:
+    return answer.content.decode()  # type: ignore[attr-defined]
+
+
+def _in(client: Client) -> bool:
+    return "_auth_user_id" in client.session
 
 
 def test_signing_in_leads_to_the_start_page(cast: Cast, browser: Browser) -> None:
-    answer = browser().post("/account/login/", {"username": "steward", "password": PASSWORD})
+    answer = _sign_in(browser(), "steward")
     assert answer.status_code == 302
     assert answer["Location"] == "/"
 
 
-def test_every_page_about_oneself_opens(cast: Cast, browser: Browser) -> None:
-    for address in ("/account/", "/account/password/", "/account/tokens/"):
-        assert browser(cast.analyst).get(address).status_code == 200, address
+def test_signing_in_is_on_record(cast: Cast, browser: Browser) -> None:
+    _sign_in(browser(), "steward")
+    entry = AuditEntry.objects.latest("sequence")
+    assert (entry.action, entry.actor, entry.organisation_code) == ("user.signed_in", "steward", cast.organisation.code)
 
 
-def test_people_are_managed_by_staff_alone(cast: Cast, browser: Browser) -> None:
-    assert browser(cast.staff).get("/account/people/").status_code == 200
-    assert browser(cast.steward).get("/account/people/").status_code == 403
+def test_a_wrong_password_an_unknown_name_and_a_closed_account_look_the_same(cast: Cast, browser: Browser) -> None:
+    User.objects.filter(username="analyst").update(is_active=False)
+    answers = [
+        _sign_in(browser(), "steward", "wrong"),
+        _sign_in(browser(), "nobody", "wrong"),
+        _sign_in(browser(), "analyst"),
+    ]
+    for answer in answers:
+        assert answer.status_code == 200
+        assert SIGN_IN_FAILED in _text(answer)
+
+
+def test_a_page_for_people_asks_strangers_to_sign_in_and_leads_back(cast: Cast, browser: Browser) -> None:
+    client = browser()
+    answer = client.get("/account/tokens/")
+    assert answer["Location"] == f"{LOGIN}?next=/account/tokens/"
+    answer = client.post(answer["Location"], {"username": "steward", "password": PASSWORD, "next": "/account/tokens/"})
+    assert answer["Location"] == "/account/tokens/"
+
+
+def test_signing_in_never_leads_to_another_site(cast: Cast, browser: Browser) -> None:
+    answer = browser().post(LOGIN, {"username": "steward", "password": PASSWORD, "next": "https://elsewhere.example/"})
+    assert answer["Location"] == "/"
+
+
+def test_the_session_gets_a_new_key_when_somebody_signs_in(cast: Cast, browser: Browser) -> None:
+    client = browser()
+    client.get("/account/tokens/")
+    session = client.session
+    session["planted"] = "yes"
+    session.save()
+    before = session.session_key
+    client.cookies["synthweb_session"] = before
+    _sign_in(client, "steward")
+    assert client.session.session_key != before
+
+
+def test_signing_out_needs_a_post_and_ends_the_session(cast: Cast, browser: Browser) -> None:
+    client = browser(cast.steward)
+    assert client.get("/account/logout/").status_code == 405
+    assert _in(client)
+    client.post("/account/logout/")
+    assert not _in(client)
+
+
+def test_forms_need_the_token_of_their_page(cast: Cast, browser: Browser) -> None:
+    client = browser(cast.steward, enforce_csrf_checks=True)
+    assert client.post("/account/tokens/", {"name": "x", "scopes": "read", "days": 30}).status_code == 403
+    assert client.post("/account/logout/").status_code == 403
+
+
+def test_an_inactive_person_is_out_at_once(cast: Cast, browser: Browser) -> None:
+    client = browser(cast.steward)
+    services.set_active(actor=cast.staff, person=cast.steward, organisation=cast.organisation, active=False)
+    assert client.get("/account/").status_code == 302
+
+
+# --- guessing ------------------------------------------------------------------------------------------------------
+def test_after_too_many_failures_even_the_right_password_has_to_wait(cast: Cast, browser: Browser) -> None:
+    client = browser()
+    for _ in range(throttle.MOST_HERE):
+        _sign_in(client, "steward", "wrong")
+    answer = _sign_in(client, "steward")
+    assert answer.status_code == 200
+    assert SIGN_IN_FAILED in _text(answer)
+
+
+def test_one_persons_failures_do_not_keep_another_out(cast: Cast, browser: Browser) -> None:
+    for _ in range(throttle.MOST_HERE + 1):
+        _sign_in(browser(), "steward", "wrong")
+    assert _sign_in(browser(), "custodian").status_code == 302
+
+
+def test_a_stranger_elsewhere_cannot_lock_somebody_out_with_a_few_tries(
+    cast: Cast, browser: Browser, settings: Settings
+) -> None:
+    settings.PROXIES = 1
+    for _ in range(throttle.MOST_HERE + 1):
+        _sign_in(browser(), "steward", "wrong", **{"X-Forwarded-For": "203.0.113.9"})
+    assert _sign_in(browser(), "steward", **{"X-Forwarded-For": "198.51.100.7"}).status_code == 302
+
+
+def test_an_address_that_a_client_made_up_does_not_count_without_a_proxy(cast: Cast, browser: Browser) -> None:
+    for number in range(throttle.MOST_HERE + 1):
+        _sign_in(browser(), "steward", "wrong", **{"X-Forwarded-For": f"203.0.113.{number}"})
+    assert _sign_in(browser(), "steward", **{"X-Forwarded-For": "198.51.100.7"}).status_code == 200
+
+
+def test_success_forgets_the_failures_before_it(cast: Cast, browser: Browser) -> None:
+    _sign_in(browser(), "steward", "wrong")
+    _sign_in(browser(), "steward")
+    assert not SignInAttempt.objects.exists()
+
+
+def test_attempts_keep_neither_name_nor_address(cast: Cast, browser: Browser) -> None:
+    _sign_in(browser(), "a-password-typed-into-the-wrong-field", "wrong")
+    attempt = SignInAttempt.objects.get()
+    assert len(attempt.name_digest) == len(attempt.address_digest) == 64
+    assert "password" not in attempt.name_digest
+
+
+def test_a_client_that_went_away_can_try_again_after_a_quarter_of_an_hour(cast: Cast, browser: Browser) -> None:
+    for _ in range(throttle.MOST_HERE + 1):
+        _sign_in(browser(), "steward", "wrong")
+    for attempt in SignInAttempt.objects.all():
+        SignInAttempt.objects.filter(pk=attempt.pk).update(at=attempt.at - throttle.WINDOW)
+    assert _sign_in(browser(), "steward").status_code == 302
+
+
+# --- passwords -----------------------------------------------------------------------------------------------------
+def _change(client: Client, old: str, new: str) -> object:
+    return client.post("/account/password/", {"old_password": old, "new_password1": new, "new_password2": new})
+
+
+def test_changing_the_password_keeps_this_session_and_ends_the_others(cast: Cast, browser: Browser) -> None:
+    here, there = browser(cast.steward), browser(cast.steward)
+    assert _change(here, PASSWORD, "another long pass phrase").status_code == 302
+    assert here.get("/account/").status_code == 200
+    assert there.get("/account/").status_code == 302
+    assert AuditEntry.objects.latest("sequence").action == "user.password_changed"
+
+
+@pytest.mark.parametrize("new", ["short", "password1234", "123456789012", PASSWORD])
+def test_a_weak_or_unchanged_password_is_refused(cast: Cast, browser: Browser, new: str) -> None:
+    assert _change(browser(cast.steward), PASSWORD, new).status_code == 200
+    cast.steward.refresh_from_db()
+    assert cast.steward.check_password(PASSWORD)
+
+
+def test_the_old_password_is_asked_for(cast: Cast, browser: Browser) -> None:
+    assert _change(browser(cast.steward), "wrong", "another long pass phrase").status_code == 200
+    cast.steward.refresh_from_db()
+    assert cast.steward.check_password(PASSWORD)
+
+
+def test_a_one_time_password_leads_to_an_own_one_before_anything_else(cast: Cast, browser: Browser) -> None:
+    one_time = services.give_one_time_password(actor=cast.staff, person=cast.analyst, organisation=cast.organisation)
+    client = browser()
+    _sign_in(client, "analyst", one_time)
+    assert client.get("/account/")["Location"] == "/account/password/"
+    assert _change(client, one_time, "another long pass phrase").status_code == 302
+    assert client.get("/account/").status_code == 200
+
+
+def test_stored_passwords_are_argon2(cast: Cast, settings: Settings) -> None:
+    from synthweb.settings import PASSWORD_HASHERS
+
+    settings.PASSWORD_HASHERS = PASSWORD_HASHERS
+    cast.steward.set_password("another long pass phrase")
+    assert identify_hasher(cast.steward.password).algorithm == "argon2"
+
+
+# --- demo users ----------------------------------------------------------------------------------------------------
+def test_demo_users_sign_in_with_the_passwords_they_were_given(db: None, browser: Browser) -> None:
+    for name, password, _ in demo.make():
+        assert _sign_in(browser(), name, password).status_code == 302, name
+
+
+def test_demo_users_are_refused_when_they_are_switched_off(db: None, browser: Browser, settings: Settings) -> None:
+    name, password, _ = demo.make()[0]
+    client = browser(User.objects.get(username=name))
+    settings.DEMO_USERS = False
+    assert client.get("/account/").status_code == 302
+    assert _sign_in(browser(), name, password).status_code == 200
+
+
+def test_making_demo_users_again_changes_their_passwords_and_adds_nobody(db: None) -> None:
+    first, second = demo.make(), demo.make()
+    assert [name for name, *_ in first] == [name for name, *_ in second]
+    assert {password for _, password, _ in first}.isdisjoint(password for _, password, _ in second)
+    assert User.objects.filter(is_demo=True).count() == len(first)
+
+
+def test_the_sign_in_page_says_where_the_demo_logins_are_and_never_what(
+    db: None, browser: Browser, settings: Settings
+) -> None:
+    passwords = [password for _, password, _ in demo.make()]
+    text = _text(browser().get(LOGIN))
+    assert "make demo-logins" in text
+    assert not any(password in text for password in passwords)
+
+
+# --- the frame -----------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("steward", {"Datasets", "Releases", "Runs", "Ledger", "Docs"}),
+        ("auditor", {"Datasets", "Releases", "Runs", "Ledger", "Docs", "Administration"}),
+        ("analyst", {"Releases", "Docs"}),
+        ("staff", {"People", "Administration"}),
+    ],
+)
+def test_the_navigation_offers_what_a_role_may_open(cast: Cast, browser: Browser, name: str, shown: set[str]) -> None:
+    text = _text(browser(cast.by_name()[name]).get("/account/"))
+    for words in shown:
+        assert f">{words}</a>" in text, words
+    if name == "analyst":
+        for words in ("Datasets", "Runs", "Ledger", "Administration", "People"):
+            assert f">{words}</a>" not in text, words
+
+
+def test_no_page_has_inline_script_or_style(cast: Cast, browser: Browser) -> None:
+    pages = ["/account/", "/account/password/", "/account/tokens/", "/account/people/", "/nowhere/"]
+    for address in pages:
+        text = _text(browser(cast.staff).get(address))
+        assert "<style" not in text, address
+        assert all("src=" in tag.split(">")[0] for tag in text.split("<script")[1:]), address
+        assert " onclick=" not in text, address
+
+
+def test_answers_carry_the_headers_that_browsers_need_to_protect_people(cast: Cast, browser: Browser) -> None:
+    for address in ("/account/login/", "/account/", "/nowhere/"):
+        headers = browser(cast.steward).get(address).headers
+        policy = headers["Content-Security-Policy"]
+        assert "frame-ancestors 'none'" in policy
+        assert "script-src 'self'" in policy
+        assert "unsafe-eval" not in policy
+        assert headers["X-Content-Type-Options"] == "nosniff"
+        assert headers["Referrer-Policy"] == "same-origin"
+        assert headers["Cross-Origin-Opener-Policy"] == "same-origin"
