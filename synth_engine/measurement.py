@@ -13,11 +13,12 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
+from zipfile import BadZipFile
 
 import numpy as np
 import numpy.typing as npt
 
-from synth_engine.errors import InputError
+from synth_engine.errors import InputError, PrivacyError
 from synth_engine.privacy import events
 from synth_engine.privacy.loss import ratio
 from synth_engine.privacy.unit import Sensitivity
@@ -194,7 +195,7 @@ class Answers:
                     for i, m in enumerate(header["measurements"])
                 )
                 calls = tuple(Call.from_json(call) for call in header["calls"])
-        except (OSError, KeyError, TypeError, ValueError) as error:
+        except (OSError, EOFError, KeyError, TypeError, ValueError, AttributeError, PrivacyError, BadZipFile) as error:
             raise InputError("this is no file of noisy answers", repair="measure again") from error
         return cls(measurements=measurements, selections=tuple(header["selections"]), calls=calls)
 

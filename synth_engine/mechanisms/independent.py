@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from synth_engine.domain import Attribute, Domain
+from synth_engine.errors import SpecError
 from synth_engine.marginals import oneway
 from synth_engine.measurement import Answers, Call, Measurement, Noise, Query, Session
 from synth_engine.mechanisms.model import Model, Table, whole_weights
@@ -30,9 +31,10 @@ class Independent(Mechanism):
     """A histogram of every attribute.
 
     Asks: one `measure` for each modelled attribute, all fixed beforehand (static).
-    Privacy: delta 0: discrete Laplace, basic composition of epsilon_j in proportion to sqrt(K_j), K_j the
-        number of codes. delta > 0: discrete Gaussian, rho_j in proportion to K_j^(2/3), converted by
-        Canonne, Kamath and Steinke 2020. The shares add up to the whole target. Proof: docs/proofs/independent.md.
+    Privacy: discrete Laplace (always for delta 0): basic composition of epsilon_j in proportion to sqrt(K_j),
+        K_j the number of codes. Discrete Gaussian (by default for delta > 0): rho_j in proportion to
+        K_j^(2/3), converted by Canonne, Kamath and Steinke 2020. The shares add up to the whole target.
+        Proof: docs/proofs/independent.md.
     Public assumptions: the domain, its sizes and code order, the unit, the relation; the number of records
         only where it is a public invariant.
     """
@@ -45,14 +47,34 @@ class Independent(Mechanism):
     )
     paper: ClassVar[str] = "Ping, Stoyanovich and Howe 2017 (independent mode); Canonne, Kamath and Steinke 2020"
     keeps: ClassVar[tuple[str, ...]] = ("histograms of single columns", "number of records")
-    parameters: ClassVar[dict[str, Any]] = {"type": "object", "properties": {}, "additionalProperties": False}
+    parameters: ClassVar[dict[str, Any]] = {
+        "type": "object",
+        "properties": {
+            "noise": {
+                "type": "string",
+                "enum": ["by-delta", "laplace", "gaussian"],
+                "default": "by-delta",
+                "title": "Noise",
+                "description": (
+                    "by-delta: Laplace if delta is 0, else Gaussian. With few columns Laplace is more accurate at the "
+                    "same epsilon; Gaussian is much cheaper in an account that adds up rho."
+                ),
+            }
+        },
+        "additionalProperties": False,
+    }
     relations: ClassVar[tuple[Relation, ...]] = (Relation.ADD_REMOVE, Relation.REPLACE_ONE)
     losses: ClassVar[tuple[str, ...]] = ("pure", "approximate")
     kind: ClassVar[Literal["static", "adaptive"]] = "static"
 
+    noise: str = "by-delta"
+
     def calibrate(self, domain: Domain, spec: Spec) -> Plan:
         attributes = domain.modelled
-        noises = _pure(attributes, domain, spec) if spec.delta == 0 else _gaussian(attributes, domain, spec)
+        if self.noise == "gaussian" and spec.delta == 0:
+            raise SpecError("Gaussian noise needs a delta above 0", repair="give a delta such as 1e-9, or use laplace")
+        pure = self.noise == "laplace" or spec.delta == 0
+        noises = _laplace(attributes, domain, spec) if pure else _gaussian(attributes, domain, spec)
         sensitivity = histogram_sensitivity(domain.unit, domain.relation)
         calls = tuple(
             Call(query=Query(verb="measure", clique=(a.name,), cells=a.size), event=noise.event(sensitivity))
@@ -61,7 +83,7 @@ class Independent(Mechanism):
         return IndependentPlan(config=self, domain=domain, spec=spec, calls=calls, noises=tuple(noises))
 
 
-def _pure(attributes: tuple[Attribute, ...], domain: Domain, spec: Spec) -> list[Noise]:
+def _laplace(attributes: tuple[Attribute, ...], domain: Domain, spec: Spec) -> list[Noise]:
     """Minimises the summed L1 error of the tables, sum of K_j / epsilon_j, for a given sum of epsilon_j."""
     l1 = histogram_sensitivity(domain.unit, domain.relation).l1
     weights = [Fraction(math.isqrt(a.size * _DIGITS**2), _DIGITS) for a in attributes]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Literal, Self
 
@@ -19,7 +19,7 @@ from synth_engine.measurement import Answers, Call, Session
 from synth_engine.mechanisms import parameters as schemas
 from synth_engine.mechanisms.model import Model
 from synth_engine.privacy import accountant, receipt
-from synth_engine.privacy.events import Event
+from synth_engine.privacy.events import DiscreteLaplace, Event, PermuteAndFlip
 from synth_engine.privacy.loss import Pure, ZeroConcentrated, atto, nano, ratio
 from synth_engine.privacy.unit import Relation, Sensitivity, histogram_sensitivity
 from synth_engine.spec import Spec
@@ -70,7 +70,7 @@ class Mechanism(ABC):
         loss = "pure" if spec.delta == 0 else "approximate"
         if loss not in self.losses:
             raise SpecError(f"{self.id} has no {loss} form", repair=f"it offers: {', '.join(self.losses)}")
-        return self.calibrate(domain, spec)
+        return self.calibrate(domain, replace(spec, parameters=asdict(self)))  # type: ignore[call-overload]
 
     @abstractmethod
     def calibrate(self, domain: Domain, spec: Spec) -> Plan:
@@ -117,10 +117,10 @@ class Plan(ABC):
 
     @property
     def loss(self) -> Pure | ZeroConcentrated:
-        """The exact loss, and the cap under which the room is to be opened."""
+        """The exact loss, and the cap under which the room is to be opened: pure where every event is."""
         if self.cap is not None:
             return self.cap
-        if self.spec.delta == 0:
+        if all(isinstance(event, DiscreteLaplace | PermuteAndFlip) for event in self.events):
             return Pure(epsilon=accountant.pure_epsilon(self.events))
         return ZeroConcentrated(rho=accountant.rho(self.events))
 
