@@ -82,6 +82,12 @@ def exact(currency: str, value: int) -> str:
     return f"{'-' if value < 0 else ''}{whole}{'.' + part if part else ''}"
 
 
+def typed(currency: str, value: int) -> str:
+    """The same as somebody would type it: `0.5`, and `1e-9` where the zeros could no longer be counted."""
+    amount = number(currency, value)
+    return f"{amount.normalize():e}".replace("e-0", "e-") if 0 < amount < Decimal("0.0001") else exact(currency, value)
+
+
 def number(currency: str, value: int) -> Decimal:
     """The same as a Decimal."""
     return Decimal(exact(currency, value))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Any
 from urllib.parse import urlencode
 
 from django.contrib.auth.decorators import login_required
@@ -42,6 +43,24 @@ def narrowed(
     return found.order_by("sequence") if oldest_first else found
 
 
+def facts(entry: AuditEntry) -> list[tuple[str, str]]:
+    """The detail of an entry as words; what is empty is left out, hashes are shortened."""
+    return [
+        (name.replace("_", " "), _words(value)) for name, value in entry.detail.items() if value not in ("", [], {})
+    ]
+
+
+def _words(value: Any) -> str:
+    match value:
+        case bool():
+            return "yes" if value else "no"
+        case list():
+            return ", ".join(_words(item) for item in value)
+        case str() if len(value) == 64 and set(value) <= set("0123456789abcdef"):
+            return f"{value[:12]}…"
+    return str(value)
+
+
 @require_safe
 @never_cache
 @login_required
@@ -57,11 +76,12 @@ def page(request: HttpRequest) -> HttpResponse:
         object_code=chosen.get("object", ""),
         oldest_first=chosen.get("order") == "oldest",
     )
+    shown = Paginator(found, ENTRIES_A_PAGE).get_page(request.GET.get("page"))
     query = "".join(f"{urlencode({name: value})}&" for name, value in chosen.items() if value)
     return render(
         request,
         "audit/log.html",
-        {"form": form, "page": Paginator(found, ENTRIES_A_PAGE).get_page(request.GET.get("page")), "query": query},
+        {"form": form, "page": shown, "lines": [(entry, facts(entry)) for entry in shown], "query": query},
     )
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.utils import timezone
+
 from synthweb.ledger.amounts import number
 from synthweb.ledger.models import BudgetAccount, LedgerEntry
 from synthweb.ledger.selectors import amount_of, counted
@@ -60,6 +62,9 @@ def _series(account: BudgetAccount, currency: str) -> tuple[list[str], dict[str,
         series["granted"].append(totals["granted"])
         series["held and charged"].append(totals["held"] + totals["charged"])
         series["charged"].append(totals["charged"])
+    moments.append(instant(timezone.now()))  # the last step is drawn up to now
+    for values in series.values():
+        values.append(values[-1])
     return moments[-_LARGEST_SERIES:], {name: values[-_LARGEST_SERIES:] for name, values in series.items()}
 
 

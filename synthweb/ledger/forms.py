@@ -12,7 +12,7 @@ from synth_engine.errors import SpecError
 from synth_engine.privacy import conversion, loss
 from synthweb.datasets.models import Dataset
 from synthweb.ledger import selectors
-from synthweb.ledger.amounts import CURRENCIES, NANO, Amount, exact, scale
+from synthweb.ledger.amounts import CURRENCIES, NANO, Amount, scale, typed
 from synthweb.ledger.models import BudgetAccount, BudgetRequest, Rule
 from synthweb.lib.errors import Refused
 
@@ -47,12 +47,14 @@ class AmountField(forms.CharField):
 
 
 def _epsilon(**options: Any) -> AmountField:
-    return AmountField(currency="epsilon", label="ε", **options)
+    return AmountField(currency="epsilon", label="ε, the privacy loss", **options)
 
 
 def _delta(**options: Any) -> AmountField:
-    help_text = "The probability with which the guarantee may fail; well below one over the number of people."
-    return AmountField(currency="delta", label="δ", required=False, help_text=help_text, **options)
+    help_text = "Well below one over the number of people, for example 1e-9."
+    return AmountField(
+        currency="delta", label="δ, the chance that the guarantee fails", required=False, help_text=help_text, **options
+    )
 
 
 class AskForm(forms.Form):
@@ -130,7 +132,7 @@ class GrantForm(forms.Form):
     )
     epsilon = _epsilon()
     delta = _delta()
-    rho = AmountField(currency="rho", label="ρ")
+    rho = AmountField(currency="rho", label="ρ, the privacy loss under zCDP")
     reason = forms.CharField(
         label="Reason", widget=forms.Textarea(attrs={"rows": 2}), max_length=4000, help_text="Stays in the ledger."
     )
@@ -145,7 +147,7 @@ class GrantForm(forms.Form):
             if currency not in selectors.counted(asked.rule):
                 del self.fields[currency]
             else:
-                self.fields[currency].initial = exact(currency, getattr(asked, currency))
+                self.fields[currency].initial = typed(currency, getattr(asked, currency))
         self.fields["name"].initial = asked.dataset.name
         for field in self._unneeded():
             del self.fields[field]

@@ -9,6 +9,7 @@ from typing import Any
 from django.urls import reverse
 
 from synth_engine.privacy import loss
+from synth_engine.privacy.unit import Relation
 from synthweb.accounts.selectors import Person
 from synthweb.datasets.models import Dataset
 from synthweb.ledger import chain, forms, selectors
@@ -124,8 +125,10 @@ def before_asking(dataset: Dataset) -> dict[str, Any] | None:
 
 def asking(dataset: Dataset, form: forms.AskForm) -> dict[str, Any]:
     """What the page of a new request says beside the form."""
+    protection = selectors.protection_of(dataset)
     return {
-        "protects": selectors.protection_of(dataset).sentence(),
+        "protects": protection.sentence(),
+        "replaces": protection.relation == Relation.REPLACE_ONE,
         "line": account_line(form.covering) if form.covering else None,
         "twins": [] if form.covering else form.twins,
         "history": dataset.budget_requests.select_related("decided_by", "account")[:10],

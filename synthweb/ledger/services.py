@@ -66,7 +66,7 @@ def request_budget(
         action="budget.requested",
         target=("dataset", dataset.code),
         organisation=dataset.organisation,
-        detail={"request": request.code, "rule": rule, "reason": reason, **amount.as_dict},
+        detail={"request": request.code, "rule": rule, "amount": amount.text(rule), "reason": reason},
     )
     return request
 
@@ -117,7 +117,7 @@ def grant(
             "entry": entry.hash,
             "reason": reason,
             "separate_reason": separate_reason,
-            **amount.as_dict,
+            "amount": amount.text(request.rule),
         },
     )
     return entry

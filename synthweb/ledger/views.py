@@ -62,7 +62,7 @@ def account(request: HttpRequest, code: str) -> HttpResponse:
 @login_required
 def chain_status(request: HttpRequest, code: str) -> HttpResponse:
     verdict = chain.verify(selectors.account_for(request.user, code))
-    return render(request, "ledger/_chain.html", {"verdict": verdict})
+    return render(request, "ledger/_chain.html", {"verdict": verdict, "brief": "brief" in request.GET})
 
 
 @require_GET
