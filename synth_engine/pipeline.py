@@ -45,22 +45,46 @@ def _nobody_cancels() -> bool:
     return False
 
 
+class _FromCaller(BaseException):
+    """Carries an error of the caller's own callback through the room untouched."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+
+def _guarded(callback: Callable[Given, Result]) -> Callable[Given, Result]:
+    def guarded(*args: Given.args, **kwargs: Given.kwargs) -> Result:
+        try:
+            return callback(*args, **kwargs)
+        except Exception as error:  # noqa: BLE001  # not ours to judge; it is raised again outside
+            raise _FromCaller(error) from None
+
+    return guarded
+
+
 def _sealed(function: Callable[Given, Result]) -> Callable[Given, Result]:
-    """Errors leave without traceback, cause or context; foreign ones by the name of their type and place alone."""
+    """Errors leave without traceback, cause or context; foreign ones by the name of their type and place alone. What a
+    guarded callback raises is the caller's own, has no frame of the room, and passes as it is."""
 
     @functools.wraps(function)
     def sealed(*args: Given.args, **kwargs: Given.kwargs) -> Result:
         try:
             return function(*args, **kwargs)
+        except _FromCaller as carried:
+            clean: Exception = carried.error
         except SynthError as error:
-            clean: SynthError = error
+            clean = _stripped(error)
         except Exception as error:  # noqa: BLE001  # named below, without what it says
             place = traceback.extract_tb(error.__traceback__)[-1]
             clean = SynthError(f"the room failed: {type(error).__name__} at {Path(place.filename).name}:{place.lineno}")
-        clean.__traceback__ = clean.__cause__ = clean.__context__ = None
         raise clean
 
     return sealed
+
+
+def _stripped(error: SynthError) -> SynthError:
+    error.__traceback__ = error.__cause__ = error.__context__ = None
+    return error
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -78,7 +102,7 @@ class Release:
 def ingest(path: Path | str, *, kind: Kind | None = None, progress: Progress = _nobody_watches) -> dict[str, Any]:
     """What the steward, and nobody else, sees of a table: columns, suggestions, preview, rows, line_count, delimiter,
     notes. Raises TableError for a table that is not well formed."""
-    return reading.read(path, kind=kind, progress=progress).to_json()
+    return reading.read(path, kind=kind, progress=_guarded(progress)).to_json()
 
 
 @_sealed
@@ -94,6 +118,7 @@ def measure(
     stays charged. Raises TableError, BudgetExceeded, Cancelled."""
     from synth_engine.confidential import session  # its exact sampler takes its time to load
 
+    progress, cancelled = _guarded(progress), _guarded(cancelled)
     _stop_if(cancelled)
     rows = confidential_rows.open_table(path, plan.domain, kind=kind, progress=progress)
     _stop_if(cancelled)
@@ -173,6 +198,7 @@ def compare(
 
 def _real_tallies(path: Path | str, *, domain: Domain, kind: Kind | None, progress: Progress) -> tallies.Tallies:
     """Exact tables of rows, hence marked as not private."""
+    progress = _guarded(progress)
     rows = confidential_rows.open_table(path, domain, kind=kind, progress=progress)
     cliques = comparison.cliques(domain)
     done = 0

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from synth_engine import codec, mechanisms, pipeline
@@ -152,3 +154,41 @@ def test_an_error_that_nobody_foresaw_leaves_the_room_as_a_type_and_a_place(
         entrance(path, plan)
     assert MARKER not in with_locals(failure.value)
     assert failure.value.__context__ is None
+
+
+class Elsewhere(Exception):
+    """Something that is the caller's own: a lost lease, a database that went away."""
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+@pytest.mark.parametrize("stage", ["read", "measure", "count", "suggest"])
+def test_what_a_callback_raises_comes_back_as_it_was_but_without_cells(
+    tmp_path: Path, plan: Plan, kind: pipeline.Kind, stage: str
+) -> None:
+    path = tmp_path / f"table.{kind}"
+    if kind == "csv":
+        path.write_text(f"a,b\n0,1\n{MARKER},1\n")
+    else:
+        pq.write_table(pa.table({"a": ["0", MARKER], "b": ["1", "1"]}), path)
+
+    def progress(now: str, _fraction: float) -> None:
+        if now == stage:
+            raise Elsewhere
+
+    entrances = {
+        "read": lambda: pipeline.measure(path, kind=kind, plan=plan, progress=progress),
+        "measure": lambda: pipeline.measure(path, kind=kind, plan=plan, progress=progress),
+        "count": lambda: pipeline.compare(path, path, domain=DOMAIN, progress=progress),
+        "suggest": lambda: pipeline.ingest(path, kind=kind, progress=progress),
+    }
+    with pytest.raises(Elsewhere) as failure:
+        entrances[stage]()
+    assert MARKER not in with_locals(failure.value)
+
+
+def test_a_question_about_cancelling_may_fail_too(table: Path, plan: Plan) -> None:
+    def cancelled() -> bool:
+        raise Elsewhere
+
+    with pytest.raises(Elsewhere):
+        pipeline.measure(table, plan=plan, cancelled=cancelled)
