@@ -6,9 +6,12 @@ import csv
 import hashlib
 import io
 import json
+import subprocess
+import sys
 from fractions import Fraction
 
 import pytest
+from django.conf import settings
 from django.urls import reverse
 
 from synthweb.accounts.models import Membership, Role
@@ -258,3 +261,25 @@ def test_the_audit_log_pages(cast, browser):
     assert "action=test.done&amp;page=2" in first.text
     second = client.get(reverse("ledger:audit"), {"action": "test.done", "page": "2"})
     assert [entry.detail["number"] for entry in second.context["page"]] == list(range(9, -1, -1))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tampered", [False, True])
+def test_the_programme_in_the_documentation_checks_an_export(cast, browser, account, tmp_path, tampered):
+    setup.hold(account, "run1", (3, 0, 0))
+    ledger.charge(run_code="run1")
+    answer = browser(cast.auditor).get(reverse("ledger:entries", args=[account.code, "json"]))
+    text = b"".join(answer.streaming_content).decode()
+    (tmp_path / "ledger.json").write_text(text.replace("Agreed.", "Changed.") if tampered else text)
+    page = (settings.BASE_DIR / "docs" / "ledger.md").read_text()
+    (tmp_path / "check.py").write_text(page.split("```python\n")[1].split("```")[0])
+    done = subprocess.run(
+        [sys.executable, "-I", tmp_path / "check.py", tmp_path / "ledger.json"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if tampered:
+        assert done.returncode == 1 and "an entry was changed" in done.stderr
+    else:
+        assert done.returncode == 0 and done.stdout.endswith(f"{chain.verify(account).head}\n")
