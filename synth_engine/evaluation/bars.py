@@ -6,11 +6,13 @@ from itertools import pairwise
 from math import ceil, floor, log10
 from typing import Any
 
+from synth_engine.domain import MISSING, OTHER
 from synth_engine.evaluation.style import QUIET, REAL, SYNTHETIC, escaped, shortened
 
 Traces = list[dict[str, Any]]
 Layout = dict[str, Any]
 
+BARS_UP_TO = 400
 GROUPED_UP_TO = 40  # codes: beyond it the synthetic side is a dashed line over solid bars
 CATEGORIES_DRAWN = 30
 ROW_PIXELS = 34
@@ -19,9 +21,28 @@ NARROW_ROW_PIXELS = 24  # from a dozen categories on
 
 def arranged(entry: dict[str, Any]) -> tuple[Traces, Layout]:
     """Traces and axes for one attribute of a report."""
+    if entry["ordered"] and len(entry["labels"]) > BARS_UP_TO:
+        entry = _merged(entry)
     if _even(entry):
         return _on_a_scale(entry)
     return _in_order(entry) if entry["ordered"] else _by_frequency(entry)
+
+
+def _merged(entry: dict[str, Any]) -> dict[str, Any]:
+    """An ordered attribute of very many codes with neighbours put together, a few hundred bars in all; other and
+    missing stay as they are."""
+    labels = entry["labels"]
+    values = len(labels) - sum(label in (OTHER, MISSING) for label in labels[-2:])
+    size = -(-values // BARS_UP_TO)
+    starts = range(0, values, size)
+    ends = [min(start + size, values) for start in starts]
+    named = [f"{labels[start]} … {labels[end - 1]}" for start, end in zip(starts, ends, strict=True)]
+    shares = {
+        side: [sum(share[start:end]) for start, end in zip(starts, ends, strict=True)] + share[values:]
+        for side, share in entry["shares"].items()
+    }
+    cuts = None if entry["cuts"] is None else [*(entry["cuts"][start] for start in starts), entry["cuts"][-1]]
+    return {**entry, "labels": named + labels[values:], "shares": shares, "cuts": cuts}
 
 
 def _on_a_scale(entry: dict[str, Any]) -> tuple[Traces, Layout]:
@@ -52,7 +73,7 @@ def _even(entry: dict[str, Any]) -> bool:
     if entry["cuts"] is None or len(entry["cuts"]) < 3:
         return False
     widths = [b - a for a, b in pairwise(entry["cuts"])]
-    return bool(max(widths) <= 2 * min(widths))
+    return bool(max(widths) <= 2 * min(widths[:-1]))  # what is left for the last one may be narrow
 
 
 def _round_places(low: float, high: float) -> list[float]:

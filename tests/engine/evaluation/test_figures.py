@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 import plotly.graph_objects as go
 import pytest
 
+from synth_engine.domain import Domain, Integer
 from synth_engine.evaluation import figures, report, style, view
 from synth_engine.evaluation.thumbnails import BARS_UP_TO, thumbnail
 from tests.engine.evaluation.tables import DOMAIN, HOSTILE, codes, compared, tally
@@ -85,6 +86,20 @@ def test_categories_beyond_thirty_are_one_bar_together() -> None:
     figure = figures.histogram(MADE, "place")
     assert figure["layout"]["yaxis"]["ticktext"][-1] == "50 more"
     assert len(figure["layout"]["yaxis"]["ticktext"]) == 31
+
+
+def test_thousands_of_ordered_codes_are_drawn_as_a_few_hundred_bars() -> None:
+    many = Domain(
+        attributes=(Integer(name="a", low=0, high=9_000, width=1, missing=("",)), Integer(name="b", low=0, high=1))
+    )
+    figure = figures.histogram(
+        compared(codes(900, seed=1, domain=many), codes(900, seed=2, domain=many), domain=many), "a"
+    )
+    bars = traces(figure)["real"]
+    assert 300 < len(bars["y"]) <= 401
+    assert sum(bars["y"]) == pytest.approx(1.0)
+    assert bars["customdata"][0] == "0 … 22" and bars["customdata"][-1] == "(missing)"
+    assert bars["x"][0] == pytest.approx(11.0) and bars["width"][0] == pytest.approx(23.0)
 
 
 def test_the_two_dependence_maps_share_one_scale_and_white_is_zero_in_their_difference() -> None:
