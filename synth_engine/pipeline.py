@@ -105,6 +105,12 @@ def ingest(path: Path | str, *, kind: Kind | None = None, progress: Progress = _
     return reading.read(path, kind=kind, progress=_guarded(progress)).to_json()
 
 
+def warm_up() -> None:
+    """Load the exact sampler, which takes its time: a machine on which it does not load has to fail here, before
+    anything is charged."""
+    from synth_engine.confidential import session  # noqa: F401  # for the loading
+
+
 @_sealed
 def measure(
     path: Path | str,

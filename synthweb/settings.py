@@ -160,7 +160,7 @@ CELERY_BEAT_SCHEDULE = {
     "reconcile": {
         "task": "runs.reconcile",
         "schedule": float(RECONCILE_SECONDS),
-        "options": {"queue": "default", "expires": RECONCILE_SECONDS},  # never a pile of old ones
+        "options": {"queue": "default", "expires": 60 + RECONCILE_SECONDS},  # never a pile of old ones
     }
 }
 # Tests kill workers at named places when this is a folder; never set it elsewhere (synthweb/runs/failpoints.py).

@@ -44,6 +44,7 @@ GAVE_UP = {
 
 def synthesize(*, code: str) -> None:
     """Take the run of this code as far as it goes. Harmless when repeated, late or doubled."""
+    pipeline.warm_up()  # before the claim: it costs no lease, and a failure no budget
     run = SynthesisRun.objects.filter(code=code).first()
     grip = lease.claim(run) if run else None
     if run is None or grip is None:

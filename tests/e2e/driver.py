@@ -81,9 +81,13 @@ def look(code: str) -> dict[str, Any]:
         "answers": run.answers_digest,
         "entries": entries(run),
         "releases": int(run.release is not None),
-        "sent": OutboxMessage.objects.filter(subject_code=code, sent_at__isnull=False).exists(),
         "times_measured": run.events.filter(stage="measure").count(),
     }
+
+
+def sent(code: str) -> bool:
+    """Whether the broker has taken the message of a run."""
+    return OutboxMessage.objects.filter(subject_code=code, sent_at__isnull=False).exists()
 
 
 def entries(run: SynthesisRun) -> list[str]:
@@ -129,7 +133,9 @@ def run_faults(run: SynthesisRun) -> list[str]:
     return found
 
 
-VERBS: dict[str, Callable[..., Any]] = {verb.__name__: verb for verb in (setup, submit, cancel, ring, look, faults)}
+VERBS: dict[str, Callable[..., Any]] = {
+    verb.__name__: verb for verb in (setup, submit, cancel, ring, look, sent, faults)
+}
 
 if __name__ == "__main__":
     print(json.dumps("ready"), flush=True)  # noqa: T201

@@ -19,7 +19,7 @@ from synthweb.local import broker, keys
 from tests import services
 
 ROOT = Path(__file__).resolve().parents[2]
-LEASE, RECONCILE = 2, 1  # seconds
+LEASE, RECONCILE = 3, 1  # seconds
 CANARY = "canary-in-a-cell"  # stands in the table, and must stand nowhere else
 PATIENCE = 60.0  # seconds until something that should happen counts as not happening
 
@@ -131,21 +131,23 @@ class Plant:
 
     def until(self, code: str, *states: str) -> dict[str, Any]:
         """Wait until a run is in one of `states`."""
-        return wait_for(lambda: found if (found := self.ask("look", code))["state"] in states else None)
+        return self.wait_for(lambda: found if (found := self.ask("look", code))["state"] in states else None)
+
+    def wait_for(self, happened: Callable[[], Any]) -> Any:
+        """The first thing that is not nothing; a failure with what the workers said after PATIENCE."""
+        end = time.monotonic() + PATIENCE
+        while time.monotonic() < end:
+            if found := happened():
+                return found
+            time.sleep(0.1)
+        said = "\n".join(
+            f"--- {worker.log}\n{worker.log.read_text()[-2000:]}" for worker in self.workers[:1] + self.workers[-2:]
+        )
+        raise AssertionError(f"it did not happen in time; the workers said:\n{said}")
 
     def logs(self) -> str:
         """Everything that any worker wrote."""
         return "\n".join(worker.log.read_text(errors="replace") for worker in self.workers)
-
-
-def wait_for(happened: Callable[[], Any]) -> Any:
-    """The first thing that is not nothing; a failure after PATIENCE."""
-    end = time.monotonic() + PATIENCE
-    while time.monotonic() < end:
-        if found := happened():
-            return found
-        time.sleep(0.1)
-    raise AssertionError("it did not happen in time")
 
 
 @contextlib.contextmanager
