@@ -1,0 +1,420 @@
+"""Uploading: encrypted while it comes in, all or nothing, and told plainly when it cannot be taken."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import socket
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings as django_settings
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.core.management import call_command
+from django.test import Client
+from django.urls import reverse
+from pytest_django import Settings
+from pytest_django.live_server_helper import LiveServer
+
+from synth_engine.errors import TableError
+from synthweb.audit.models import AuditEntry
+from synthweb.datasets import selectors, services, vault
+from synthweb.datasets.models import Dataset, Preview
+from synthweb.runs import worker
+from synthweb.runs.models import TableErrand
+from tests.conftest import Cast
+
+Browser = Callable[..., Client]
+CANARY = "CANARY-0ddba11"
+TABLE = "name,age\n" + "".join(f"{CANARY},{age}\n" for age in range(2_000))
+
+
+@pytest.fixture(autouse=True)
+def places(settings: Settings, tmp_path: Path) -> None:
+    settings.VAULT_DIR, settings.PREVIEW_DIR = tmp_path / "vault", tmp_path / "previews"
+
+
+def send(
+    client: Client, content: bytes | str = TABLE, *, file_name: str = "people.csv", field: str = "table", **extra: Any
+) -> Any:
+    data = content.encode() if isinstance(content, str) else content
+    form = {"name": extra.pop("name", "People"), "description": "", field: SimpleUploadedFile(file_name, data)}
+    return client.post(reverse("pages:upload"), form | extra.pop("form", {}), **extra)
+
+
+def nothing_was_kept() -> bool:
+    folder = Path(django_settings.VAULT_DIR)
+    return not Dataset.objects.exists() and not (folder.is_dir() and list(folder.iterdir()))
+
+
+def stored_table(dataset: Dataset) -> bytes:
+    with vault.open_table(dataset.vault_name) as path:
+        return path.read_bytes()
+
+
+def database_text() -> str:
+    """Everything in the database, as text."""
+    from django.apps import apps
+
+    return "".join(str(list(model._base_manager.values())) for model in apps.get_models())
+
+
+# --- what is taken -------------------------------------------------------------------------------------------------
+def test_a_table_is_stored_encrypted_and_queued_for_the_worker(browser: Browser, cast: Cast, tmp_path: Path) -> None:
+    answer = send(browser(cast.steward))
+    dataset = Dataset.objects.get()
+    assert answer.status_code == 302
+    assert answer.url == reverse("pages:upload-status", args=[dataset.code])
+    assert stored_table(dataset) == TABLE.encode()
+    assert (dataset.status, dataset.file_kind, dataset.size_bytes) == ("uploaded", "csv", len(TABLE))
+    assert TableErrand.objects.get().dataset == dataset
+    assert AuditEntry.objects.get(action="dataset.uploaded").object_code == dataset.code
+    assert not any(CANARY.encode() in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+    assert CANARY not in database_text()
+
+
+def test_a_packed_table_is_recognised_as_the_same(browser: Browser, cast: Cast) -> None:
+    send(browser(cast.steward), name="Plain")
+    send(browser(cast.steward), gzip.compress(TABLE.encode()), file_name="people.csv.gz", name="Packed")
+    plain, packed = Dataset.objects.order_by("pk")
+    assert packed.file_kind == "csv.gz"
+    assert gzip.decompress(stored_table(packed)) == TABLE.encode()
+    assert list(selectors.same_content(packed)) == [plain]
+    assert "uploaded before" in browser(cast.steward).get(reverse("pages:upload-status", args=[packed.code])).text
+
+
+def test_gzip_in_several_members_is_one_table(cast: Cast) -> None:
+    members = gzip.compress(TABLE[:500].encode()) + gzip.compress(TABLE[500:].encode()) + b"\0" * 64
+    one, many = (store(cast, [gzip.compress(TABLE.encode())], "csv.gz"), store(cast, [members], "csv.gz"))
+    assert one.content_key == many.content_key
+
+
+def test_the_same_content_elsewhere_is_not_told(cast: Cast) -> None:
+    mine = store(cast, [TABLE.encode()])
+    services.store_stream(
+        steward=cast.stranger, organisation=cast.elsewhere, name="Theirs", file_kind="csv", chunks=[TABLE.encode()]
+    )
+    assert list(selectors.same_content(mine)) == []
+
+
+def test_the_content_key_needs_the_key_of_this_installation(cast: Cast, settings: Settings, tmp_path: Path) -> None:
+    first = store(cast, [TABLE.encode()])
+    settings.CONTENT_KEY_FILE = tmp_path / "other.key"
+    settings.CONTENT_KEY_FILE.write_text("x" * 40)
+    assert store(cast, [TABLE.encode()]).content_key != first.content_key
+
+
+def store(cast: Cast, chunks: list[bytes], kind: str = "csv", **extra: Any) -> Dataset:
+    return services.store_stream(
+        steward=cast.steward, organisation=cast.organisation, name="People", file_kind=kind, chunks=chunks, **extra
+    )
+
+
+@pytest.mark.parametrize("piece", [1, 7, 511, 512, 513, 100_000])
+def test_the_size_of_the_pieces_does_not_matter(cast: Cast, piece: int) -> None:
+    table = TABLE[:2_000].encode()
+    dataset = store(cast, [table[start : start + piece] for start in range(0, len(table), piece)])
+    assert stored_table(dataset) == table
+
+
+# --- what is refused -----------------------------------------------------------------------------------------------
+FOREIGN = {
+    "people.xlsx": (b"PK\x03\x04rest", "neither in .csv"),
+    "people.parquet": (b"PAR1\x15rest", "neither in .csv"),
+    "people": (b"a,b\n1,2\n", "neither in .csv"),
+    "excel.csv": (b"PK\x03\x04" + b"x" * 1000, "ZIP archive or an Excel workbook"),
+    "old-excel.csv": (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "old Excel workbook"),
+    "parquet.csv": (b"PAR1\x15\x04\x15", "Parquet"),
+    "page.csv": (b"%PDF-1.7 rest", "PDF"),
+    "picture.csv": (b"\x89PNG\r\n\x1a\n", "picture"),
+    "photo.csv": (b"\xff\xd8\xff\xe0", "picture"),
+    "database.csv": (b"SQLite format 3\x00", "database"),
+    "pickle.csv": (b"\x80\x04\x95rest", "pickle"),
+    "tar.csv": (b"name" + b"\0" * 253 + b"ustar\x0000" + b"\0" * 300, "tar archive"),
+    "packed.csv": (gzip.compress(b"a\n1\n"), "packed with gzip"),
+    "plain.csv.gz": (b"a\n1\n", "name says gzip"),
+    "excel.csv.gz": (gzip.compress(b"PK\x03\x04" + b"x" * 1000), "Excel"),
+    "twice.csv.gz": (gzip.compress(gzip.compress(b"a\n1\n")), "packed twice"),
+    "cut.csv.gz": (gzip.compress(TABLE.encode())[:-9], "ends too early"),
+    "damaged.csv.gz": (gzip.compress(TABLE.encode())[:-6] + b"xxxxxx", "damaged"),
+    "behind.csv.gz": (gzip.compress(b"a\n1\n") + b"more", "damaged"),
+    "empty.csv": (b"", "empty"),
+    "empty.csv.gz": (gzip.compress(b""), "empty"),
+}
+
+
+@pytest.mark.parametrize("file_name", FOREIGN)
+def test_what_is_no_csv_is_refused_with_a_repair_and_leaves_nothing(
+    browser: Browser, cast: Cast, file_name: str
+) -> None:
+    content, words = FOREIGN[file_name]
+    answer = send(browser(cast.steward), content, file_name=file_name)
+    assert answer.status_code == 422
+    error = answer.context["form"].errors["table"][0]
+    assert words in error
+    assert "; " in error  # rule; repair
+    assert nothing_was_kept()
+
+
+@pytest.mark.parametrize("header", ["PK,name", "PAR1,PAR2", "Rar!,x", "BZh,y", "GIF8,z", "MZ,a"])
+def test_a_header_that_reads_like_the_start_of_another_file_is_a_header(cast: Cast, header: str) -> None:
+    assert store(cast, [f"{header}\n1,2\n".encode()]).pk
+
+
+def test_a_table_over_the_limit_is_refused_while_it_comes_in(browser: Browser, cast: Cast, settings: Settings) -> None:
+    settings.UPLOAD_MAX_BYTES = 1 << 20
+    answer = send(browser(cast.steward), b"a\n" + b"1\n" * 600_000)
+    assert "larger than 1 MiB" in answer.context["form"].errors["table"][0]
+    assert nothing_was_kept()
+
+
+def test_the_rest_of_a_refused_stream_is_not_read(cast: Cast, settings: Settings) -> None:
+    settings.UPLOAD_MAX_BYTES = 10_000
+    asked = []
+
+    def chunks() -> Any:
+        for index in range(1000):
+            asked.append(index)
+            yield b"1\n" * 1000
+
+    with pytest.raises(TableError, match="larger than"):
+        store(cast, chunks())
+    assert len(asked) < 10
+    assert nothing_was_kept()
+
+
+@pytest.mark.slow
+def test_a_gzip_bomb_is_stopped_at_the_limit(browser: Browser, cast: Cast, settings: Settings) -> None:
+    settings.UPLOAD_MAX_BYTES = 8 << 20
+    bomb = gzip.compress(bytes(256 << 20), compresslevel=9)
+    started = time.monotonic()
+    answer = send(browser(cast.steward), bomb, file_name="bomb.csv.gz")
+    assert "larger than 8 MiB" in answer.context["form"].errors["table"][0]
+    assert time.monotonic() - started < 5
+    assert nothing_was_kept()
+
+
+def test_a_stream_shorter_than_announced_is_refused(cast: Cast) -> None:
+    with pytest.raises(TableError, match="cut short"):
+        store(cast, [b"a,b\n1,2\n"], expected_bytes=9)
+    assert nothing_was_kept()
+
+
+def test_a_stream_that_breaks_leaves_nothing(cast: Cast) -> None:
+    def chunks() -> Any:
+        yield TABLE.encode()
+        raise ConnectionResetError
+
+    with pytest.raises(ConnectionResetError):
+        store(cast, chunks())
+    assert nothing_was_kept()
+
+
+@pytest.mark.slow
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("where", ["in the file", "in the last boundary"])
+def test_a_connection_that_ends_early_leaves_neither_row_nor_file(
+    live_server: LiveServer, browser: Browser, cast: Cast, where: str
+) -> None:
+    client = browser(cast.steward)
+    client.get(reverse("pages:upload"))
+    cookies = "; ".join(f"{name}={morsel.value}" for name, morsel in client.cookies.items())
+    token = client.cookies[django_settings.CSRF_COOKIE_NAME].value
+    parts = {"csrfmiddlewaretoken": token, "name": "People", "description": ""}
+    body = "".join(
+        f'--edge\r\nContent-Disposition: form-data; name="{key}"\r\n\r\n{text}\r\n' for key, text in parts.items()
+    )
+    body += f'--edge\r\nContent-Disposition: form-data; name="table"; filename="a.csv"\r\n\r\n{TABLE}\r\n--edge--\r\n'
+    sent = body.encode()[: -len(TABLE) // 2] if where == "in the file" else body.encode()[:-6]
+    host, port = live_server.url.removeprefix("http://").split(":")
+    head = (
+        f"POST {reverse('pages:upload')} HTTP/1.1\r\nHost: {host}\r\nCookie: {cookies}\r\n"
+        f"Content-Type: multipart/form-data; boundary=edge\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+    )
+    with socket.create_connection((host, int(port))) as connection:
+        connection.sendall(head.encode() + sent)
+        connection.shutdown(socket.SHUT_WR)
+        answer = b"".join(iter(lambda: connection.recv(65536), b""))
+    assert b" 302 " not in answer.split(b"\r\n")[0]
+    assert nothing_was_kept()
+
+
+# --- who, and how ---------------------------------------------------------------------------------------------------
+def test_without_the_token_of_the_form_nothing_is_kept(browser: Browser, cast: Cast) -> None:
+    client = browser(cast.steward, enforce_csrf_checks=True)
+    assert send(client).status_code == 403
+    assert nothing_was_kept()
+    client.get(reverse("pages:upload"))
+    token = client.cookies[django_settings.CSRF_COOKIE_NAME].value
+    assert send(client, form={"csrfmiddlewaretoken": token}).status_code == 302
+    assert send(client, headers={"X-CSRFToken": token}).status_code == 302
+
+
+def test_others_are_turned_away_before_the_file_is_read(browser: Browser, cast: Cast) -> None:
+    assert send(browser()).status_code == 302  # to the sign-in
+    for who in ("custodian", "analyst", "auditor"):
+        assert send(browser(cast.by_name()[who])).status_code == 403
+    assert nothing_was_kept()
+
+
+def test_a_form_that_is_wrong_otherwise_keeps_what_was_typed_and_no_file(browser: Browser, cast: Cast) -> None:
+    answer = send(browser(cast.steward), name="", form={"description": "Of the year 1994"})
+    assert answer.status_code == 422
+    assert "Of the year 1994" in answer.text
+    assert nothing_was_kept()
+
+
+def test_in_place_the_form_comes_back_with_its_errors_or_leads_on(browser: Browser, cast: Cast) -> None:
+    client = browser(cast.steward)
+    refused = send(client, b"", headers={"HX-Request": "true"})
+    assert refused.status_code == 200
+    assert refused.text.lstrip().startswith("<form")
+    assert "the file is empty" in refused.text
+    taken = send(client, headers={"HX-Request": "true"})
+    assert taken.headers["HX-Redirect"] == reverse("pages:upload-status", args=[Dataset.objects.get().code])
+
+
+HOSTILE = [
+    "../../etc/passwd.csv",
+    "..\\..\\boot.csv",
+    "C:\\Users\\me\\people.csv",
+    "CON.csv",
+    "x" * 300 + ".csv",
+    "people\x00.csv",
+    "people\r\nX-Injected: 1.csv",
+    "\u202efdp.csv",
+    "<script>alert(1)</script>.csv",
+    "'; DROP TABLE datasets_dataset; --.csv",
+    "{{7*7}}.csv",
+]
+
+
+@pytest.mark.parametrize("file_name", HOSTILE)
+def test_of_a_file_name_nothing_but_its_ending_is_used(cast: Cast, file_name: str) -> None:
+    from synthweb.datasets.services import kind_of
+
+    assert kind_of(file_name) == "csv"
+
+
+@pytest.mark.parametrize("file_name", [name for name in HOSTILE if "\x00" not in name and "\r" not in name])
+def test_a_hostile_file_name_goes_nowhere(browser: Browser, cast: Cast, file_name: str, tmp_path: Path) -> None:
+    marker = file_name.split(".csv")[0][-8:]
+    answer = send(browser(cast.steward), file_name=file_name)
+    assert answer.status_code == 302
+    assert marker not in database_text()
+    assert all(vault.NAME.fullmatch(path.name) for path in Path(django_settings.VAULT_DIR).iterdir())
+    assert "X-Injected" not in str(answer.headers)
+
+
+def test_names_and_descriptions_are_shown_as_text(browser: Browser, cast: Cast) -> None:
+    client = browser(cast.steward)
+    send(client, name="<script>alert(1)</script>", form={"description": "<img src=x onerror=alert(2)>"})
+    for address in (reverse("datasets:index"), reverse("pages:upload-status", args=[Dataset.objects.get().code])):
+        page = client.get(address).text
+        assert "&lt;script&gt;alert(1)" in page
+        assert "<script>alert" not in page
+        assert "<img src=x" not in page
+
+
+def test_a_file_under_another_name_is_dropped(browser: Browser, cast: Cast) -> None:
+    answer = send(browser(cast.steward), field="something")
+    assert answer.status_code == 422
+    assert nothing_was_kept()
+
+
+def test_no_other_form_spools_a_file_to_the_disk(
+    browser: Browser, cast: Cast, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import tempfile
+
+    settings.FILE_UPLOAD_TEMP_DIR = str(tmp_path)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    send(browser(cast.steward))
+    dataset = Dataset.objects.get()
+    Dataset.objects.update(status="ready")
+    seen: list[str] = []
+    original = os.open
+
+    def watched(path: Any, *args: Any, **kwargs: Any) -> int:
+        seen.append(str(path))
+        return original(path, *args, **kwargs)
+
+    monkeypatch.setattr(os, "open", watched)
+    big = SimpleUploadedFile("big.json", TABLE.encode() * 200)
+    answer = browser(cast.steward).post(reverse("datasets:import", args=[dataset.code]), {"document": big}, follow=True)
+    assert "at most 2.5 MB" in answer.text
+    assert not [path for path in seen if path.endswith(".upload") or path.startswith(str(tmp_path / "tmp"))]
+
+
+# --- what becomes of it --------------------------------------------------------------------------------------------
+def status(client: Client, dataset: Dataset, **headers: str) -> Any:
+    return client.get(reverse("pages:upload-status", args=[dataset.code]), headers=headers)
+
+
+def test_the_status_page_asks_again_until_the_table_is_ready(browser: Browser, cast: Cast) -> None:
+    client = browser(cast.steward)
+    send(client)
+    dataset = Dataset.objects.get()
+    waiting = status(client, dataset, HX_Request="true")
+    assert waiting.status_code == 200
+    assert 'hx-trigger="every 1s"' in waiting.text
+    worker.table_errand(code=TableErrand.objects.get().code)
+    ready = status(client, dataset, HX_Request="true")
+    assert ready.status_code == 286
+    assert "hx-trigger" not in ready.text
+    assert reverse("datasets:describe", args=[dataset.code]) in ready.text
+    assert CANARY not in ready.text
+    assert CANARY not in database_text()
+    assert selectors.preview_for(cast.steward, dataset, Preview.Kind.TABLE)["rows"] == 2_000  # type: ignore[index]
+
+
+def test_a_table_that_cannot_be_read_says_where_and_how_to_mend_it(browser: Browser, cast: Cast) -> None:
+    client = browser(cast.steward)
+    send(client, f"name,age\nA,1\n{CANARY},2,3\n")
+    dataset = Dataset.objects.get()
+    worker.table_errand(code=TableErrand.objects.get().code)
+    dataset.refresh_from_db()
+    page = status(client, dataset, HX_Request="true")
+    assert dataset.status == "refused"
+    assert dataset.refusal is not None
+    assert dataset.refusal["line"] == 3
+    assert page.status_code == 286
+    assert dataset.refusal["rule"] in page.text
+    assert CANARY not in page.text
+    assert CANARY not in database_text()
+
+
+def test_strangers_find_no_status(browser: Browser, cast: Cast) -> None:
+    send(browser(cast.steward))
+    dataset = Dataset.objects.get()
+    assert status(browser(cast.stranger), dataset).status_code == 404
+    assert status(browser(cast.analyst), dataset).status_code == 404
+    assert status(browser(cast.auditor), dataset).status_code == 200
+
+
+def test_reading_again_queues_one_errand_however_often_it_is_asked(browser: Browser, cast: Cast) -> None:
+    client = browser(cast.steward)
+    send(client)
+    dataset = Dataset.objects.get()
+    worker.table_errand(code=TableErrand.objects.get().code)
+    for _ in range(3):
+        client.post(reverse("pages:read-again", args=[dataset.code]))
+    assert TableErrand.objects.filter(state="waiting").count() == 1
+    again = browser(cast.custodian).post(reverse("pages:read-again", args=[dataset.code]))
+    assert again.status_code == 403
+
+
+def test_the_sweep_removes_tables_without_a_row_once_they_are_old(cast: Cast) -> None:
+    kept = store(cast, [TABLE.encode()])
+    lost = store(cast, [TABLE.encode()])
+    Dataset.objects.filter(pk=lost.pk).delete()
+    assert services.sweep() == 0
+    two_hours_ago = time.time() - 7200
+    for dataset in (kept, lost):
+        os.utime(vault.path_of(dataset.vault_name), (two_hours_ago, two_hours_ago))
+    call_command("purge_previews")
+    assert stored_table(kept) == TABLE.encode()
+    assert not vault.path_of(lost.vault_name).exists()
