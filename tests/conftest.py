@@ -58,9 +58,11 @@ def django_db_modify_db_settings(request: pytest.FixtureRequest) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _cheap_passwords(settings: Settings) -> None:
-    """Argon2 is slow on purpose; only its own test needs it."""
+def _quick(settings: Settings) -> None:
+    """Argon2 is slow on purpose, and a server looks for its static files at every start: a test pays for neither,
+    but for their own tests. Live servers of tests serve static files by themselves."""
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+    settings.WHITENOISE_USE_FINDERS = False
 
 
 @pytest.fixture

@@ -1,0 +1,134 @@
+"""Whether it says that it lives, what it never says in a log, and what `manage.py check` says about an installation."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from django.db import DatabaseError, connection
+from django.http import HttpRequest, HttpResponse
+from django.test import Client, override_settings
+from django.urls import path
+from pytest_django import Settings
+
+from synthweb import checks, health
+from synthweb.celery import app
+from synthweb.lib.logs import Plain
+
+Browser = Callable[..., Client]
+CANARY = "canary-7f3a"
+
+
+def test_the_process_says_that_it_lives(browser: Browser) -> None:
+    answer = browser().get("/livez")
+    assert answer.json() == {"alive": True}
+    assert "no-store" in answer["Cache-Control"]
+
+
+def test_without_a_broker_it_is_not_ready(browser: Browser) -> None:
+    answer = browser().get("/readyz")
+    assert answer.status_code == 503
+    assert answer.json() == {"database": True, "broker": False}
+
+
+@pytest.mark.services
+def test_with_database_and_broker_it_is_ready(browser: Browser, redis_url: str) -> None:
+    before = app.conf.broker_url, app.conf.broker_write_url
+    app.conf.broker_url = app.conf.broker_write_url = redis_url
+    try:
+        answer = browser().get("/readyz")
+    finally:
+        app.conf.broker_url, app.conf.broker_write_url = before
+    assert answer.json() == {"database": True, "broker": True}
+    assert answer.status_code == 200
+
+
+def test_without_a_database_it_is_not_ready(db: None) -> None:
+    def refuse(*_: object) -> None:
+        raise DatabaseError(CANARY)
+
+    with connection.execute_wrapper(refuse):
+        answer = health.readyz(_get())
+    assert answer.status_code == 503
+    assert CANARY not in answer.content.decode()
+
+
+def _get() -> HttpRequest:
+    request = HttpRequest()
+    request.method = "GET"
+    return request
+
+
+# --- logs ----------------------------------------------------------------------------------------------------------
+@pytest.fixture
+def lines() -> Iterator[list[str]]:
+    """What the log of the application says, as its own formatter writes it."""
+    written: list[str] = []
+
+    class Keep(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            written.append(self.format(record))
+
+    handler = Keep()
+    handler.setFormatter(Plain("%(levelname)s %(name)s: %(message)s"))
+    logging.getLogger().addHandler(handler)
+    yield written
+    logging.getLogger().removeHandler(handler)
+
+
+def fails(_request: HttpRequest) -> HttpResponse:
+    value = CANARY
+    raise ValueError(f"the cell holds {value}")
+
+
+urlpatterns = [path("fails/", fails)]
+
+
+@override_settings(ROOT_URLCONF=__name__)
+def test_an_error_is_logged_with_its_place_and_kind_but_never_with_its_words(db: None, lines: list[str]) -> None:
+    answer = Client(raise_request_exception=False).get("/fails/")
+    assert answer.status_code == 500
+    assert CANARY not in answer.content.decode()
+    text = "\n".join(lines)
+    assert "builtins.ValueError" in text
+    assert "in fails" in text
+    assert CANARY not in text
+
+
+def test_a_message_cannot_fake_a_second_record(lines: list[str]) -> None:
+    logging.getLogger("tests").warning("one\nWARNING tests: %s", "two\r\nthree")
+    assert lines == ["WARNING tests: one\\nWARNING tests: two\\r\\nthree"]
+
+
+# --- checks --------------------------------------------------------------------------------------------------------
+def _said() -> list[str]:
+    return [str(message.id) for message in checks.check_installation(None)]
+
+
+def test_an_installation_for_one_machine_is_in_order(settings: Settings) -> None:
+    assert _said() == []
+
+
+def test_serving_others_without_https_with_demo_users_or_debug_is_said(settings: Settings) -> None:
+    settings.ALLOWED_HOSTS = ["synthweb.example.org", "localhost"]
+    settings.HTTPS, settings.DEMO_USERS, settings.DEBUG = False, True, True
+    assert _said() == ["synthweb.E002", "synthweb.W001", "synthweb.W002"]
+    settings.HTTPS, settings.DEMO_USERS, settings.DEBUG = True, False, False
+    assert _said() == []
+
+
+def test_a_key_that_others_can_read_is_an_error(settings: Settings, tmp_path: Path) -> None:
+    key = tmp_path / "vault.key"
+    key.write_text("secret")
+    settings.VAULT_PRIVATE_KEY_FILE = key
+    key.chmod(0o640)
+    assert _said() == ["synthweb.E001"]
+    key.chmod(0o600)
+    assert _said() == []
+
+
+def test_failure_points_are_said(settings: Settings) -> None:
+    settings.DEBUG_FAILPOINTS = "/somewhere"
+    assert _said() == ["synthweb.W003"]
