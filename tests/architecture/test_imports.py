@@ -77,6 +77,7 @@ def test_every_contract_is_kept() -> None:
     assert outcome.returncode == 0, outcome.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("contract", "path", "line"), VIOLATIONS)
 def test_a_deliberate_violation_is_caught(spoilt: Path, contract: str, path: str, line: str) -> None:
     outcome = lint(spoilt, contract=contract)
@@ -84,6 +85,7 @@ def test_a_deliberate_violation_is_caught(spoilt: Path, contract: str, path: str
     assert "1 broken" in outcome.stdout
 
 
+@pytest.mark.slow
 def test_the_copy_without_violations_is_kept(tree: Path) -> None:
     assert lint(tree).returncode == 0
 
