@@ -34,7 +34,7 @@ CONTENT_KEY_FILE = Path(env.str("SYNTHWEB_CONTENT_KEY_FILE", default=str(KEY_DIR
 
 def _secret(name: str, file: Path) -> str:
     """A secret from the environment, else from the file that NAME_FILE or the local installation gives."""
-    if value := env.str(name, default=""):
+    if value := str(env.str(name, default="")):
         return value
     path = Path(env.str(f"{name}_FILE", default=str(file)))
     try:
@@ -265,7 +265,19 @@ SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 
 # --- the administration: to read, for auditors and whoever manages people -------------------------------------------
-SLATE = {"50": 97, "100": 94, "200": 88, "300": 79, "400": 68, "500": 56, "600": 45, "700": 39, "800": 33, "900": 28, "950": 20}
+SLATE = {
+    "50": 97,
+    "100": 94,
+    "200": 88,
+    "300": 79,
+    "400": 68,
+    "500": 56,
+    "600": 45,
+    "700": 39,
+    "800": 33,
+    "900": 28,
+    "950": 20,
+}
 UNFOLD = {
     "SITE_TITLE": "synthweb administration",
     "SITE_HEADER": "synthweb",

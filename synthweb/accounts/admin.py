@@ -14,7 +14,7 @@ from synthweb.accounts import selectors
 from synthweb.accounts.models import Organisation, Role, User
 
 
-class ReadOnlyAdmin(ModelAdmin):
+class ReadOnlyAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no types
     """Shows the viewer's organisation; adds, changes and deletes nothing, whoever asks.
 
     `organisation_path` is the lookup from the model to its organisation, or to the organisation's code where
@@ -27,8 +27,8 @@ class ReadOnlyAdmin(ModelAdmin):
     list_per_page = 50
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        queryset = super().get_queryset(request)
-        if request.user.is_superuser:  # type: ignore[union-attr]
+        queryset: QuerySet[Any] = super().get_queryset(request)
+        if selectors.is_operator(request.user):
             return queryset
         organisation = selectors.organisation_of(request.user)
         own = organisation.code if self.organisation_by_code else organisation

@@ -6,7 +6,7 @@ import logging
 from typing import Any
 
 from django.contrib.auth.backends import ModelBackend
-from django.contrib.auth.base_user import AbstractBaseUser
+from django.contrib.auth.models import AnonymousUser
 from django.http import HttpRequest
 
 from synthweb.accounts import selectors, throttle
@@ -20,7 +20,7 @@ class PeopleBackend(ModelBackend):
 
     def authenticate(
         self, request: HttpRequest | None, username: str | None = None, password: str | None = None, **kwargs: Any
-    ) -> AbstractBaseUser | None:
+    ) -> User | None:
         if username is None or password is None:
             return None
         attempt = throttle.begin(request, name=username)
@@ -35,5 +35,5 @@ class PeopleBackend(ModelBackend):
         throttle.succeed(attempt)
         return user
 
-    def user_can_authenticate(self, user: AbstractBaseUser | None) -> bool:
+    def user_can_authenticate(self, user: User | AnonymousUser | None) -> bool:
         return isinstance(user, User) and selectors.may_sign_in(user)

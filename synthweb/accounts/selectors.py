@@ -139,7 +139,9 @@ def managed_person(user: Person, pk: int) -> User:
 
 def tokens_of(user: Person) -> QuerySet[ApiToken]:
     """Somebody's own API tokens, the newest first."""
-    return ApiToken.objects.filter(user_id=user.pk).order_by("-created_at")
+    if not isinstance(user, User):
+        return ApiToken.objects.none()
+    return ApiToken.objects.filter(user=user).order_by("-created_at")
 
 
 def token_of(user: Person, code: str) -> ApiToken:

@@ -15,7 +15,7 @@ from unfold.sites import UnfoldAdminSite
 from synthweb.accounts import selectors
 
 
-class Administration(UnfoldAdminSite):
+class Administration(UnfoldAdminSite):  # type: ignore[misc]  # unfold has no types
     """Django's admin site with our own idea of who may enter."""
 
     enable_nav_sidebar = True

@@ -50,5 +50,5 @@ def _address(request: HttpRequest | None) -> str:
         return ""
     forwarded = [part.strip() for part in request.headers.get("X-Forwarded-For", "").split(",") if part.strip()]
     if 0 < settings.PROXIES <= len(forwarded):
-        return forwarded[-settings.PROXIES]
+        return str(forwarded[-settings.PROXIES])
     return str(request.META.get("REMOTE_ADDR", ""))

@@ -32,7 +32,7 @@ class SignIn(LoginView):
 
     def form_valid(self, form: AuthenticationForm) -> HttpResponse:
         response = super().form_valid(form)
-        services.signed_in(user=cast(User, form.get_user()))
+        services.signed_in(user=form.get_user())
         return response
 
 
