@@ -1,0 +1,229 @@
+"""Home, the page of a dataset, and the documentation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from django.http import Http404
+from django.test import Client
+from hypothesis import given
+from hypothesis import strategies as some
+from pytest_django import Settings
+
+from synthweb.accounts.models import User
+from synthweb.datasets import services as datasets
+from synthweb.datasets.models import Dataset
+from synthweb.ledger import services as ledger
+from synthweb.pages import docs, steps
+from synthweb.releases import services as releases
+from synthweb.runs import services as runs
+from synthweb.runs import worker
+from tests.conftest import Cast
+from tests.web import scene
+
+Browser = Callable[..., Client]
+PLACES = steps.Addresses(upload="/u", describe="/d", budget="/b", release="/r", compare="/c", share="/s")
+FACTS = some.builds(
+    steps.Facts,
+    status=some.sampled_from(["uploaded", "ready", "refused"]),
+    described=some.booleans(),
+    undeclared=some.none() | some.integers(0, 6),
+    columns=some.none() | some.just(6),
+    request=some.none() | some.sampled_from(["open", "granted", "refused"]),
+    has_budget=some.booleans(),
+    running=some.booleans(),
+    released=some.booleans(),
+    compared=some.booleans(),
+    shared=some.booleans(),
+)
+
+
+# --- six steps ------------------------------------------------------------------------------------------------------------
+@given(FACTS)
+def test_there_are_six_steps_and_at_most_one_is_next_and_it_is_the_first_that_is_open(facts: steps.Facts) -> None:
+    listed = steps.six_steps(facts, PLACES)
+    assert [step.name for step in listed] == ["Upload", "Describe", "Ask for budget", "Release", "Compare", "Share"]
+    states = [step.state for step in listed]
+    still_open = [index for index, state in enumerate(states) if state != "done"]
+    assert states.count("next") == bool(still_open)
+    assert not still_open or states[still_open[0]] == "next"
+
+
+@given(FACTS)
+def test_there_is_always_one_thing_to_do_or_to_wait_for(facts: steps.Facts) -> None:
+    step = steps.next_step(steps.six_steps(facts, PLACES), PLACES)
+    assert step.missing
+    assert step.waits != bool(step.action and step.address)
+
+
+def _next(dataset: Dataset, client: Client) -> str:
+    """The words of the one step that is next, as its page shows them."""
+    html = client.get(f"/datasets/{dataset.code}/").content.decode()
+    assert html.count('aria-current="step"') <= 1
+    return html.split('aria-label="Next step"')[1].split("<strong>")[1].split(".</strong>")[0]
+
+
+def test_the_page_of_a_dataset_leads_from_upload_to_share(cast: Cast, browser: Browser) -> None:
+    client = browser(cast.steward)
+    dataset = scene.upload(steward=cast.steward, organisation=cast.organisation)
+    assert _next(dataset, client) == "Upload"
+    scene.read(dataset)
+    assert _next(dataset, client) == "Describe"
+    datasets.declare_domain(actor=cast.steward, dataset=dataset, document=scene.DOMAIN)
+    assert _next(dataset, client) == "Ask for budget"
+    request = scene.ask(steward=cast.steward, dataset=dataset)
+    assert "A custodian has to decide" in client.get(f"/datasets/{dataset.code}/").content.decode()
+    ledger.grant(custodian=cast.custodian, request=request, reason="Agreed.")
+    assert _next(dataset, client) == "Release"
+    run = scene.submit(steward=cast.steward, dataset=dataset)
+    assert "A run is under way" in client.get(f"/datasets/{dataset.code}/").content.decode()
+    worker.synthesize(code=run.code)
+    assert _next(dataset, client) == "Compare"
+    run.refresh_from_db()
+    assert run.release is not None
+    worker.table_errand(code=runs.request_report(release=run.release, actor=cast.steward).code)
+    client.get(f"/releases/{run.release.code}/compare/")
+    assert _next(dataset, client) == "Share"
+    releases.share(actor=cast.steward, release=run.release, analyst=cast.analyst)
+    assert "All six steps are done" in client.get(f"/datasets/{dataset.code}/").content.decode()
+
+
+def test_a_refused_upload_says_on_its_page_what_to_mend(cast: Cast, browser: Browser) -> None:
+    dataset = scene.upload(steward=cast.steward, organisation=cast.organisation, table="a,b\n1,2\n3\n")
+    html = browser(cast.steward).get(f"/datasets/{scene.read(dataset).code}/").content.decode()
+    assert "could not be read" in html
+    assert "<dt>Line</dt><dd>3</dd>" in html
+
+
+def test_the_live_part_is_quiet_until_there_is_news_and_then_has_the_page_loaded_again(
+    cast: Cast, browser: Browser
+) -> None:
+    client = browser(cast.steward)
+    dataset = scene.upload(steward=cast.steward, organisation=cast.organisation)
+    page = client.get(f"/datasets/{dataset.code}/")
+    address = page.content.decode().split('hx-get="')[1].split('"')[0].replace("&amp;", "&")
+    quiet = client.get(address)
+    assert "HX-Refresh" not in quiet
+    assert b"every 2s" in quiet.content
+    scene.read(dataset)
+    assert client.get(address)["HX-Refresh"] == "true"
+
+
+def test_what_a_dataset_protects_is_said_in_words(cast: Cast, browser: Browser) -> None:
+    dataset = scene.read(scene.upload(steward=cast.steward, organisation=cast.organisation))
+    datasets.declare_domain(actor=cast.steward, dataset=dataset, document=scene.DOMAIN)
+    html = browser(cast.auditor).get(f"/datasets/{dataset.code}/").content.decode()
+    assert "one record, add/remove" in html
+
+
+# --- home -------------------------------------------------------------------------------------------------------------------
+def _home(user: User, browser: Browser) -> str:
+    response = browser(user).get("/")
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+def test_home_has_something_for_every_role_before_anything_has_happened(cast: Cast, browser: Browser) -> None:
+    assert "No table yet" in _home(cast.steward, browser)
+    assert "No request is waiting" in _home(cast.custodian, browser)
+    assert "Nothing is shared with you yet" in _home(cast.analyst, browser)
+    assert "No budget account yet" in _home(cast.auditor, browser)
+
+
+def test_home_shows_each_role_what_is_next_for_them_and_nothing_else(cast: Cast, browser: Browser) -> None:
+    played = scene.play(steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation)
+    steward = _home(cast.steward, browser)
+    assert f"/datasets/{played.dataset.code}/" in steward
+    assert "A custodian has to decide" in steward
+    assert f"/ledger/requests/{played.request.code}/" in _home(cast.custodian, browser)
+    reader = _home(played.reader, browser)
+    assert f"/releases/{played.release.code}/samples/" in reader
+    assert "/datasets/" not in reader
+    auditor = _home(cast.auditor, browser)
+    assert f"/ledger/accounts/{played.account.code}/" in auditor
+    assert f"/ledger/accounts/{played.account.code}/chain/" in auditor
+    assert played.release.code not in _home(cast.analyst, browser)
+    assert played.dataset.code not in _home(cast.stranger, browser)
+
+
+def test_home_sends_nobody_to_the_sign_in_page(client: Client, db: None) -> None:
+    assert client.get("/")["Location"] == "/account/login/?next=/"
+
+
+# --- documentation ------------------------------------------------------------------------------------------------------------
+@pytest.fixture
+def folder(tmp_path: Path, settings: Settings) -> Iterator[Path]:
+    """A documentation of one's own."""
+    settings.BASE_DIR = tmp_path
+    (tmp_path / "docs" / "adr").mkdir(parents=True)
+    docs.pages.cache_clear()
+    yield tmp_path / "docs"
+    docs.pages.cache_clear()
+
+
+def _rendered(folder: Path, text: str, *, name: str = "page.md") -> str:
+    (folder / name).write_text(text)
+    docs.pages.cache_clear()
+    return docs.render(docs.page_for(name.removesuffix(".md"))).html
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<script>alert(1)</script>",
+        "text <img src=x onerror=alert(1)>",
+        "[x](javascript:alert(1))",
+        "![x](data:text/html;base64,PHNjcmlwdD4=)",
+        '[x](/a "<script>")',
+        "<javascript:alert(1)>",
+    ],
+)
+def test_nothing_in_a_page_becomes_a_script(folder: Path, text: str) -> None:
+    html = _rendered(folder, text)
+    assert "<script" not in html
+    assert "<img" not in html or "src=x" not in html
+    assert 'href="javascript' not in html.lower()
+    assert 'src="data:' not in html
+
+
+def test_links_between_pages_become_addresses_and_others_stay(folder: Path) -> None:
+    (folder / "adr" / "0001-first.md").write_text("# First")
+    html = _rendered(folder, "[a](adr/0001-first.md#why) [b](https://elsewhere.example/x) [c](gone.md)")
+    assert 'href="/docs/adr/0001-first/#why"' in html
+    assert 'href="https://elsewhere.example/x" rel="noopener noreferrer"' in html
+    assert 'href="gone.md"' in html
+    back = _rendered(folder, "[up](../page.md)", name="adr/0002-second.md")
+    assert 'href="/docs/page/"' in back
+
+
+def test_headings_get_anchors_of_their_own(folder: Path) -> None:
+    (folder / "page.md").write_text("# T\n## Why\n## Why\n### Deep\n")
+    docs.pages.cache_clear()
+    rendered = docs.render(docs.page_for("page"))
+    assert [heading.anchor for heading in rendered.headings] == ["why", "why-2"]
+    assert 'id="deep"' in rendered.html
+
+
+@pytest.mark.parametrize("slug", ["../README", "..%2fREADME", "/etc/passwd", "page.md", "nothing", ""])
+def test_an_address_never_becomes_a_path(folder: Path, slug: str) -> None:
+    (folder / "page.md").write_text("# Page")
+    (folder.parent / "README.md").write_text("# Readme")
+    docs.pages.cache_clear()
+    with pytest.raises(Http404):
+        docs.page_for(slug)
+
+
+@pytest.mark.slow
+def test_every_page_of_the_documentation_is_shown_and_its_links_lead_somewhere(cast: Cast, browser: Browser) -> None:
+    client = browser(cast.analyst)
+    for page in docs.pages().values():
+        response = client.get(page.address)
+        assert response.status_code == 200, page.slug
+        html = response.content.decode()
+        article = html.split('<article class="docs-body">')[1].split("</article>")[0]
+        for link in {part.split('"')[0] for part in article.split('href="')[1:]}:
+            if link.startswith("/") and not link.startswith("/api/"):
+                assert client.get(link.split("#")[0]).status_code == 200, (page.slug, link)
+            assert not link.endswith(".md") or "://" in link, (page.slug, link)
