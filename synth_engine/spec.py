@@ -66,12 +66,14 @@ class Spec:
             raise SpecError("this spec is of an unknown version", repair=f"write {SCHEMA}")
         if obj.get("epsilon") is None:
             raise SpecError("epsilon is missing", repair="give one such as 1")
+        given = {name: value for name, value in obj.items() if value is not None}
+        rows = given.get("rows")
         return cls(
-            mechanism=obj.get("mechanism", ""),
-            parameters=obj.get("parameters") or {},
-            epsilon=parse_amount(obj["epsilon"], name="epsilon"),
-            delta=parse_amount(obj.get("delta") or 0, name="delta"),
-            rows=obj.get("rows") or None,
+            mechanism=given.get("mechanism", ""),
+            parameters=given.get("parameters", {}),
+            epsilon=parse_amount(given["epsilon"], name="epsilon"),
+            delta=parse_amount(given.get("delta", 0), name="delta"),
+            rows=None if type(rows) is int and rows == 0 else rows,
             seed=obj.get("seed"),
         )
 

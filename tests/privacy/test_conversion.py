@@ -29,6 +29,7 @@ def test_one_hundred_gaussians_of_sigma_30() -> None:
     assert float(conversion.epsilon_for(Fraction(100, 1800), Fraction(1, 10**9))) == pytest.approx(1.98916, abs=1e-5)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=60)
 @given(epsilons, deltas)
 def test_what_a_budget_buys_converts_back_to_no_more_than_the_budget(epsilon: Fraction, delta: Fraction) -> None:
@@ -39,6 +40,7 @@ def test_what_a_budget_buys_converts_back_to_no_more_than_the_budget(epsilon: Fr
     assert conversion.epsilon_for(rho * (1 + Fraction(1, 10**7)), delta) > epsilon, "and nearly all of it is used"
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=60)
 @given(st.fractions(min_value=Fraction(1, 10**9), max_value=100, max_denominator=10**9), deltas)
 def test_two_implementations_agree_and_err_upwards(rho: Fraction, delta: Fraction) -> None:

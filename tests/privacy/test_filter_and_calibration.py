@@ -36,6 +36,7 @@ domains = st.builds(
 )
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=150)
 @given(domains, epsilons, deltas)
 def test_every_legal_budget_is_planned_within_its_target_and_nearly_used_up(

@@ -91,7 +91,8 @@ def test_all_twenty_pairs_are_compared_both_ways() -> None:
 )
 @pytest.mark.parametrize("relation", list(Relation))
 def test_a_mutant_sampler_is_noticed(sampler: type[Replay], relation: Relation) -> None:
-    ratio, _ = worst(domain_of(2, 2, relation=relation), most=2, sampler=sampler)
+    sizes = (2,) if sampler is exact.TruncatedNoise else (2, 2)
+    ratio, _ = worst(domain_of(*sizes, relation=relation), most=2, sampler=sampler)
     assert not exact.proves(ratio, epsilon=EPSILON)
     assert exact.worst_epsilon(ratio) > 1.15 * EPSILON
 

@@ -90,7 +90,7 @@ def selections(scores: tuple[int, ...], law: SelectionLaw) -> Callable[[], npt.N
     vector = np.array(scores, dtype=np.int64)
 
     def draw() -> npt.NDArray[np.int64]:
-        chosen = [selection.choose(vector, scale=Fraction(2), law=law) for _ in range(8_000)]
+        chosen = [selection.choose(vector, scale=Fraction(2), law=law) for _ in range(5_000)]
         return np.bincount(chosen, minlength=len(scores))
 
     return draw

@@ -128,6 +128,7 @@ def test_the_verified_rho_is_what_the_ledger_holds() -> None:
     assert plan.cost("basic") == (10**9, 10**9, 0)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=40)
 @given(
     st.fractions(min_value=Fraction(1, 10**4), max_value=1000, max_denominator=10**6),
@@ -297,6 +298,7 @@ def test_something_else_than_a_receipt_is_refused(document: object) -> None:
         verify.verify(document)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=200)
 @given(st.data())
 def test_a_receipt_with_any_one_leaf_garbled_is_refused_or_unharmed_and_never_crashes(data: st.DataObject) -> None:
@@ -340,6 +342,7 @@ def test_neighbouring_tables_change_nothing_in_a_receipt_but_the_digest_of_the_n
         assert {key for key in document if document[key] != receipts[0][key]} <= {"answers_sha256", "digest"}
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=25)
 @given(
     st.lists(st.tuples(st.integers(0, 1), st.integers(0, 2)), max_size=6),
