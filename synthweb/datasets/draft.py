@@ -168,8 +168,10 @@ class _Typed:
         return float(text)
 
     def missing(self) -> list[str] | None:
-        empty = [""] if self.text("missing_empty") == CHECKED else []
-        return [*empty, *(text for text in split(self.text("missing")) if text)] or None
+        """The markers in order; the first is the one that a release writes."""
+        ticked = [""] if self.text("missing_empty") == CHECKED else []
+        written = split(self.text("missing"))
+        return [*ticked, *(text for text in written if text or not ticked)] or None
 
 
 # --- attribute → what would have been typed ------------------------------------------------------------------------
@@ -177,17 +179,24 @@ def typed_from(document: Mapping[str, Any]) -> Column:
     """An attribute's JSON as somebody would have typed it, unconfirmed. Tolerant: what it does not know is left out."""
     kind = document.get("kind") if document.get("kind") in KINDS else "categorical"
     missing = [str(marker) for marker in document.get("missing") or ()]
-    outside = "other" if document.get("other") else document.get("outside") or ""
+    outside = "other" if document.get("other") else document.get("outside") or usual_outside(str(kind), bool(missing))
     fields: Fields = {
         "values": join(str(value) for value in document.get("values") or ()),
         "ordered": CHECKED if document.get("ordered") else "",
-        "missing_empty": CHECKED if "" in missing else "",
-        "missing": ", ".join(_quoted(marker, comma=True) for marker in missing if marker),
+        "missing_empty": CHECKED if missing[:1] == [""] else "",
+        "missing": ", ".join(_quoted(marker, comma=True) for place, marker in enumerate(missing) if marker or place),
         "outside": str(outside),
         **{key: plain(document.get(key)) for key in ("low", "high", "width", "true", "false", "step_days", "format")},
         **_bins_or_edges(document),
     }
     return {"kind": kind, "fields": {key: fields[key] for key in FIELDS[str(kind)] if fields.get(key)}}
+
+
+def usual_outside(kind: str, has_missing: bool) -> str:
+    """Where a value outside the declaration goes unless something else is said."""
+    if kind == "categorical":
+        return "missing" if has_missing else "other"
+    return "missing" if kind == "boolean" and has_missing else "clamp"
 
 
 def _bins_or_edges(document: Mapping[str, Any]) -> Fields:

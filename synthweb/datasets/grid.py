@@ -180,7 +180,7 @@ def _input(key: str, kind: str, value: str) -> Input:
     if key in ("ordered", "missing_empty"):
         return Input(key=key, label=label, value=value, type="box")
     if key == "outside":
-        chosen = value or ("missing" if kind == "categorical" else "clamp")
+        chosen = value or drafts.usual_outside(kind, has_missing=False)
         return Input(key=key, label=label, value=chosen, type="choice", options=drafts.OUTSIDES[kind])
     if kind == "date" and key in ("low", "high"):
         return Input(key=key, label="First day" if key == "low" else "Last day", value=value, hint="Like 2024-12-31.")

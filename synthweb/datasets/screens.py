@@ -150,7 +150,7 @@ def after_a_press(dataset: Dataset, posted: Posted, outcome: Outcome) -> dict[st
         typed=drafts.columns(dataset.draft).get(name),
         editing=index in outcome.editing,
     )
-    still, total = drafts.open_count(dataset.draft) or (0, 0)
+    still, total = drafts.open_count(dataset.draft) or (0, 0)  # (0, 0) shows nothing
     return {
         "dataset": dataset,
         "line": line,

@@ -1,0 +1,574 @@
+"""Describing: nothing read from the data counts, or is stored, until the steward says that it is public."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+from django.utils import timezone
+from pytest_django import Settings
+
+from synth_engine.domain import Domain
+from synth_engine.errors import DomainError
+from synthweb.audit.models import AuditEntry
+from synthweb.datasets import preview_store, services
+from synthweb.datasets.models import Dataset, DomainVersion, Preview
+from synthweb.lib import codes
+from tests.conftest import Cast
+from tests.web import scene
+
+Browser = Callable[..., Client]
+SUGGESTIONS: list[dict[str, Any]] = [
+    {
+        "name": "sector",
+        "kind": "categorical",
+        "values": ["Farm", "Mine"],
+        "other": True,
+        "missing": ["?"],
+        "why": "Two.",
+    },
+    {"name": "age", "kind": "integer", "low": 17, "high": 90, "width": 1, "missing": None, "why": "Whole numbers."},
+    {"name": "works", "kind": "boolean", "true": "yes", "false": "no", "missing": None, "why": "Yes and no."},
+    {"name": "id", "kind": "identifier", "why": "All different."},
+]
+PREVIEW = [["Farm", "41", "yes", "a1"], ["Mine", "17", "no", "a2"]]
+
+
+@pytest.fixture(autouse=True)
+def places(settings: Settings, tmp_path: Path) -> None:
+    settings.VAULT_DIR, settings.PREVIEW_DIR = tmp_path / "vault", tmp_path / "previews"
+
+
+def ready(cast: Cast, suggestions: list[dict[str, Any]] | None = None) -> Dataset:
+    """A dataset that a worker has read."""
+    dataset = services.store_stream(
+        steward=cast.steward, organisation=cast.organisation, name="People", file_kind="csv", chunks=[b"a,b\n1,2\n"]
+    )
+    listed = [item | {"provenance": "suggested"} for item in suggestions or SUGGESTIONS]
+    payload = {
+        "columns": [item["name"] for item in listed],
+        "suggestions": listed,
+        "preview": PREVIEW if suggestions is None else [],
+        "rows": 2,
+        "notes": [],
+    }
+    preview_store.put(dataset, Preview.Kind.TABLE, "", payload)
+    services.mark_ready(dataset=dataset)
+    return dataset
+
+
+@pytest.fixture
+def dataset(cast: Cast) -> Dataset:
+    return ready(cast)
+
+
+class FormReader(HTMLParser):
+    """Names and values of the inputs of the describe form, as a browser would send them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: dict[str, Any] = {}
+        self._inside, self._select, self._area = False, "", ""
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        given = dict(attributes)
+        name, value = given.get("name") or "", given.get("value") or ""
+        if tag == "form":
+            self._inside = given.get("id") == "describe"
+        elif not self._inside:
+            return
+        elif tag == "select":
+            self._select = name
+        elif tag == "option" and self._select and ("selected" in given or self._select not in self.found):
+            self.found[self._select] = value
+        elif tag == "textarea":
+            self._area, self.found[name] = name, ""
+        elif tag == "input" and name not in ("", "select"):
+            self._input(name, value, given)
+
+    def _input(self, name: str, value: str, given: dict[str, str | None]) -> None:
+        kind = given.get("type")
+        if kind not in ("checkbox", "radio") or "checked" in given:
+            self.found[name] = "on" if kind == "checkbox" else value
+
+    def handle_data(self, data: str) -> None:
+        if self._area:
+            self.found[self._area] += data
+
+    def handle_endtag(self, tag: str) -> None:
+        self._inside = self._inside and tag != "form"
+        self._area = "" if tag == "textarea" else self._area
+        self._select = "" if tag == "select" else self._select
+
+
+class Desk:
+    """The describe page as a browser works it: posts send what the page's own inputs hold."""
+
+    def __init__(self, client: Client, dataset: Dataset) -> None:
+        self.client, self.dataset = client, dataset
+        self.address = reverse("datasets:describe", args=[dataset.code])
+
+    def page(self, query: str = "") -> str:
+        answer = self.client.get(self.address + query)
+        assert answer.status_code == 200
+        return str(answer.text)
+
+    def inputs(self, query: str = "") -> dict[str, Any]:
+        """What a browser would send with the form on the page."""
+        reader = FormReader()
+        reader.feed(self.page(query))
+        return reader.found
+
+    def press(self, button: str, *, edit: str = "", in_place: bool = False, **typed: Any) -> Any:
+        """Press one of the buttons with something typed; names are spelled `_0_low` for the input `0-low`."""
+        fields = self.inputs(f"?edit={edit}" if edit else "")
+        fields |= {(key[1:].replace("_", "-", 1) if key.startswith("_") else key): text for key, text in typed.items()}
+        headers = {"HX-Request": "true"} if in_place else {}
+        return self.client.post(self.address, fields | {"do": button}, headers=headers)
+
+    @property
+    def draft(self) -> dict[str, Any]:
+        self.dataset.refresh_from_db()
+        return self.dataset.draft
+
+
+@pytest.fixture
+def desk(browser: Browser, cast: Cast, dataset: Dataset) -> Desk:
+    return Desk(browser(cast.steward), dataset)
+
+
+def line(page: str, index: int) -> str:
+    found = re.search(rf'<li class="column" id="line-{index}">.*?</li>', page, re.DOTALL)
+    assert found
+    return found.group()
+
+
+def openings() -> int:
+    return AuditEntry.objects.filter(action="preview.opened").count()
+
+
+# --- suggestions stay where they are ---------------------------------------------------------------------------------
+def test_the_page_shows_suggestions_as_such_and_stores_none_of_them(desk: Desk) -> None:
+    page = desk.page()
+    assert "Real data, not differentially private" in page
+    assert "is-suggested" in line(page, 0)
+    assert "Read from your data" in line(page, 0)
+    assert "2 values: Farm, Mine, any other" in line(page, 0)
+    assert "17 to 90" in line(page, 1)
+    assert re.search(r"<strong>4</strong> of 4 columns still open", page)
+    assert desk.draft == {}
+
+
+def test_each_view_of_the_page_is_on_record_and_a_press_in_place_opens_nothing(desk: Desk) -> None:
+    desk.page()
+    desk.page()
+    assert openings() == 2
+    fields = desk.inputs()
+    before = openings()
+    desk.client.post(desk.address, fields | {"do": "confirm:1"}, headers={"HX-Request": "true"})
+    assert openings() == before
+
+
+def test_looking_into_the_editor_stores_nothing(desk: Desk) -> None:
+    desk.press("edit:1")
+    desk.press("save", edit="all")
+    desk.press("keep:1", edit="1")
+    assert desk.draft.get("columns") == {}
+
+
+def test_what_is_kept_unconfirmed_holds_only_what_was_typed(desk: Desk) -> None:
+    desk.press("keep:1", edit="1", _1_low="0")
+    assert desk.draft["columns"]["age"]["fields"] == {"low": "0"}
+    assert "90" not in json.dumps(desk.draft)
+    assert "0 to 90" in line(desk.page(), 1)
+    assert "Typed, not confirmed" in line(desk.page(), 1)
+
+
+# --- line by line ----------------------------------------------------------------------------------------------------
+def test_confirming_a_line_declares_what_the_page_showed(desk: Desk) -> None:
+    answer = desk.press("confirm:1", in_place=True)
+    assert "is-confirmed" in answer.text
+    assert "Declared public" in answer.text
+    assert re.search(r'id="open-count"[^>]*hx-swap-oob="true".*<strong>3</strong> of 4', answer.text, re.DOTALL)
+    kept = desk.draft["columns"]
+    assert list(kept) == ["age"]
+    assert kept["age"]["fields"] == {"low": "17", "high": "90", "width": "1", "outside": "clamp"}
+    entry = AuditEntry.objects.get(action="columns.confirmed")
+    assert (entry.actor, entry.detail) == ("steward", {"columns": ["age"]})
+
+
+def test_a_mistake_keeps_what_was_typed_and_says_what_to_mend(desk: Desk) -> None:
+    answer = desk.press("confirm:1", edit="1", in_place=True, _1_low="seventeen")
+    assert 'value="seventeen"' in answer.text
+    assert "“lowest” is not a whole number; write digits only" in answer.text
+    assert "still open" in answer.text
+    page = desk.page("?edit=1")
+    assert 'value="seventeen"' in line(page, 1)
+    assert "is not a whole number" in line(desk.page(), 1)
+    desk.press("confirm:1", edit="1", _1_low="16")
+    assert "16 to 90" in line(desk.page(), 1)
+    assert "is-confirmed" in line(desk.page(), 1)
+
+
+def test_the_kind_can_be_changed_and_shows_its_own_fields(desk: Desk) -> None:
+    answer = desk.press("kind:1", edit="1", in_place=True, _1_kind="categorical")
+    assert 'name="1-values"' in answer.text
+    assert 'name="1-low"' not in answer.text
+    answer = desk.press(
+        "confirm:1", edit="1", in_place=True, _1_kind="categorical", _1_values="young\nold", _1_outside="other"
+    )
+    assert "2 values: young, old, any other" in answer.text
+
+
+def test_a_confirmed_line_that_is_changed_is_open_again(desk: Desk) -> None:
+    desk.press("confirm:1")
+    desk.press("keep:1", edit="1")  # looked at, not changed
+    assert desk.draft["columns"]["age"]["confirmed"] is True
+    desk.press("keep:1", edit="1", _1_high="99")
+    assert desk.draft["columns"]["age"]["confirmed"] is False
+
+
+def test_what_was_typed_can_be_forgotten(desk: Desk) -> None:
+    desk.press("confirm:1", edit="1", _1_low="0")
+    desk.press("discard:1", edit="1")
+    assert desk.draft["columns"] == {}
+    assert "17 to 90" in line(desk.page(), 1)
+
+
+def test_a_column_can_be_left_out(desk: Desk) -> None:
+    desk.press("drop:1", edit="1")
+    assert desk.draft["columns"]["age"]["kind"] == "identifier"
+    assert "not in the release" in line(desk.page(), 1)
+
+
+def test_the_origin_is_recorded(desk: Desk) -> None:
+    desk.press("confirm:1", edit="1", _1_origin="public-file")
+    assert "From a public file" in line(desk.page(), 1)
+
+
+def test_without_script_a_press_comes_back_to_its_line_with_the_same_editors_open(desk: Desk) -> None:
+    answer = desk.press("edit:2", edit="1", _1_low="0")
+    assert answer.status_code == 302
+    assert answer.url == f"{desk.address}?edit=1%2C2#line-2"
+    assert desk.draft["columns"]["age"]["fields"] == {"low": "0"}
+
+
+# --- together --------------------------------------------------------------------------------------------------------
+def test_confirming_all_takes_the_explicit_statement(desk: Desk) -> None:
+    answer = desk.press("confirm-open")
+    assert desk.draft.get("columns") == {}
+    assert "Tick the statement first" in desk.client.get(answer.url).text
+    desk.press("confirm-open", statement="on")
+    assert sorted(desk.draft["columns"]) == ["age", "id", "sector", "works"]
+    assert "All 4 columns confirmed" in desk.page()
+
+
+def test_only_the_selected_are_confirmed_or_left_out(desk: Desk) -> None:
+    desk.press("confirm-selected", statement="on", select=["0", "2"])
+    assert list(desk.draft["columns"]) == ["sector", "works"]
+    desk.press("drop-selected", select=["1"])
+    assert desk.draft["columns"]["age"]["kind"] == "identifier"
+
+
+def test_confirming_all_leaves_what_is_unsound_open(browser: Browser, cast: Cast) -> None:
+    both = [*SUGGESTIONS[1:2], {"name": "odd", "kind": "integer", "low": 9, "high": 1, "why": ""}]
+    desk = Desk(browser(cast.steward), ready(cast, both))
+    desk.press("confirm-open", statement="on")
+    assert desk.draft["columns"]["age"]["confirmed"] is True
+    assert desk.draft["columns"]["odd"]["confirmed"] is False
+    assert "low is above high" in line(desk.page(), 1)
+
+
+# --- the description -------------------------------------------------------------------------------------------------
+def test_an_incomplete_description_is_refused_with_everything_that_is_open(desk: Desk) -> None:
+    desk.press("confirm:1")
+    answer = desk.press("finish", max_records="many")
+    assert answer.status_code == 422
+    assert "3 columns not confirmed yet: sector, works, id" in answer.text
+    assert "records per person is not a whole number" in answer.text
+    assert 'name="max_records" inputmode="numeric" value="many"' in answer.text
+    assert not DomainVersion.objects.exists()
+
+
+def test_a_complete_description_becomes_an_immutable_version(desk: Desk, cast: Cast) -> None:
+    desk.press("confirm-open", statement="on")
+    answer = desk.press("finish")
+    assert answer.url == reverse("pages:dataset", args=[desk.dataset.code])
+    version = DomainVersion.objects.get()
+    domain = Domain.from_json(version.document)
+    domain.require_confirmed()
+    assert (version.number, version.digest, version.confirmed_by) == (1, domain.digest, cast.steward)
+    assert domain.names == ("sector", "age", "works")
+    assert [attribute.name for attribute in domain.attributes] == ["sector", "age", "works", "id"]
+    assert domain.facts == {"declared": 10}
+    assert AuditEntry.objects.get(action="domain.confirmed").detail == {"version": 1, "digest": version.digest}
+
+
+def test_the_same_description_again_is_the_same_version_and_another_one_the_next(desk: Desk) -> None:
+    desk.press("confirm-open", statement="on")
+    desk.press("finish")
+    desk.press("finish")
+    assert DomainVersion.objects.count() == 1
+    desk.press("confirm:1", edit="1", _1_high="99")
+    desk.press("finish")
+    assert [version.number for version in DomainVersion.objects.order_by("number")] == [1, 2]
+
+
+def test_unit_relation_and_number_of_rows_are_taken_as_said(desk: Desk) -> None:
+    desk.press("confirm-open", statement="on")
+    terms = {"max_records": "3", "unit_column": "id", "relation": "replace-one", "rows_public": "on", "rows": "1000"}
+    desk.press("finish", **terms)
+    domain = Domain.from_json(DomainVersion.objects.get().document)
+    assert (domain.unit.max_records, domain.unit.column) == (3, "id")
+    assert (domain.relation.value, domain.rows) == ("replace-one", 1000)
+
+
+def test_a_public_number_of_rows_needs_replace_one(desk: Desk) -> None:
+    desk.press("confirm-open", statement="on")
+    answer = desk.press("finish", rows_public="on", rows="1000")
+    assert answer.status_code == 422
+    assert "contradicts the add-remove relation" in answer.text
+
+
+def test_whom_an_account_protects_cannot_change_any_more(cast: Cast, browser: Browser) -> None:
+    played = scene.play(steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation)
+    document = scene.DOMAIN
+    for change in ({"relation": "replace-one"}, {"unit": {"max_records": 2, "column": None}}):
+        with pytest.raises(DomainError, match="cannot change any more"):
+            services.declare_domain(actor=cast.steward, dataset=played.dataset, document=document | change)
+    wider = json.loads(json.dumps(document))
+    wider["attributes"][1]["high"] = 109
+    assert services.declare_domain(actor=cast.steward, dataset=played.dataset, document=wider).number == 2
+    page = browser(cast.steward).get(reverse("datasets:describe", args=[played.dataset.code])).text
+    assert "Settled when the budget was granted" in page
+    assert 'type="radio" name="relation"' not in page
+
+
+def test_suggested_facts_cannot_be_declared_by_a_document(cast: Cast, dataset: Dataset) -> None:
+    document = json.loads(json.dumps(scene.DOMAIN))
+    document["attributes"][0]["provenance"] = "suggested"
+    with pytest.raises(DomainError, match="suggested"):
+        services.declare_domain(actor=cast.steward, dataset=dataset, document=document)
+
+
+def test_save_draft_keeps_whatever_was_typed(cast: Cast, dataset: Dataset) -> None:
+    typed = {
+        "columns": {"age": {"kind": "integer", "fields": {"low": "x"}, "confirmed": False}},
+        "table": {"rows": "y"},
+    }
+    services.save_draft(actor=cast.steward, dataset=dataset, draft=typed)
+    dataset.refresh_from_db()
+    assert dataset.draft["columns"]["age"]["fields"] == {"low": "x"}
+    assert dataset.draft["table"]["rows"] == "y"
+    with pytest.raises(services.Incomplete):
+        services.confirm_domain(actor=cast.steward, dataset=dataset)
+
+
+# --- a description made elsewhere ------------------------------------------------------------------------------------
+def bring(desk: Desk, document: Any) -> str:
+    text = document if isinstance(document, bytes) else json.dumps(document).encode()
+    address = reverse("datasets:import", args=[desk.dataset.code])
+    return str(desk.client.post(address, {"document": SimpleUploadedFile("d.json", text)}, follow=True).text)
+
+
+def test_a_document_fills_the_draft_but_for_what_it_only_suggests(desk: Desk) -> None:
+    document = {
+        "attributes": [
+            {"name": "age", "kind": "integer", "low": 0, "high": 120, "width": 5, "provenance": "public-file"},
+            {"name": "works", "kind": "boolean", "true": "yes", "false": "no", "provenance": "suggested"},
+            {"name": "height", "kind": "number", "low": 0, "high": 3},
+        ],
+        "unit": {"max_records": 2, "column": "id"},
+    }
+    page = bring(desk, document)
+    assert "0 to 120" in line(page, 1)
+    assert "From a public file" in line(page, 1)
+    assert "“height” is not a column of this table." in page
+    assert "“works” holds facts that are only suggested" in page
+    assert list(desk.draft["columns"]) == ["age"]
+    assert desk.draft["table"]["unit_column"] == "id"
+
+
+@pytest.mark.parametrize(
+    ("document", "words"),
+    [
+        (b"\xff\xfe", "not JSON"),
+        (b"[1, 2]", "JSON object"),
+        ({"age": "x"}, "cannot be used"),
+        ({"attributes": [{"name": "age", "kind": "integer", "low": 9, "high": 1}]}, "low is above high"),
+        ({"attributes": [{"name": "age", "kind": "integer", "low": 1, "high": 9, "surprise": 1}]}, "unknown field"),
+        (
+            b'{"attributes": [{"name": "age", "kind": "categorical", "values": ["\\u0000"], "other": true}]}',
+            "cannot be stored",
+        ),
+        (
+            b'{"attributes": [{"name": "age", "kind": "categorical", "values": ["\\ud800"], "other": true}]}',
+            "cannot be",
+        ),
+        (b"[" * 100_000, "not JSON"),
+    ],
+)
+def test_an_unsound_document_is_refused_with_the_reason(desk: Desk, document: Any, words: str) -> None:
+    assert words in bring(desk, document)
+    assert desk.draft.get("columns", {}) == {}
+
+
+# --- the page around it ----------------------------------------------------------------------------------------------
+def test_when_the_preview_has_expired_what_was_typed_stays_and_the_table_can_be_read_again(desk: Desk) -> None:
+    desk.press("confirm:1")
+    Preview.objects.update(expires_at=timezone.now())
+    page = desk.page()
+    assert "The preview has expired" in page
+    assert reverse("pages:read-again", args=[desk.dataset.code]) in page
+    assert "17 to 90" in page
+    assert "Farm" not in page
+    assert "Real data" not in page
+    assert "read the table again" in desk.press("finish").text
+
+
+def test_a_description_that_was_complete_can_be_confirmed_after_the_preview_has_expired(desk: Desk) -> None:
+    desk.press("confirm-open", statement="on")
+    Preview.objects.update(expires_at=timezone.now())
+    assert desk.press("finish").status_code == 302
+    assert DomainVersion.objects.exists()
+
+
+def test_a_table_that_is_not_ready_leads_to_its_status(browser: Browser, cast: Cast, dataset: Dataset) -> None:
+    Dataset.objects.update(status="uploaded")
+    answer = browser(cast.steward).get(reverse("datasets:describe", args=[dataset.code]))
+    assert answer.url == reverse("pages:upload-status", args=[dataset.code])  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("who", "code"), [("custodian", 403), ("auditor", 403), ("analyst", 404), ("stranger", 404), ("staff", 403)]
+)
+def test_only_stewards_of_the_organisation_describe(
+    browser: Browser, cast: Cast, dataset: Dataset, who: str, code: int
+) -> None:
+    client = browser(cast.by_name()[who])
+    for address in ("datasets:describe", "datasets:import"):
+        assert (
+            client.post(reverse(address, args=[dataset.code]), {"do": "confirm:0", "0-name": "x"}).status_code == code
+        )
+    assert client.get(reverse("datasets:describe", args=[dataset.code])).status_code == code
+    dataset.refresh_from_db()
+    assert dataset.draft == {}
+    assert openings() == 0
+
+
+def test_names_and_values_from_the_table_are_shown_as_text(browser: Browser, cast: Cast) -> None:
+    nasty = "<script>alert(1)</script>\"'"
+    suggestion = {"name": nasty, "kind": "categorical", "values": [nasty, "b"], "other": True, "why": nasty}
+    desk = Desk(browser(cast.steward), ready(cast, [suggestion]))
+    assert "<script>alert" not in desk.page("?edit=all")
+    assert "<script>alert" not in desk.press("confirm:0", in_place=True).text
+    desk.press("finish")
+    version = DomainVersion.objects.get()
+    assert Domain.from_json(version.document).attributes[0].name == nasty
+    assert "<script>alert" not in desk.client.get(reverse("datasets:domain", args=[desk.dataset.code, 1])).text
+
+
+@pytest.mark.parametrize(
+    "posted",
+    [
+        {"do": "confirm:999999", "0-name": "sector"},
+        {"do": "confirm:0"},
+        {"do": "confirm:x", "0-name": "sector"},
+        {"do": "confirm:0", "0-name": "sector", "0-suggested": "not json"},
+        {"do": "confirm:0", "0-name": "sector", "0-suggested": '{"kind": "no", "fields": {}}'},
+        {"do": "confirm:0", "0-name": "sector", "0-suggested": '{"kind": ["x"], "fields": {"values": 3}}'},
+        {"do": "confirm:0", "0-name": "a\x00b", "0-kind": "categorical", "0-values": "a\x00\n\ud800"},
+        {"do": "unheard-of"},
+        {"total": "-5", "do": "save"},
+        {"relation": "x", "max_records": "9" * 500, "do": "finish"},
+    ],
+)
+def test_a_made_up_post_breaks_nothing(desk: Desk, posted: dict[str, str]) -> None:
+    clean = {key: text.encode("utf-8", "surrogatepass").decode("utf-8", "replace") for key, text in posted.items()}
+    for headers in ({}, {"HX-Request": "true"}):
+        assert desk.client.post(desk.address, clean, headers=headers).status_code in (200, 302, 422)
+    assert desk.page()
+    assert not [column for column in desk.draft.get("columns", {}).values() if column["confirmed"]]
+
+
+def test_a_hundred_columns_take_few_queries_and_no_editors(browser: Browser, cast: Cast) -> None:
+    values = [f"value {number}" for number in range(100)]
+    many = [
+        {"name": f"column {number}", "kind": "categorical", "values": values, "other": True, "why": "."}
+        for number in range(100)
+    ]
+    desk = Desk(browser(cast.steward), ready(cast, many))
+    with CaptureQueriesContext(
+        connection,
+    ) as few:
+        page = desk.page()
+    assert len(few) < 30
+    assert 'class="editor"' not in page
+    assert len(page) < 600_000
+    with CaptureQueriesContext(connection) as some:
+        desk.press("confirm-open", statement="on")
+    assert len(some) < 60
+    assert len(desk.draft["columns"]) == 100
+    assert len(json.dumps(desk.draft)) < 400_000
+
+
+def test_the_page_can_be_searched_without_script(desk: Desk) -> None:
+    page = desk.page("?q=wor")
+    assert 'data-name="works"' in page
+    assert 'data-name="age"' not in page
+    assert "3 columns are filtered out" in page
+
+
+# --- the list, and a version for reading -----------------------------------------------------------------------------
+def test_the_list_says_what_is_next(browser: Browser, cast: Cast, dataset: Dataset) -> None:
+    client = browser(cast.steward)
+    page = client.get(reverse("datasets:index")).text
+    assert "not confirmed yet" in page
+    assert reverse("datasets:describe", args=[dataset.code]) in page
+    Dataset.objects.update(status="refused", refusal={"rule": "x", "repair": "y", "line": 1, "column": None})
+    assert "See what to mend" in client.get(reverse("datasets:index")).text
+    assert "No dataset has these words" in client.get(reverse("datasets:index"), {"q": "elephants"}).text
+    assert dataset.name in client.get(reverse("datasets:index"), {"q": "peo", "status": "refused"}).text
+
+
+def test_the_list_shows_the_datasets_of_one_organisation(browser: Browser, cast: Cast, dataset: Dataset) -> None:
+    assert dataset.code in browser(cast.auditor).get(reverse("datasets:index")).text
+    assert dataset.code not in browser(cast.stranger).get(reverse("datasets:index")).text
+    assert browser(cast.analyst).get(reverse("datasets:index")).status_code == 403
+
+
+def test_a_long_list_pages_with_few_queries(browser: Browser, cast: Cast, dataset: Dataset) -> None:
+    for number in range(30):
+        dataset.pk, dataset.code, dataset.vault_name = None, codes.new(), f"{number:064}"
+        dataset.save(force_insert=True)
+    client = browser(cast.custodian)
+    with CaptureQueriesContext(connection) as few:
+        first = client.get(reverse("datasets:index")).text
+    assert len(few) < 20
+    assert "1 to 25 of 31" in first
+    assert "26 to 31 of 31" in client.get(reverse("datasets:index"), {"page": 2}).text
+
+
+def test_a_version_is_read_by_all_of_the_organisation_and_as_a_file(browser: Browser, cast: Cast, desk: Desk) -> None:
+    desk.press("confirm-open", statement="on")
+    desk.press("finish")
+    arguments = [desk.dataset.code, 1]
+    for who in (cast.steward, cast.custodian, cast.auditor):
+        page = browser(who).get(reverse("datasets:domain", args=arguments))
+        assert "Farm, Mine" in page.text
+    document = browser(cast.auditor).get(reverse("datasets:domain-file", args=arguments))
+    assert Domain.from_json(document.json()).digest == DomainVersion.objects.get().digest
+    assert document["Content-Disposition"].startswith("attachment")
+    for who in (cast.analyst, cast.stranger):
+        assert browser(who).get(reverse("datasets:domain", args=arguments)).status_code == 404
+    assert browser(cast.auditor).get(reverse("datasets:domain", args=[desk.dataset.code, 2])).status_code == 404
