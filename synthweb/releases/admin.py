@@ -1,0 +1,36 @@
+"""Releases in the administration: to read, never to change. Seeds of samples are their requesters' secrets."""
+
+from __future__ import annotations
+
+from django.contrib import admin
+
+from synthweb.accounts.admin import ReadOnlyAdmin
+from synthweb.releases.models import Release, ReleaseGrant, Sample
+
+
+@admin.register(Release)
+class ReleaseAdmin(ReadOnlyAdmin):
+    organisation_path = "dataset__organisation"
+    list_display = ["name", "code", "dataset", "mechanism", "rows", "run_code", "created_by", "created_at"]
+    list_filter = ["mechanism"]
+    search_fields = ["name", "code", "run_code"]
+    list_select_related = ["dataset", "created_by"]
+    exclude = ["model"]
+    ordering = ["-created_at"]
+
+
+@admin.register(ReleaseGrant)
+class ReleaseGrantAdmin(ReadOnlyAdmin):
+    organisation_path = "release__dataset__organisation"
+    list_display = ["release", "analyst", "granted_by", "created_at", "revoked_at"]
+    list_select_related = ["release", "analyst", "granted_by"]
+    ordering = ["-created_at"]
+
+
+@admin.register(Sample)
+class SampleAdmin(ReadOnlyAdmin):
+    organisation_path = "release__dataset__organisation"
+    list_display = ["code", "release", "requested_by", "rows", "commitment", "created_at"]
+    list_select_related = ["release", "requested_by"]
+    exclude = ["seed"]
+    ordering = ["-created_at"]

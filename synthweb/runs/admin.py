@@ -1,0 +1,38 @@
+"""Runs in the administration: to read, never to change."""
+
+from __future__ import annotations
+
+from django.contrib import admin
+
+from synthweb.accounts.admin import ReadOnlyAdmin
+from synthweb.runs.models import OutboxMessage, SynthesisRun, TableErrand
+
+
+@admin.register(SynthesisRun)
+class SynthesisRunAdmin(ReadOnlyAdmin):
+    organisation_path = "dataset__organisation"
+    list_display = ["name", "code", "dataset", "state", "stage", "attempts", "lease_until", "created_by", "created_at"]
+    list_filter = ["state"]
+    search_fields = ["name", "code", "dataset__code"]
+    list_select_related = ["dataset", "created_by"]
+    ordering = ["-created_at"]
+
+
+@admin.register(TableErrand)
+class TableErrandAdmin(ReadOnlyAdmin):
+    organisation_path = "dataset__organisation"
+    list_display = ["kind", "code", "dataset", "state", "attempts", "requested_by", "created_at"]
+    list_filter = ["kind", "state"]
+    list_select_related = ["dataset", "requested_by"]
+    ordering = ["-created_at"]
+
+
+@admin.register(OutboxMessage)
+class OutboxMessageAdmin(ReadOnlyAdmin):
+    """What still waits for a worker; of every organisation, so for the operator alone."""
+
+    list_display = ["task", "subject_code", "queue", "created_at", "sent_at", "times_sent"]
+    ordering = ["created_at"]
+
+    def has_view_permission(self, request, obj=None) -> bool:  # type: ignore[no-untyped-def]  # noqa: ARG002
+        return bool(request.user.is_superuser and request.user.is_active)
