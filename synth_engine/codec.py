@@ -216,14 +216,21 @@ def _grid(attribute: Number, code: int) -> tuple[int, int, float]:
 def as_text(domain: Domain, frame: pd.DataFrame) -> pd.DataFrame:
     """The same table as a file writes it: each missing value by its first marker, dates in their declared format.
     Encoding these texts gives back the codes."""
-    return pd.DataFrame({a.name: _written(a, frame[a.name]) for a in domain.modelled}, dtype="str")
+    return pd.DataFrame({a.name: _written(a, frame[a.name]) for a in domain.modelled})
 
 
-def _written(attribute: Attribute, column: Column) -> list[str]:
+def _written(attribute: Attribute, column: Column) -> Column:
     marker = attribute.missing[0] if attribute.missing else ""
-    if isinstance(attribute, Date):
-        places, days = pd.factorize(column)  # a missing day has place -1
-        texts = [*pd.Series(days).dt.strftime(attribute.format), marker]
-        return [texts[place] for place in places]
-    absent = column.isna().to_numpy()
-    return [marker if gone else str(value) for value, gone in zip(column.tolist(), absent, strict=True)]
+    match attribute:
+        case Date():
+            places, days = pd.factorize(column)  # a missing day has place -1
+            texts = [*pd.Series(days).dt.strftime(attribute.format), marker]
+            return pd.Series(texts, dtype="str").take(places % len(texts)).reset_index(drop=True)
+        case Number():  # Python's own shortest decimals
+            absent = column.isna().to_numpy()
+            pairs = zip(column.tolist(), absent, strict=True)
+            return pd.Series([marker if gone else str(value) for value, gone in pairs], dtype="str")
+        case Integer():
+            texts = pc.fill_null(pc.cast(pa.array(column), pa.string()), marker)
+            return pd.Series(texts.to_numpy(zero_copy_only=False), dtype="str")
+    return column.fillna(marker).reset_index(drop=True)
