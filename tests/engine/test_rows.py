@@ -52,7 +52,7 @@ def rows() -> Rows:
         lambda rows: setattr(rows, "note", 1),
         np.asarray,
     ],
-    ids=str,
+    ids=lambda attempt: attempt.__name__,  # not its address: parallel processes have to agree on names
 )
 def test_nothing_but_counting_is_possible(rows: Rows, act: Callable[[Any], object]) -> None:
     try:
