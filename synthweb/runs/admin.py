@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.contrib import admin
 
+from synthweb.accounts import selectors
 from synthweb.accounts.admin import ReadOnlyAdmin
 from synthweb.runs.models import OutboxMessage, SynthesisRun, TableErrand
 
@@ -35,4 +36,4 @@ class OutboxMessageAdmin(ReadOnlyAdmin):
     ordering = ["created_at"]
 
     def has_view_permission(self, request, obj=None) -> bool:  # type: ignore[no-untyped-def]  # noqa: ARG002
-        return bool(request.user.is_superuser and request.user.is_active)
+        return selectors.is_operator(request.user)

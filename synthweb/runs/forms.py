@@ -95,7 +95,8 @@ def parameter_field(name: str, rule: Mapping[str, Any]) -> forms.Field:
         "required": False,
     }
     if "enum" in rule:
-        return forms.ChoiceField(choices=[(value, value) for value in rule["enum"]], **common)
+        choices = [(value, value) for value in rule["enum"]]
+        return forms.ChoiceField(choices=choices, widget=forms.Select(attrs={"class": "form-select"}), **common)
     if rule.get("type") == "boolean":
-        return forms.BooleanField(**common)
-    return forms.CharField(max_length=40, **common)
+        return forms.BooleanField(widget=forms.CheckboxInput(attrs={"class": "form-check-input"}), **common)
+    return forms.CharField(max_length=40, widget=forms.TextInput(attrs={"class": "form-control"}), **common)
