@@ -105,7 +105,11 @@ def _page(path: Path, root: Path) -> Page:
 def _title(path: Path) -> str:
     with path.open(encoding="utf-8") as lines:
         first = next((line for line in lines if line.strip()), "")
-    return first.lstrip("# ").strip() if first.startswith("#") else path.stem.replace("-", " ").capitalize()
+    return (
+        first.lstrip("# ").replace("`", "").strip()
+        if first.startswith("#")
+        else path.stem.replace("-", " ").capitalize()
+    )
 
 
 @cache

@@ -17,11 +17,13 @@ from synthweb.datasets.selectors import Need
 from synthweb.ledger import selectors as ledger
 from synthweb.ledger.models import BudgetAccount, BudgetRequest
 from synthweb.ledger.protection import Protection
-from synthweb.pages.steps import Addresses, Facts, Step, next_step, six_steps
+from synthweb.pages.steps import Addresses, Facts, Step, next_step, six_steps, strip
 from synthweb.releases import selectors as releases
 from synthweb.releases.models import Release, ReleaseGrant
+from synthweb.runs import stages
 from synthweb.runs.models import SynthesisRun, TableErrand
 
+RUNS = 20  # on the page of a dataset; the page of all runs has the rest
 HOME_ROWS = 8  # of each list on the home page; the full list is one click away
 
 
@@ -46,7 +48,7 @@ class Overview:
     account: BudgetAccount | None
     request: BudgetRequest | None
     releases: QuerySet[Release]
-    runs: QuerySet[SynthesisRun]
+    runs: list[tuple[SynthesisRun, str]]  # with the title of the stage it is in
     same_content: QuerySet[Dataset]
     state: str
 
@@ -59,6 +61,7 @@ class Home:
     requests: QuerySet[BudgetRequest] | None
     releases: QuerySet[Release] | None
     accounts: QuerySet[BudgetAccount] | None
+    audits: bool
 
 
 def home_of(user: User) -> Home:
@@ -69,6 +72,7 @@ def home_of(user: User) -> Home:
         requests=_open_requests(user) if Role.CUSTODIAN in roles else None,
         releases=releases.releases_for(user)[:HOME_ROWS] if Role.ANALYST in roles else None,
         accounts=ledger.accounts_for(user)[:HOME_ROWS] if roles & {Role.CUSTODIAN, Role.AUDITOR} else None,
+        audits=Role.AUDITOR in roles,
     )
 
 
@@ -78,11 +82,12 @@ def overview_of(user: User, dataset: Dataset) -> Overview:
     version = datasets.current_domain(dataset)
     request = _newest_request(dataset)
     listed = six_steps(_facts(dataset), addresses_of(dataset))
+    acts = datasets.may(user, dataset, Need.DESCRIBE)
     return Overview(
         dataset=dataset,
-        steps=listed,
+        steps=strip(listed, acts=acts),
         next=next_step(listed, addresses_of(dataset)),
-        acts=datasets.may(user, dataset, Need.DESCRIBE),
+        acts=acts,
         version=version,
         protection=_protection(account, version),
         account=account,
@@ -94,9 +99,10 @@ def overview_of(user: User, dataset: Dataset) -> Overview:
     )
 
 
-def runs_of(dataset: Dataset) -> QuerySet[SynthesisRun]:
-    """The dataset's runs, newest first; the caller has fetched the dataset for somebody."""
-    return dataset.runs.select_related("account", "release").order_by("-created_at", "-pk")
+def runs_of(dataset: Dataset) -> list[tuple[SynthesisRun, str]]:
+    """The dataset's newest runs with where each stands; the caller has fetched the dataset for somebody."""
+    found = dataset.runs.select_related("account", "release").order_by("-created_at", "-pk")[:RUNS]
+    return [(run, stages.RUN[stages.position(run.stage)].title if run.is_open else "–") for run in found]
 
 
 def state_of(dataset: Dataset) -> str:

@@ -71,6 +71,19 @@ def six_steps(facts: Facts, addresses: Addresses) -> tuple[Step, ...]:
     )
 
 
+def strip(listed: tuple[Step, ...], *, acts: bool) -> tuple[Step, ...]:
+    """The steps as the strip shows them: what is missing in the next one stands beside its button, and only steps
+    that can be taken now, by somebody who may, lead somewhere."""
+    return tuple(
+        replace(
+            step,
+            missing="" if step.state == "next" else step.missing,
+            address=step.address if acts and step.state != "later" else "",
+        )
+        for step in listed
+    )
+
+
 def next_step(listed: tuple[Step, ...], addresses: Addresses) -> Step:
     """The one thing to do now; once all six are done, another release."""
     again = Step(
@@ -91,7 +104,7 @@ def _upload(facts: Facts, addresses: Addresses) -> Step:
             return Step(
                 name="Upload",
                 state="later",
-                missing="The file could not be read. What is wrong, and how to mend it, stands below.",
+                missing="The file could not be read. Its page says what is wrong, and how to mend it.",
                 action="Upload a mended file",
                 address=addresses.upload,
             )

@@ -27,7 +27,11 @@ def home(request: HttpRequest) -> HttpResponse:
 def dataset(request: HttpRequest, code: str) -> HttpResponse:
     """One dataset: its six steps, its budget, what it protects, its releases and runs."""
     found = dataset_for(_me(request), code)
-    context = {"overview": selectors.overview_of(_me(request), found), "dataset": found, "busy": selectors.is_busy(found)}
+    context = {
+        "overview": selectors.overview_of(_me(request), found),
+        "dataset": found,
+        "busy": selectors.is_busy(found),
+    }
     return render(request, "pages/dataset.html", context)
 
 
