@@ -137,6 +137,12 @@ class Line:
         return ",".join(["do", "total", "csrfmiddlewaretoken", *(f"{self.index}-{key}" for key in sorted(keys))])
 
 
+def _spaced(number: float) -> str:
+    """A bound for reading: thin separators from five digits on, so that years stay years."""
+    text = drafts.plain(number)
+    return f"{int(text):,}".replace(",", "\u202f") if text.lstrip("-").isdigit() and len(text) > 4 else text
+
+
 def summary(attribute: Attribute) -> str:
     """Values, bounds and bins in one line."""
     match attribute:
@@ -148,7 +154,7 @@ def summary(attribute: Attribute) -> str:
             count = attribute.value_count
             each = isinstance(attribute, Integer) and count == attribute.high - attribute.low + 1
             bins = "each value" if each else "one bin" if count == 1 else f"{count} bins"
-            return f"{drafts.plain(attribute.low)} to {drafts.plain(attribute.high)}, {bins}"
+            return f"{_spaced(attribute.low)} to {_spaced(attribute.high)}, {bins}"
         case Date():
             step = "each day" if attribute.step_days == 1 else f"steps of {attribute.step_days} days"
             return f"{attribute.low} to {attribute.high}, {step}"

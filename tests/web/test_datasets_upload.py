@@ -213,9 +213,13 @@ def test_a_stream_that_breaks_leaves_nothing(cast: Cast) -> None:
     assert nothing_was_kept()
 
 
+def part(disposition: str, content: str) -> str:
+    return f"--edge\r\nContent-Disposition: form-data; {disposition}\r\n\r\n{content}\r\n"
+
+
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("where", ["in the file", "in the last boundary"])
+@pytest.mark.parametrize("where", ["in the file", "in the last boundary", "in a field behind the file"])
 def test_a_connection_that_ends_early_leaves_neither_row_nor_file(
     live_server: LiveServer, browser: Browser, cast: Cast, where: str
 ) -> None:
@@ -223,12 +227,12 @@ def test_a_connection_that_ends_early_leaves_neither_row_nor_file(
     client.get(reverse("pages:upload"))
     cookies = "; ".join(f"{name}={morsel.value}" for name, morsel in client.cookies.items())
     token = client.cookies[django_settings.CSRF_COOKIE_NAME].value
-    parts = {"csrfmiddlewaretoken": token, "name": "People", "description": ""}
-    body = "".join(
-        f'--edge\r\nContent-Disposition: form-data; name="{key}"\r\n\r\n{text}\r\n' for key, text in parts.items()
-    )
-    body += f'--edge\r\nContent-Disposition: form-data; name="table"; filename="a.csv"\r\n\r\n{TABLE}\r\n--edge--\r\n'
-    sent = body.encode()[: -len(TABLE) // 2] if where == "in the file" else body.encode()[:-6]
+    fields = [part(f'name="{key}"', text) for key, text in {"csrfmiddlewaretoken": token, "name": "People"}.items()]
+    file = part('name="table"; filename="a.csv"', TABLE)
+    behind = part('name="description"', "Of the year 1994")
+    body = "".join([*fields, file, behind]) + "--edge--\r\n"
+    cuts = {"in the file": body.index("1000\n"), "in the last boundary": len(body) - 6}
+    sent = body[: cuts.get(where, body.index("year"))].encode()
     host, port = live_server.url.removeprefix("http://").split(":")
     head = (
         f"POST {reverse('pages:upload')} HTTP/1.1\r\nHost: {host}\r\nCookie: {cookies}\r\n"
@@ -249,6 +253,9 @@ def test_without_the_token_of_the_form_nothing_is_kept(browser: Browser, cast: C
     assert nothing_was_kept()
     client.get(reverse("pages:upload"))
     token = client.cookies[django_settings.CSRF_COOKIE_NAME].value
+    for wrong in ({}, {"csrfmiddlewaretoken": token[::-1]}):  # now the form is read before it is refused
+        assert send(client, form=wrong).status_code == 403
+    assert nothing_was_kept()
     assert send(client, form={"csrfmiddlewaretoken": token}).status_code == 302
     assert send(client, headers={"X-CSRFToken": token}).status_code == 302
 
