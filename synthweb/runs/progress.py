@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
 
+from django.db import DatabaseError, close_old_connections
+
 from synthweb.runs import errors, lease, stages
 from synthweb.runs.models import RunEvent, SynthesisRun
+
+logger = logging.getLogger(__name__)
 
 PAUSE = 0.5  # seconds between two writes of progress
 
@@ -26,11 +31,17 @@ class Progress:
         now, fresh = self._clock(), stage != self._stage
         if not fresh and fraction < 1.0 and now - self._written < PAUSE:
             return
-        bounded = min(1.0, max(0.0, fraction))
-        lease.write(self._grip, states=self._grip.subject.OPEN, stage=stage[:32], progress=bounded)
-        if fresh and self._grip.subject is SynthesisRun:
-            RunEvent.objects.create(run_id=self._grip.pk, stage=stage[:32], text=stages.title(stage))
         self._stage, self._written = stage, now
+        try:
+            self._write(stage[:32], min(1.0, max(0.0, fraction)), fresh=fresh)
+        except DatabaseError as error:  # a bar that stands still must not cost a run that is paid for
+            logger.warning("progress not written: %s", type(error).__name__)
+            close_old_connections()
+
+    def _write(self, stage: str, fraction: float, *, fresh: bool) -> None:
+        lease.write(self._grip, states=self._grip.subject.OPEN, stage=stage, progress=fraction)
+        if fresh and self._grip.subject is SynthesisRun:
+            RunEvent.objects.create(run_id=self._grip.pk, stage=stage, text=stages.title(stage))
 
     def check(self) -> None:
         """LeaseLost if a heartbeat has been refused."""

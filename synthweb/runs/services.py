@@ -87,7 +87,7 @@ def _submit(*, steward: User, proposal: planning.Proposal, name: str, request_ke
 def cancel(*, actor: User, run: SynthesisRun) -> SynthesisRun:
     """Stop a run at once. Before the charge the hold is released; after it the charge stays and the result is given
     up. A worker that is busy with it finds its fencing token old and writes nothing more."""
-    run = SynthesisRun.objects.select_for_update().select_related("dataset__organisation").get(pk=run.pk)
+    run = _locked(run)
     if not run.is_open:
         raise errors.NotOpen(f"this run is already {run.get_state_display().lower()}")
     spent = run.state != State.HELD
@@ -113,7 +113,7 @@ def cancel(*, actor: User, run: SynthesisRun) -> SynthesisRun:
 @transaction.atomic
 def resume(*, actor: User, run: SynthesisRun) -> SynthesisRun:
     """Fit again from the stored noisy answers of a run that failed after its measurement; costs nothing."""
-    run = SynthesisRun.objects.select_for_update().select_related("dataset__organisation").get(pk=run.pk)
+    run = _locked(run)
     if run.state != State.FAILED or not run.answers_digest:
         raise errors.NotOpen("only a run that failed after its measurement can be resumed")
     run.state, run.failure, run.attempts = State.MEASURED, None, 0
@@ -123,6 +123,12 @@ def resume(*, actor: User, run: SynthesisRun) -> SynthesisRun:
     note(run, stages.FIT.name, "Resumed from the stored noisy answers.")
     audit.record(actor=actor, action="run.resumed", target=("run", run.code), organisation=run.dataset.organisation)
     return run
+
+
+def _locked(run: SynthesisRun) -> SynthesisRun:
+    """The row alone is locked, not what it refers to."""
+    rows = SynthesisRun.objects.select_for_update(of=("self",)).select_related("dataset__organisation")
+    return rows.get(pk=run.pk)
 
 
 def request_ingest(*, dataset: Dataset, actor: User) -> TableErrand:

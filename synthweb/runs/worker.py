@@ -9,10 +9,11 @@ error and never its text, which could quote what the error met.
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Mapping
 from typing import cast
 
-from django.db import DatabaseError, transaction
+from django.db import DatabaseError, InterfaceError, OperationalError, close_old_connections, transaction
 from django.db.models.functions import Now
 
 from synth_engine import mechanisms, pipeline
@@ -35,6 +36,7 @@ logger = logging.getLogger(__name__)
 State = SynthesisRun.State
 MAX_ATTEMPTS = 5  # claims of one run: a run that keeps killing its worker must not do so for ever
 MAX_ERRAND_ATTEMPTS = 3
+RECORD_PAUSES = (0.1, 0.5, 1.0, 2.0, 4.0, 8.0)  # seconds between tries to record answers that are drawn
 REPORT_ROWS = 1_000_000  # of the synthetic table in a comparison; more rows change nothing that can be seen
 GAVE_UP = {
     "code": "gave-up",
@@ -55,10 +57,11 @@ def synthesize(*, code: str) -> None:
             _advance(run, grip)
         except errors.LeaseLost:
             logger.info("run %s: taken over or cancelled; this worker stops", code)
-        except DatabaseError as error:  # the database is away: the lease runs out and the reconciler decides
+        except DatabaseError as error:  # the database is away: the lease runs out, and what is possible is done then
             logger.warning("run %s: %s; left for the reconciler", code, type(error).__name__)
         except Exception as error:  # noqa: BLE001 - whatever it was, the run gets an end and the log gets no data
-            logger.error("run %s: failed with %s", code, type(error).__name__)
+            if not grip.gone.is_set():  # else the error is how the pipeline passes on that the lease is lost
+                logger.error("run %s: failed with %s", code, type(error).__name__)
             fail(run, grip, failure=_failure(error))
 
 
@@ -118,13 +121,29 @@ def _store(run: SynthesisRun, grip: lease.Lease, answers: Answers, progress: Pro
     name = f"{run.code}-{grip.token}.npz"
     artefacts.put(answers, name=name)
     try:
-        lease.write(
-            grip, states=(State.CHARGED,), state=State.MEASURED, answers_name=name, answers_digest=answers.digest
-        )
+        _record(grip, answers_name=name, answers_digest=answers.digest)
     except errors.LeaseLost:
         artefacts.discard(name=name)
         raise
     run.state, run.answers_name, run.answers_digest = State.MEASURED, name, answers.digest
+
+
+def _record(grip: lease.Lease, *, answers_name: str, answers_digest: str) -> None:
+    """The one write that must not be lost to a database that hiccups: what it records is paid for and drawn once.
+    A try whose answer was lost may have been committed, so the next one also looks for its own result."""
+    for pause in (*RECORD_PAUSES, None):
+        try:
+            stored = {"answers_name": answers_name, "answers_digest": answers_digest}
+            if grip.rows().filter(state=State.MEASURED, **stored).exists():
+                return None
+            return lease.write(grip, states=(State.CHARGED,), state=State.MEASURED, **stored)
+        except (OperationalError, InterfaceError) as error:
+            if pause is None:
+                raise
+            logger.warning("answers not recorded yet: %s", type(error).__name__)
+            close_old_connections()
+            time.sleep(pause)
+    return None
 
 
 def _publish(run: SynthesisRun, grip: lease.Lease, plan: Plan, progress: Progress) -> None:

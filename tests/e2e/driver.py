@@ -14,6 +14,7 @@ import django
 django.setup()
 
 from django.conf import settings  # noqa: E402
+from django.db import connection  # noqa: E402
 from django.db.models import Sum  # noqa: E402
 
 from synth_engine.privacy import verify  # noqa: E402
@@ -85,6 +86,14 @@ def look(code: str) -> dict[str, Any]:
     }
 
 
+def cut_connections() -> None:
+    """Every other connection to the database ends, as when it is restarted."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND usename = user"
+        )
+
+
 def sent(code: str) -> bool:
     """Whether the broker has taken the message of a run."""
     return OutboxMessage.objects.filter(subject_code=code, sent_at__isnull=False).exists()
@@ -134,7 +143,7 @@ def run_faults(run: SynthesisRun) -> list[str]:
 
 
 VERBS: dict[str, Callable[..., Any]] = {
-    verb.__name__: verb for verb in (setup, submit, cancel, ring, look, sent, faults)
+    verb.__name__: verb for verb in (setup, submit, cancel, ring, look, sent, cut_connections, faults)
 }
 
 if __name__ == "__main__":

@@ -27,11 +27,12 @@ PATIENCE = 60.0  # seconds until something that should happen counts as not happ
 class Worker:
     """One Celery worker with its pool child, in a process group of its own."""
 
-    def __init__(self, plant: Plant, *arguments: str, failpoints: str = "") -> None:
+    def __init__(self, plant: Plant, *arguments: str, failpoints: str = "", lease: int = LEASE) -> None:
         self._folder = Path(tempfile.mkdtemp(dir=plant.folder, prefix="marks-"))
         self.log = self._folder / "log"
         environment = plant.environment | {
             "SYNTHWEB_FAIL_AT": failpoints,
+            "SYNTHWEB_RUN_LEASE_SECONDS": str(lease),
             "SYNTHWEB_DEBUG_FAILPOINTS": str(self._folder) if failpoints else "",
         }
         command = [sys.executable, "-m", "celery", "-A", "synthweb.celery", "worker", "-c", "1", "-l", "INFO"]
@@ -94,8 +95,8 @@ class Plant:
                 process.kill()
                 process.wait()
 
-    def worker(self, *arguments: str, failpoints: str = "", queue: str = "confidential") -> Worker:
-        started = Worker(self, *(("-Q", queue) if queue else ()), *arguments, failpoints=failpoints)
+    def worker(self, *arguments: str, failpoints: str = "", queue: str = "confidential", lease: int = LEASE) -> Worker:
+        started = Worker(self, *(("-Q", queue) if queue else ()), *arguments, failpoints=failpoints, lease=lease)
         self.workers.append(started)
         return started
 

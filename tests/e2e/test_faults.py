@@ -128,6 +128,15 @@ def test_a_run_cancelled_under_its_worker_keeps_its_charge_and_gets_no_release(p
     assert (found["state"], found["entries"], found["releases"]) == ("cancelled", ["HOLD", "CHARGE"], 0)
 
 
+def test_a_database_that_cuts_every_connection_after_the_draw_loses_nothing(plant: Plant) -> None:
+    worker = plant.worker(failpoints="before-store:stop", lease=60)
+    code = plant.ask("submit")
+    child = frozen(plant, worker, "before-store")
+    plant.ask("cut_connections")
+    os.kill(child, signal.SIGCONT)
+    check_finished(plant.until(code, *OVER))
+
+
 def test_a_broker_that_dies_with_its_queues_loses_nothing(plant: Plant) -> None:
     before = plant.ask("submit")
     plant.kill_redis()
