@@ -38,7 +38,8 @@ class UploadForm(forms.Form):
         if not isinstance(received, ReceivedTable):
             raise forms.ValidationError("No table came in; choose a file.")
         if received.refusal is not None:
-            raise forms.ValidationError(received.refusal.text)
+            text = received.refusal.text
+            raise forms.ValidationError(f"{text[0].upper()}{text[1:]}.")
         return received
 
 

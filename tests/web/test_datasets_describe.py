@@ -340,6 +340,7 @@ def test_a_public_number_of_rows_needs_replace_one(desk: Desk) -> None:
     assert "contradicts the add-remove relation" in answer.text
 
 
+@pytest.mark.slow
 def test_whom_an_account_protects_cannot_change_any_more(cast: Cast, browser: Browser) -> None:
     played = scene.play(steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation)
     document = scene.DOMAIN

@@ -213,5 +213,5 @@ def content_secret() -> bytes:
 def too_large() -> TableError:
     """The one text for a table over the limit."""
     limit = settings.UPLOAD_MAX_BYTES
-    size = f"{limit / 1024**3:g} GiB" if limit >= 1024**3 else f"{limit / 1024**2:g} MiB"
+    size = f"{limit / 1e9:.3g} GB" if limit >= 10**9 else f"{limit / 1e6:.3g} MB"
     return TableError(f"the table is larger than {size}, unpacked", repair="leave out columns that are not needed")
