@@ -18,10 +18,11 @@ class ReadOnlyAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no types
     """Shows the viewer's organisation; adds, changes and deletes nothing, whoever asks.
 
     `organisation_path` is the lookup from the model to its organisation, or to the organisation's code where
-    `organisation_by_code` says so. Superusers (the operator of the installation) see every organisation.
+    `organisation_by_code` says so; None for what belongs to no organisation. Superusers (the operator of the
+    installation) see every organisation, and they alone see what belongs to none.
     """
 
-    organisation_path = "organisation"
+    organisation_path: str | None = "organisation"
     organisation_by_code = False
     actions = None
     list_per_page = 50
@@ -30,6 +31,8 @@ class ReadOnlyAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no types
         queryset: QuerySet[Any] = super().get_queryset(request)
         if selectors.is_operator(request.user):
             return queryset
+        if not self.organisation_path:  # rows of no organisation are for the operator alone
+            return queryset.none()
         organisation = selectors.organisation_of(request.user)
         own = organisation.code if self.organisation_by_code else organisation
         return queryset.filter(**{self.organisation_path: own}).distinct()
@@ -38,7 +41,9 @@ class ReadOnlyAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no types
         return self.has_view_permission(request)
 
     def has_view_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:  # noqa: ARG002
-        return selectors.is_operator(request.user) or selectors.has_role(request.user, Role.AUDITOR)
+        if selectors.is_operator(request.user):
+            return True
+        return self.organisation_path is not None and selectors.has_role(request.user, Role.AUDITOR)
 
     def has_add_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:  # noqa: ARG002
         return False

@@ -32,6 +32,8 @@ class TableErrandAdmin(ReadOnlyAdmin):
 class OutboxMessageAdmin(ReadOnlyAdmin):
     """What still waits for a worker; of every organisation, so for the operator alone."""
 
+    organisation_path = None
+    organisation_path = ""
     list_display = ["task", "subject_code", "queue", "created_at", "sent_at", "times_sent"]
     ordering = ["created_at"]
 

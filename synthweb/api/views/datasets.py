@@ -5,6 +5,7 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import IO, Any, cast
 
+from django.db import transaction
 from django.http import Http404
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiResponse, extend_schema
@@ -28,6 +29,7 @@ from synthweb.api.serializers.datasets import (
 from synthweb.datasets import selectors, services
 from synthweb.datasets.models import Dataset
 from synthweb.datasets.selectors import Need
+from synthweb.datasets.services.storing import cut_short
 from synthweb.runs import services as runs
 
 ACCEPTED = OpenApiResponse(
@@ -63,8 +65,7 @@ class DatasetViewSet(ListModelMixin, GenericViewSet[Dataset]):
         require_role(caller(request), Role.STEWARD)
         facts = UploadSerializer(data=request.query_params)
         facts.is_valid(raise_exception=True)
-        dataset = _store(request, **facts.validated_data)
-        runs.request_ingest(dataset=dataset, actor=caller(request))
+        dataset = _receive(request, **facts.validated_data)
         body = self.get_serializer(dataset).data
         return Response(body, status=HTTPStatus.ACCEPTED, headers={"Location": str(body["url"])})
 
@@ -97,16 +98,23 @@ class DomainView(APIView):
         return Response(DomainVersionSerializer(version).data, status=HTTPStatus.CREATED)
 
 
-def _store(request: Request, *, name: str, description: str) -> Dataset:
+def _receive(request: Request, *, name: str, description: str) -> Dataset:
+    """Take the body in piece by piece; then the dataset and its errand appear together, or neither does."""
     length = request.META.get("CONTENT_LENGTH") or ""
     if not length.isdecimal() or int(length) == 0:
         raise ParseError("Send the table as the body of the request, with its length (Content-Length).")
-    return services.store_stream(
-        steward=caller(request),
-        organisation=organisation_of(caller(request)),
-        name=name,
-        description=description,
-        file_kind=parsers.kind_of(request.content_type),
-        chunks=parsers.pieces(cast(IO[bytes], request.data)),
-        expected_bytes=int(length),
-    )
+    with services.Intake(parsers.kind_of(request.content_type)) as intake:
+        for piece in parsers.pieces(cast(IO[bytes], request.data)):
+            intake.receive(piece)
+        if intake.size_bytes != int(length):
+            raise cut_short()
+        with transaction.atomic():
+            dataset = services.store_upload(
+                steward=caller(request),
+                organisation=organisation_of(caller(request)),
+                name=name,
+                description=description,
+                upload=intake,
+            )
+            runs.request_ingest(dataset=dataset, actor=caller(request))
+    return dataset
