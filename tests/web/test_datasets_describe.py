@@ -275,7 +275,7 @@ def test_confirming_all_takes_the_explicit_statement(desk: Desk) -> None:
 
 def test_only_the_selected_are_confirmed_or_left_out(desk: Desk) -> None:
     desk.press("confirm-selected", statement="on", select=["0", "2"])
-    assert list(desk.draft["columns"]) == ["sector", "works"]
+    assert set(desk.draft["columns"]) == {"sector", "works"}
     desk.press("drop-selected", select=["1"])
     assert desk.draft["columns"]["age"]["kind"] == "identifier"
 
