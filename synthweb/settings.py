@@ -9,9 +9,9 @@ from pathlib import Path
 
 import environ
 from csp.constants import NONE, SELF, UNSAFE_INLINE
-from django.core.exceptions import ImproperlyConfigured
 
 from synthweb.lib import logs
+from synthweb.lib.env import flag, secret
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = environ.Env()
@@ -32,25 +32,14 @@ PREVIEW_PRIVATE_KEY_FILE = Path(
 CONTENT_KEY_FILE = Path(env.str("SYNTHWEB_CONTENT_KEY_FILE", default=str(KEY_DIR / "web" / "content.key")))
 
 
-def _secret(name: str, file: Path) -> str:
-    """A secret from the environment, else from the file that NAME_FILE or the local installation gives."""
-    if value := str(env.str(name, default="")):
-        return value
-    path = Path(env.str(f"{name}_FILE", default=str(file)))
-    try:
-        return path.read_text().strip()
-    except OSError:
-        raise ImproperlyConfigured(f"{name} is not set and {path} cannot be read; `make run` makes it") from None
-
-
 # --- Django -----------------------------------------------------------------------------------------------------
-SECRET_KEY = _secret("SYNTHWEB_SECRET_KEY", KEY_DIR / "secret.key")
-DEBUG = env.bool("SYNTHWEB_DEBUG", default=False)
+SECRET_KEY = secret("SYNTHWEB_SECRET_KEY", file=KEY_DIR / "secret.key")
+DEBUG = flag("SYNTHWEB_DEBUG", default=False)
 ALLOWED_HOSTS = env.list("SYNTHWEB_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
 CSRF_TRUSTED_ORIGINS = env.list("SYNTHWEB_ORIGINS", default=[])
-HTTPS = env.bool("SYNTHWEB_HTTPS", default=False)
+HTTPS = flag("SYNTHWEB_HTTPS", default=False)
 PROXIES = env.int("SYNTHWEB_PROXIES", default=0)  # how many of our own proxies add to X-Forwarded-For
-DEMO_USERS = env.bool("SYNTHWEB_DEMO_USERS", default=True)  # demo users may sign in
+DEMO_USERS = flag("SYNTHWEB_DEMO_USERS", default=True)  # demo users may sign in
 
 INSTALLED_APPS = [
     "unfold.apps.BasicAppConfig",
@@ -223,7 +212,7 @@ USE_TZ = True
 STATIC_URL = "/static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]
 # Deployed: names with hashes, compressed once by collectstatic. Local: straight from where the files lie.
-STATIC_MANIFEST = env.bool("SYNTHWEB_STATIC_MANIFEST", default=False)
+STATIC_MANIFEST = flag("SYNTHWEB_STATIC_MANIFEST", default=False)
 STATIC_ROOT = Path(env.str("SYNTHWEB_STATIC_ROOT", default=str(VAR_DIR / "static"))) if STATIC_MANIFEST else None
 WHITENOISE_USE_FINDERS = not STATIC_MANIFEST
 STORAGES = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.contrib import admin
 from django.templatetags.static import static
 from django.urls import include, path
+from django.utils.functional import lazy
 from django.views.generic import RedirectView
 
 from synthweb import health
@@ -19,6 +20,6 @@ urlpatterns = [
     path("api/v1/", include("synthweb.api.urls")),
     path("livez", health.livez, name="livez"),
     path("readyz", health.readyz, name="readyz"),
-    path("favicon.ico", RedirectView.as_view(url=static("icon.svg")), name="favicon"),
+    path("favicon.ico", RedirectView.as_view(url=lazy(static, str)("icon.svg")), name="favicon"),
     path("admin/", admin.site.urls),
 ]

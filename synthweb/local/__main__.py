@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 
+from django.core.exceptions import ImproperlyConfigured
+
 from synthweb.local import broker, installation, places, supervisor
 
 
@@ -23,7 +25,7 @@ def main(arguments: list[str] | None = None) -> int:
     }
     try:
         return verbs[chosen.verb]()
-    except (broker.NoRedis, supervisor.GaveUp, installation.Refused, OSError) as problem:
+    except (broker.NoRedis, supervisor.GaveUp, installation.Refused, ImproperlyConfigured, OSError) as problem:
         sys.stderr.write(f"{problem}\n")
         return 1
     except KeyboardInterrupt:

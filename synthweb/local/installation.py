@@ -13,6 +13,7 @@ import time
 import urllib.request
 from collections.abc import Iterator
 
+from synthweb.lib.env import flag
 from synthweb.local import broker, keys, processes
 from synthweb.local.places import REPOSITORY, Places
 from synthweb.local.processes import Process
@@ -111,7 +112,7 @@ class Installation:
         if not broker.wait(folder=self._places.redis):
             raise Refused(f"Redis does not answer. The end of its log:\n{watching.tail('redis')}")
         self._once(watching, Process("migrate", [sys.executable, "manage.py", "migrate", "--no-input", "-v", "0"]))
-        demo = self._environment().get("SYNTHWEB_DEMO_USERS", "true").lower() in ("true", "1", "yes", "y", "on", "ok")
+        demo = flag("SYNTHWEB_DEMO_USERS", default=True)
         if demo and not self._places.demo_logins.exists():
             command = [sys.executable, "manage.py", "demo_users", "make", "--logins", str(self._places.demo_logins)]
             self._once(watching, Process("demo-users", command))

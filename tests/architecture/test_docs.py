@@ -17,7 +17,7 @@ OF_CONTAINERS = {"SYNTHWEB_UID", "SYNTHWEB_GID", "SYNTHWEB_SECRETS", "SYNTHWEB_S
 
 def _in_code() -> set[str]:
     found = {name for path in CODE for name in SETTING.findall(path.read_text())}
-    found.add("SYNTHWEB_SECRET_KEY_FILE")  # settings._secret puts it together
+    found.add("SYNTHWEB_SECRET_KEY_FILE")  # lib.env.secret puts it together
     return {name for name in found if not name.endswith("_")}
 
 

@@ -1,0 +1,33 @@
+"""Settings that must not be guessed at: truth values and secrets, from the environment."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from django.core.exceptions import ImproperlyConfigured
+
+TRUE = frozenset({"true", "1", "yes", "on"})
+FALSE = frozenset({"false", "0", "no", "off"})
+
+
+def flag(name: str, *, default: bool, environment: Mapping[str, str] = os.environ) -> bool:
+    """A truth value. "False" is false, and a misspelt one stops the start instead of meaning either."""
+    value = environment.get(name, "").strip().lower()
+    if not value:
+        return default
+    if value not in TRUE | FALSE:
+        raise ImproperlyConfigured(f"{name} must be true or false")
+    return value in TRUE
+
+
+def secret(name: str, *, file: Path) -> str:
+    """A secret from the environment, else from the file that NAME_FILE names, else from `file`."""
+    if value := os.environ.get(name, ""):
+        return value
+    path = Path(os.environ.get(f"{name}_FILE") or file)
+    try:
+        return path.read_text().strip()
+    except OSError:
+        raise ImproperlyConfigured(f"{name} is not set and {path} cannot be read; `make run` makes it") from None

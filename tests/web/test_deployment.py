@@ -1,0 +1,94 @@
+"""The settings of docker-compose.yml, tried: static files collected, Django's own deployment checks, a page over HTTPS."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from synthweb.local import keys
+from synthweb.local.places import REPOSITORY
+
+LOOK = """
+import django; django.setup()
+from django.core.management import call_command
+from django.test import Client
+call_command("migrate", verbosity=0)
+client = Client(headers={"host": "synthweb.example.org"})
+plain = client.get("/account/login/")
+print("plain", plain.status_code, plain.headers.get("Location"))
+print("health", client.get("/livez").status_code)
+page = client.get("/account/login/", headers={"x-forwarded-proto": "https"})
+print("page", page.status_code, page.headers["Strict-Transport-Security"])
+print("cookies", *(f"{name}:{cookie['secure']}:{cookie['httponly']}:{cookie['path']}" for name, cookie in page.cookies.items()))
+print(page.content.decode())
+"""
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """What the web container is told."""
+    folder = tmp_path_factory.mktemp("deployed")
+    keys.make(folder / "keys")
+    return {
+        **{name: value for name, value in os.environ.items() if not name.startswith("SYNTHWEB_")},
+        "DATABASE_URL": f"sqlite:///{folder / 'database.sqlite3'}",
+        "DJANGO_SETTINGS_MODULE": "synthweb.settings",
+        "SYNTHWEB_VAR": str(folder),
+        "SYNTHWEB_SECRET_KEY": secrets.token_urlsafe(48),
+        "SYNTHWEB_STATIC_MANIFEST": "true",
+        "SYNTHWEB_STATIC_ROOT": str(folder / "static"),
+        "SYNTHWEB_HOSTS": "synthweb.example.org,localhost",
+        "SYNTHWEB_HTTPS": "true",
+        "SYNTHWEB_PROXIES": "1",
+        "SYNTHWEB_DEMO_USERS": "false",
+    }
+
+
+def _python(environment: dict[str, str], *arguments: str) -> str:
+    done = subprocess.run(
+        [sys.executable, *arguments], cwd=REPOSITORY, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.slow
+def test_djangos_deployment_checks_have_nothing_to_say(environment: dict[str, str]) -> None:
+    _python(environment, "manage.py", "check", "--deploy", "--fail-level", "WARNING")
+
+
+@pytest.mark.slow
+def test_pages_come_over_https_with_hashed_files_and_host_cookies(environment: dict[str, str]) -> None:
+    _python(environment, "manage.py", "collectstatic", "--no-input", "-v", "0")
+    said = _python(environment, "-W", "ignore", "-c", LOOK)
+    assert "plain 301 https://synthweb.example.org/account/login/" in said
+    assert "health 200" in said
+    assert "page 200 max-age=31536000" in said
+    assert "cookies __Host-csrf:True:True:/" in said
+    linked = [part.split('"')[0] for part in said.split("/static/")[1:]]
+    assert linked
+    for name in linked:
+        assert (Path(environment["SYNTHWEB_STATIC_ROOT"]) / name).exists(), name
+        assert len(name.split(".")) >= 3, f"{name} has no hash"
+    assert "demo-logins" not in said
+
+
+@pytest.mark.slow
+def test_a_truth_value_that_is_none_stops_the_start(environment: dict[str, str]) -> None:
+    for word, fine in (("False", True), ("0", True), ("on", True), ("flase", False), ("2", False)):
+        done = subprocess.run(
+            [sys.executable, "-c", "from synthweb import settings; print(settings.DEMO_USERS)"],
+            cwd=REPOSITORY,
+            env={**environment, "SYNTHWEB_DEMO_USERS": word},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (done.returncode == 0) is fine, word
+        if fine:
+            assert done.stdout.strip() == str(word == "on"), word
