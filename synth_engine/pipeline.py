@@ -112,6 +112,13 @@ def warm_up() -> None:
 
 
 @_sealed
+def require_columns(path: Path | str, *, domain: Domain, kind: Kind | None = None) -> None:
+    """Raises TableError for a table without a column that the domain needs. It reads the header and no row, so that it
+    may be asked before anything is charged."""
+    confidential_rows.require_columns(path, domain, kind=kind)
+
+
+@_sealed
 def measure(
     path: Path | str,
     *,

@@ -39,6 +39,18 @@ def csv_blocks(
             raise _not_utf8(path, packed=packed, limits=limits) from None
 
 
+def csv_columns(path: Path, *, packed: bool, limits: Limits) -> tuple[str, ...]:
+    """The names in the header, and nothing below it."""
+    shape = Shape()
+    with Meter(path, packed=packed, limits=limits) as meter:
+        text = io.TextIOWrapper(io.BufferedReader(meter, 2**13), encoding="utf-8-sig", newline="")
+        try:
+            _Records(_lines(text, limits=limits), limits=limits, shape=shape)
+        except UnicodeDecodeError:
+            raise _not_utf8(path, packed=packed, limits=limits) from None
+    return shape.columns
+
+
 def _unpack(path: Path, *, limits: Limits) -> None:
     """Unpacks once for nothing: a damaged or swollen file is refused before the slow work of parsing begins."""
     buffer = bytearray(2**20)

@@ -82,6 +82,15 @@ def head(path: Path | str, names: Sequence[str], *, kind: Kind | None = None) ->
     return _head({name: block[name] for name in names})
 
 
+def columns(path: Path | str, *, kind: Kind | None = None, limits: Limits | None = None) -> tuple[str, ...]:
+    """The names of a table's columns: its form, no row of it is read."""
+    path = Path(path)
+    kind = kind or sources.kind_of(path)
+    if kind == "parquet":
+        return sources.parquet_columns(path)
+    return delimited.csv_columns(path, packed=kind == "csv.gz", limits=limits or Limits())
+
+
 def blocks(
     path: Path | str,
     *,

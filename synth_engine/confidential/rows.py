@@ -5,7 +5,7 @@ Parsing, encoding and truncation by unit happen once, in `open_table`, before an
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import NoReturn
 
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from synth_engine import codec
 from synth_engine.codec import Codes
 from synth_engine.confidential import ingest
-from synth_engine.confidential.sources import Block, Kind, Limits, Progress
+from synth_engine.confidential.sources import Kind, Limits, Progress
 from synth_engine.domain import Domain
 from synth_engine.errors import PrivacyError, TableError
 
@@ -75,11 +75,11 @@ def open_table(
     """Parses, encodes and truncates a table. Raises TableError for a file that is not a well-formed table with the
     columns of the domain; never for a value in it. `random_bytes` is replaced by tests only."""
     unit = domain.unit.column
-    wanted = [*domain.names, *([unit] if unit is not None and unit not in domain.names else [])]
+    wanted = _wanted(domain)
     pieces: dict[str, list[Codes]] = {name: [] for name in domain.names}
     units: list[pa.Array] = []
     for block in ingest.blocks(path, kind=kind, limits=limits or Limits(), wanted=wanted, progress=progress):
-        _require_columns(block, wanted)
+        _require(wanted, found=block)
         for name, codes in codec.encode(domain, block).items():
             pieces[name].append(codes)
         if unit is not None:
@@ -91,9 +91,20 @@ def open_table(
     return Rows(columns, domain=domain)
 
 
-def _require_columns(block: Block, wanted: list[str]) -> None:
+def require_columns(path: Path | str, domain: Domain, *, kind: Kind | None = None) -> None:
+    """Raises TableError for a table without a column that the domain needs. Reads the header, which is form, and no
+    row: this may come before a charge."""
+    _require(_wanted(domain), found=ingest.columns(path, kind=kind))
+
+
+def _wanted(domain: Domain) -> list[str]:
+    unit = domain.unit.column
+    return [*domain.names, *([unit] if unit is not None and unit not in domain.names else [])]
+
+
+def _require(wanted: list[str], *, found: Collection[str]) -> None:
     for name in wanted:
-        if name not in block:
+        if name not in found:
             raise TableError("the table has no such column", repair="check header and domain", column=name)
 
 

@@ -118,6 +118,14 @@ class Meter(io.RawIOBase):
         super().close()
 
 
+def parquet_columns(path: Path) -> tuple[str, ...]:
+    """The names in the schema."""
+    try:
+        return tuple(pq.read_schema(path).names)
+    except (OSError, pa.ArrowException):
+        raise TableError("not a Parquet file that can be read", repair="write it again, or use CSV") from None
+
+
 def parquet_blocks(
     path: Path, *, limits: Limits, shape: Shape, wanted: Sequence[str] | None, progress: Progress
 ) -> Iterator[Block]:

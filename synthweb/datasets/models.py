@@ -58,12 +58,14 @@ class DomainVersion(AppendOnly):
 
 
 class Preview(models.Model):
-    """Where a short-lived steward object lies (preview, suggestions, report): its file is encrypted under the web's
-    own key; this row holds no content. Written by the worker, read through selectors that write the audit log."""
+    """Where a steward object lies (preview, suggestions, report): its file is encrypted under the web's own key; this
+    row holds no content. Written by the worker, read through selectors that write the audit log. All are short-lived
+    but the names of the columns, against which descriptions are checked and which nobody is shown."""
 
     class Kind(models.TextChoices):
         TABLE = "table", "Preview and suggestions"
         REPORT = "report", "Comparison with real data"
+        COLUMNS = "columns", "Names of the columns"
 
     code = models.CharField(max_length=16, unique=True, default=codes.new, editable=False)
     dataset = models.ForeignKey(Dataset, on_delete=models.CASCADE, related_name="previews")

@@ -24,6 +24,7 @@ from synthweb.datasets import files
 from synthweb.datasets.models import Dataset, Preview
 
 NAME = re.compile(r"[0-9a-f]{32}")
+LASTING = datetime.timedelta(days=36_500)  # names of columns: wanted as long as the table is
 ORPHAN_AGE = datetime.timedelta(hours=1)  # a file without a row is younger only while `put` is at work
 
 
@@ -49,11 +50,15 @@ def put(dataset: Dataset, kind: str, subject: str, payload: dict[str, Any]) -> P
             kind=kind,
             subject=subject,
             store_name=name,
-            expires_at=timezone.now() + datetime.timedelta(hours=settings.PREVIEW_HOURS),
+            expires_at=timezone.now() + _life(kind),
         )
         for one in older:
             erase(one)
     return preview
+
+
+def _life(kind: str) -> datetime.timedelta:
+    return LASTING if kind == Preview.Kind.COLUMNS else datetime.timedelta(hours=settings.PREVIEW_HOURS)
 
 
 def latest(dataset: Dataset, kind: str, subject: str) -> Preview | None:

@@ -117,6 +117,21 @@ def preview_exists(dataset: Dataset, kind: str = Preview.Kind.TABLE, subject: st
     return preview_store.latest(dataset, kind, subject)
 
 
+def columns_of(dataset: Dataset) -> list[str] | None:
+    """The names of the table's columns, to check a description against; None when they are not known: the table was
+    not read yet, or what the worker wrote can no longer be opened.
+
+    They are form and not content, so no log entry; they are still kept out of the database, because the header of a
+    table that was uploaded without one is a row. Not to be shown: callers name only columns that somebody declared."""
+    stored = preview_store.latest(dataset, Preview.Kind.COLUMNS, "")
+    if stored is None:
+        return None
+    try:
+        return list(preview_store.read(stored)["columns"])
+    except preview_store.PreviewError:
+        return None
+
+
 def preview_for(user: people.Person, dataset: Dataset, kind: str, subject: str = "") -> dict[str, Any] | None:
     """Open a steward object. The audit log says who opened what, every time, before anything is decrypted.
 

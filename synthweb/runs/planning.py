@@ -12,6 +12,7 @@ from synth_engine.domain import Domain
 from synth_engine.errors import RelationMismatch
 from synth_engine.mechanisms import Plan
 from synth_engine.spec import Spec
+from synthweb.datasets import services as datasets
 from synthweb.datasets.models import Dataset, DomainVersion
 from synthweb.ledger.amounts import Amount
 from synthweb.ledger.models import BudgetAccount, Rule
@@ -35,6 +36,7 @@ def propose(*, dataset: Dataset, spec: Spec) -> Proposal:
     """Plan `spec` against the newest confirmed description; says what is missing or wrong otherwise."""
     version, account = basis(dataset)
     _check_terms(version, account)
+    _check_table(dataset, version)
     plan = replan(version=version, spec=spec)
     epsilon, delta, rho = plan.cost("zcdp" if account.rule == Rule.ZCDP else "basic")
     price = Amount(epsilon=epsilon, delta=delta, rho=rho)
@@ -55,6 +57,15 @@ def basis(dataset: Dataset) -> tuple[DomainVersion, BudgetAccount]:
 def replan(*, version: DomainVersion, spec: Spec) -> Plan:
     """The plan of a run that was submitted earlier: the same description, the same spec."""
     return mechanisms.plan(Domain.from_json(version.document), spec)
+
+
+def _check_table(dataset: Dataset, version: DomainVersion) -> None:
+    """The table was read, and has the columns described: the description may be older than the reading."""
+    if dataset.status == Dataset.Status.REFUSED:
+        raise errors.NotReady("the table of this dataset was refused", repair="mend it and upload it again")
+    if dataset.status != Dataset.Status.READY:
+        raise errors.NotReady("the table of this dataset is not read yet", repair="wait until its status is ready")
+    datasets.check_columns(dataset, Domain.from_json(version.document))
 
 
 def _check_terms(version: DomainVersion, account: BudgetAccount) -> None:

@@ -75,10 +75,7 @@ def _advance(run: SynthesisRun, grip: lease.Lease) -> None:
     plan = planning.replan(version=run.domain_version, spec=spec)
     if run.state == State.HELD:
         _check_plan(run, plan)
-        failpoints.reach(failpoints.BEFORE_CHARGE)
-        _charge(run, grip, progress)
-        failpoints.reach(failpoints.AFTER_CHARGE)
-        answers = _measure(run, plan, progress)
+        answers = _charge_and_measure(run, grip, plan, progress)
         failpoints.reach(failpoints.BEFORE_STORE)
         _store(run, grip, answers, progress)
         failpoints.reach(failpoints.AFTER_MEASURE)
@@ -90,8 +87,19 @@ def _check_plan(run: SynthesisRun, plan: Plan) -> None:
     """The hold pays for the plan that was shown; a newer engine may plan otherwise, and then nothing is spent."""
     if plan.digest != run.plan_digest:
         raise PrivacyError("the engine was updated and plans this run differently now; submit it again")
-    if not vault.path_of(run.dataset.vault_name).is_file():
-        raise InputError("the table is not in the vault any more", repair="upload it again")
+
+
+def _charge_and_measure(run: SynthesisRun, grip: lease.Lease, plan: Plan, progress: Progress) -> Answers:
+    """What can be known without reading a row is found out before the charge: that the vault still has the table and
+    that it is, byte for byte, the one that was stored, and that its header names the columns described. A run that
+    fails of these costs nothing. Rows are read behind the charge alone."""
+    progress(stages.OPEN.name, 0.0)
+    with vault.open_table(run.dataset.vault_name) as path:
+        pipeline.require_columns(path, domain=plan.domain, kind=_kind(run.dataset))
+        failpoints.reach(failpoints.BEFORE_CHARGE)
+        _charge(run, grip, progress)
+        failpoints.reach(failpoints.AFTER_CHARGE)
+        return pipeline.measure(path, kind=_kind(run.dataset), plan=plan, progress=progress, cancelled=progress.gone)
 
 
 def _charge(run: SynthesisRun, grip: lease.Lease, progress: Progress) -> None:
@@ -101,12 +109,6 @@ def _charge(run: SynthesisRun, grip: lease.Lease, progress: Progress) -> None:
         lease.write(grip, states=(State.HELD,), state=State.CHARGED, charged_at=Now(), progress=1.0)
         ledger.charge(run_code=run.code)
     run.state = State.CHARGED
-
-
-def _measure(run: SynthesisRun, plan: Plan, progress: Progress) -> Answers:
-    progress(stages.OPEN.name, 0.0)
-    with vault.open_table(run.dataset.vault_name) as path:
-        return pipeline.measure(path, kind=_kind(run.dataset), plan=plan, progress=progress, cancelled=progress.gone)
 
 
 def _kind(dataset: Dataset) -> pipeline.Kind:
@@ -238,6 +240,7 @@ def _ingest(errand: TableErrand, grip: lease.Lease) -> None:
         return _end_errand(errand, grip, refusal=error.as_dict())
     progress.check()
     preview_store.put(dataset, Preview.Kind.TABLE, "", reading)
+    preview_store.put(dataset, Preview.Kind.COLUMNS, "", {"columns": reading["columns"]})
     return _end_errand(errand, grip)
 
 

@@ -180,6 +180,16 @@ def test_a_document_that_is_no_description_is_a_problem(cast: Cast, steward_call
     assert_problem(steward_calls.send(f"/datasets/{dataset.code}/domain/", document, method="put"), status=422)
 
 
+def test_a_described_column_that_the_table_lacks_is_named_before_anything_is_paid(
+    cast: Cast, steward_calls: Caller
+) -> None:
+    dataset = scene.read(scene.upload(steward=cast.steward, organisation=cast.organisation))
+    document = {**DOMAIN, "attributes": [*DOMAIN["attributes"], {"name": "height", "kind": "identifier"}]}
+    body = assert_problem(steward_calls.send(f"/datasets/{dataset.code}/domain/", document, method="put"), status=422)
+    assert [(fault["column"], bool(fault["repair"])) for fault in body["errors"]] == [("height", True)]
+    assert steward_calls.get(f"/datasets/{dataset.code}/domain/").status_code == 404
+
+
 def test_spending_more_than_is_left_is_a_conflict_and_holds_nothing(played: Scene, steward_calls: Caller) -> None:
     before = LedgerEntry.objects.count()
     wanted = {"dataset": played.dataset.code, "mechanism": "independent", "epsilon": 50, "delta": "1e-9"}

@@ -573,3 +573,58 @@ def test_a_version_is_read_by_all_of_the_organisation_and_as_a_file(browser: Bro
     for who in (cast.analyst, cast.stranger):
         assert browser(who).get(reverse("datasets:domain", args=arguments)).status_code == 404
     assert browser(cast.auditor).get(reverse("datasets:domain", args=[desk.dataset.code, 2])).status_code == 404
+
+
+# --- the columns of the table ---------------------------------------------------------------------------------------
+def known(dataset: Dataset) -> Dataset:
+    """What the worker notes beside the preview."""
+    preview_store.put(dataset, Preview.Kind.COLUMNS, "", {"columns": [item["name"] for item in SUGGESTIONS]})
+    return dataset
+
+
+@pytest.mark.parametrize(
+    ("change", "column"),
+    [({"attributes": [{"name": "sectr", "kind": "identifier"}]}, "sectr"), ({"unit": {"column": "person"}}, "person")],
+    ids=["attribute", "unit column"],
+)
+def test_a_declared_column_that_the_table_lacks_is_refused_at_once(
+    cast: Cast, dataset: Dataset, change: dict[str, Any], column: str
+) -> None:
+    Preview.objects.update(expires_at=timezone.now())  # names of columns outlive the preview
+    known(dataset)
+    age = {"name": "age", "kind": "integer", "low": 0, "high": 9}
+    document: dict[str, Any] = {"attributes": [age, *change.get("attributes", [])]} | {
+        key: value for key, value in change.items() if key != "attributes"
+    }
+    with pytest.raises(DomainError) as caught:
+        services.declare_domain(actor=cast.steward, dataset=dataset, document=document)
+    assert (caught.value.column, caught.value.rule) == (column, "the table has no such column")
+    assert caught.value.repair
+    assert not DomainVersion.objects.exists()
+    accepted = {"attributes": [age], "unit": {"column": "id"}}
+    assert services.declare_domain(actor=cast.steward, dataset=dataset, document=accepted).number == 1
+
+
+def test_an_import_after_the_preview_knows_the_columns_of_the_table(cast: Cast, dataset: Dataset) -> None:
+    Preview.objects.update(expires_at=timezone.now())
+    known(dataset)
+    attributes = [{"name": name, "kind": "integer", "low": 0, "high": 9} for name in ("age", "height")]
+    remarks = services.import_document(actor=cast.steward, dataset=dataset, document={"attributes": attributes})
+    assert remarks == ["“height” is not a column of this table."]
+    with pytest.raises(services.Incomplete) as caught:
+        services.confirm_domain(actor=cast.steward, dataset=dataset)
+    assert [error.column for error in caught.value.errors] == ["sector", "works", "id"]
+
+
+def test_the_names_of_the_columns_are_not_in_the_database_until_somebody_declares_them(dataset: Dataset) -> None:
+    known(dataset)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT * FROM datasets_preview")
+        assert "sector" not in str(cursor.fetchall())
+    assert not AuditEntry.objects.filter(action="preview.opened").exists()
+
+
+def test_a_refused_table_cannot_be_described(cast: Cast, dataset: Dataset) -> None:
+    services.mark_refused(dataset=dataset, refusal={"rule": "a NUL byte", "repair": "", "column": None, "line": 2})
+    with pytest.raises(DomainError, match="refused"):
+        services.declare_domain(actor=cast.steward, dataset=dataset, document={"age": 5})

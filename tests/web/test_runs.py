@@ -3,6 +3,7 @@ tests/e2e/test_faults.py kills real ones."""
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -12,20 +13,20 @@ from django.conf import settings
 from django.db.models.functions import Now
 from kombu.simple import SimpleQueue
 
-from synth_engine.errors import RelationMismatch, SpecError
+from synth_engine.errors import DomainError, RelationMismatch, SpecError
 from synth_engine.spec import Spec
 from synthweb.audit.models import AuditEntry
 from synthweb.celery import app
 from synthweb.datasets import selectors as datasets
 from synthweb.datasets import services as datasets_services
 from synthweb.datasets import vault
-from synthweb.datasets.models import Dataset, DomainVersion
+from synthweb.datasets.models import Dataset, DomainVersion, Preview
 from synthweb.ledger import chain
 from synthweb.ledger import services as ledger
 from synthweb.ledger.errors import Overspend
 from synthweb.ledger.models import BudgetAccount, LedgerEntry
 from synthweb.releases.models import Release
-from synthweb.runs import errors, lease, queue, reconcile, services, worker
+from synthweb.runs import errors, lease, planning, queue, reconcile, services, worker
 from synthweb.runs.models import OutboxMessage, SynthesisRun, TableErrand
 from tests.conftest import Cast
 from tests.web import scene
@@ -178,7 +179,7 @@ def test_a_run_ends_with_one_charge_and_a_release_that_its_answers_made(run: Syn
     assert run.release is not None
     assert run.release.receipt["answers_sha256"] == run.answers_digest
     assert (Path(settings.ARTEFACT_DIR) / run.answers_name).is_file()
-    assert [event.stage for event in run.events.all()][:3] == ["wait", "charge", "open"]
+    assert [event.stage for event in run.events.all()][:3] == ["wait", "open", "charge"]
 
 
 def test_five_messages_for_one_run_are_one_charge(run: SynthesisRun) -> None:
@@ -202,19 +203,67 @@ def test_a_failure_before_the_charge_gives_the_hold_back(run: SynthesisRun) -> N
     vault.path_of(run.dataset.vault_name).unlink()
     worker.synthesize(code=run.code)
     run.refresh_from_db()
-    assert (run.state, run.failure["code"]) == (State.FAILED, "input")
+    assert (run.state, run.failure["code"]) == (State.FAILED, "vault")
     assert entries(run) == ["HOLD", "RELEASE"]
     assert account_of(run).epsilon_held == 0
 
 
-def test_a_table_that_was_tampered_with_fails_the_run_after_its_charge(run: SynthesisRun) -> None:
+def test_a_table_that_was_tampered_with_fails_the_run_before_its_charge(run: SynthesisRun) -> None:
     path = vault.path_of(run.dataset.vault_name)
     path.chmod(0o600)
     path.write_bytes(path.read_bytes()[:-1] + b"!")
     worker.synthesize(code=run.code)
     run.refresh_from_db()
     assert (run.state, run.failure["code"]) == (State.FAILED, "vault")
-    assert entries(run) == ["HOLD", "CHARGE"]
+    assert entries(run) == ["HOLD", "RELEASE"]
+
+
+@pytest.mark.parametrize("change", [{"attribute": "townn"}, {"unit": "person"}], ids=["attribute", "unit column"])
+def test_a_description_of_columns_that_the_table_lacks_costs_nothing(
+    cast: Cast, dataset: Dataset, change: dict[str, str]
+) -> None:
+    """As the worker meets it when neither page nor REST could know the columns."""
+    Preview.objects.filter(dataset=dataset).delete()
+    document = copy.deepcopy(scene.DOMAIN)
+    if "attribute" in change:
+        document["attributes"][0]["name"] = change["attribute"]
+    run = scene.submit(steward=cast.steward, dataset=dataset)
+    if "unit" in change:
+        document["unit"] = {"max_records": 1, "column": change["unit"]}
+        DomainVersion.objects.create(  # the account stands for other people: past the services, and the plan's digest
+            dataset=dataset, number=2, document=document, digest="0" * 64, confirmed_by=cast.steward
+        )
+    else:
+        datasets_services.declare_domain(actor=cast.steward, dataset=dataset, document=document)
+    version = dataset.domain_versions.get(number=2)
+    plan = planning.replan(version=version, spec=Spec.from_json(run.spec))
+    SynthesisRun.objects.filter(pk=run.pk).update(domain_version=version, plan_digest=plan.digest)
+    worker.synthesize(code=run.code)
+    run.refresh_from_db()
+    assert run.state == State.FAILED
+    assert run.failure["column"] == next(iter(change.values()))
+    assert entries(run) == ["HOLD", "RELEASE"]
+
+
+def test_a_table_that_is_not_read_or_was_refused_takes_no_run(cast: Cast, dataset: Dataset) -> None:
+    for status, words in ((Dataset.Status.UPLOADED, "not read yet"), (Dataset.Status.REFUSED, "refused")):
+        Dataset.objects.filter(pk=dataset.pk).update(status=status)
+        dataset.refresh_from_db()
+        with pytest.raises(errors.NotReady, match=words):
+            scene.submit(steward=cast.steward, dataset=dataset)
+    assert not LedgerEntry.objects.filter(kind="HOLD").exists()
+
+
+def test_a_description_older_than_the_reading_is_checked_when_a_run_is_asked_for(cast: Cast) -> None:
+    made = scene.upload(steward=cast.steward, organisation=cast.organisation)
+    document = copy.deepcopy(scene.DOMAIN)
+    document["attributes"][0]["name"] = "townn"
+    datasets_services.declare_domain(actor=cast.steward, dataset=made, document=document)  # nothing is known yet
+    scene.read(made)
+    ledger.grant(custodian=cast.custodian, request=scene.ask(steward=cast.steward, dataset=made), reason="Agreed.")
+    with pytest.raises(DomainError, match="townn"):
+        scene.submit(steward=cast.steward, dataset=made)
+    assert not LedgerEntry.objects.filter(kind="HOLD").exists()
 
 
 def test_answers_that_went_missing_fail_the_fit_which_can_be_tried_again(

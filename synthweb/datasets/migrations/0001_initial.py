@@ -91,7 +91,11 @@ class Migration(migrations.Migration):
                 (
                     "kind",
                     models.CharField(
-                        choices=[("table", "Preview and suggestions"), ("report", "Comparison with real data")],
+                        choices=[
+                            ("table", "Preview and suggestions"),
+                            ("report", "Comparison with real data"),
+                            ("columns", "Names of the columns"),
+                        ],
                         max_length=16,
                     ),
                 ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from synthweb.datasets.services.describing import (
     Incomplete,
+    check_columns,
     confirm_domain,
     declare_domain,
     import_document,
@@ -17,6 +18,7 @@ __all__ = [
     "Incomplete",
     "Intake",
     "Received",
+    "check_columns",
     "confirm_domain",
     "declare_domain",
     "import_document",

@@ -86,7 +86,8 @@ def import_document(*, actor: User, dataset: Dataset, document: Mapping[str, Any
     what was left out and why, in words. Raises DomainError when it is not a sound description."""
     domain = Domain.from_json(document)
     payload = selectors.preview_for(actor, dataset, Preview.Kind.TABLE)
-    names = list(payload["columns"] if payload else drafts.columns(dataset.draft))
+    known = payload["columns"] if payload else selectors.columns_of(dataset)
+    names = list(known or drafts.columns(dataset.draft))
     remarks: list[str] = []
     taken: dict[str, drafts.Column | None] = {}
     for attribute in domain.attributes:
@@ -102,7 +103,7 @@ def import_document(*, actor: User, dataset: Dataset, document: Mapping[str, Any
         "relation": domain.relation.value,
         "rows": str(domain.rows or ""),
     }
-    keep(actor=actor, dataset=dataset, columns=taken, table=table, total=len(names) if payload else None)
+    keep(actor=actor, dataset=dataset, columns=taken, table=table, total=len(names) if known else None)
     return remarks
 
 
@@ -117,7 +118,7 @@ def confirm_domain(*, actor: User, dataset: Dataset) -> DomainVersion:
     """Make the draft the public description. Raises Incomplete with everything that is still to mend."""
     dataset.refresh_from_db(fields=["draft"])
     payload = selectors.preview_for(actor, dataset, Preview.Kind.TABLE)
-    domain = domain_of(dataset.draft, names=payload["columns"] if payload else None)
+    domain = domain_of(dataset.draft, names=payload["columns"] if payload else selectors.columns_of(dataset))
     return _store(actor=actor, dataset=dataset, domain=domain)
 
 
@@ -178,6 +179,7 @@ def _store(*, actor: User, dataset: Dataset, domain: Domain) -> DomainVersion:
     domain.require_confirmed()
     _check_text(domain.to_json())
     locked = Dataset.objects.select_for_update().select_related("organisation").get(pk=dataset.pk)
+    check_columns(locked, domain)
     _check_fixed(locked, domain)
     latest = selectors.current_domain(locked)
     if latest is not None and latest.digest == domain.digest:
@@ -197,6 +199,18 @@ def _store(*, actor: User, dataset: Dataset, domain: Domain) -> DomainVersion:
         detail={"version": version.number, "digest": version.digest},
     )
     return version
+
+
+def check_columns(dataset: Dataset, domain: Domain) -> None:
+    """Raises DomainError for a column that is described and not in the table, or is to name people and is not there.
+    Nothing can be said of a table that was not read yet; the worker looks again before it charges anything."""
+    if dataset.status == Dataset.Status.REFUSED:
+        raise DomainError("the table was refused and cannot be described", repair="mend it and upload it again")
+    names = selectors.columns_of(dataset)
+    described = [attribute.name for attribute in domain.attributes]
+    for name in [*described, *([domain.unit.column] if domain.unit.column else [])]:
+        if names is not None and name not in names:
+            raise DomainError("the table has no such column", repair="take its name from the header", column=name)
 
 
 def _check_text(document: Mapping[str, Any]) -> None:
