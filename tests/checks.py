@@ -16,7 +16,8 @@ QUICK = [
     ["ruff", "format", "--check", "."],
     ["ruff", "check", "."],
     ["lint-imports", "--no-cache"],
-    [*MANAGE, "check", "--fail-level", "WARNING"],
+    [*MANAGE, "migrate", "--no-input", "-v", "0"],
+    [*MANAGE, "check", "--fail-level", "WARNING", "--database", "default"],
     [*MANAGE, "makemigrations", "--check", "--dry-run"],
 ]
 MYPY = ["mypy", "synth_engine", "synthweb"]

@@ -142,6 +142,7 @@ class LedgerEntry(AppendOnly):
     hash = models.CharField(max_length=64)
 
     class Meta:
+        verbose_name_plural = "ledger entries"
         ordering = ["account", "sequence"]
         constraints = [
             models.UniqueConstraint(fields=["account", "sequence"], name="entry_sequence"),

@@ -121,12 +121,17 @@ class TableErrand(Leased):
     class Meta:
         indexes = [models.Index(fields=["state", "lease_until"])]
         constraints = [
+            # Two, because an errand without a release has a NULL, which equals no other one on SQLite.
             models.UniqueConstraint(
-                fields=["kind", "dataset", "release"],
-                condition=Q(state="waiting"),
-                name="one_waiting_errand",
-                nulls_distinct=False,
-            )
+                fields=["kind", "dataset"],
+                condition=Q(state="waiting", release__isnull=True),
+                name="one_waiting_errand_a_dataset",
+            ),
+            models.UniqueConstraint(
+                fields=["kind", "release"],
+                condition=Q(state="waiting", release__isnull=False),
+                name="one_waiting_errand_a_release",
+            ),
         ]
 
     def __str__(self) -> str:

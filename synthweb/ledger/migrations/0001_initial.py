@@ -171,6 +171,7 @@ class Migration(migrations.Migration):
                 ),
             ],
             options={
+                "verbose_name_plural": "ledger entries",
                 "ordering": ["account", "sequence"],
             },
         ),

@@ -225,10 +225,17 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name="tableerrand",
             constraint=models.UniqueConstraint(
-                condition=models.Q(("state", "waiting")),
-                fields=("kind", "dataset", "release"),
-                name="one_waiting_errand",
-                nulls_distinct=False,
+                condition=models.Q(("release__isnull", True), ("state", "waiting")),
+                fields=("kind", "dataset"),
+                name="one_waiting_errand_a_dataset",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="tableerrand",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("release__isnull", False), ("state", "waiting")),
+                fields=("kind", "release"),
+                name="one_waiting_errand_a_release",
             ),
         ),
     ]
