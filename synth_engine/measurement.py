@@ -79,7 +79,8 @@ class Noise:
 
 @dataclass(frozen=True, kw_only=True)
 class Query:
-    """A public question. `clique`: of a measurement; `candidates`: of a selection; `cells`: counts looked at."""
+    """A public question. `clique`: of a measurement, empty for the number of records; `candidates`: of a selection;
+    `cells`: counts looked at."""
 
     verb: Literal["measure", "select"]
     clique: Clique = ()
@@ -126,14 +127,18 @@ class Measurement:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Candidate:
-    """A clique that may be selected; its score is the L1 distance of the true counts from `reference`."""
+    """A clique that may be selected. Its score is the L1 distance of the true counts from `reference`, less
+    `penalty`; both are public, so the penalty moves no score between neighbours."""
 
     clique: Clique
     reference: Counts
+    penalty: int = 0
 
     def __post_init__(self) -> None:
         if self.reference.dtype != np.int64 or self.reference.ndim != len(self.clique):
             raise TypeError("a reference is int64 with one axis for each attribute")
+        if type(self.penalty) is not int:
+            raise TypeError("a penalty is a whole number")
 
 
 class Session(Protocol):
@@ -148,7 +153,8 @@ class Session(Protocol):
         ...
 
     def measure(self, clique: Clique, *, noise: Noise) -> Measurement:
-        """Counts of every cell of the clique plus independent noise on each cell."""
+        """Counts of every cell of the clique plus independent noise on each cell. The empty clique has one cell, the
+        number of records."""
         ...
 
     def select(self, candidates: Sequence[Candidate], *, scale: Fraction) -> int:

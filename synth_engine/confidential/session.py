@@ -73,7 +73,8 @@ class RoomSession:
         raise PrivacyError("a session cannot be copied or stored")
 
     def measure(self, clique: Clique, *, noise: Noise) -> Measurement:
-        """Every cell of the clique's table, empty or not, plus independent noise."""
+        """Every cell of the clique's table, empty or not, plus independent noise. The table of the empty clique is
+        the number of records."""
         shape = self._shape(clique)
         self._admit(Query(verb="measure", clique=clique, cells=int(np.prod(shape))), noise.event(self._sensitivity))
         table = counts.contingency(self._rows, clique)
@@ -81,14 +82,15 @@ class RoomSession:
         return Measurement(clique=clique, noise=noise, values=values)
 
     def select(self, candidates: Sequence[Candidate], *, scale: Fraction) -> int:
-        """The index of a candidate whose true counts are far, in L1, from its public reference."""
+        """The index of a candidate whose true counts are far, in L1, from its public reference: by more than its
+        public penalty, or at least by more than the others."""
         if not candidates:
             raise PrivacyError("a selection needs candidates")
         cells = 0
         for candidate in candidates:
-            if candidate.reference.shape != self._shape(candidate.clique):
+            if not candidate.clique or candidate.reference.shape != self._shape(candidate.clique):
                 raise PrivacyError("a reference has another shape than its clique")
-            if int(np.abs(candidate.reference).max()) > LARGEST_REFERENCE:
+            if max(int(np.abs(candidate.reference).max()), abs(candidate.penalty)) > LARGEST_REFERENCE:
                 raise PrivacyError("a reference holds counts that are too large")
             cells += candidate.reference.size
         law: SelectionLaw = "permute-and-flip" if isinstance(self._filter.cap, Pure) else "gumbel"
@@ -100,11 +102,12 @@ class RoomSession:
         return self._sampler.choose(scores, scale=scale, law=law)
 
     def _score(self, candidate: Candidate) -> int:
-        return int(np.abs(counts.contingency(self._rows, candidate.clique) - candidate.reference).sum())
+        distance = np.abs(counts.contingency(self._rows, candidate.clique) - candidate.reference).sum()
+        return int(distance) - candidate.penalty
 
     def _shape(self, clique: Clique) -> tuple[int, ...]:
         shape = self._domain.shape(clique)
-        if not shape or np.prod(shape, dtype=float) > LARGEST_TABLE:
+        if np.prod(shape, dtype=float) > LARGEST_TABLE:
             raise PrivacyError(f"a table has from 1 to {LARGEST_TABLE:,} cells")
         return shape
 

@@ -10,13 +10,17 @@ import pandas as pd
 from synth_engine import codec
 from synth_engine.domain import Domain
 from synth_engine.errors import SpecError
+from synth_engine.mechanisms.bayesian_network import BayesianNetwork
 from synth_engine.mechanisms.independent import Independent
 from synth_engine.mechanisms.model import Model, generator
 from synth_engine.mechanisms.plan import Mechanism, Plan
+from synth_engine.mechanisms.uniform import Random
 from synth_engine.spec import Spec
 
 REGISTRY: dict[str, type[Mechanism]] = {
     Independent.id: Independent,
+    BayesianNetwork.id: BayesianNetwork,
+    Random.id: Random,
 }
 
 BLOCK = 1 << 16

@@ -119,11 +119,7 @@ class IndependentPlan(Plan):
 
     def _rows(self, answers: Answers) -> int:
         """The public number of records, else the mean of the noisy totals weighted by their precision."""
-        if self.domain.rows is not None:
-            return self.domain.rows
-        precision = np.array([1 / (m.values.size * m.noise.variance) for m in answers.measurements])
-        totals = np.array([float(m.values.sum()) for m in answers.measurements])
-        return max(0, round(float(precision @ totals / precision.sum())))
+        return self.domain.rows if self.domain.rows is not None else oneway.total(answers.measurements)
 
     def _histogram(self, measurement: Measurement, *, rows: int) -> npt.NDArray[np.float64]:
         along = self.domain.attribute(measurement.clique[0]).value_count
@@ -135,4 +131,5 @@ class IndependentPlan(Plan):
             a.name: oneway.expected_distance(cells=a.size, noise=noise, rows=guess)
             for a, noise in zip(self.domain.modelled, self.noises, strict=True)
         }
-        return {"measure": "tvd1", "rows": guess, "attributes": errors, "mean": float(np.mean(list(errors.values())))}
+        found = {"measure": "tvd1", "rows": guess, "attributes": errors, "mean": float(np.mean(list(errors.values())))}
+        return found | {"mean_pairs": oneway.expected_pairs(errors)}

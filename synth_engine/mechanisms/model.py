@@ -16,6 +16,7 @@ import numpy.typing as npt
 from synth_engine.domain import Domain
 from synth_engine.errors import InputError, SpecError
 from synth_engine.measurement import Clique
+from synth_engine.mechanisms import conditional
 
 SCHEMA = "synth_engine/model/1"
 WHOLE = 10**9
@@ -35,23 +36,50 @@ class Table:
     weights: Weights
 
 
+@dataclass(frozen=True, kw_only=True)
+class Node:
+    """An attribute of a network, and those that it is drawn from."""
+
+    attribute: str
+    parents: Clique
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Model:
-    """Independent tables that together cover each modelled attribute once, and the (noisy or public) number of rows."""
+    """Tables that together cover the modelled attributes, and the (noisy or public) number of rows.
+
+    Without a network the tables are independent and cover each attribute once. With one, the i-th table is of the
+    parents and the attribute of the i-th node, and gives the attribute when its parents are drawn already.
+    """
 
     mechanism: str
     domain: Domain
     rows: int
     tables: tuple[Table, ...]
+    network: tuple[Node, ...] = ()
 
     def __post_init__(self) -> None:
         if self.rows < 0:
             raise ValueError("a model has no negative number of rows")
-        covered = [name for table in self.tables for name in table.clique]
+        covered = [node.attribute for node in self.network]
+        if self.network:
+            self._check_network()
+        else:
+            covered = [name for table in self.tables for name in table.clique]
         if sorted(covered) != sorted(self.domain.sizes):
             raise InputError("the tables of the model do not cover the domain", repair="use the model of this release")
         for table in self.tables:
             self._check(table)
+
+    def _check_network(self) -> None:
+        drawn: set[str] = set()
+        cliques = [table.clique for table in self.tables]
+        if cliques != [(*node.parents, node.attribute) for node in self.network]:
+            raise InputError("the tables of the model do not fit its network", repair="use the model of this release")
+        for node in self.network:
+            if not set(node.parents) <= drawn:
+                raise InputError("the network of the model has no order", repair="use the model of this release")
+            drawn.add(node.attribute)
 
     def _check(self, table: Table) -> None:
         shape = self.domain.shape(table.clique)
@@ -69,6 +97,21 @@ class Model:
         if type(rows) is not int or not 0 <= rows <= LARGEST_SAMPLE:
             raise SpecError(f"rows must be a whole number from 0 to {LARGEST_SAMPLE}")
         population = max(rows, min(self.rows, POPULATION))
+        if self.network:
+            codes = {name: column[:rows] for name, column in self._network_sample(population, seed=seed).items()}
+        else:
+            codes = self._flat_sample(rows, population=population, seed=seed)
+        return {name: codes[name] for name in self.domain.sizes}
+
+    def _network_sample(self, population: int, *, seed: str) -> Codes:
+        codes: Codes = {}
+        for node, table in zip(self.network, self.tables, strict=True):
+            rng = generator(seed, purpose=("sample", *table.clique))
+            given = [codes[name] for name in node.parents]
+            codes[node.attribute] = conditional.draw(table.weights, given, rows=population, rng=rng)
+        return codes
+
+    def _flat_sample(self, rows: int, *, population: int, seed: str) -> Codes:
         codes: Codes = {}
         for table in self.tables:
             rng = generator(seed, purpose=("sample", *table.clique))
@@ -77,17 +120,19 @@ class Model:
             rng.shuffle(cells)
             for name, axis in zip(table.clique, np.unravel_index(cells[:rows], table.weights.shape), strict=True):
                 codes[name] = axis.astype(np.uint16)
-        return {name: codes[name] for name in self.domain.sizes}
+        return codes
 
     def to_json(self) -> dict[str, Any]:
         tables = [{"clique": list(t.clique), "weights": t.weights.ravel().tolist()} for t in self.tables]
-        return {
+        document: dict[str, Any] = {
             "schema": SCHEMA,
             "mechanism": self.mechanism,
             "domain": self.domain.to_json(),
             "rows": self.rows,
             "tables": tables,
         }
+        network = [{"attribute": node.attribute, "parents": list(node.parents)} for node in self.network]
+        return document | ({"network": network} if network else {})
 
     @classmethod
     def from_json(cls, obj: Mapping[str, Any]) -> Model:
@@ -103,7 +148,13 @@ class Model:
                 )
                 for t in obj["tables"]
             )
-            return cls(mechanism=str(obj["mechanism"]), domain=domain, rows=int(obj["rows"]), tables=tables)
+            network = tuple(
+                Node(attribute=str(node["attribute"]), parents=tuple(node["parents"]))
+                for node in obj.get("network", ())
+            )
+            return cls(
+                mechanism=str(obj["mechanism"]), domain=domain, rows=int(obj["rows"]), tables=tables, network=network
+            )
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise InputError("this is no model document", repair="use the file that --model wrote") from error
 

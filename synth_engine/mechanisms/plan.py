@@ -101,7 +101,8 @@ class Plan(ABC):
 
     @abstractmethod
     def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:
-        """The expected total variation distance of one-way marginals, from public facts alone."""
+        """The expected total variation distance of one-way marginals, from public facts alone; `mean_pairs` is the
+        mean of two-way ones, with an assumption about how strongly columns depend on one another."""
 
     @property
     def mechanism(self) -> str:

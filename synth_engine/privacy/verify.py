@@ -31,7 +31,7 @@ _PARTS = {
     "unit": {"max_records", "column"}, "target": {"epsilon", "delta"},
     "guarantee": {"epsilon", "delta", "rho", "sentence"},
 }  # fmt: skip
-_KINDS = {"independent": "static"}
+_KINDS = {"random": "static", "independent": "static", "bayesian-network": "adaptive"}
 _LAWS = {
     "measure": ("discrete-laplace", "discrete-gaussian"),
     "select": ("permute-and-flip", "gumbel"),
@@ -192,8 +192,9 @@ def _check_query(query: Mapping[str, Any], number: int) -> None:
     cliques = [query["clique"]] if verb == "measure" else query["candidates"]
     if type(query["cells"]) is not int or query["cells"] < 1 or not isinstance(cliques, list) or not cliques:
         _refuse(f"the query of call {number} is malformed")
+    total = verb == "measure" and query["cells"] == 1  # the number of records is the table of no column
     for clique in cliques:
-        if not isinstance(clique, list) or not clique or not all(isinstance(name, str) for name in clique):
+        if not isinstance(clique, list) or not (clique or total) or not all(isinstance(name, str) for name in clique):
             _refuse(f"the query of call {number} names no columns")
         if len(set(clique)) != len(clique):
             _refuse(f"the query of call {number} names a column twice")

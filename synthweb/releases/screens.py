@@ -125,12 +125,18 @@ def call_line(number: int, call: dict[str, Any]) -> CallLine:
     currency = "epsilon" if "epsilon" in call["cost"] else "rho"
     return CallLine(
         number=number,
-        what=f"{VERBS.get(query['verb'], query['verb'])} {' × '.join(query.get('clique') or [])}".strip(),
+        what=_what(query),
         cells=query["cells"],
         noise=f"{NOISE.get(law, law or 'noise')}, {'scale' if scale[0] == 'scale' else 'standard deviation'} {size}",
         sensitivity=f"{NORMS.get(norm, norm)} {bound}",
         cost=f"{'ε' if currency == 'epsilon' else 'ρ'} {short(call['cost'][currency])}",
     )
+
+
+def _what(query: dict[str, Any]) -> str:
+    if query["verb"] == "measure" and not query["clique"]:
+        return "Counted the records"
+    return f"{VERBS.get(query['verb'], query['verb'])} {' × '.join(query.get('clique') or [])}".strip()
 
 
 def short(ratio: str) -> str:

@@ -1,0 +1,57 @@
+"""From a noisy table of several attributes to a plausible one: less noise, nothing negative, known margins.
+
+All of it is post-processing: it sees noisy values, the public noise scale, and what was paid for before.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Margin = tuple[tuple[int, ...], Floats]
+"""Axes, ascending, and the table of sums that a larger table is to have on them."""
+
+_ROUNDS = 12
+_FLOOR = 1e-9
+
+
+def shrink_towards(values: npt.NDArray[np.number], baseline: Floats, *, sigma: float) -> Floats:
+    """Noisy counts pulled to a baseline by as much as is lost in noise of that standard deviation per cell.
+
+    The difference from the baseline is laid out as a matrix, the last attribute against all others, and its singular
+    values are shrunk as is best in squared error for white noise (Gavish and Donoho 2017). Where the noise hides
+    every deviation, the baseline comes back. Not negative; same shape.
+    """
+    rows, columns = math.prod(values.shape[:-1]), values.shape[-1]
+    difference = (values - baseline).reshape(rows, columns)
+    turned = rows > columns
+    left, singular, right = np.linalg.svd(difference.T if turned else difference, full_matrices=False)
+    kept = (left * _shrunk(singular, short=min(rows, columns), long=max(rows, columns), sigma=sigma)) @ right
+    estimate: Floats = np.maximum(baseline + (kept.T if turned else kept).reshape(values.shape), 0.0)
+    return estimate
+
+
+def _shrunk(singular: Floats, *, short: int, long: int, sigma: float) -> Floats:
+    """The optimal shrinkage of singular values in the Frobenius norm, for a matrix of that shape."""
+    unit = sigma * math.sqrt(long)
+    scaled, aspect = singular / unit, short / long
+    inside = np.maximum((scaled**2 - aspect - 1) ** 2 - 4 * aspect, 0.0)
+    above = scaled > 1 + math.sqrt(aspect)
+    shrunk: Floats = np.where(above, np.sqrt(inside) / np.maximum(scaled, 1.0), 0.0) * unit
+    return shrunk
+
+
+def fit_margins(table: Floats, margins: Sequence[Margin]) -> Floats:
+    """The table scaled, margin after margin, until its sums are those given: iterative proportional fitting
+    (Deming and Stephan 1940). The last margin holds exactly where the table has mass."""
+    fitted: Floats = np.maximum(table, _FLOOR)
+    for _ in range(_ROUNDS):
+        for axes, margin in margins:
+            others = tuple(axis for axis in range(table.ndim) if axis not in axes)
+            sums = fitted.sum(axis=others, keepdims=True)
+            fitted = fitted * (margin.reshape(sums.shape) / np.maximum(sums, _FLOOR))
+    return fitted

@@ -1,0 +1,237 @@
+"""A Bayesian network, grown greedily: every column is drawn given a few others."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from synth_engine.domain import Domain
+from synth_engine.errors import InputError, SpecError
+from synth_engine.marginals import oneway
+from synth_engine.measurement import Answers, Clique, Measurement, Noise, Session
+from synth_engine.mechanisms.growth import Growth, Limits
+from synth_engine.mechanisms.model import Model
+from synth_engine.mechanisms.plan import Mechanism, Plan
+from synth_engine.privacy import calibrate, conversion
+from synth_engine.privacy.loss import Pure, ZeroConcentrated, parse_amount
+from synth_engine.privacy.unit import Relation
+from synth_engine.spec import Spec
+
+AUTO_DEGREE = 2
+AUTO_CELLS = 20_000
+TYPICAL_DEPENDENCE = 0.035
+"""Distance of a pair of columns of common tables from what a network without their table says; for forecasts."""
+_DIGITS = 10**9
+
+
+@dataclass(frozen=True, kw_only=True)
+class BayesianNetwork(Mechanism):
+    """Greedy construction (PrivBayes), attribute by attribute, each with the table of its parents and itself.
+
+    Asks: `measure` of every modelled attribute by itself; then, for each attribute but the first, one `select` among
+        attributes and parents and, unless it is taken alone, one `measure` of the clique selected. Cliques and the
+        noise of the tables depend on noisy answers (adaptive).
+    Privacy: a cap fixed beforehand: epsilon (Laplace, permute-and-flip) for delta 0, else the rho that epsilon and
+        delta buy (Gaussian, Gumbel). Its shares are spent on columns, choices and tables, and all of them add up.
+        References are functions of paid answers alone. Proof: docs/proofs/bayesian-network.md.
+    Public assumptions: the domain, its sizes and code order, the unit, the relation; the number of records only
+        where it is a public invariant.
+    """
+
+    id: ClassVar[str] = "bayesian-network"
+    title: ClassVar[str] = "Bayesian network"
+    summary: ClassVar[str] = (
+        "Measures every column, chooses privately which columns depend on which, measures those groups, and draws each "
+        "column given the others of its group. Keeps the strongest relations between columns."
+    )
+    paper: ClassVar[str] = (
+        "Zhang et al. 2017 (PrivBayes); Ping, Stoyanovich and Howe 2017 (correlated mode); McKenna and Sheldon 2020"
+    )
+    keeps: ClassVar[tuple[str, ...]] = (
+        "histograms of single columns",
+        "relations of each column with the few columns that say most about it",
+        "number of records",
+    )
+    parameters: ClassVar[dict[str, Any]] = {
+        "type": "object",
+        "properties": {
+            "degree": {
+                "type": "integer",
+                "minimum": 0,
+                "maximum": 5,
+                "default": 0,
+                "title": "Most parents of a column",
+                "description": "How many other columns one column may be drawn from. 0: up to two.",
+            },
+            "table_cells": {
+                "type": "integer",
+                "minimum": 0,
+                "maximum": 1_000_000,
+                "default": 0,
+                "title": "Most cells of a table",
+                "description": "Larger groups of columns are not considered. 0: 20,000.",
+            },
+            "columns_share": {
+                "type": "number",
+                "minimum": 0.05,
+                "maximum": 0.9,
+                "default": 0.4,
+                "title": "Share of the budget for single columns",
+                "description": "More of it makes each column more accurate, and relations less.",
+            },
+            "structure_share": {
+                "type": "number",
+                "minimum": 0.01,
+                "maximum": 0.9,
+                "default": 0.1,
+                "title": "Share of the budget for choosing",
+                "description": "What is left after both shares is spent on the tables of the groups chosen.",
+            },
+        },
+        "additionalProperties": False,
+    }
+    relations: ClassVar[tuple[Relation, ...]] = (Relation.ADD_REMOVE, Relation.REPLACE_ONE)
+    losses: ClassVar[tuple[str, ...]] = ("pure", "approximate")
+    kind: ClassVar[Literal["static", "adaptive"]] = "adaptive"
+
+    degree: int = 0
+    table_cells: int = 0
+    columns_share: float = 0.4
+    structure_share: float = 0.1
+
+    def calibrate(self, domain: Domain, spec: Spec) -> Plan:
+        others = len(domain.modelled) - 1
+        if self.degree > others:
+            raise SpecError(
+                f"degree is {self.degree}, but a column has only {others} others", repair="give a smaller one, or 0"
+            )
+        if self.columns_share + self.structure_share > 0.99:
+            raise SpecError(
+                "columns_share and structure_share leave nothing for tables",
+                repair="give shares that add up to 0.99 at most",
+            )
+        cap = Pure(epsilon=spec.epsilon) if spec.delta == 0 else _zcdp(spec)
+        return BayesianNetworkPlan(config=self, domain=domain, spec=spec, cap=cap, shares=self._shares(cap, others))
+
+    def _shares(self, cap: Pure | ZeroConcentrated, others: int) -> Shares:
+        whole = cap.epsilon if isinstance(cap, Pure) else cap.rho
+        if not others:
+            return Shares(columns=whole, choices=Fraction(0), tables=Fraction(0))
+        columns = whole * parse_amount(self.columns_share, name="columns_share")
+        choices = whole * parse_amount(self.structure_share, name="structure_share")
+        return Shares(columns=columns, choices=choices, tables=whole - columns - choices)
+
+
+def _zcdp(spec: Spec) -> ZeroConcentrated:
+    return ZeroConcentrated(rho=conversion.rho_for(spec.epsilon, spec.delta))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shares:
+    """Of the cap: for the tables of single columns, for all choices, and for all tables of groups."""
+
+    columns: Fraction
+    choices: Fraction
+    tables: Fraction
+
+
+@dataclass(frozen=True, kw_only=True)
+class BayesianNetworkPlan(Plan):
+    """`bayesian-network` with its budget cut up."""
+
+    shares: Shares
+
+    @property
+    def limits(self) -> Limits:
+        config = self.config
+        assert isinstance(config, BayesianNetwork)  # noqa: S101 - calibrate gave it
+        degree = config.degree or min(AUTO_DEGREE, len(self.domain.modelled) - 1)
+        return Limits(degree=degree, cells=config.table_cells or AUTO_CELLS)
+
+    def run(self, session: Session) -> Answers:
+        noises = self._column_noises()
+        oneways = [session.measure((name,), noise=noise) for name, noise in noises.items()]
+        growth = self._growth(oneways)
+        measurements, selections = list(oneways), []
+        left = self.shares.tables
+        scale = self._selection_scale()
+        while growth.left:
+            choices = growth.choices()
+            noise = self._noise(left / growth.left)
+            index = session.select(growth.candidates(choices, noise=noise), scale=scale)
+            selections.append(index)
+            node, answer = choices[index], None
+            if node.parents:
+                answer = session.measure((*node.parents, node.attribute), noise=noise)
+                measurements.append(answer)
+                left -= self._price(noise)
+            growth.learn(node, answer)
+        return Answers(measurements=tuple(measurements), selections=tuple(selections), calls=session.calls)
+
+    def fit(self, answers: Answers) -> Model:
+        """The same steps as in `run`, with the answers that it got."""
+        given = iter(answers.measurements)
+        columns = [_next(given, (name,)) for name in self.domain.names]
+        growth = self._growth(columns)
+        for index in answers.selections:
+            choices = growth.choices()
+            if not 0 <= index < len(choices):
+                raise InputError("these answers are not of this plan", repair="use the answers of this release")
+            node = choices[index]
+            growth.learn(node, _next(given, (*node.parents, node.attribute)) if node.parents else None)
+        if growth.left or next(given, None) is not None:
+            raise InputError("these answers are not of this plan", repair="use the answers of this release")
+        return growth.model(self.mechanism)
+
+    def _growth(self, oneways: list[Measurement]) -> Growth:
+        rows = self.domain.rows if self.domain.rows is not None else oneway.total(oneways)
+        return Growth(self.domain, self.limits, oneways=oneways, rows=rows)
+
+    def _column_noises(self) -> dict[str, Noise]:
+        """As `independent` sets them, within their share."""
+        power = 1 / 2 if isinstance(self.cap, Pure) else 2 / 3
+        weights = [Fraction(round(a.size**power * _DIGITS), _DIGITS) for a in self.domain.modelled]
+        parts = calibrate.split(self.shares.columns, weights)
+        return {a.name: self._noise(part) for a, part in zip(self.domain.modelled, parts, strict=True)}
+
+    def _noise(self, share: Fraction) -> Noise:
+        if isinstance(self.cap, Pure):
+            return Noise(law="discrete-laplace", scale=calibrate.laplace_scale(share, self.sensitivity.l1))
+        return Noise(law="discrete-gaussian", scale=calibrate.gaussian_sigma(share, self.sensitivity.l2_squared))
+
+    def _price(self, noise: Noise) -> Fraction:
+        event = noise.event(self.sensitivity)
+        epsilon = event.pure_epsilon()
+        return event.rho() if epsilon is None else epsilon
+
+    def _selection_scale(self) -> Fraction:
+        """Every choice but the first attribute's, which is public, gets the same part of the share."""
+        choices = len(self.domain.modelled) - 1
+        if not choices:
+            return Fraction(1)
+        part = self.shares.choices / choices
+        if not isinstance(self.cap, Pure):  # rho = epsilon² / 8; the root is rounded down
+            part = Fraction(math.isqrt(8 * part.numerator * part.denominator << 128), part.denominator << 64)
+        return calibrate.selection_scale(part, self.sensitivity.linf)
+
+    def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:
+        guess = rows or self.domain.rows or self.spec.rows or 10_000
+        sizes = self.domain.sizes
+        errors = {
+            name: oneway.expected_distance(cells=sizes[name], noise=noise, rows=guess)
+            for name, noise in self._column_noises().items()
+        }
+        found = {"measure": "tvd1", "rows": guess, "attributes": errors, "mean": float(np.mean(list(errors.values())))}
+        return found | {"mean_pairs": oneway.expected_pairs(errors, dependence=TYPICAL_DEPENDENCE)}
+
+
+def _next(given: Iterator[Measurement], clique: Clique) -> Measurement:
+    found = next(given, None)
+    if found is None or found.clique != clique:
+        raise InputError("these answers are not of this plan", repair="use the answers of this release")
+    return found

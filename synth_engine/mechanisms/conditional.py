@@ -1,0 +1,41 @@
+"""Drawing one attribute given others, with as little sampling error as whole records allow."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+Weights = npt.NDArray[np.int64]
+Column = npt.NDArray[np.uint16]
+_GOLDEN = (5**0.5 - 1) / 2
+
+
+def draw(weights: Weights, given: list[Column], *, rows: int, rng: np.random.Generator) -> Column:
+    """Codes of the last attribute of a table of weights, given the codes of the others; shape (rows,).
+
+    Within a group of records that agree on the others, in random order, quantiles are evenly spaced from one random
+    start (systematic sampling), so that counts are within one of their expectation; starts of the groups are spread
+    by the golden ratio, so that the errors of many small groups cancel. Groups without weight follow the table's sums.
+    """
+    size = weights.shape[-1]
+    table = weights.reshape(-1, size)
+    table = np.where(table.sum(axis=1, keepdims=True) > 0, table, table.sum(axis=0))
+    groups = np.zeros(rows, dtype=np.int64)
+    for axis, codes in enumerate(given):
+        groups = groups * weights.shape[axis] + codes
+    order = rng.permutation(rows)
+    order = order[np.argsort(groups[order], kind="stable")]
+    present, starts, sizes = np.unique(groups[order], return_index=True, return_counts=True)
+    offsets = (rng.random() + np.arange(present.size) * _GOLDEN) % 1
+    place = (np.arange(rows) - np.repeat(starts, sizes) + np.repeat(offsets, sizes)) / np.repeat(sizes, sizes)
+    cumulated = np.cumsum(table[present], axis=1)
+    ends = np.cumsum(cumulated[:, -1]) if present.size else np.zeros(0, dtype=np.int64)
+    before = np.repeat(ends - cumulated[:, -1], sizes)
+    target = before + np.minimum(
+        np.floor(place * np.repeat(cumulated[:, -1], sizes)), np.repeat(cumulated[:, -1], sizes) - 1
+    ).astype(np.int64)
+    steps = (cumulated + (ends - cumulated[:, -1])[:, None]).ravel()
+    found = np.searchsorted(steps, target, side="right") - np.repeat(np.arange(present.size), sizes) * size
+    codes = np.empty(rows, dtype=np.uint16)
+    codes[order] = found.astype(np.uint16)
+    return codes

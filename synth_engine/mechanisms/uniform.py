@@ -1,0 +1,89 @@
+"""Random data: every value of every column is equally likely. Only the number of records comes from the table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from synth_engine.domain import Domain
+from synth_engine.errors import SpecError
+from synth_engine.marginals import oneway
+from synth_engine.measurement import Answers, Call, Noise, Query, Session
+from synth_engine.mechanisms.model import Model, Table, whole_weights
+from synth_engine.mechanisms.plan import Mechanism, Plan
+from synth_engine.privacy import calibrate, conversion
+from synth_engine.privacy.unit import Relation, histogram_sensitivity
+from synth_engine.spec import Spec
+
+
+@dataclass(frozen=True, kw_only=True)
+class Random(Mechanism):
+    """Values drawn uniformly from the declared domain.
+
+    Asks: one `measure` of the empty clique, the number of records (static).
+    Privacy: discrete Laplace for delta 0, else discrete Gaussian, with the whole target.
+        Where the number of records is public there is nothing to ask and nothing to pay: no release is needed, and
+        none is made. Proof: docs/proofs/random.md.
+    Public assumptions: the domain, the unit, the relation.
+    """
+
+    id: ClassVar[str] = "random"
+    title: ClassVar[str] = "Random values"
+    summary: ClassVar[str] = (
+        "Measures the noisy number of records and nothing else; every value of every column is equally likely. "
+        "For trying out software on a table of the right shape and size, at a tiny epsilon."
+    )
+    paper: ClassVar[str] = "Ping, Stoyanovich and Howe 2017 (random mode)"
+    keeps: ClassVar[tuple[str, ...]] = ("number of records",)
+    parameters: ClassVar[dict[str, Any]] = {"type": "object", "properties": {}, "additionalProperties": False}
+    relations: ClassVar[tuple[Relation, ...]] = (Relation.ADD_REMOVE, Relation.REPLACE_ONE)
+    losses: ClassVar[tuple[str, ...]] = ("pure", "approximate")
+    kind: ClassVar[Literal["static", "adaptive"]] = "static"
+
+    def calibrate(self, domain: Domain, spec: Spec) -> Plan:
+        if domain.rows is not None:
+            raise SpecError(
+                "mechanism random has nothing to measure where the number of records is public",
+                repair="take random values from the domain alone with synth_engine.mechanisms.uniform.model, for "
+                "nothing; or choose another method",
+            )
+        noise = _noise(domain, spec)
+        sensitivity = histogram_sensitivity(domain.unit, domain.relation)
+        call = Call(query=Query(verb="measure", clique=(), cells=1), event=noise.event(sensitivity))
+        return RandomPlan(config=self, domain=domain, spec=spec, calls=(call,), noise=noise)
+
+
+def _noise(domain: Domain, spec: Spec) -> Noise:
+    sensitivity = histogram_sensitivity(domain.unit, domain.relation)
+    if spec.delta == 0:
+        return Noise(law="discrete-laplace", scale=calibrate.laplace_scale(spec.epsilon, sensitivity.l1))
+    rho = conversion.rho_for(spec.epsilon, spec.delta)
+    return Noise(law="discrete-gaussian", scale=calibrate.gaussian_sigma(rho, sensitivity.l2_squared))
+
+
+@dataclass(frozen=True, kw_only=True)
+class RandomPlan(Plan):
+    """`random` with its noise set."""
+
+    noise: Noise
+
+    def run(self, session: Session) -> Answers:
+        return Answers(measurements=(session.measure((), noise=self.noise),), calls=session.calls)
+
+    def fit(self, answers: Answers) -> Model:
+        return model(self.domain, rows=max(0, int(answers.measurements[0].values)))
+
+    def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:
+        """As if every distribution of a column were equally likely: nothing else is known of it."""
+        guess = rows or self.spec.rows or 10_000
+        errors = {name: (1 - 1 / size) ** size for name, size in self.domain.sizes.items()}
+        found = {"measure": "tvd1", "rows": guess, "attributes": errors, "mean": float(np.mean(list(errors.values())))}
+        return found | {"mean_pairs": oneway.expected_pairs(errors)}
+
+
+def model(domain: Domain, *, rows: int) -> Model:
+    """Uniform values for a number of records that is public or was paid for. It needs no data."""
+    tables = tuple(Table(clique=(name,), weights=whole_weights(np.ones(size))) for name, size in domain.sizes.items())
+    return Model(mechanism=Random.id, domain=domain, rows=rows, tables=tables)
