@@ -24,9 +24,9 @@ EPSILON = Fraction(7, 10)
 CAPS = [Pure(epsilon=Fraction(100)), ZeroConcentrated(rho=Fraction(5000))]
 
 
-def candidate(clique: Clique, *reference: int) -> Candidate:
+def candidate(clique: Clique, *reference: int, penalty: int = 0) -> Candidate:
     shape = (2,) * len(clique)
-    return Candidate(clique=clique, reference=np.array(reference, dtype=np.int64).reshape(shape))
+    return Candidate(clique=clique, reference=np.array(reference, dtype=np.int64).reshape(shape), penalty=penalty)
 
 
 # Crossing: which candidate leads depends on single records. Wide: one candidate leads whatever the rows are, and a
@@ -34,6 +34,8 @@ def candidate(clique: Clique, *reference: int) -> Candidate:
 FIXTURES = {
     "crossing": [candidate(("a",), 0, 1), candidate(("b",), 1, 0), candidate(("a", "b"), 0, 1, 0, 1)],
     "wide": [candidate(("a",), 0, 0), candidate(("b",), 20, 20)],
+    # A public penalty changes which one leads, and no price.
+    "handicap": [candidate(("a",), 0, 0), candidate(("b",), 20, 20, penalty=41)],
     # Replacing one record moves both scores by two, again in opposite directions.
     "opposite": [candidate(("a",), 0, 20), candidate(("b",), 60, 0)],
 }

@@ -120,7 +120,7 @@ def test_replacing_a_record_doubles_every_price() -> None:
     assert session.spent == Pure(epsilon=Fraction(2))
 
 
-@pytest.mark.parametrize("clique", [("c",), ("a", "a"), ()])
+@pytest.mark.parametrize("clique", [("c",), ("a", "a")])
 def test_a_clique_outside_the_domain_is_refused_unpaid(clique: tuple[str, ...]) -> None:
     session, _ = room(Pure(epsilon=Fraction(1)))
     with pytest.raises((DomainError, PrivacyError)):
@@ -128,10 +128,28 @@ def test_a_clique_outside_the_domain_is_refused_unpaid(clique: tuple[str, ...]) 
     assert session.calls == ()
 
 
+def test_the_empty_clique_counts_the_records() -> None:
+    session, _ = room(Pure(epsilon=Fraction(1)))
+    answer = session.measure((), noise=LAPLACE)
+    assert answer.values.shape == ()
+    assert int(answer.values) == 3
+    assert session.calls[0].query.cells == 1
+    assert session.spent == Pure(epsilon=Fraction(1, 2))
+
+
+def test_a_penalty_is_taken_off_the_score() -> None:
+    session, spy = room(Pure(epsilon=Fraction(1)))
+    reference = np.array([0, 5], dtype=np.int64)
+    lighter = Candidate(clique=("a",), reference=reference, penalty=4)
+    session.select([lighter, Candidate(clique=("a",), reference=reference)], scale=Fraction(4))
+    assert spy.log == ["permute-and-flip [2, 6]"]
+
+
 def test_malformed_candidates_are_refused_unpaid() -> None:
     session, _ = room(Pure(epsilon=Fraction(1)))
     huge = Candidate(clique=("a",), reference=np.array([0, 2**50], dtype=np.int64))
-    for candidates in ([], [candidate(("a",), 3)], [huge]):
+    heavy = Candidate(clique=("a",), reference=np.array([0, 1], dtype=np.int64), penalty=2**50)
+    for candidates in ([], [candidate(("a",), 3)], [candidate(())], [huge], [heavy]):
         with pytest.raises(PrivacyError):
             session.select(candidates, scale=Fraction(100))
     assert session.calls == ()

@@ -153,6 +153,7 @@ PURE: list[tuple[str, object, str]] = [
     ("calls.0.query.clique", [], "names no columns"),
     ("calls.0.query.clique", ["a", "a"], "twice"),
     ("calls.0.query.cells", 0, "malformed"),
+    ("calls.1.query.clique", [], "names no columns"),
     ("calls.0.query.cells", True, "malformed"),
     ("calls.0.cost.epsilon", "1/1000", "cost of call 1"),
     ("calls.0.cost.rho", "1/1000", "cost of call 1"),
