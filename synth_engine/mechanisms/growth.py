@@ -43,10 +43,12 @@ class Growth:
         self._oneways = {m.clique[0]: self._histogram(m) for m in oneways}
         self._noises = {m.clique[0]: m.noise for m in oneways}
         self._left = list(domain.names)
+        self._sizes = domain.sizes
         self._codes: Codes = {}
+        self._joints: dict[Clique, Floats] = {}
         self._network: list[Node] = []
         self._tables: list[Table] = []
-        root = min(domain.names, key=lambda name: domain.sizes[name])
+        root = min(domain.names, key=lambda name: self._sizes[name])
         self._add(Node(attribute=root, parents=()), self._oneways[root])
 
     def _histogram(self, measurement: Measurement) -> Floats:
@@ -60,7 +62,7 @@ class Growth:
 
     def choices(self) -> list[Node]:
         """What may come next: every attribute left, alone or with parents among those placed, small tables first."""
-        sizes = self._domain.sizes
+        sizes = self._sizes
         alone = [Node(attribute=name, parents=()) for name in self._left]
         found: list[tuple[int, int, Node]] = []
         for size in range(1, min(self._limits.degree, len(self._network)) + 1):
@@ -75,12 +77,9 @@ class Growth:
     def candidates(self, choices: Sequence[Node], *, noise: Noise) -> list[Candidate]:
         """The choices with what the network so far, and independence of the rest, lets one expect. The penalty is what
         distance to expect by chance and, of the table's noise, what its shrinkage would not remove."""
-        joints: dict[Clique, Floats] = {}
         found = []
         for node in choices:
-            if node.parents not in joints:
-                joints[node.parents] = self._joint(node.parents)
-            expected = self._independent(joints[node.parents], node.attribute)
+            expected = self._independent(self._joint(node.parents), node.attribute)
             penalty = _by_noise(expected, noise if node.parents else self._noises[node.attribute])
             found.append(
                 Candidate(
@@ -97,7 +96,7 @@ class Growth:
             self._add(Node(attribute=node.attribute, parents=()), self._oneways[node.attribute])
             return
         joint = self._joint(node.parents)
-        joint = (joint + _UNSEEN) * (joint.sum() / (joint + _UNSEEN).sum())
+        joint = (joint + _UNSEEN) * float(joint.sum() / (joint + _UNSEEN).sum())
         baseline = self._pairwise(measurement, joint)
         sigma = math.sqrt(measurement.noise.variance)
         table = shrink_towards(measurement.values, baseline, sigma=sigma)
@@ -142,12 +141,17 @@ class Growth:
 
     def _joint(self, names: Clique) -> Floats:
         """Expected counts of attributes that are placed already, from records drawn from the network."""
-        shape = self._domain.shape(names)
+        if names not in self._joints:
+            self._joints[names] = self._counted(names)
+        return self._joints[names]
+
+    def _counted(self, names: Clique) -> Floats:
+        shape = tuple(self._sizes[name] for name in names)
         place = np.zeros(POPULATION, dtype=np.int64)
         for size, name in zip(shape, names, strict=True):
             place = place * size + self._codes[name]
         counts = np.bincount(place, minlength=math.prod(shape)).reshape(shape)
-        expected: Floats = counts * (self._total / POPULATION)
+        expected: Floats = counts.astype(np.float64) * (self._total / POPULATION)
         return expected
 
     def _add(self, node: Node, table: Floats) -> None:
