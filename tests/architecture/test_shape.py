@@ -17,7 +17,12 @@ LONGEST_VIEW = 40
 LARGEST_ROOM = 1_000
 
 # Post-processing: replayable, from a seed or a generator that is handed in. None of it is noise.
-NUMPY_RANDOMNESS = {"synth_engine/codec.py", "synth_engine/mechanisms/model.py", "synth_engine/evaluation/report.py"}
+NUMPY_RANDOMNESS = {
+    "synth_engine/codec.py",
+    "synth_engine/mechanisms/conditional.py",
+    "synth_engine/mechanisms/model.py",
+    "synth_engine/evaluation/report.py",
+}
 # The operating system's randomness, besides OpenDP's own: truncation by unit, fresh seeds, names of temporary files.
 SECURE_RANDOMNESS = {
     "synth_engine/confidential/rows.py",
