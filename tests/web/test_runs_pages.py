@@ -25,7 +25,7 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def dataset(cast: Cast) -> Dataset:
     """Described, with a budget of epsilon 4."""
-    made = scene.upload(steward=cast.steward, organisation=cast.organisation)
+    made = scene.read(scene.upload(steward=cast.steward, organisation=cast.organisation))
     datasets_services.declare_domain(actor=cast.steward, dataset=made, document=scene.DOMAIN)
     ledger.grant(custodian=cast.custodian, request=scene.ask(steward=cast.steward, dataset=made), reason="Agreed.")
     return made
