@@ -72,6 +72,7 @@ def _submit(*, steward: User, proposal: planning.Proposal, name: str, request_ke
         relation=proposal.plan.domain.relation,
         unit=proposal.plan.domain.unit,
         invariants=proposal.plan.domain.invariants,
+        reason=f"{run.name} ({spec.mechanism})",
     )
     audit.record(
         actor=steward,

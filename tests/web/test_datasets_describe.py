@@ -355,6 +355,17 @@ def test_whom_an_account_protects_cannot_change_any_more(cast: Cast, browser: Br
     assert 'type="radio" name="relation"' not in page
 
 
+def test_the_draft_follows_a_declared_document_and_keeps_what_is_not_confirmed(cast: Cast, dataset: Dataset) -> None:
+    names = [attribute["name"] for attribute in scene.DOMAIN["attributes"]]
+    unfinished = {"kind": "integer", "fields": {"low": "1"}, "place": 0}
+    services.save_draft(actor=cast.steward, dataset=dataset, draft={"columns": {names[0]: unfinished}})
+    services.declare_domain(actor=cast.steward, dataset=dataset, document=scene.DOMAIN)
+    dataset.refresh_from_db()
+    kept = dataset.draft["columns"]
+    assert kept[names[0]] == unfinished
+    assert [name for name in names if kept[name].get("confirmed")] == names[1:]
+
+
 def test_suggested_facts_cannot_be_declared_by_a_document(cast: Cast, dataset: Dataset) -> None:
     document = json.loads(json.dumps(scene.DOMAIN))
     document["attributes"][0]["provenance"] = "suggested"

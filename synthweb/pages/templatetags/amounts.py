@@ -10,9 +10,10 @@ from fractions import Fraction
 
 from django import template
 
+from synthweb.lib.letters import GREEK, RELATIONS, in_letters
+
 register = template.Library()
 
-GREEK = {"epsilon": "ε", "delta": "δ", "rho": "ρ"}
 SCALES = {"epsilon": 10**9, "rho": 10**9, "delta": 10**18}
 THIN_SPACE = "\u202f"  # narrow and not breaking
 Number = int | float | None
@@ -60,6 +61,18 @@ def delta(value: int | None) -> str:
 def greek(unit: str) -> str:
     """The letter of a currency: "epsilon" → ε."""
     return GREEK.get(unit, unit)
+
+
+@register.filter
+def signs(text: object) -> str:
+    """What the engine says, in the letters of our pages: "(epsilon = 1, delta = 1e-9)" → "ε 1, δ 1e-9"."""
+    return in_letters(str(text))
+
+
+@register.filter
+def relation(value: str) -> str:
+    """A neighbouring relation in words: "add-remove" → added or removed."""
+    return RELATIONS.get(value, value)
 
 
 @register.filter
