@@ -23,6 +23,7 @@ from synth_engine.errors import DomainError
 from synthweb.audit.models import AuditEntry
 from synthweb.datasets import preview_store, services
 from synthweb.datasets.models import Dataset, DomainVersion, Preview
+from synthweb.ledger import services as ledger
 from synthweb.lib import codes
 from tests.conftest import Cast
 from tests.web import scene
@@ -639,3 +640,16 @@ def test_a_refused_table_cannot_be_described(cast: Cast, dataset: Dataset) -> No
     services.mark_refused(dataset=dataset, refusal={"rule": "a NUL byte", "repair": "", "column": None, "line": 2})
     with pytest.raises(DomainError, match="refused"):
         services.declare_domain(actor=cast.steward, dataset=dataset, document={"age": 5})
+
+
+def test_whom_the_description_protects_stays_while_a_custodian_decides(cast: Cast) -> None:
+    made = scene.read(scene.upload(steward=cast.steward, organisation=cast.organisation))
+    many = scene.DOMAIN | {"unit": {"max_records": 50, "column": None}}
+    services.declare_domain(actor=cast.steward, dataset=made, document=many)
+    request = scene.ask(steward=cast.steward, dataset=made)
+    with pytest.raises(DomainError, match="request for budget waits"):
+        services.declare_domain(actor=cast.steward, dataset=made, document=scene.DOMAIN)
+    narrower = many | {"attributes": many["attributes"][:2]}
+    assert services.declare_domain(actor=cast.steward, dataset=made, document=narrower).number == 2
+    ledger.refuse(custodian=cast.custodian, request=request, reason="One record is enough.")
+    assert services.declare_domain(actor=cast.steward, dataset=made, document=scene.DOMAIN).number == 3

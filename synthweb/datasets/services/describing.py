@@ -234,17 +234,34 @@ def _check_text(document: Mapping[str, Any]) -> None:
 
 def _check_fixed(dataset: Dataset, domain: Domain) -> None:
     """Once an account pays for the dataset, whom it protects is settled: what was spent was spent for them."""
-    fixed = selectors.fixed_terms(dataset)
+    fixed, asked = selectors.fixed_terms(dataset), _asked_terms(dataset)
+    said = _terms(domain)
+    if fixed is None and asked is not None and asked != said:
+        raise DomainError(
+            "whom the description protects cannot change while a request for budget waits: it was asked for them",
+            repair="have the request decided or refused first",
+        )
     if fixed is None:
         return
-    said = {
-        "max_records": str(domain.unit.max_records),
-        "unit_column": domain.unit.column or "",
-        "relation": domain.relation.value,
-        "invariants": ", ".join(domain.invariants),
-    }
     if wrong := [key.replace("_", " ") for key, value in said.items() if fixed[key] != value]:
         raise DomainError(
             f"{', '.join(wrong)} cannot change any more: the budget of this dataset was granted for them",
             repair="describe them as before, or upload the table as a new dataset",
         )
+
+
+def _asked_terms(dataset: Dataset) -> dict[str, str] | None:
+    """Whom an open request for budget is to protect: the custodian decides about what they were shown."""
+    latest = selectors.current_domain(dataset)
+    if latest is None or not dataset.budget_requests.filter(state="open").exists():
+        return None
+    return _terms(Domain.from_json(latest.document))
+
+
+def _terms(domain: Domain) -> dict[str, str]:
+    return {
+        "max_records": str(domain.unit.max_records),
+        "unit_column": domain.unit.column or "",
+        "relation": domain.relation.value,
+        "invariants": ", ".join(domain.invariants),
+    }
