@@ -9,6 +9,12 @@ RELATIONS = {"add-remove": "added or removed", "replace-one": "replaced"}
 _AMOUNT = re.compile(r"\b(epsilon|delta|rho) = (?=[0-9])")
 _PAIR = re.compile(r"\((ε [^()]*, δ [^()]*)\)")
 _NAME = re.compile(r"\b(epsilon|delta|rho)\b")
+THIN_SPACE = "\u202f"  # narrow and not breaking
+
+
+def grouped(number: int) -> str:
+    """A count with thin separators."""
+    return f"{number:,}".replace(",", THIN_SPACE)
 
 
 def in_letters(text: str) -> str:

@@ -63,8 +63,9 @@ class Verdict:
     delta: str = ""
 
 
-def frame(user: User, release: Release, *, tab: str) -> dict[str, Any]:
-    """What every page of a release shows: name, tabs that this person may open, the sentence of its guarantee."""
+def frame(user: User, release: Release, *, tab: str, leaf: str = "") -> dict[str, Any]:
+    """What every page of a release shows: name, tabs that this person may open, the sentence of its guarantee. `leaf`
+    names what is shown within the tab."""
     return {
         "release": release,
         "tab": tab,
@@ -73,15 +74,19 @@ def frame(user: User, release: Release, *, tab: str) -> dict[str, Any]:
         "meaning": _meaning(release.receipt),
         "may_share": selectors.may(user, release, Need.SHARE),
         "may_sample": selectors.may(user, release, Need.SAMPLE),
-        "crumbs": _crumbs(release, tab),
+        "crumbs": _crumbs(release, tab, leaf),
     }
 
 
-def _crumbs(release: Release, tab: str) -> list[tuple[str, str]]:
+def _crumbs(release: Release, tab: str, leaf: str) -> list[tuple[str, str]]:
     """Where a page of a release stands; the overview is the release itself."""
-    home = (reverse("releases:release", args=[release.code]), release.name)
     title = next(title for key, title, _ in TABS if key == tab)
-    return [(reverse("releases:index"), "Releases"), home, *([] if tab == TABS[0][0] else [("", title)])]
+    return [
+        (reverse("releases:index"), "Releases"),
+        (reverse("releases:release", args=[release.code]), release.name),
+        *([] if tab == TABS[0][0] else [(reverse(f"releases:{tab}", args=[release.code]), title)]),
+        *([("", leaf)] if leaf else []),
+    ]
 
 
 def _meaning(document: dict[str, Any]) -> str:

@@ -13,7 +13,7 @@ from synth_engine import mechanisms
 from synth_engine.errors import InputError, SpecError
 from synth_engine.privacy.loss import parse_amount
 from synth_engine.spec import LARGEST_ROWS, Spec
-from synthweb.lib.letters import in_letters
+from synthweb.lib.letters import grouped, in_letters
 
 DIGITS = re.compile(r"[0-9]{1,10}")
 PREFIX = "param-"  # of the fields that a mechanism's own schema adds
@@ -56,7 +56,7 @@ class ReleaseForm(forms.Form):
         if not text:
             return None
         if not DIGITS.fullmatch(text) or not 1 <= int(text) <= LARGEST_ROWS:
-            raise forms.ValidationError(f"A whole number from 1 to {LARGEST_ROWS}, or nothing.")
+            raise forms.ValidationError(f"A whole number from 1 to {grouped(LARGEST_ROWS)}, or nothing.")
         return int(text)
 
     def clean(self) -> dict[str, Any]:

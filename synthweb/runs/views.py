@@ -167,7 +167,7 @@ def report(request: HttpRequest, code: str) -> HttpResponse:
     if not working and asking_again:
         return _go(request.path, by_htmx=True)
     page = "releases/_compare_waiting.html" if asking_again else "releases/compare_ask.html"
-    return render(request, page, screens.report(release, errand))
+    return render(request, page, screens.report(_user(request), release, errand))
 
 
 def _go(address: str, *, by_htmx: bool) -> HttpResponse:

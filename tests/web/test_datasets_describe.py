@@ -287,7 +287,7 @@ def test_confirming_all_leaves_what_is_unsound_open(browser: Browser, cast: Cast
     desk.press("confirm-open", statement="on")
     assert desk.draft["columns"]["age"]["confirmed"] is True
     assert desk.draft["columns"]["odd"]["confirmed"] is False
-    assert "low is above high" in line(desk.page(), 1)
+    assert "Low is above high" in line(desk.page(), 1)
 
 
 # --- the description -------------------------------------------------------------------------------------------------

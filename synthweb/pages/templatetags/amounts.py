@@ -10,12 +10,11 @@ from fractions import Fraction
 
 from django import template
 
-from synthweb.lib.letters import GREEK, RELATIONS, in_letters
+from synthweb.lib.letters import GREEK, RELATIONS, grouped, in_letters
 
 register = template.Library()
 
 SCALES = {"epsilon": 10**9, "rho": 10**9, "delta": 10**18}
-THIN_SPACE = "\u202f"  # narrow and not breaking
 Number = int | float | None
 
 
@@ -84,7 +83,7 @@ def number(value: Number, digits: int = 3) -> str:
 @register.filter
 def count(value: Number) -> str:
     """A count with thin separators: 48842 → 48 842."""
-    return "–" if value is None else f"{int(value):,}".replace(",", THIN_SPACE)
+    return "–" if value is None else grouped(int(value))
 
 
 @register.filter
