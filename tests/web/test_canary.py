@@ -112,7 +112,8 @@ def test_the_markers_went_in_and_their_steward_sees_them(cast: Cast, played: Sce
     assert hits(repr(shown))
     client = Client()
     client.force_login(cast.steward)
-    page = client.get(f"/datasets/{played.fresh.code}/describe/")
+    undescribed = scene.read(scene.upload(steward=cast.steward, organisation=cast.organisation, name="Undescribed"))
+    page = client.get(f"/datasets/{undescribed.code}/describe/")
     assert page.status_code == 200
     assert hits(page.content)
 
