@@ -43,11 +43,9 @@ def csv_columns(path: Path, *, packed: bool, limits: Limits) -> tuple[str, ...]:
     """The names in the header, and nothing below it."""
     shape = Shape()
     with Meter(path, packed=packed, limits=limits) as meter:
-        text = io.TextIOWrapper(io.BufferedReader(meter, 2**13), encoding="utf-8-sig", newline="")
-        try:
-            _Records(_lines(text, limits=limits), limits=limits, shape=shape)
-        except UnicodeDecodeError:
-            raise _not_utf8(path, packed=packed, limits=limits) from None
+        # What is decoded beside the header must not matter, not even by being no text.
+        text = io.TextIOWrapper(io.BufferedReader(meter, 2**13), encoding="utf-8-sig", errors="replace", newline="")
+        _Records(_lines(text, limits=limits), limits=limits, shape=shape)
     return shape.columns
 
 
