@@ -61,7 +61,7 @@ def test_a_hold_above_what_is_left_is_refused_with_the_exact_remainder(account):
     with pytest.raises(ledger.Overspend) as refusal:
         hold(account, "run2", (4, 0, 0))
     assert (refusal.value.remaining, refusal.value.requested) == (Amount(epsilon=3, delta=5), Amount(epsilon=4))
-    assert "0.000000003" in str(refusal.value)
+    assert "3e-9" in str(refusal.value)
     assert sums(account)[1] == Amount(epsilon=7)
 
 

@@ -9,6 +9,8 @@ import pytest
 from synth_engine import mechanisms
 from synth_engine.privacy.receipt import Guarantee
 from synth_engine.privacy.unit import PrivacyUnit, Relation
+from synthweb.audit.models import AuditEntry
+from synthweb.ledger.audit_log import facts
 from synthweb.lib.letters import in_letters
 from synthweb.releases.words import meaning
 from synthweb.runs.forms import parameter_field
@@ -61,3 +63,8 @@ def test_every_choice_of_a_mechanism_has_a_label_of_its_own() -> None:
                 assert set(rule["x-labels"]) == set(rule["enum"])
                 values = [value for value, _ in parameter_field(name, rule).choices]  # type: ignore[attr-defined]
                 assert values == rule["enum"]
+
+
+def test_the_audit_log_shows_amounts_as_people_read_them() -> None:
+    entry = AuditEntry(detail={"epsilon_nano": 1_500_000_000, "forfeited_epsilon_nano": 0, "reason": "", "bytes": 7})
+    assert facts(entry) == [("ε", "1.5"), ("forfeited ε", "0"), ("bytes", "7")]
