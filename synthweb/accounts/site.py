@@ -31,9 +31,9 @@ class Administration(UnfoldAdminSite):  # type: ignore[misc]  # unfold has no ty
         """Auditors, staff and superusers."""
         return selectors.may_enter_administration(request.user)
 
-    def admin_view(self, view: Callable[..., HttpResponse], cacheable: bool = False) -> Callable[..., HttpResponse]:
+    def admin_view(self, view: Callable[..., Any], cacheable: bool = False) -> Callable[..., Any]:
         """Every page of the site passes here, so that no other page gets its looser content policy."""
-        return csp_update(POLICY)(super().admin_view(view, cacheable))  # type: ignore[no-any-return]
+        return csp_update(POLICY)(super().admin_view(view, cacheable))
 
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:  # noqa: ARG002
         """There is one page to sign in, and this is not it."""

@@ -8,7 +8,6 @@ import json
 import re
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -396,10 +395,8 @@ def test_a_receipt_is_verified_without_loading_numpy_pandas_or_the_room() -> Non
         "import sys; from synth_engine.cli import main; main(['verify', 'absent.json']);"
         "print([m for m in ('numpy', 'pandas', 'pyarrow', 'opendp', 'synth_engine.pipeline') if m in sys.modules])"
     )
-    start = time.monotonic()
     outcome = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert outcome.stdout == "[]\n"
-    assert time.monotonic() - start < 5
 
 
 @pytest.mark.parametrize("forged", ['"guarantee": {"sentence": "epsilon = 0.001"}, ', '"versions": {"x": NaN}, '])
