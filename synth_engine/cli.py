@@ -236,7 +236,8 @@ def _read_json(path: Path, *, name: str) -> Any:
     try:
         if path.stat().st_size > LARGEST_DOCUMENT:
             raise InputError(f"the {name} is too large", repair="check the path")
-        document = json.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        document = json.loads(text, object_pairs_hook=_no_repeats, parse_constant=_no_constant)
     except OSError:
         raise InputError(f"the {name} cannot be read", repair="check its path and rights") from None
     except (ValueError, RecursionError):
@@ -244,6 +245,18 @@ def _read_json(path: Path, *, name: str) -> Any:
     if not isinstance(document, dict):
         raise InputError(f"the {name} is not a JSON object", repair="use the file as it was written")
     return document
+
+
+def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A name given twice would let a reader see one value and the verifier another."""
+    document = dict(pairs)
+    if len(document) != len(pairs):
+        raise ValueError
+    return document
+
+
+def _no_constant(_: str) -> float:
+    raise ValueError
 
 
 def _write_json(path: Path, document: Any) -> None:

@@ -13,7 +13,7 @@ import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from synth_engine import codec, mechanisms
 from synth_engine.confidential import counts
@@ -23,13 +23,13 @@ from synth_engine.domain import Domain
 from synth_engine.errors import Cancelled, PrivacyError, SynthError
 from synth_engine.evaluation import report as comparison
 from synth_engine.evaluation import tallies
+from synth_engine.formats import Kind
 from synth_engine.measurement import Answers
 from synth_engine.mechanisms.model import Model
 from synth_engine.mechanisms.plan import Plan
 from synth_engine.privacy.unit import PrivacyUnit
 from synth_engine.spec import Spec
 
-Kind = Literal["csv", "csv.gz", "parquet"]
 Progress = Callable[[str, float], None]
 Given = ParamSpec("Given")
 Result = TypeVar("Result")

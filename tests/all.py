@@ -1,4 +1,5 @@
-"""`make test`: every test on SQLite, then those of the web application once more on PostgreSQL. Arguments go to pytest."""
+"""`make test`: every test on SQLite, then those of the web application that touch the
+database once more on PostgreSQL. Arguments go to pytest."""
 
 from __future__ import annotations
 
@@ -11,6 +12,17 @@ import time
 from tests import services
 
 PYTEST = [sys.executable, "-m", "pytest", "-n", "auto", "--timeout", "300", "--dist", "loadgroup"]
+ON_POSTGRES = ["tests/web", "tests/web/on_postgresql.py"]
+SAME_ON_EVERY_DATABASE = (
+    "amounts",
+    "deployment",
+    "figures",
+    "health_and_logs",
+    "local_installation",
+    "templates",
+    "vault",
+    "words",
+)
 NO_TESTS = 5  # pytest's exit code when nothing was selected
 
 
@@ -33,12 +45,13 @@ def _postgres_pass() -> int:
         _say(f"\nLeft out: the web tests on PostgreSQL. {missing}")
         return 1 if os.environ.get("CI") == "true" else 0
     _say("\nOnce more on PostgreSQL:")
-    return _pytest(["tests/web"], database="postgres")
+    left_out = [f"--ignore=tests/web/test_{name}.py" for name in SAME_ON_EVERY_DATABASE]
+    return _pytest([*ON_POSTGRES, *left_out], database="postgres")
 
 
 def _pytest(arguments: list[str], *, database: str) -> int:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("SYNTHWEB_")}
-    command = [*PYTEST, *arguments]
+    command = [*PYTEST, "--durations", "12", *arguments]
     code = subprocess.run(command, env={**environment, "SYNTHWEB_TEST_DATABASE": database}, check=False).returncode
     return 0 if code == NO_TESTS else code
 

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from synth_engine.confidential.sources import Block, Limits, Meter, Progress, Shape, refuse_wrong_magic
+from synth_engine import formats
+from synth_engine.confidential.sources import Block, Limits, Meter, Progress, Shape
 from synth_engine.errors import TableError
 
 DELIMITERS = (",", ";", "\t", "|")
@@ -24,12 +25,12 @@ def csv_blocks(
 ) -> Iterator[Block]:
     """Columns of a CSV file as text, block by block. Every cell is exactly what the file holds."""
     with Meter(path, packed=False, limits=limits) as meter:
-        refuse_wrong_magic(meter.read(16) or b"", allowed=b"\x1f\x8b" if packed else b"\x00never")
+        formats.refuse_foreign(meter.read(formats.HEAD) or b"", packed=packed)
     if packed:
         _unpack(path, limits=limits)
     with Meter(path, packed=packed, limits=limits) as meter:
         buffered = io.BufferedReader(meter, 2**18)
-        refuse_wrong_magic(buffered.peek(16)[:16])
+        formats.refuse_foreign(buffered.peek(formats.HEAD)[: formats.HEAD])
         text = io.TextIOWrapper(buffered, encoding="utf-8-sig", newline="")
         try:
             for block in _blocks(_lines(text, limits=limits), limits=limits, shape=shape, wanted=wanted):
@@ -43,11 +44,9 @@ def csv_columns(path: Path, *, packed: bool, limits: Limits) -> tuple[str, ...]:
     """The names in the header, and nothing below it."""
     shape = Shape()
     with Meter(path, packed=packed, limits=limits) as meter:
-        text = io.TextIOWrapper(io.BufferedReader(meter, 2**13), encoding="utf-8-sig", newline="")
-        try:
-            _Records(_lines(text, limits=limits), limits=limits, shape=shape)
-        except UnicodeDecodeError:
-            raise _not_utf8(path, packed=packed, limits=limits) from None
+        # What is decoded beside the header must not matter, not even by being no text.
+        text = io.TextIOWrapper(io.BufferedReader(meter, 2**13), encoding="utf-8-sig", errors="replace", newline="")
+        _Records(_lines(text, limits=limits), limits=limits, shape=shape)
     return shape.columns
 
 

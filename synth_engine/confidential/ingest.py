@@ -12,9 +12,11 @@ from typing import Any
 
 import pyarrow as pa
 
+from synth_engine import formats
 from synth_engine.confidential import delimited, sources, suggest
-from synth_engine.confidential.sources import Block, Kind, Limits, Progress, Shape
+from synth_engine.confidential.sources import Block, Limits, Progress, Shape
 from synth_engine.errors import TableError
+from synth_engine.formats import Kind
 
 PREVIEW_ROWS = 20
 
@@ -85,7 +87,7 @@ def head(path: Path | str, names: Sequence[str], *, kind: Kind | None = None) ->
 def columns(path: Path | str, *, kind: Kind | None = None, limits: Limits | None = None) -> tuple[str, ...]:
     """The names of a table's columns: its form, no row of it is read."""
     path = Path(path)
-    kind = kind or sources.kind_of(path)
+    kind = kind or formats.kind_of(path)
     if kind == "parquet":
         return sources.parquet_columns(path)
     return delimited.csv_columns(path, packed=kind == "csv.gz", limits=limits or Limits())
@@ -102,9 +104,9 @@ def blocks(
 ) -> Iterator[Block]:
     """A table as blocks of text columns; those wanted that it has, or all. Fills `shape` meanwhile."""
     path, shape = Path(path), shape or Shape()
-    kind = kind or sources.kind_of(path)
-    if kind not in sources.KINDS:
-        raise TableError("unknown kind of file", repair=f"use one of {', '.join(sources.KINDS)}")
+    kind = kind or formats.kind_of(path)
+    if kind not in formats.KINDS:
+        raise TableError("unknown kind of file", repair=f"use one of {', '.join(formats.KINDS)}")
     if kind == "parquet":
         found = sources.parquet_blocks(path, limits=limits, shape=shape, wanted=wanted, progress=progress)
     else:

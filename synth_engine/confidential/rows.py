@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 from synth_engine import codec
 from synth_engine.codec import Codes
 from synth_engine.confidential import ingest
-from synth_engine.confidential.sources import Kind, Limits, Progress
+from synth_engine.confidential.sources import Limits, Progress
 from synth_engine.domain import Domain
 from synth_engine.errors import PrivacyError, TableError
+from synth_engine.formats import Kind
 
 
 class Rows:

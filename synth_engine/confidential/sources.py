@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, cast, get_args
+from typing import Any, BinaryIO, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,30 +16,8 @@ import pyarrow.parquet as pq
 
 from synth_engine.errors import TableError
 
-Kind = Literal["csv", "csv.gz", "parquet"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
 Block = dict[str, pa.Array]
 Progress = Callable[[str, float], None]
-
-_MAGIC: tuple[tuple[bytes, str], ...] = (
-    (b"PK\x03\x04", "a zip archive or a workbook"),
-    (b"\xd0\xcf\x11\xe0", "a workbook of an old office program"),
-    (b"%PDF", "a PDF document"),
-    (b"\x89PNG", "a picture"),
-    (b"\xff\xd8\xff", "a picture"),
-    (b"\x1f\x8b", "compressed by gzip"),
-    (b"BZh", "compressed by bzip2"),
-    (b"\xfd7zXZ", "compressed by xz"),
-    (b"7z\xbc\xaf", "a 7-zip archive"),
-    (b"\x28\xb5\x2f\xfd", "compressed by zstd"),
-    (b"PAR1", "a Parquet file"),
-    (b"ARROW1", "an Arrow file"),
-    (b"SQLite format 3", "a database"),
-    (b"\x80\x04\x95", "a Python pickle"),
-    (b"\xff\xfe", "text in UTF-16 or UTF-32"),
-    (b"\xfe\xff", "text in UTF-16"),
-    (b"\x00\x00\xfe\xff", "text in UTF-32"),
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,21 +42,6 @@ class Shape:
     lines: int = 0
     rows: int = 0
     notes: list[str] = field(default_factory=list)
-
-
-def kind_of(path: Path | str) -> Kind:
-    """The format a file name promises."""
-    name = Path(path).name.lower()
-    if name.endswith((".parquet", ".pq")):
-        return "parquet"
-    return "csv.gz" if name.endswith(".gz") else "csv"
-
-
-def refuse_wrong_magic(head: bytes, *, allowed: bytes = b"\x00never") -> None:
-    """Refuses a file whose first bytes say that it is something else."""
-    for magic, name in _MAGIC:
-        if head.startswith(magic) and magic != allowed:
-            raise TableError(f"the file is {name}", repair="save the table as CSV in UTF-8 (or .csv.gz, or Parquet)")
 
 
 class Meter(io.RawIOBase):

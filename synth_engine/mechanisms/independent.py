@@ -55,9 +55,14 @@ class Independent(Mechanism):
                 "enum": ["by-delta", "laplace", "gaussian"],
                 "default": "by-delta",
                 "title": "Noise",
+                "x-labels": {
+                    "by-delta": "By delta: Laplace if delta is 0, else Gaussian",
+                    "laplace": "Laplace",
+                    "gaussian": "Gaussian",
+                },
                 "description": (
-                    "by-delta: Laplace if delta is 0, else Gaussian. With few columns Laplace is more accurate at the "
-                    "same epsilon; Gaussian is much cheaper in an account that adds up rho."
+                    "With few columns Laplace is more accurate at the same epsilon; Gaussian is much cheaper in an "
+                    "account that adds up rho."
                 ),
             }
         },

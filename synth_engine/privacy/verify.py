@@ -42,6 +42,7 @@ _SENSITIVITY = {
     "permute-and-flip": "linf",
     "gumbel": "linf",
 }
+_ORIGINS = {"declared", "declared (shorthand)", "public-file", "learned"}
 _NANO, _GRID = 10**9, 10**12
 _LARGEST_UNIT = 10**6
 _RATIO = re.compile(r"(0|[1-9][0-9]*)/([1-9][0-9]*)")
@@ -281,12 +282,18 @@ def _check_claim(
         _refuse("the claim is weaker than the target")
 
 
-def _check_rest(receipt: Mapping[str, Any]) -> None:
-    facts, sample = receipt["domain_facts"], receipt["sample"]
+def _check_facts(facts: Mapping[Any, Any]) -> None:
     if not all(isinstance(k, str) and type(v) is int and v >= 0 for k, v in facts.items()):
         _refuse("the domain facts are malformed")
     if facts.get("suggested"):
         _refuse("the domain holds facts that were only suggested by the data")
+    if not set(facts) <= _ORIGINS | {"suggested"}:
+        _refuse("the domain holds facts of an unknown origin")
+
+
+def _check_rest(receipt: Mapping[str, Any]) -> None:
+    _check_facts(receipt["domain_facts"])
+    sample = receipt["sample"]
     if receipt["guarantee"]["sentence"] != _guarantee_sentence(receipt):
         _refuse("the sentence says something else than the numbers")
     if sample is None:
@@ -297,6 +304,8 @@ def _check_rest(receipt: Mapping[str, Any]) -> None:
         _refuse("the sample has unknown parts")
     if ("seed" in sample) == ("seed_commitment" in sample):
         _refuse("the sample must show either its seed or a commitment to it")
+    if not isinstance(sample.get("seed", ""), str):
+        _refuse("the sample's seed is no text")
     for name in ("seed_commitment", "table_sha256"):
         if name in sample and not (isinstance(sample[name], str) and _SHA256.fullmatch(sample[name])):
             _refuse(f"the sample's {name} is no SHA-256")

@@ -7,6 +7,7 @@ from typing import Any
 from django.contrib import admin
 from django.db import models
 from django.db.models import QuerySet
+from django.db.models.constants import LOOKUP_SEP
 from django.http import HttpRequest
 from unfold.admin import ModelAdmin
 
@@ -36,6 +37,13 @@ class ReadOnlyAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no types
         organisation = selectors.organisation_of(request.user)
         own = organisation.code if self.organisation_by_code else organisation
         return queryset.filter(**{self.organisation_path: own}).distinct()
+
+    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
+        """Only what a filter of the page offers. Django takes any field of the model from the address, shown or not,
+        and so lets whoever sees a list guess a password's hash or a secret seed letter by letter."""
+        filters = [entry[0] if isinstance(entry, tuple) else entry for entry in self.list_filter]
+        offered = lookup.partition(LOOKUP_SEP)[0] in filters
+        return offered and bool(super().lookup_allowed(lookup, value, request))
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         return self.has_view_permission(request)

@@ -134,6 +134,8 @@ def managed_person(user: Person, pk: int) -> User:
     person = people_of(managed_organisation(user)).filter(pk=pk).first()
     if person is None:
         raise Http404("No such person here.")
+    if person.is_superuser and not is_operator(user):
+        raise PermissionDenied("The operator sees every organisation: only an operator changes one.")
     return person
 
 

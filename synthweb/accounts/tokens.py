@@ -17,6 +17,7 @@ SCOPES = {
     "read": "Read what you may read: datasets, releases, samples, receipts, the ledger",
     "spend": "Upload tables, ask for budget, submit and cancel runs",
     "share": "Share releases and revoke shares",
+    "grant": "Grant and refuse budget, for custodians",
 }
 SEEN_EVERY = timedelta(minutes=1)  # a busy program must not cost a write a request
 

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from django.contrib import admin
+from collections.abc import Sequence
+from typing import Any
 
+from django.contrib import admin
+from django.http import HttpRequest
+
+from synthweb.accounts import selectors as people
 from synthweb.accounts.admin import ReadOnlyAdmin
 from synthweb.datasets.models import Dataset, DomainVersion
 
@@ -13,9 +18,12 @@ class DatasetAdmin(ReadOnlyAdmin):
     list_display = ["name", "code", "organisation", "steward", "status", "created_at"]
     list_filter = ["status"]
     search_fields = ["name", "code"]
-    fields = [
-        "name", "code", "description", "organisation", "steward", "status", "file_kind", "size_bytes", "created_at",
-    ]  # fmt: skip
+    fields = ["name", "code", "description", "organisation", "steward", "status", "file_kind", "created_at"]
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> Sequence[Any]:
+        """The exact size depends on every row: it is for stewards and the operator alone."""
+        shown = list(super().get_fields(request, obj))
+        return [*shown, "size_bytes"] if people.is_operator(request.user) else shown
 
 
 @admin.register(DomainVersion)

@@ -14,7 +14,7 @@ from synthweb.ledger.models import BudgetAccount, BudgetRequest, Coverage, Ledge
 @admin.register(BudgetAccount)
 class BudgetAccountAdmin(ReadOnlyAdmin):
     list_display = ["name", "code", "organisation", "rule", "relation", "cap", "free", "chain_status"]
-    list_filter = ["organisation", "rule"]
+    list_filter = [("organisation", admin.RelatedOnlyFieldListFilter), "rule"]  # none of other organisations
     search_fields = ["name", "code"]
 
     @admin.display
@@ -35,7 +35,7 @@ class BudgetAccountAdmin(ReadOnlyAdmin):
 class LedgerEntryAdmin(ReadOnlyAdmin):
     organisation_path = "account__organisation"
     list_display = ["account", "sequence", "kind", "how_much", "actor", "reason", "run_code", "at", "fits_its_hash"]
-    list_filter = ["kind", "account"]
+    list_filter = ["kind", ("account", admin.RelatedOnlyFieldListFilter)]
     search_fields = ["run_code", "dataset_code", "actor", "hash"]
     ordering = ["-at", "-sequence"]
     list_select_related = ["account"]

@@ -60,9 +60,9 @@ class Amount:
         return not any(getattr(self, name) for name in CURRENCIES if name not in COUNTED[Rule(rule)])
 
     def text(self, rule: str) -> str:
-        """Exact, for messages: `ε 1.5, δ 0.000000001`; a delta of zero is left out."""
+        """Exact, for messages: `ε 1.5, δ 1e-9`; a delta of zero is left out."""
         parts = [
-            f"{_LETTER[name]} {exact(name, getattr(self, name))}"
+            f"{_LETTER[name]} {typed(name, getattr(self, name))}"
             for name in COUNTED[Rule(rule)]
             if name != "delta" or self.delta
         ]

@@ -19,6 +19,8 @@ from synthweb.accounts.selectors import Person
 from synthweb.audit import chain
 from synthweb.audit.models import AuditEntry
 from synthweb.ledger import forms
+from synthweb.ledger.amounts import typed
+from synthweb.lib.letters import in_letters
 
 ENTRIES_A_PAGE = 50
 
@@ -45,9 +47,15 @@ def narrowed(
 
 def facts(entry: AuditEntry) -> list[tuple[str, str]]:
     """The detail of an entry as words; what is empty is left out, hashes are shortened."""
-    return [
-        (name.replace("_", " "), _words(value)) for name, value in entry.detail.items() if value not in ("", [], {})
-    ]
+    return [_fact(name, value) for name, value in entry.detail.items() if value not in ("", [], {})]
+
+
+def _fact(name: str, value: Any) -> tuple[str, str]:
+    """Integers of the ledger, such as `epsilon_nano`, read as amounts."""
+    currency, _, step = name.rpartition("_")
+    if step in ("nano", "atto") and isinstance(value, int):
+        return in_letters(currency.replace("_", " ")), typed(currency.rpartition("_")[2], value)
+    return name.replace("_", " "), _words(value)
 
 
 def _words(value: Any) -> str:

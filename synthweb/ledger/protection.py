@@ -8,6 +8,7 @@ from typing import Any
 
 from synth_engine.privacy.unit import PrivacyUnit, Relation
 from synthweb.ledger.models import BudgetAccount
+from synthweb.lib.letters import RELATIONS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +47,7 @@ class Protection:
         }
 
     def sentence(self) -> str:
-        """`one person, at most 5 rows (column person), add/remove`."""
+        """`one person, at most 5 rows (column person), added or removed`."""
         column = f" (column {self.unit.column})" if self.unit.column else ""
         invariants = f", with {', '.join(self.invariants)} public" if self.invariants else ""
-        return f"{self.unit.sentence()}{column}, {self.relation.value.replace('-', '/')}{invariants}"
+        return f"{self.unit.sentence()}{column}, {RELATIONS[self.relation.value]}{invariants}"

@@ -151,9 +151,11 @@ def hold(
     relation: Relation | str,
     unit: PrivacyUnit,
     invariants: Sequence[str] = (),
+    reason: str = "",
 ) -> LedgerEntry:
     """Reserve what a run will cost: (epsilon in 1e-9, delta in 1e-18, rho in 1e-9), as its plan says for the
-    account's rule. `evidence` is the plan's SHA-256; relation, unit and invariants are those of the plan's domain.
+    account's rule. `evidence` is the plan's SHA-256; relation, unit and invariants are those of the plan's domain;
+    `reason` says what it is for.
 
     Raises Overspend if less is left, UnitMismatch, RuleMismatch, NotCovered, DifferentHold."""
     amount = Amount(**dict(zip(CURRENCIES, cost, strict=True)))
@@ -175,13 +177,21 @@ def hold(
     if not movements.move(locked, held=amount):
         raise Overspend(remaining=selectors.balance(locked).free, requested=amount, rule=locked.rule)
     return movements.append(
-        locked, Kind.HOLD, amount, actor=_name(actor), dataset_code=dataset_code, run_code=run_code, evidence=evidence
+        locked,
+        Kind.HOLD,
+        amount,
+        actor=_name(actor),
+        reason=reason,
+        dataset_code=dataset_code,
+        run_code=run_code,
+        evidence=evidence,
     )
 
 
 @transaction.atomic
 def charge(*, run_code: str, actor: User | str = "worker", reason: str = "") -> LedgerEntry:
-    """Spend what the run holds: the point of no return, committed before the first draw of noise.
+    """Spend what the run holds: the point of no return, committed before the first draw of noise. What it is for, the
+    hold has said.
 
     Raises NothingHeld, and AlreadyResolved if the hold was released."""
     return _resolve(run_code, Kind.CHARGE, actor=actor, reason=reason)
@@ -212,7 +222,7 @@ def _resolve(run_code: str, kind: str, *, actor: User | str, reason: str) -> Led
         kind,
         amount,
         actor=_name(actor),
-        reason=reason,
+        reason=reason or held.reason,
         dataset_code=held.dataset_code,
         run_code=run_code,
         evidence=held.evidence,

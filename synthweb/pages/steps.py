@@ -104,7 +104,7 @@ def _upload(facts: Facts, addresses: Addresses) -> Step:
             return Step(
                 name="Upload",
                 state="later",
-                missing="The file could not be read. Its page says what is wrong, and how to mend it.",
+                missing="The file could not be read. Mend it as said below, and upload it again.",
                 action="Upload a mended file",
                 address=addresses.upload,
             )

@@ -9,6 +9,7 @@ from django import forms
 from django.conf import settings
 
 from synthweb.accounts.models import User
+from synthweb.lib.letters import grouped
 from synthweb.releases import selectors
 from synthweb.releases.models import Release
 from synthweb.releases.services import LONGEST_SEED
@@ -31,7 +32,7 @@ class SampleForm(forms.Form):
     def clean_rows(self) -> int:
         text = self.cleaned_data["rows"]
         if not DIGITS.fullmatch(text) or not 1 <= int(text) <= settings.SAMPLE_MAX_ROWS:
-            raise forms.ValidationError(f"A whole number from 1 to {settings.SAMPLE_MAX_ROWS}.")
+            raise forms.ValidationError(f"A whole number from 1 to {grouped(settings.SAMPLE_MAX_ROWS)}.")
         return int(text)
 
 

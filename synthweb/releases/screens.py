@@ -14,13 +14,22 @@ from synth_engine.privacy import receipt as receipts
 from synth_engine.privacy import verify
 from synth_engine.privacy.unit import PrivacyUnit, Relation
 from synthweb.accounts.models import User
-from synthweb.releases import selectors
+from synthweb.lib.letters import RELATIONS
+from synthweb.releases import selectors, words
 from synthweb.releases.models import Release
 from synthweb.releases.selectors import Need
 
 NOISE = {"discrete-laplace": "discrete Laplace noise", "discrete-gaussian": "discrete Gaussian noise"}
 NORMS = {"l1": "L1", "l2_squared": "L2 squared", "linf": "L∞"}
 VERBS = {"measure": "Counted every value of", "select": "Chose one of the column groups"}
+
+TABS = (
+    ("release", "Overview", Need.VIEW),
+    ("compare", "Compare", Need.COMPARE),
+    ("samples", "Samples", Need.SAMPLE),
+    ("share", "Share", Need.SHARE),
+    ("receipt", "Receipt", Need.VIEW),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,31 +63,46 @@ class Verdict:
     delta: str = ""
 
 
-def frame(user: User, release: Release, *, tab: str) -> dict[str, Any]:
-    """What every page of a release shows: name, tabs that this person may open, the sentence of its guarantee."""
+def frame(user: User, release: Release, *, tab: str, leaf: str = "") -> dict[str, Any]:
+    """What every page of a release shows: name, tabs that this person may open, the sentence of its guarantee. `leaf`
+    names what is shown within the tab."""
     return {
         "release": release,
         "tab": tab,
         "tabs": tabs(user, release),
         "sentence": release.receipt["guarantee"]["sentence"],
+        "meaning": _meaning(release.receipt),
         "may_share": selectors.may(user, release, Need.SHARE),
         "may_sample": selectors.may(user, release, Need.SAMPLE),
-        "crumbs": [(reverse("releases:index"), "Releases"), ("", release.name)],
+        "crumbs": _crumbs(release, tab, leaf),
     }
+
+
+def _crumbs(release: Release, tab: str, leaf: str) -> list[tuple[str, str]]:
+    """Where a page of a release stands; the overview is the release itself."""
+    title = next(title for key, title, _ in TABS if key == tab)
+    return [
+        (reverse("releases:index"), "Releases"),
+        (reverse("releases:release", args=[release.code]), release.name),
+        *([] if tab == TABS[0][0] else [(reverse(f"releases:{tab}", args=[release.code]), title)]),
+        *([("", leaf)] if leaf else []),
+    ]
+
+
+def _meaning(document: dict[str, Any]) -> str:
+    return words.meaning(
+        epsilon=Fraction(document["guarantee"]["epsilon"]),
+        delta=Fraction(document["guarantee"]["delta"]),
+        relation=Relation(document["relation"]),
+        unit=PrivacyUnit.from_json(document["unit"]),
+    )
 
 
 def tabs(user: User, release: Release) -> list[Tab]:
     """The tabs in order, without those that this person may not open."""
-    listed = (
-        ("release", "Overview", Need.VIEW),
-        ("compare", "Compare", Need.COMPARE),
-        ("samples", "Samples", Need.SAMPLE),
-        ("share", "Share", Need.SHARE),
-        ("receipt", "Receipt", Need.VIEW),
-    )
     return [
         Tab(key=key, title=title, address=reverse(f"releases:{key}", args=[release.code]))
-        for key, title, need in listed
+        for key, title, need in TABS
         if selectors.may(user, release, need)
     ]
 
@@ -111,8 +135,7 @@ def receipt(release: Release) -> dict[str, Any]:
 
 def _protects(document: dict[str, Any]) -> str:
     """`one person, at most 5 rows, added or removed`."""
-    change = "added or removed" if document["relation"] == Relation.ADD_REMOVE else "replaced"
-    return f"{PrivacyUnit.from_json(document['unit']).sentence()}, {change}"
+    return f"{PrivacyUnit.from_json(document['unit']).sentence()}, {RELATIONS[document['relation']]}"
 
 
 def call_line(number: int, call: dict[str, Any]) -> CallLine:

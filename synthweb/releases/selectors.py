@@ -89,8 +89,11 @@ def analysts_for(release: Release) -> QuerySet[User]:
 
 
 def looked_at_real(account: BudgetAccount) -> bool:
-    """Whether anybody has opened a comparison with real data of this account's tables: later choices may rest on it."""
-    codes = Dataset.objects.filter(coverage__account=account).values("code")
+    """Whether anybody has opened a comparison with real data of this account's tables, or of another upload of the very
+    same content: later choices may rest on it."""
+    own = Dataset.objects.filter(coverage__account=account)
+    same = Q(organisation=account.organisation_id, content_key__in=own.values("content_key"))
+    codes = Dataset.objects.filter(Q(pk__in=own.values("pk")) | same).values("code")
     return AuditEntry.objects.filter(action="report.opened", object_kind="dataset", object_code__in=codes).exists()
 
 

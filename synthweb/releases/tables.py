@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterator
 from typing import IO, Any
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -19,6 +21,7 @@ from synth_engine.domain import Attribute, Domain
 from synth_engine.mechanisms import Model
 from synthweb.releases.models import Release, Sample
 
+NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet takes for the start of a formula
 
 
@@ -26,13 +29,23 @@ def stream_csv(sample: Sample, *, for_spreadsheets: bool = False) -> Iterator[st
     """The table as CSV text, a block at a time. `for_spreadsheets` puts an apostrophe before texts that a spreadsheet
     would run as a formula; other programs want the values as they are."""
     model = Model.from_json(sample.release.model)
-    texts = [a.name for a in model.domain.modelled if a.kind in ("categorical", "boolean")] if for_spreadsheets else []
     for number, block in enumerate(mechanisms.draw_blocks(model, sample.rows, sample.seed)):
         written = codec.as_text(model.domain, block)
-        for name in texts:
-            risky = written[name].str.startswith(FORMULA)
-            written[name] = written[name].where(~risky, "'" + written[name])
+        if for_spreadsheets:
+            written = written.apply(_harmless).rename(columns=_harmless_text)
         yield written.to_csv(index=False, header=number == 0, lineterminator="\n")
+
+
+def _harmless(column: pd.Series) -> pd.Series:
+    """Each text as it is, or with an apostrophe before it. Any column may hold one that a spreadsheet would run: a
+    marker of missing values is a text, too, and a date is written as its format says."""
+    places, texts = pd.factorize(column)
+    return pd.Series([_harmless_text(text) for text in texts], dtype="str").take(places).set_axis(column.index)
+
+
+def _harmless_text(text: str) -> str:
+    risky = text.startswith(FORMULA) and not NUMBER.fullmatch(text)
+    return f"'{text}" if risky else text
 
 
 def write_parquet(sample: Sample, file: IO[bytes]) -> None:

@@ -89,7 +89,7 @@ def samples(request: HttpRequest, code: str) -> HttpResponse:
 def sample(request: HttpRequest, code: str, sample_code: str) -> HttpResponse:
     """One sample of one's own: its seed, its commitment, its files."""
     found = selectors.sample_for(_user(request), sample_code, release_code=code)
-    context = screens.frame(_user(request), found.release, tab="samples") | {"sample": found}
+    context = screens.frame(_user(request), found.release, tab="samples", leaf=found.code) | {"sample": found}
     return render(request, "releases/sample.html", context)
 
 

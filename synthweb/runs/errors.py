@@ -3,6 +3,7 @@
 SynthwebError (synthweb.lib.errors)
 ├── Conflict
 │   ├── NotReady   the dataset lacks a confirmed description, a budget, or a release to compare
+│   ├── KeyReused  the key of one request came with another
 │   └── NotOpen    the run is over, or in a state in which this cannot be done
 └── LeaseLost      another worker, the reconciler or a cancellation took the row over: stop, write nothing more
 """
@@ -22,6 +23,12 @@ class NotOpen(Conflict):
     """The run is in a state in which this cannot be done."""
 
     code = "not-open"
+
+
+class KeyReused(Conflict):
+    """The key that makes a repeated request one run came with another request before."""
+
+    code = "key-reused"
 
 
 class LeaseLost(SynthwebError):

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import Avg, DurationField, ExpressionWrapper, F
 
-from synth_engine.domain import Domain
-from synth_engine.privacy.unit import Relation
 from synthweb.datasets.models import Dataset
 from synthweb.ledger import selectors as ledger
 from synthweb.ledger.models import Rule
+from synthweb.releases import words
 from synthweb.releases.models import Release
 from synthweb.runs.models import SynthesisRun
 from synthweb.runs.planning import Proposal
@@ -94,7 +92,12 @@ def estimate(proposal: Proposal) -> Estimate:
     error = proposal.plan.expected_error(rows=rows)
     return Estimate(
         sentence=proposal.plan.sentence,
-        meaning=meaning(float(proposal.spec.epsilon), domain=proposal.plan.domain),
+        meaning=words.meaning(
+            epsilon=proposal.spec.epsilon,
+            delta=proposal.spec.delta,
+            relation=proposal.plan.domain.relation,
+            unit=proposal.plan.domain.unit,
+        ),
         bars=_bars(proposal),
         lines=_lines(error["attributes"]),
         mean_distance=error["mean"],
@@ -127,17 +130,6 @@ def expected_seconds(dataset: Dataset) -> int:
     if mean:
         return max(1, round(float(mean.total_seconds())))
     return START_SECONDS + round(_unpacked(dataset) / BYTES_A_SECOND)
-
-
-def meaning(epsilon: float, *, domain: Domain) -> str:
-    """The loss in words: from an even guess about one record or person, how sure an outsider can get."""
-    whom = domain.unit.sentence().partition(",")[0]
-    added = domain.relation == Relation.ADD_REMOVE
-    guess = f"whether {whom} is in the table" if added else f"between two versions of {whom}"
-    best = 100 / (1 + math.exp(-epsilon))
-    if best >= 99:
-        return f"An outsider who is undecided {guess} can become almost certain. This is a weak promise."
-    return f"An outsider who is undecided {guess} (50 %) can become at most {best:.0f} % sure by this release."
 
 
 def _bars(proposal: Proposal) -> tuple[Bar, ...]:

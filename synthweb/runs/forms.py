@@ -13,6 +13,7 @@ from synth_engine import mechanisms
 from synth_engine.errors import InputError, SpecError
 from synth_engine.privacy.loss import parse_amount
 from synth_engine.spec import LARGEST_ROWS, Spec
+from synthweb.lib.letters import grouped, in_letters
 
 DIGITS = re.compile(r"[0-9]{1,10}")
 PREFIX = "param-"  # of the fields that a mechanism's own schema adds
@@ -55,7 +56,7 @@ class ReleaseForm(forms.Form):
         if not text:
             return None
         if not DIGITS.fullmatch(text) or not 1 <= int(text) <= LARGEST_ROWS:
-            raise forms.ValidationError(f"A whole number from 1 to {LARGEST_ROWS}, or nothing.")
+            raise forms.ValidationError(f"A whole number from 1 to {grouped(LARGEST_ROWS)}, or nothing.")
         return int(text)
 
     def clean(self) -> dict[str, Any]:
@@ -90,12 +91,13 @@ def parameter_field(name: str, rule: Mapping[str, Any]) -> forms.Field:
     """A form field for one property of a mechanism's JSON schema; the engine checks the value itself."""
     common: dict[str, Any] = {
         "label": rule.get("title", name.replace("_", " ")),
-        "help_text": rule.get("description", ""),
+        "help_text": in_letters(rule.get("description", "")),
         "initial": rule.get("default"),
         "required": False,
     }
     if "enum" in rule:
-        choices = [(value, value) for value in rule["enum"]]
+        labels = rule.get("x-labels", {})
+        choices = [(value, in_letters(labels.get(value, value))) for value in rule["enum"]]
         return forms.ChoiceField(choices=choices, widget=forms.Select(attrs={"class": "form-select"}), **common)
     if rule.get("type") == "boolean":
         return forms.BooleanField(widget=forms.CheckboxInput(attrs={"class": "form-check-input"}), **common)

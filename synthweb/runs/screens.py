@@ -14,10 +14,12 @@ from django.utils import timezone
 
 from synth_engine import mechanisms
 from synth_engine.privacy import receipt
+from synthweb.accounts.models import User
 from synthweb.datasets.models import Dataset
 from synthweb.ledger.amounts import exact
 from synthweb.ledger.models import Rule
 from synthweb.ledger.selectors import Balance
+from synthweb.releases import screens as releases
 from synthweb.releases.models import Release
 from synthweb.runs import stages
 from synthweb.runs.estimate import Estimate, expected_seconds
@@ -122,21 +124,14 @@ def stage_lines(found: SynthesisRun) -> list[StageLine]:
     return lines
 
 
-def report(release: Release, errand: TableErrand | None) -> dict[str, Any]:
-    """The page that asks for a comparison with real data, and waits for it."""
-    crumbs = [
-        (reverse("releases:index"), "Releases"),
-        (reverse("releases:release", args=[release.code]), release.name),
-        ("", "Compare"),
-    ]
-    return {
-        "release": release,
+def report(user: User, release: Release, errand: TableErrand | None) -> dict[str, Any]:
+    """The page that asks for a comparison with real data, and waits for it: a tab of the release."""
+    return releases.frame(user, release, tab="compare") | {
         "dataset": release.dataset,
         "errand": errand,
         "stages": errand_lines(errand) if errand and errand.is_open else [],
         "expired": errand is not None and errand.state == TableErrand.State.FINISHED,
         "ask_url": reverse("runs:report", args=[release.code]),
-        "crumbs": crumbs,
     }
 
 

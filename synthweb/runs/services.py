@@ -27,19 +27,26 @@ def submit(*, steward: User, dataset: Dataset, spec: Spec, name: str = "", reque
     Raises InputError (spec or description), RelationMismatch, NotReady, or the ledger's Overspend; then nothing is kept.
     """
     if existing := _earlier(steward, request_key):
-        return existing
+        return _same(existing, dataset=dataset, spec=spec)
     proposal = planning.propose(dataset=dataset, spec=spec)
     try:
         with transaction.atomic():
             return _submit(steward=steward, proposal=proposal, name=name, request_key=request_key)
     except IntegrityError:
         if existing := _earlier(steward, request_key):  # the same click, sent twice at once
-            return existing
+            return _same(existing, dataset=dataset, spec=spec)
         raise
 
 
 def _earlier(steward: User, request_key: str) -> SynthesisRun | None:
     return SynthesisRun.objects.filter(created_by=steward, request_key=request_key).first() if request_key else None
+
+
+def _same(run: SynthesisRun, *, dataset: Dataset, spec: Spec) -> SynthesisRun:
+    """The earlier run, if it is what is asked for now; nobody gets another release than the one they ask for."""
+    if run.dataset_id != dataset.pk or run.spec != spec.to_json():
+        raise errors.KeyReused("this key was given with another request", repair="give every request a key of its own")
+    return run
 
 
 def _submit(*, steward: User, proposal: planning.Proposal, name: str, request_key: str) -> SynthesisRun:
@@ -72,6 +79,7 @@ def _submit(*, steward: User, proposal: planning.Proposal, name: str, request_ke
         relation=proposal.plan.domain.relation,
         unit=proposal.plan.domain.unit,
         invariants=proposal.plan.domain.invariants,
+        reason=f"{run.name} ({spec.mechanism})",
     )
     audit.record(
         actor=steward,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import cast
+import hashlib
+import json
+from typing import Any, cast
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -86,11 +88,19 @@ def _submit(request: HttpRequest, form: ReleaseForm, dataset: Dataset) -> Synthe
             dataset=dataset,
             spec=asked["spec"],
             name=asked["name"],
-            request_key=asked["request_key"],
+            request_key=_request_key(dataset, asked),
         )
     except (InputError, PrivacyError, Refused) as error:
         form.add_error(None, str(error))
         return None
+
+
+def _request_key(dataset: Dataset, asked: dict[str, Any]) -> str:
+    """Of this press of the button: the same form sent again is the same request, the form gone back to and changed is
+    another one."""
+    key = asked["request_key"]
+    said = json.dumps([key, dataset.code, asked["name"], asked["spec"].to_json()], sort_keys=True)
+    return hashlib.sha256(said.encode()).hexdigest() if key else ""
 
 
 # --- a run --------------------------------------------------------------------------------------------------------
@@ -157,7 +167,7 @@ def report(request: HttpRequest, code: str) -> HttpResponse:
     if not working and asking_again:
         return _go(request.path, by_htmx=True)
     page = "releases/_compare_waiting.html" if asking_again else "releases/compare_ask.html"
-    return render(request, page, screens.report(release, errand))
+    return render(request, page, screens.report(_user(request), release, errand))
 
 
 def _go(address: str, *, by_htmx: bool) -> HttpResponse:

@@ -16,7 +16,7 @@ from typing import cast
 from django.db import DatabaseError, InterfaceError, OperationalError, close_old_connections, transaction
 from django.db.models.functions import Now
 
-from synth_engine import mechanisms, pipeline
+from synth_engine import formats, mechanisms, pipeline
 from synth_engine.domain import Domain
 from synth_engine.errors import InputError, PrivacyError, SynthError, VerificationError
 from synth_engine.measurement import Answers
@@ -111,9 +111,9 @@ def _charge(run: SynthesisRun, grip: lease.Lease, progress: Progress) -> None:
     run.state = State.CHARGED
 
 
-def _kind(dataset: Dataset) -> pipeline.Kind:
+def _kind(dataset: Dataset) -> formats.Kind:
     """What the upload was found to be, in the pipeline's words."""
-    return cast(pipeline.Kind, dataset.file_kind)
+    return cast(formats.Kind, dataset.file_kind)
 
 
 def _store(run: SynthesisRun, grip: lease.Lease, answers: Answers, progress: Progress) -> None:

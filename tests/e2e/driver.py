@@ -55,6 +55,7 @@ def setup() -> None:
         file_kind="csv",
         chunks=[(scene.TABLE + f"{CANARY},5,yes\n").encode()],
     )
+    datasets.mark_ready(dataset=made)  # as if it had been read: these are tests of runs
     datasets.declare_domain(actor=steward, dataset=made, document=scene.DOMAIN)
     ledger.grant(custodian=custodian, request=scene.ask(steward=steward, dataset=made, epsilon=100), reason="Tests.")
 

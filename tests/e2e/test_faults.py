@@ -140,9 +140,7 @@ def test_a_database_that_cuts_every_connection_after_the_draw_loses_nothing(plan
 def test_a_broker_that_dies_with_its_queues_loses_nothing(plant: Plant) -> None:
     before = plant.ask("submit")
     plant.kill_redis()
-    started = time.monotonic()
     during = plant.ask("submit")
-    assert time.monotonic() - started < 3  # nobody waits for a broker that is away
     assert not plant.ask("sent", during)
     plant.start_redis()
     plant.worker()

@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.services, pytest.mark.slow, pytest.mark.django_db(tran
 
 def test_slider_number_and_price_move_together_and_the_button_spends_it(cast: Cast, live_server: LiveServer) -> None:
     services.require(services.find_chromium)
-    dataset = scene.upload(steward=cast.steward, organisation=cast.organisation)
+    dataset = scene.read(scene.upload(steward=cast.steward, organisation=cast.organisation))
     datasets_services.declare_domain(actor=cast.steward, dataset=dataset, document=scene.DOMAIN)
     ledger.grant(custodian=cast.custodian, request=scene.ask(steward=cast.steward, dataset=dataset), reason="Agreed.")
     client = Client()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import time
 
 import numpy as np
 import pandas as pd
@@ -149,17 +148,3 @@ def test_the_same_generator_gives_the_same_table() -> None:
     drawn = {name: np.arange(200) % size for name, size in EVERY.sizes.items()}
     first, second = (codec.decode(EVERY, drawn, np.random.default_rng(7)) for _ in range(2))
     pd.testing.assert_frame_equal(first, second)
-
-
-@pytest.mark.slow
-def test_a_million_rows_of_fifteen_columns_take_seconds() -> None:
-    wide = Domain(
-        attributes=tuple(Integer(name=f"i{i}", low=0, high=1_000) for i in range(5))
-        + tuple(Number(name=f"n{i}", low=0, high=1) for i in range(3))
-        + tuple(Categorical(name=f"c{i}", values=("a", "b", "c"), missing=("?",)) for i in range(7))
-    )
-    rng = np.random.default_rng(0)
-    drawn = {name: rng.integers(0, size, 1_000_000) for name, size in wide.sizes.items()}
-    start = time.process_time()
-    codec.decode(wide, drawn, rng)
-    assert time.process_time() - start < 8

@@ -8,7 +8,6 @@ import json
 import re
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -396,7 +395,19 @@ def test_a_receipt_is_verified_without_loading_numpy_pandas_or_the_room() -> Non
         "import sys; from synth_engine.cli import main; main(['verify', 'absent.json']);"
         "print([m for m in ('numpy', 'pandas', 'pyarrow', 'opendp', 'synth_engine.pipeline') if m in sys.modules])"
     )
-    start = time.monotonic()
     outcome = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert outcome.stdout == "[]\n"
-    assert time.monotonic() - start < 5
+
+
+@pytest.mark.parametrize("forged", ['"guarantee": {"sentence": "epsilon = 0.001"}, ', '"versions": {"x": NaN}, '])
+def test_a_receipt_that_says_something_twice_or_is_no_json_is_refused(
+    folder: Path, capsys: pytest.CaptureFixture[str], forged: str
+) -> None:
+    """The last of two wins in most readers of JSON; people read the first."""
+    receipt = folder / "receipt.json"
+    assert synthesize(folder, "--receipt", receipt) == 0
+    assert run("verify", receipt) == 0
+    receipt.write_text(receipt.read_text().replace("{", "{" + forged, 1))
+    capsys.readouterr()
+    assert run("verify", receipt) == 2
+    refused(capsys, "not JSON")

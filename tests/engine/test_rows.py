@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from synth_engine.confidential import counts
-from synth_engine.confidential.rows import Rows, open_table
+from synth_engine.confidential.rows import Rows, open_table, require_columns
 from synth_engine.domain import Domain
 from synth_engine.errors import DomainError, PrivacyError, TableError
 
@@ -226,3 +226,21 @@ def test_no_value_of_a_cell_can_make_opening_fail(tmp_path: Path, value: str) ->
     path = tmp_path / "odd.csv"
     path.write_text(f"a,b\n{value},0\n1,1\n")
     assert counts.contingency(open_table(path, SMALL), ("a",)).sum() == 2
+
+
+# --- before a charge ------------------------------------------------------------------------------------------------
+def test_looking_for_columns_reads_the_header_and_no_row(tmp_path: Path) -> None:
+    """Rows that no reader takes do not change what is said: nothing below the header is looked at."""
+    domain = Domain.from_json(
+        {"attributes": [{"name": "a", "kind": "integer", "low": 0, "high": 9}], "unit": {"column": "who"}}
+    )
+    path = tmp_path / "table.csv"
+    path.write_bytes(b"a,who\n" + b"1,x\n" * 5_000 + b'\xff,"broken\n1,2,3\n')
+    require_columns(path, domain)
+    with pytest.raises(TableError):
+        open_table(path, domain)
+    for header, absent in ((b"b,who\n", "a"), (b"a,whom\n", "who")):
+        path.write_bytes(header + b'\xff,"broken\n')
+        with pytest.raises(TableError) as caught:
+            require_columns(path, domain)
+        assert (caught.value.column, caught.value.line) == (absent, None)

@@ -388,3 +388,15 @@ def _leaves(value: object, path: str = "") -> list[tuple[str, object]]:
     for key, child in children():
         items += _leaves(child, f"{path}.{key}" if path else str(key))
     return items
+
+
+@pytest.mark.parametrize("origin", ["Suggested", "suggested ", "guessed", ""])
+def test_facts_of_an_unknown_origin_are_refused(origin: str) -> None:
+    with pytest.raises(VerificationError, match="unknown origin"):
+        verify.verify(resealed(changed(honest(), "domain_facts", {"declared": 3, origin: 1})))
+
+
+@pytest.mark.parametrize("seed", [{"a": 1}, ["x"], 7, None, True])
+def test_a_seed_that_is_no_text_is_refused(seed: object) -> None:
+    with pytest.raises(VerificationError, match="seed"):
+        verify.verify(resealed(changed(honest(), "sample", {"rows": 1, "seed": seed})))

@@ -214,3 +214,14 @@ def test_demo_users_are_written_to_a_private_file_and_switched_off(db: None, tmp
     assert not User.objects.filter(is_demo=True, is_active=True).exists()
     _call("demo_users", "on")
     assert User.objects.filter(is_demo=True, is_active=True).count() == 4
+
+
+def test_who_manages_people_gets_no_hold_of_the_operator(cast: Cast, browser: Browser) -> None:
+    """The operator sees every organisation in the administration; a new password of theirs would show it to others."""
+    User.objects.filter(pk=cast.analyst.pk).update(is_superuser=True)
+    before = User.objects.values().get(pk=cast.analyst.pk)
+    client = browser(cast.staff)
+    assert client.post(f"{PEOPLE}{cast.analyst.pk}/one-time-password/").status_code == 403
+    assert client.post(f"{PEOPLE}{cast.analyst.pk}/active/", {"active": "no"}).status_code == 403
+    assert client.post(f"{PEOPLE}{cast.analyst.pk}/", {"roles": ["auditor"]}).status_code == 403
+    assert User.objects.values().get(pk=cast.analyst.pk) == before

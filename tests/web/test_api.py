@@ -92,7 +92,7 @@ def test_a_steward_does_the_main_job_by_rest(cast: Cast, steward_calls: Caller) 
     asked = steward_calls.send("/budget-requests/", wanted)
     assert asked.status_code == 201
     assert asked.json()["amount"] == {"epsilon": "2", "delta": "0.00000001", "rho": "0"}
-    decided = Caller(cast.custodian, "read", "spend").send(
+    decided = Caller(cast.custodian, "read", "grant").send(
         f"/budget-requests/{asked.json()['code']}/grant/", {"reason": "Agreed.", "epsilon": 1.5, "delta": "1e-8"}
     )
     assert decided.json()["state"] == "granted"
@@ -317,9 +317,12 @@ def test_nobody_grants_their_own_request(cast: Cast, played: Scene) -> None:
     accounts.set_roles(
         actor=cast.staff, person=cast.steward, organisation=cast.organisation, roles=[Role.STEWARD, Role.CUSTODIAN]
     )
-    calls = Caller(cast.steward, "read", "spend")
+    calls = Caller(cast.steward, "read", "spend", "grant")
     assert_problem(calls.send(f"/budget-requests/{played.request.code}/grant/", {"reason": "Mine."}), status=403)
-    refused = Caller(cast.custodian, "spend").send(f"/budget-requests/{played.request.code}/refuse/", {"reason": "No."})
+    for verb in ("grant", "refuse"):  # a token made to spend does not decide
+        address = f"/budget-requests/{played.request.code}/{verb}/"
+        assert_problem(Caller(cast.custodian, "read", "spend", "share").send(address, {"reason": "Yes."}), status=403)
+    refused = Caller(cast.custodian, "grant").send(f"/budget-requests/{played.request.code}/refuse/", {"reason": "No."})
     assert refused.json()["decision_reason"] == "No."
 
 

@@ -255,6 +255,14 @@ def test_everybody_gets_the_answer_that_the_table_says(cast: Cast, played: Scene
     assert not wrong, "\n".join(wrong)
 
 
+@pytest.mark.parametrize(
+    "address", ["/datasets/?q=%00", "/releases/?q=a%00b", "/runs/?dataset=%00", "/api/v1/runs/%00/"]
+)
+def test_a_nul_in_an_address_is_a_bad_request_and_no_failure(cast: Cast, browser: Any, address: str) -> None:
+    """PostgreSQL refuses to look for it; SQLite, on which most tests run, does not mind."""
+    assert browser(cast.steward).get(address).status_code == 400
+
+
 def test_strangers_and_nobody_reach_no_object(cast: Cast, played: Scene) -> None:
     """The table itself: whoever wrote a 2xx for a stranger behind a code made a mistake."""
     open_to_all = {"docs/<path:slug>/", "api/v1/^(?P<path>.*)$"}

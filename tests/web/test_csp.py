@@ -134,6 +134,18 @@ def test_a_page_without_anything_on_it_yet_keeps_the_policy_too(cast: Cast) -> N
         assert_strict(client.get(address), address)
 
 
+def test_the_administration_has_a_policy_of_its_own_and_nothing_else_has_it(cast: Cast, client: Client) -> None:
+    client.force_login(cast.auditor)
+    for address in ("/admin/", "/admin/ledger/ledgerentry/", "/admin/audit/auditentry/"):
+        response = client.get(address)
+        assert response.status_code == 200, address
+        policy = directives(response["Content-Security-Policy"])
+        assert policy["script-src"] == ["'self'", "'unsafe-eval'", "'unsafe-inline'"]
+        assert policy["default-src"] == ["'self'"]
+        assert policy["frame-ancestors"] == ["'none'"]
+    assert_strict(client.get("/ledger/"), "/ledger/")
+
+
 def test_error_pages_keep_the_policy(cast: Cast, client: Client) -> None:
     client.force_login(cast.analyst)
     for address, status in (("/nowhere/", 404), ("/ledger/audit/", 403), ("/account/people/", 403)):

@@ -23,6 +23,7 @@ from synth_engine.errors import DomainError
 from synthweb.audit.models import AuditEntry
 from synthweb.datasets import preview_store, services
 from synthweb.datasets.models import Dataset, DomainVersion, Preview
+from synthweb.ledger import services as ledger
 from synthweb.lib import codes
 from tests.conftest import Cast
 from tests.web import scene
@@ -286,7 +287,7 @@ def test_confirming_all_leaves_what_is_unsound_open(browser: Browser, cast: Cast
     desk.press("confirm-open", statement="on")
     assert desk.draft["columns"]["age"]["confirmed"] is True
     assert desk.draft["columns"]["odd"]["confirmed"] is False
-    assert "low is above high" in line(desk.page(), 1)
+    assert "Low is above high" in line(desk.page(), 1)
 
 
 # --- the description -------------------------------------------------------------------------------------------------
@@ -353,6 +354,17 @@ def test_whom_an_account_protects_cannot_change_any_more(cast: Cast, browser: Br
     page = browser(cast.steward).get(reverse("datasets:describe", args=[played.dataset.code])).text
     assert "Settled when the budget was granted" in page
     assert 'type="radio" name="relation"' not in page
+
+
+def test_the_draft_follows_a_declared_document_and_keeps_what_is_not_confirmed(cast: Cast, dataset: Dataset) -> None:
+    names = [attribute["name"] for attribute in scene.DOMAIN["attributes"]]
+    unfinished = {"kind": "integer", "fields": {"low": "1"}, "place": 0}
+    services.save_draft(actor=cast.steward, dataset=dataset, draft={"columns": {names[0]: unfinished}})
+    services.declare_domain(actor=cast.steward, dataset=dataset, document=scene.DOMAIN)
+    dataset.refresh_from_db()
+    kept = dataset.draft["columns"]
+    assert kept[names[0]] == unfinished
+    assert [name for name in names if kept[name].get("confirmed")] == names[1:]
 
 
 def test_suggested_facts_cannot_be_declared_by_a_document(cast: Cast, dataset: Dataset) -> None:
@@ -628,3 +640,16 @@ def test_a_refused_table_cannot_be_described(cast: Cast, dataset: Dataset) -> No
     services.mark_refused(dataset=dataset, refusal={"rule": "a NUL byte", "repair": "", "column": None, "line": 2})
     with pytest.raises(DomainError, match="refused"):
         services.declare_domain(actor=cast.steward, dataset=dataset, document={"age": 5})
+
+
+def test_whom_the_description_protects_stays_while_a_custodian_decides(cast: Cast) -> None:
+    made = scene.read(scene.upload(steward=cast.steward, organisation=cast.organisation))
+    many = scene.DOMAIN | {"unit": {"max_records": 50, "column": None}}
+    services.declare_domain(actor=cast.steward, dataset=made, document=many)
+    request = scene.ask(steward=cast.steward, dataset=made)
+    with pytest.raises(DomainError, match="request for budget waits"):
+        services.declare_domain(actor=cast.steward, dataset=made, document=scene.DOMAIN)
+    narrower = many | {"attributes": many["attributes"][:2]}
+    assert services.declare_domain(actor=cast.steward, dataset=made, document=narrower).number == 2
+    ledger.refuse(custodian=cast.custodian, request=request, reason="One record is enough.")
+    assert services.declare_domain(actor=cast.steward, dataset=made, document=scene.DOMAIN).number == 3

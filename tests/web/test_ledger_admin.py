@@ -44,4 +44,4 @@ def test_nothing_can_be_added_changed_or_deleted(superuser, model):
 def test_the_list_of_accounts_shows_the_chain_of_each(superuser):
     page = superuser.get(address(BudgetAccount, "changelist")).text
     assert "intact, 2 entries" in page
-    assert "ε 0.00000001" in page
+    assert "ε 1e-8" in page

@@ -1,5 +1,5 @@
 """Many at once: threads with connections of their own, and processes that are killed. On whichever database the tests
-run; test_ledger_postgresql.py runs this file on a real PostgreSQL too."""
+run; `make test` runs this file on a real PostgreSQL too."""
 
 from __future__ import annotations
 

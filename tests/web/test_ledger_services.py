@@ -42,6 +42,14 @@ def test_a_hold_reserves_and_a_charge_spends_what_was_held(account):
     assert chain.verify(account).intact
 
 
+def test_a_charge_is_for_what_its_hold_was_for(account):
+    hold(account, "run1", (4, 2, 0), reason="Spring release (independent)")
+    assert ledger.charge(run_code="run1").reason == "Spring release (independent)"
+    hold(account, "run2", (1, 0, 0), reason="Another")
+    assert ledger.release(run_code="run2", reason="Cancelled.").reason == "Cancelled."
+    assert chain.verify(account).intact
+
+
 def test_a_release_gives_back_all_that_was_held(account):
     hold(account, "run1", (4, 2, 0))
     ledger.release(run_code="run1", reason="Cancelled before any noise.")
@@ -53,7 +61,7 @@ def test_a_hold_above_what_is_left_is_refused_with_the_exact_remainder(account):
     with pytest.raises(ledger.Overspend) as refusal:
         hold(account, "run2", (4, 0, 0))
     assert (refusal.value.remaining, refusal.value.requested) == (Amount(epsilon=3, delta=5), Amount(epsilon=4))
-    assert "0.000000003" in str(refusal.value)
+    assert "3e-9" in str(refusal.value)
     assert sums(account)[1] == Amount(epsilon=7)
 
 

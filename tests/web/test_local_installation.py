@@ -206,9 +206,7 @@ def test_the_first_start_shows_a_compared_release_and_the_second_keeps_everythin
     assert alive == []
 
     secrets = {path: path.read_bytes() for path in (running.var / "keys").rglob("*") if path.is_file()}
-    begun = time.monotonic()
     assert _ready(running.start())
-    assert time.monotonic() - begun < 60  # seconds on an idle machine; the test's may be busy
     assert {path: path.read_bytes() for path in secrets} == secrets
     assert running.verb("demo-logins").stdout == logins
     assert _rows(running.var, "select count(*) from runs_synthesisrun") == [(1,)]

@@ -115,7 +115,7 @@ def test_what_a_dataset_protects_is_said_in_words(cast: Cast, browser: Browser) 
     dataset = scene.read(scene.upload(steward=cast.steward, organisation=cast.organisation))
     datasets.declare_domain(actor=cast.steward, dataset=dataset, document=scene.DOMAIN)
     html = browser(cast.auditor).get(f"/datasets/{dataset.code}/").content.decode()
-    assert "one record, add/remove" in html
+    assert "one record, added or removed" in html
 
 
 # --- home -------------------------------------------------------------------------------------------------------------------

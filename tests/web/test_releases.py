@@ -20,6 +20,7 @@ from synth_engine.mechanisms import Model
 from synth_engine.privacy import verify
 from synthweb.accounts.models import Membership
 from synthweb.audit.models import AuditEntry
+from synthweb.datasets import preview_store
 from synthweb.datasets import selectors as datasets
 from synthweb.datasets import services as datasets_services
 from synthweb.datasets.models import Preview
@@ -39,7 +40,7 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def release(cast: Cast) -> Release:
     """Finished and shared with nobody."""
-    made = scene.upload(steward=cast.steward, organisation=cast.organisation)
+    made = scene.read(scene.upload(steward=cast.steward, organisation=cast.organisation))
     datasets_services.declare_domain(actor=cast.steward, dataset=made, document=scene.DOMAIN)
     ledger.grant(custodian=cast.custodian, request=scene.ask(steward=cast.steward, dataset=made), reason="Agreed.")
     worker.synthesize(code=scene.submit(steward=cast.steward, dataset=made).code)
@@ -99,6 +100,28 @@ def test_texts_that_a_spreadsheet_would_run_are_quoted_on_request_only(release: 
     safe = "".join(tables.stream_csv(sample, for_spreadsheets=True))
     assert "\n=north," not in safe
     assert "\n'=north," in safe
+
+
+def test_a_spreadsheet_runs_no_column_name_and_no_marker_of_a_missing_value(release: Release, cast: Cast) -> None:
+    document = json.loads(json.dumps(release.model).replace('"works"', '"=cmd"').replace('"age"', '"@age"'))
+    for attribute in document["domain"]["attributes"]:
+        if attribute["name"] == "@age":
+            attribute |= {"missing": ["=1+1"], "low": -50, "high": 49}
+    for table in document["tables"]:
+        if table["clique"] == ["@age"]:
+            most = max(table["weights"])
+            table["weights"][table["weights"].index(most)] -= most // 2
+            table["weights"].append(most // 2)
+    Release.objects.filter(pk=release.pk).update(model=document)
+    release.refresh_from_db()
+    sample = services.draw_sample(user=cast.steward, release=release, rows=300)
+    assert "=1+1" in {row["@age"] for row in csv.DictReader(io.StringIO("".join(tables.stream_csv(sample))))}
+    rows = list(csv.DictReader(io.StringIO("".join(tables.stream_csv(sample, for_spreadsheets=True)))))
+    assert list(rows[0]) == ["region", "'@age", "'=cmd"]
+    ages = {row["'@age"] for row in rows}
+    assert "'=1+1" in ages
+    assert any(age.startswith("-") for age in ages), "numbers stay numbers"
+    assert not any(age.startswith("=") for age in ages)
 
 
 def test_a_seed_is_random_and_hidden_behind_a_commitment_in_the_receipt(release: Release, cast: Cast) -> None:
@@ -275,3 +298,16 @@ def test_the_comparison_is_asked_for_waited_for_opened_with_an_audit_entry_and_e
     Preview.objects.update(expires_at=release.created_at)
     assert client.get(address("compare", release)).url == ask
     assert "expired" in client.get(ask).content.decode()
+
+
+def test_a_look_at_another_upload_of_the_same_table_is_a_look(release: Release, cast: Cast) -> None:
+    twin = scene.read(scene.upload(steward=cast.steward, organisation=cast.organisation, name="The same again"))
+    other = scene.read(
+        scene.upload(
+            steward=cast.steward, organisation=cast.organisation, name="Other", table=scene.TABLE + "north,1,no\n"
+        )
+    )
+    for dataset, looked in ((other, False), (twin, True)):
+        preview_store.put(dataset, Preview.Kind.REPORT, "abc", {})
+        datasets.preview_for(cast.steward, dataset, Preview.Kind.REPORT, "abc")
+        assert selectors.looked_at_real(release.account) is looked

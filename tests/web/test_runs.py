@@ -101,6 +101,14 @@ def test_the_same_request_twice_is_one_run_and_one_price(cast: Cast, dataset: Da
     assert LedgerEntry.objects.filter(kind="HOLD").count() == 1
 
 
+def test_the_same_key_with_another_request_is_refused(cast: Cast, dataset: Dataset) -> None:
+    first, other = (Spec.from_json({"mechanism": "independent", "epsilon": epsilon}) for epsilon in ("1", "2"))
+    services.submit(steward=cast.steward, dataset=dataset, spec=first, request_key="click")
+    with pytest.raises(errors.KeyReused):
+        services.submit(steward=cast.steward, dataset=dataset, spec=other, request_key="click")
+    assert LedgerEntry.objects.filter(kind="HOLD").count() == 1
+
+
 def test_an_undescribed_dataset_says_what_is_missing(cast: Cast) -> None:
     made = scene.upload(steward=cast.steward, organisation=cast.organisation, name="Fresh")
     with pytest.raises(errors.NotReady, match="describe"):
@@ -119,7 +127,7 @@ def test_a_description_of_other_people_than_the_account_protects_cannot_spend(ca
         digest="0" * 64,
         confirmed_by=cast.steward,
     )
-    with pytest.raises(RelationMismatch, match="replace/one"):
+    with pytest.raises(RelationMismatch, match="one record, replaced"):
         scene.submit(steward=cast.steward, dataset=dataset)
 
 

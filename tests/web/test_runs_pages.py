@@ -25,7 +25,7 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def dataset(cast: Cast) -> Dataset:
     """Described, with a budget of epsilon 4."""
-    made = scene.upload(steward=cast.steward, organisation=cast.organisation)
+    made = scene.read(scene.upload(steward=cast.steward, organisation=cast.organisation))
     datasets_services.declare_domain(actor=cast.steward, dataset=made, document=scene.DOMAIN)
     ledger.grant(custodian=cast.custodian, request=scene.ask(steward=cast.steward, dataset=made), reason="Agreed.")
     return made
@@ -193,3 +193,12 @@ def test_strangers_and_analysts_find_no_run_and_readers_cannot_act(browser: Open
     assert browser().get(page).status_code == 302
     assert browser(cast.stranger).get(reverse("runs:new", args=[dataset.code])).status_code == 404
     assert browser(cast.auditor).get(reverse("runs:new", args=[dataset.code])).status_code == 403
+
+
+def test_a_form_gone_back_to_and_changed_is_another_run_and_sent_twice_the_same(
+    cast: Cast, dataset: Dataset, browser: Open
+) -> None:
+    client = browser(cast.steward)
+    for epsilon in ("0.5", "0.5", "0.25"):
+        assert post(client, dataset, epsilon=epsilon, request_key="key-of-the-form").status_code == 302
+    assert sorted(run.spec["epsilon"] for run in SynthesisRun.objects.all()) == ["0.25", "0.5"]

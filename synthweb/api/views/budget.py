@@ -37,6 +37,11 @@ class RequestViewSet(ListModelMixin, GenericViewSet[BudgetRequest]):
     serializer_class = RequestSerializer
     lookup_field = "code"
 
+    @property
+    def write_scope(self) -> str:
+        """A token made to ask and to spend does not decide."""
+        return "grant" if self.action in ("grant", "refuse") else "spend"
+
     def get_queryset(self) -> Any:
         return selectors.requests_for(caller(self.request))
 

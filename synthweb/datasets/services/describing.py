@@ -97,14 +97,17 @@ def import_document(*, actor: User, dataset: Dataset, document: Mapping[str, Any
             remarks.append(f"“{attribute.name}” holds facts that are only suggested by data; look at it yourself.")
         else:
             taken[attribute.name] = _column_of(attribute, place=names.index(attribute.name))
-    table = {
+    keep(actor=actor, dataset=dataset, columns=taken, table=_table_of(domain), total=len(names) if known else None)
+    return remarks
+
+
+def _table_of(domain: Domain) -> dict[str, str]:
+    return {
         "max_records": str(domain.unit.max_records),
         "unit_column": domain.unit.column or "",
         "relation": domain.relation.value,
         "rows": str(domain.rows or ""),
     }
-    keep(actor=actor, dataset=dataset, columns=taken, table=table, total=len(names) if known else None)
-    return remarks
 
 
 def _column_of(attribute: Attribute, *, place: int) -> drafts.Column:
@@ -123,8 +126,17 @@ def confirm_domain(*, actor: User, dataset: Dataset) -> DomainVersion:
 
 
 def declare_domain(*, actor: User, dataset: Dataset, document: Mapping[str, Any]) -> DomainVersion:
-    """Make a whole document the public description, on the steward's word. Raises DomainError."""
-    return _store(actor=actor, dataset=dataset, domain=Domain.from_json(document))
+    """Make a whole document the public description, on the steward's word. The draft follows, so that its page shows
+    what is in force; what was typed there and not confirmed yet stays. Raises DomainError."""
+    domain = Domain.from_json(document)
+    with transaction.atomic():
+        version = _store(actor=actor, dataset=dataset, domain=domain)
+        names = selectors.columns_of(dataset) or [attribute.name for attribute in domain.attributes]
+        columns = {a.name: _column_of(a, place=names.index(a.name)) for a in domain.attributes}
+        unfinished = {name for name, one in drafts.columns(dataset.draft).items() if not one.get("confirmed")}
+        taken = {name: column for name, column in columns.items() if name not in unfinished}
+        keep(actor=actor, dataset=dataset, columns=taken, table=_table_of(domain), total=len(names))
+    return version
 
 
 def domain_of(draft: Mapping[str, Any], *, names: Sequence[str] | None) -> Domain:
@@ -222,17 +234,34 @@ def _check_text(document: Mapping[str, Any]) -> None:
 
 def _check_fixed(dataset: Dataset, domain: Domain) -> None:
     """Once an account pays for the dataset, whom it protects is settled: what was spent was spent for them."""
-    fixed = selectors.fixed_terms(dataset)
+    fixed, asked = selectors.fixed_terms(dataset), _asked_terms(dataset)
+    said = _terms(domain)
+    if fixed is None and asked is not None and asked != said:
+        raise DomainError(
+            "whom the description protects cannot change while a request for budget waits: it was asked for them",
+            repair="have the request decided or refused first",
+        )
     if fixed is None:
         return
-    said = {
-        "max_records": str(domain.unit.max_records),
-        "unit_column": domain.unit.column or "",
-        "relation": domain.relation.value,
-        "invariants": ", ".join(domain.invariants),
-    }
     if wrong := [key.replace("_", " ") for key, value in said.items() if fixed[key] != value]:
         raise DomainError(
             f"{', '.join(wrong)} cannot change any more: the budget of this dataset was granted for them",
             repair="describe them as before, or upload the table as a new dataset",
         )
+
+
+def _asked_terms(dataset: Dataset) -> dict[str, str] | None:
+    """Whom an open request for budget is to protect: the custodian decides about what they were shown."""
+    latest = selectors.current_domain(dataset)
+    if latest is None or not dataset.budget_requests.filter(state="open").exists():
+        return None
+    return _terms(Domain.from_json(latest.document))
+
+
+def _terms(domain: Domain) -> dict[str, str]:
+    return {
+        "max_records": str(domain.unit.max_records),
+        "unit_column": domain.unit.column or "",
+        "relation": domain.relation.value,
+        "invariants": ", ".join(domain.invariants),
+    }

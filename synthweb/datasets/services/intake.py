@@ -16,36 +16,11 @@ from types import TracebackType
 
 from django.conf import settings
 
+from synth_engine import formats
 from synth_engine.errors import TableError
 from synthweb.datasets import files, vault
 
-HEAD = 512  # bytes that are looked at before anything is stored
 PIECE = 1 << 20
-GZIP = b"\x1f\x8b"
-SAVE_AS_CSV = 'open it in the program that made it and save it as "CSV UTF-8"'
-UNPACK = "unpack it and upload the CSV inside, or pack the CSV with gzip"
-FOREIGN = (  # what the first bytes give away: (first bytes, what it is, what to do)
-    (b"PK\x03\x04", "a ZIP archive or an Excel workbook", SAVE_AS_CSV),
-    (b"\xd0\xcf\x11\xe0", "an old Excel workbook", SAVE_AS_CSV),
-    (b"PAR1\x15", "a Parquet file", SAVE_AS_CSV),
-    (b"ARROW1\x00", "an Arrow file", SAVE_AS_CSV),
-    (b"\x89HDF", "an HDF5 file", SAVE_AS_CSV),
-    (b"SQLite format 3\x00", "a database", "export the table as CSV"),
-    (b"%PDF-", "a PDF", "find the table that the PDF was made from"),
-    (b"\x89PNG", "a picture", "upload the table as CSV"),
-    (b"\xff\xd8\xff", "a picture", "upload the table as CSV"),
-    (b"GIF87a", "a picture", "upload the table as CSV"),
-    (b"GIF89a", "a picture", "upload the table as CSV"),
-    (b"BZh91AY&SY", "packed with bzip2", UNPACK),
-    (b"\xfd7zXZ", "packed with xz", UNPACK),
-    (b"7z\xbc\xaf\x27", "a 7-Zip archive", UNPACK),
-    (b"Rar!\x1a", "a RAR archive", UNPACK),
-    (b"\x28\xb5\x2f\xfd", "packed with Zstandard", UNPACK),
-    (b"\x7fELF", "a program", "upload the table as CSV"),
-    (b"MZ\x90", "a program", "upload the table as CSV"),
-    (b"\x80\x04\x95", "a Python pickle", SAVE_AS_CSV),
-    (b"\x80\x05\x95", "a Python pickle", SAVE_AS_CSV),
-)
 ENDINGS = {".csv": "csv", ".tsv": "csv", ".txt": "csv", ".csv.gz": "csv.gz", ".tsv.gz": "csv.gz", ".txt.gz": "csv.gz"}
 
 
@@ -64,7 +39,7 @@ def kind_of(file_name: str) -> str:
     for ending in sorted(ENDINGS, key=len, reverse=True):
         if lowered.endswith(ending):
             return ENDINGS[ending]
-    raise TableError("the file's name ends neither in .csv nor in .csv.gz", repair=SAVE_AS_CSV)
+    raise TableError("the file's name ends neither in .csv nor in .csv.gz", repair=formats.SAVE_AS_CSV)
 
 
 class Intake:
@@ -93,7 +68,7 @@ class Intake:
             self._take(chunk)
             return
         self._head += chunk
-        if len(self._head) >= HEAD:
+        if len(self._head) >= formats.HEAD:
             self._look()
 
     def end(self) -> Received:
@@ -118,20 +93,19 @@ class Intake:
     def _look(self) -> None:
         self._looked = True
         head = bytes(self._head)
-        packed = head.startswith(GZIP)
+        packed = head.startswith(formats.GZIP)
         if packed and self._unpacker is None:
             self._refuse(TableError("the name says CSV, the content is packed with gzip", repair="name it .csv.gz"))
         if self._unpacker is not None and head and not packed:
             self._refuse(TableError("the name says gzip, the content is not", repair="name it .csv, or pack it"))
-        self._refuse_foreign(head)
+        self._refuse_foreign(head, packed=packed)
         self._take(head)
 
-    def _refuse_foreign(self, head: bytes) -> None:
-        for start, what, repair in FOREIGN:
-            if head.startswith(start):
-                self._refuse(TableError(f"this is {what}, not a CSV table", repair=repair))
-        if head[257:262] == b"ustar":
-            self._refuse(TableError("this is a tar archive, not a CSV table", repair=UNPACK))
+    def _refuse_foreign(self, head: bytes, *, packed: bool = False) -> None:
+        try:
+            formats.refuse_foreign(head, packed=packed)
+        except TableError as error:
+            self._refuse(error)
 
     def _take(self, chunk: bytes) -> None:
         if self._unpacker is None:
@@ -152,10 +126,10 @@ class Intake:
         self._key.update(piece)
 
     def _look_inside(self, piece: bytes) -> None:
-        if len(self._unpacked_head) < HEAD:
-            self._unpacked_head += piece[: HEAD - len(self._unpacked_head)]
+        if len(self._unpacked_head) < formats.HEAD:
+            self._unpacked_head += piece[: formats.HEAD - len(self._unpacked_head)]
             head = bytes(self._unpacked_head)
-            if head.startswith(GZIP):
+            if head.startswith(formats.GZIP):
                 self._refuse(TableError("the table is packed twice", repair="pack the CSV once"))
             self._refuse_foreign(head)
 

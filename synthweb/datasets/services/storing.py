@@ -48,7 +48,7 @@ def store_upload(
                 action="dataset.uploaded",
                 target=("dataset", dataset.code),
                 organisation=organisation,
-                detail={"name": dataset.name, "kind": dataset.file_kind, "bytes": dataset.size_bytes},
+                detail={"name": dataset.name, "kind": dataset.file_kind},  # no size: it depends on every row
             )
     except BaseException:
         vault.erase(dataset.vault_name)
@@ -97,8 +97,11 @@ def mark_ready(*, dataset: Dataset) -> None:
 
 @transaction.atomic
 def mark_refused(*, dataset: Dataset, refusal: Mapping[str, Any]) -> None:
-    """The worker cannot read the table. `refusal` is InputError.as_dict(): rule, repair, column, line; no value."""
-    kept = {field: refusal.get(field) for field in ("rule", "repair", "column", "line")}
+    """The worker cannot read the table. `refusal` is InputError.as_dict(): rule, repair, column, line; no value.
+
+    A column's name is not kept: in a table without a header, often why it is refused, it is a cell of the first row.
+    Rule and line say where to look."""
+    kept = {field: refusal.get(field) for field in ("rule", "repair", "line")} | {"column": None}
     Dataset.objects.filter(pk=dataset.pk).update(status=Dataset.Status.REFUSED, refusal=kept, updated_at=timezone.now())
     dataset.refresh_from_db(fields=["status", "refusal", "updated_at"])
     audit.record(

@@ -10,11 +10,11 @@ from fractions import Fraction
 
 from django import template
 
+from synthweb.lib.letters import GREEK, RELATIONS, grouped, in_letters
+
 register = template.Library()
 
-GREEK = {"epsilon": "ε", "delta": "δ", "rho": "ρ"}
 SCALES = {"epsilon": 10**9, "rho": 10**9, "delta": 10**18}
-THIN_SPACE = "\u202f"  # narrow and not breaking
 Number = int | float | None
 
 
@@ -63,6 +63,18 @@ def greek(unit: str) -> str:
 
 
 @register.filter
+def signs(text: object) -> str:
+    """What the engine says, in the letters of our pages: "(epsilon = 1, delta = 1e-9)" → "ε 1, δ 1e-9"."""
+    return in_letters(str(text))
+
+
+@register.filter
+def relation(value: str) -> str:
+    """A neighbouring relation in words: "add-remove" → added or removed."""
+    return RELATIONS.get(value, value)
+
+
+@register.filter
 def number(value: Number, digits: int = 3) -> str:
     """A plain number to some significant digits."""
     return "–" if value is None else significant(value, int(digits))
@@ -71,7 +83,7 @@ def number(value: Number, digits: int = 3) -> str:
 @register.filter
 def count(value: Number) -> str:
     """A count with thin separators: 48842 → 48 842."""
-    return "–" if value is None else f"{int(value):,}".replace(",", THIN_SPACE)
+    return "–" if value is None else grouped(int(value))
 
 
 @register.filter

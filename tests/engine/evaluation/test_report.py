@@ -7,7 +7,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from itertools import combinations
 from math import comb
 from pathlib import Path
@@ -142,15 +141,6 @@ def test_real_rows_are_refused_in_a_private_report() -> None:
     noisy = tally(codes(30, seed=1), private=True)
     with pytest.raises(ValueError, match="real rows"):
         report.compare(noisy, noisy, DOMAIN, rows_real=[{"age": 5}])
-
-
-def test_a_table_of_fifteen_columns_and_fifty_thousand_rows_takes_under_five_seconds() -> None:
-    sizes = (74, 9, 32, 16, 16, 7, 15, 6, 5, 2, 32, 32, 99, 42, 2)
-    adult = Domain.from_json({f"c{place}": size for place, size in enumerate(sizes)})
-    real, synthetic = codes(48_842, seed=1, domain=adult), codes(48_842, seed=2, domain=adult)
-    start = time.perf_counter()
-    compared(real, synthetic, domain=adult)
-    assert time.perf_counter() - start < 5.0
 
 
 @pytest.mark.slow

@@ -1,4 +1,5 @@
-"""What only PostgreSQL can show. Not collected by itself: test_ledger_postgresql.py runs it on a server of its own."""
+"""What only PostgreSQL can show. Its name keeps it out of the run on SQLite; `make test` names it in the run on
+PostgreSQL."""
 
 from __future__ import annotations
 
