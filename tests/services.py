@@ -101,6 +101,7 @@ def chromium(*, width: int = 1440, height: int = 1000, downloads: Path | None = 
             "--no-first-run",
             "--disable-background-networking",
             "--force-device-scale-factor=1",
+            "--force-prefers-reduced-motion",  # nothing scrolls away under a click
             f"--window-size={width},{height}",
             f"--user-data-dir={folder / 'profile'}",
         ):

@@ -61,7 +61,10 @@ def preview(request: HttpRequest, code: str) -> HttpResponse:
     dataset = datasets.dataset_for(_user(request), code, datasets.Need.SPEND)
     form = ReleaseForm(request.POST)
     found = _estimate(form, dataset)
-    return render(request, "runs/_estimate.html", {"form": form, "estimate": found, "dataset": dataset})
+    swapped = request.POST.get("parameters_of", form.chosen) != form.chosen  # another method has other parameters
+    return render(
+        request, "runs/_estimate.html", {"form": form, "estimate": found, "dataset": dataset, "swapped": swapped}
+    )
 
 
 def _estimate(form: ReleaseForm, dataset: Dataset) -> Estimate | None:

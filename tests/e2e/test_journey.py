@@ -201,7 +201,7 @@ def test_the_main_job_from_upload_to_audit(
     person.go(f"/datasets/{code}/releases/new/")
     person.type("epsilon", "nan")
     person.type("delta", "1e-9")
-    person.wait_for_text("epsilon must be a number")
+    person.wait_for_text("must be a number")
     assert person.find("[name=epsilon]").get_attribute("value") == "nan"
     person.type("epsilon", "1")
     person.wait_for_text("Spend ε 1 and run")

@@ -9,6 +9,7 @@ from django.conf import settings
 from django.test import Client
 from django.urls import reverse
 from pytest_django.live_server_helper import LiveServer
+from selenium.common.exceptions import NoSuchElementException, StaleElementReferenceException
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.wait import WebDriverWait
@@ -37,10 +38,13 @@ def test_slider_number_and_price_move_together_and_the_button_spends_it(cast: Ca
         )
         browser.get(live_server.url + reverse("runs:new", args=[dataset.code]))
 
+        def shown(words: str, where: str) -> None:
+            passing = [NoSuchElementException, StaleElementReferenceException]
+            wait = WebDriverWait(browser, 20, ignored_exceptions=passing)
+            wait.until(lambda page: words in page.find_element(By.CSS_SELECTOR, where).text)
+
         def price(words: str) -> None:
-            WebDriverWait(browser, 20).until(
-                lambda page: words in page.find_element(By.CSS_SELECTOR, "#estimate button").text
-            )
+            shown(words, "#estimate button")
 
         field = browser.find_element(By.ID, "id_epsilon")
         slider = browser.find_element(By.ID, "epsilon-range")
@@ -54,8 +58,13 @@ def test_slider_number_and_price_move_together_and_the_button_spends_it(cast: Ca
         price(f"Spend ε {typed} and run")
         field.clear()
         field.send_keys("nan")
-        WebDriverWait(browser, 20).until(lambda page: "must be a number" in page.find_element(By.ID, "estimate").text)
+        shown("must be a number", "#estimate")
         assert field.get_property("value") == "nan"
+        other = browser.find_element(By.CSS_SELECTOR, "#mechanism-bayesian-network")
+        other.click()
+        WebDriverWait(browser, 20).until(lambda page: page.find_elements(By.NAME, "param-degree"))
+        browser.find_element(By.CSS_SELECTOR, "#mechanism-independent").click()
+        WebDriverWait(browser, 20).until(lambda page: not page.find_elements(By.NAME, "param-degree"))
         field.clear()
         field.send_keys("0.25")
         price("Spend ε 0.25 and run")

@@ -114,6 +114,7 @@ def test_a_browser_draws_the_comparison_under_the_policy_and_in_both_themes(
     picks[1].send_keys(Keys.ARROW_RIGHT)
     assert chrome.find_element(By.ID, "column-2").is_displayed()
 
+    wait.until(lambda page: page.find_elements(By.CSS_SELECTOR, "#column-2 .figure-drawn"))  # before it, things move
     tab = chrome.find_element(By.ID, "column-2-tab-table")
     chrome.execute_script("arguments[0].scrollIntoView({block: 'center'})", tab)  # clear of the red bar
     tab.click()
