@@ -20,9 +20,8 @@ from django.db import transaction
 from django.test import Client
 
 from synthweb.accounts.models import User
-from synthweb.celery import app
 from tests.conftest import Cast
-from tests.web import addresses, scene
+from tests.web import addresses, doorbell, scene
 from tests.web.scene import Scene
 
 PEOPLE = ("nobody", "stranger", "analyst", "reader", "steward", "custodian", "auditor", "staff")
@@ -198,8 +197,9 @@ def clients(cast: Cast, played: Scene) -> dict[str, Client]:
 
 
 @pytest.fixture(autouse=True)
-def _broker_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(app.conf, "broker_url", "memory://")
+def _broker_in_memory() -> Iterator[None]:
+    with doorbell.queue_at(doorbell.IN_MEMORY):
+        yield
 
 
 def _client(person: str, cast: Cast, played: Scene, **options: Any) -> Client:

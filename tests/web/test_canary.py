@@ -5,6 +5,7 @@ to everybody, error pages included."""
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import secrets
 from collections.abc import Iterator
@@ -18,7 +19,6 @@ from django.db import connection
 from django.test import Client
 
 from synthweb.accounts.models import User
-from synthweb.celery import app
 from synthweb.datasets import selectors as datasets
 from synthweb.datasets import services
 from synthweb.datasets.models import Dataset, Preview
@@ -27,7 +27,7 @@ from synthweb.runs import services as runs
 from synthweb.runs import worker
 from tests import services as started
 from tests.conftest import Cast
-from tests.web import addresses, scene
+from tests.web import addresses, doorbell, scene
 from tests.web.scene import Scene
 
 pytestmark = [pytest.mark.slow, pytest.mark.services, pytest.mark.django_db(transaction=True)]
@@ -56,16 +56,8 @@ BROKEN = {  # tables that are refused, each because of the very cell that holds 
 @pytest.fixture
 def broker() -> Iterator[str]:
     """A real Redis behind the task queue."""
-    with started.start_redis() as address:
-        before = app.conf.broker_url
-        _point_the_queue_at(address)
+    with started.start_redis() as address, doorbell.queue_at(address):
         yield address
-        _point_the_queue_at(before)
-
-
-def _point_the_queue_at(address: str) -> None:
-    app.conf.broker_url = address
-    app._after_fork()  # what Celery itself calls to forget the connections it has open
 
 
 @pytest.fixture
@@ -123,7 +115,8 @@ def test_nothing_that_is_stored_holds_a_marker(cast: Cast, played: Scene, broker
     assert_clean(_database(), "the database")
     assert_clean(_redis(broker), "the broker")
     for path in _files():
-        assert_clean(path.read_bytes(), path)
+        with contextlib.suppress(FileNotFoundError):  # a test beside this one has taken its own file away
+            assert_clean(path.read_bytes(), path)
     log = everything_logged.read_text(errors="surrogateescape")
     assert len(log.splitlines()) > 100
     assert_clean(log, "the log")

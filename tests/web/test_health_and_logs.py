@@ -14,8 +14,8 @@ from django.urls import path
 from pytest_django import Settings
 
 from synthweb import checks, health
-from synthweb.celery import app
 from synthweb.lib.logs import Plain
+from tests.web import doorbell
 
 Browser = Callable[..., Client]
 CANARY = "canary-7f3a"
@@ -35,12 +35,8 @@ def test_without_a_broker_it_is_not_ready(browser: Browser) -> None:
 
 @pytest.mark.services
 def test_with_database_and_broker_it_is_ready(browser: Browser, redis_url: str) -> None:
-    before = app.conf.broker_url, app.conf.broker_write_url
-    app.conf.broker_url = app.conf.broker_write_url = redis_url
-    try:
+    with doorbell.queue_at(redis_url):
         answer = browser().get("/readyz")
-    finally:
-        app.conf.broker_url, app.conf.broker_write_url = before
     assert answer.json() == {"database": True, "broker": True}
     assert answer.status_code == 200
 

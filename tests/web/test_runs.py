@@ -29,7 +29,7 @@ from synthweb.releases.models import Release
 from synthweb.runs import errors, lease, planning, queue, reconcile, services, worker
 from synthweb.runs.models import OutboxMessage, SynthesisRun, TableErrand
 from tests.conftest import Cast
-from tests.web import scene
+from tests.web import doorbell, scene
 
 State = SynthesisRun.State
 pytestmark = pytest.mark.django_db
@@ -359,14 +359,11 @@ def test_what_is_over_cannot_be_cancelled(run: SynthesisRun, cast: Cast) -> None
 @pytest.fixture
 def broker() -> Iterator[SimpleQueue]:
     """A broker inside this process; the confidential queue of it."""
-    usual = app.conf.broker_url
-    app.conf.broker_url = "memory://"
-    with app.connection_for_read() as connection:
+    with doorbell.queue_at(doorbell.IN_MEMORY), app.connection_for_read() as connection:
         waiting = connection.SimpleQueue("confidential")
         waiting.clear()
         yield waiting
         waiting.clear()
-    app.conf.broker_url = usual
 
 
 def test_a_message_that_was_never_sent_is_rung_for_again(run: SynthesisRun, broker: SimpleQueue) -> None:
