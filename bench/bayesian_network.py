@@ -5,6 +5,8 @@
 
 FOLDER (or the environment variable SYNTHWEB_BENCHMARK) holds tools/split.py and tools/score.py and the data they
 read. Every run goes through the room, with the secure sampler: figures differ a little from time to time.
+
+The scoring script trains models and needs scikit-learn beside the test requirements (pip install scikit-learn).
 """
 
 from __future__ import annotations
