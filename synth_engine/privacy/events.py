@@ -66,14 +66,14 @@ class DiscreteGaussian:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PermuteAndFlip:
-    """The index of a large score by permute-and-flip (McKenna and Sheldon 2020).
+class _Selection:
+    """What the two laws of choosing an index share.
 
     linf: the most that one score moves between neighbours. monotonic: all scores move the same way, which
-    halves the loss. epsilon = 2 linf / scale, and without a bounded range rho is epsilon² / 2.
+    halves the loss. epsilon = 2 linf / scale.
     """
 
-    law: ClassVar[str] = "permute-and-flip"
+    law: ClassVar[str]
     scale: Fraction
     linf: int
     monotonic: bool = False
@@ -83,37 +83,31 @@ class PermuteAndFlip:
 
     def pure_epsilon(self) -> Fraction:
         return (1 if self.monotonic else 2) * self.linf / self.scale
-
-    def rho(self) -> Fraction:
-        return self.pure_epsilon() ** 2 / 2
 
     def to_json(self) -> dict[str, Any]:
         return {"law": self.law, "scale": ratio(self.scale), "linf": self.linf, "monotonic": self.monotonic}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Gumbel:
-    """The index of a large score by the exponential mechanism, sampled as the largest score plus Gumbel noise.
+class PermuteAndFlip(_Selection):
+    """The index of a large score by permute-and-flip (McKenna and Sheldon 2020). Without a bounded range of its
+    loss rho is epsilon² / 2."""
 
-    epsilon as for permute-and-flip; its loss has range epsilon, so rho = epsilon² / 8 (Cesar and Rogers 2021).
-    """
+    law: ClassVar[str] = "permute-and-flip"
+
+    def rho(self) -> Fraction:
+        return self.pure_epsilon() ** 2 / 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gumbel(_Selection):
+    """The index of a large score by the exponential mechanism, sampled as the largest score plus Gumbel noise. Its
+    loss has range epsilon, so rho = epsilon² / 8 (Cesar and Rogers 2021)."""
 
     law: ClassVar[str] = "gumbel"
-    scale: Fraction
-    linf: int
-    monotonic: bool = False
-
-    def __post_init__(self) -> None:
-        _require(self.scale, self.linf)
-
-    def pure_epsilon(self) -> Fraction:
-        return (1 if self.monotonic else 2) * self.linf / self.scale
 
     def rho(self) -> Fraction:
         return self.pure_epsilon() ** 2 / 8
-
-    def to_json(self) -> dict[str, Any]:
-        return {"law": self.law, "scale": ratio(self.scale), "linf": self.linf, "monotonic": self.monotonic}
 
 
 Event = DiscreteLaplace | DiscreteGaussian | PermuteAndFlip | Gumbel
