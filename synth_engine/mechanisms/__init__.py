@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
 from typing import Any
 
 import pandas as pd
@@ -10,6 +11,7 @@ import pandas as pd
 from synth_engine import codec
 from synth_engine.domain import Domain
 from synth_engine.errors import SpecError
+from synth_engine.mechanisms import forecast
 from synth_engine.mechanisms.bayesian_network import BayesianNetwork
 from synth_engine.mechanisms.independent import Independent
 from synth_engine.mechanisms.model import Model, generator
@@ -26,7 +28,18 @@ REGISTRY: dict[str, type[Mechanism]] = {
 BLOCK = 1 << 16
 """Rows that are decoded at once; a change of it changes every drawn number and day."""
 
-__all__ = ["BLOCK", "REGISTRY", "Mechanism", "Model", "Plan", "describe", "draw_blocks", "draw_table", "plan"]
+__all__ = [
+    "BLOCK",
+    "REGISTRY",
+    "Mechanism",
+    "Model",
+    "Plan",
+    "describe",
+    "draw_blocks",
+    "draw_table",
+    "forecast_curve",
+    "plan",
+]
 
 
 def describe() -> list[dict[str, Any]]:
@@ -40,6 +53,16 @@ def plan(domain: Domain, spec: Spec) -> Plan:
     if mechanism is None:
         raise SpecError("there is no mechanism of this name", repair=f"known: {', '.join(REGISTRY)}")
     return mechanism.from_parameters(spec.parameters).plan(domain, spec)
+
+
+def forecast_curve(
+    domain: Domain, *, spec: Spec, epsilons: Sequence[Fraction], rows: int | None = None
+) -> list[forecast.Point]:
+    """The error to expect of every mechanism at each epsilon, from public facts alone: points with mechanism, epsilon,
+    oneway and pairs (mean total variation distance of one- and two-way tables). The mechanism of the spec has its
+    parameters, the others their defaults; one that does not offer this loss or domain has no points. `rows`: how many
+    records to reckon with; absent: the public number, else the spec's, else 10,000."""
+    return forecast.curve(REGISTRY, domain, spec=spec, epsilons=epsilons, rows=rows)
 
 
 def draw_blocks(model: Model, rows: int, seed: str) -> Iterator[pd.DataFrame]:
