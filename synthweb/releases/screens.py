@@ -15,7 +15,7 @@ from synth_engine.privacy import verify
 from synth_engine.privacy.unit import PrivacyUnit, Relation
 from synthweb.accounts.models import User
 from synthweb.lib.letters import RELATIONS
-from synthweb.releases import selectors, words
+from synthweb.releases import network, selectors, words
 from synthweb.releases.models import Release
 from synthweb.releases.selectors import Need
 
@@ -25,6 +25,7 @@ VERBS = {"measure": "Counted every value of", "select": "Chose one of the column
 
 TABS = (
     ("release", "Overview", Need.VIEW),
+    ("network", "Network", Need.VIEW),
     ("compare", "Compare", Need.COMPARE),
     ("samples", "Samples", Need.SAMPLE),
     ("share", "Share", Need.SHARE),
@@ -103,7 +104,7 @@ def tabs(user: User, release: Release) -> list[Tab]:
     return [
         Tab(key=key, title=title, address=reverse(f"releases:{key}", args=[release.code]))
         for key, title, need in TABS
-        if selectors.may(user, release, need)
+        if selectors.may(user, release, need) and (key != "network" or release.mechanism in network.DRAWN)
     ]
 
 

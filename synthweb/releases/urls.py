@@ -10,6 +10,7 @@ app_name = "releases"
 urlpatterns = [
     path("", views.index, name="index"),
     path("<slug:code>/", views.release, name="release"),
+    path("<slug:code>/network/", views.network, name="network"),
     path("<slug:code>/compare/", views.compare, name="compare"),
     path("<slug:code>/compare/report.json", downloads.compare_json, name="compare-json"),
     path("<slug:code>/samples/", views.samples, name="samples"),

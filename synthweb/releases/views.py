@@ -18,6 +18,7 @@ from synthweb.datasets import selectors as datasets
 from synthweb.datasets.models import Preview
 from synthweb.lib.errors import Refused
 from synthweb.releases import compare as comparison
+from synthweb.releases import network as networks
 from synthweb.releases import screens, selectors, services
 from synthweb.releases.forms import DescribeForm, SampleForm, ShareForm
 from synthweb.releases.selectors import Need
@@ -52,6 +53,15 @@ def release(request: HttpRequest, code: str) -> HttpResponse:
         return redirect("releases:release", code)
     context = screens.frame(_user(request), found, tab="release") | screens.overview(found) | {"form": form}
     return render(request, "releases/release.html", context)
+
+
+@login_required
+@require_GET
+def network(request: HttpRequest, code: str) -> HttpResponse:
+    """Which columns are drawn from which, for whoever may see the release."""
+    found = selectors.release_for(_user(request), code)
+    context = screens.frame(_user(request), found, tab="network") | {"network": networks.network_of(found)}
+    return render(request, "releases/network.html", context)
 
 
 @login_required
