@@ -30,6 +30,7 @@ def _keys() -> Iterator[CheckMessage]:
         settings.VAULT_PRIVATE_KEY_FILE,
         settings.PREVIEW_PRIVATE_KEY_FILE,
         settings.CONTENT_KEY_FILE,
+        settings.SIGNING_PRIVATE_KEY_FILE,
     ):
         if _mode(path) & 0o077:
             yield Error(f"{path} can be read by others on this machine.", hint=f"chmod 600 {path}", id="synthweb.E001")

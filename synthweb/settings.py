@@ -30,6 +30,9 @@ PREVIEW_PRIVATE_KEY_FILE = Path(
     env.str("SYNTHWEB_PREVIEW_PRIVATE_KEY_FILE", default=str(KEY_DIR / "web" / "preview.key"))
 )
 CONTENT_KEY_FILE = Path(env.str("SYNTHWEB_CONTENT_KEY_FILE", default=str(KEY_DIR / "web" / "content.key")))
+SIGNING_PRIVATE_KEY_FILE = Path(
+    env.str("SYNTHWEB_SIGNING_PRIVATE_KEY_FILE", default=str(KEY_DIR / "web" / "signing.key"))
+)
 
 
 # --- Django -----------------------------------------------------------------------------------------------------
@@ -128,6 +131,7 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 12}},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
     {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
+    {"NAME": "synthweb.accounts.passwords.RevokesTokens"},
 ]
 
 # --- Celery: the broker is a doorbell; the truth is in the database (ARCHITECTURE.md) ------------------------------

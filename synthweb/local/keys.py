@@ -1,4 +1,4 @@
-"""Keys and secrets of the local installation: made once, never overwritten, readable by their owner alone.
+"""Keys and secrets of an installation: made once, never overwritten, readable by their owner alone.
 
 keys/secret.key            Django's secret
 keys/vault.pub             what uploads are encrypted to (web)
@@ -6,6 +6,10 @@ keys/worker/vault.key      what opens them (confidential worker)
 keys/preview.pub           what previews and reports are encrypted to (confidential worker)
 keys/web/preview.key       what opens those (web)
 keys/web/content.key       keyed hash that notices the same content uploaded again (web)
+keys/signing.pub           what auditors check signed heads of the ledger with (anybody)
+keys/web/signing.key       what signs them (web)
+
+`python -m synthweb.local.keys FOLDER` makes whatever is missing; `python -m synthweb.local.key_backup` keeps copies.
 """
 
 from __future__ import annotations
@@ -13,9 +17,19 @@ from __future__ import annotations
 import os
 import secrets
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pyrage
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from synthweb.lib.signatures import key_id
+
+SECRETS = ("secret.key", "web/content.key")
+PAIRS = (("vault.pub", "worker/vault.key"), ("preview.pub", "web/preview.key"), ("signing.pub", "web/signing.key"))
+FILES = (*SECRETS, *(half for pair in PAIRS for half in pair))
+RETIRED = "retired"  # public halves of signing keys that were changed: what they signed can still be checked
 
 
 def make(folder: Path) -> None:
@@ -24,10 +38,25 @@ def make(folder: Path) -> None:
     for place in (folder, folder / "web", folder / "worker"):
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
         place.chmod(0o700)
-    _make_secret(folder / "secret.key")
-    _make_secret(folder / "web" / "content.key")
-    _make_pair(public=folder / "vault.pub", private=folder / "worker" / "vault.key")
-    _make_pair(public=folder / "preview.pub", private=folder / "web" / "preview.key")
+    for name in SECRETS:
+        if not (folder / name).exists():
+            write_private(folder / name, secrets.token_urlsafe(48) + "\n")
+    for public, private in PAIRS:
+        _make_pair(
+            public=folder / public, private=folder / private, new=_signing_pair if "signing" in public else _age_pair
+        )
+
+
+def change_signing_key(folder: Path) -> Path:
+    """Retire the signing key and make another; gives where the old public half now lies. The old private half is
+    destroyed: nobody needs it to check what it signed."""
+    public, private = folder / "signing.pub", folder / "web" / "signing.key"
+    retired = folder / RETIRED / f"signing-{key_id(public.read_bytes())[:16]}.pub"
+    retired.parent.mkdir(mode=0o700, exist_ok=True)
+    public.rename(retired)
+    private.unlink(missing_ok=True)
+    make(folder)
+    return retired
 
 
 def write_private(path: Path, text: str) -> None:
@@ -37,22 +66,34 @@ def write_private(path: Path, text: str) -> None:
         file.write(text)
 
 
-def _make_secret(path: Path) -> None:
-    if not path.exists():
-        write_private(path, secrets.token_urlsafe(48) + "\n")
-
-
-def _make_pair(*, public: Path, private: Path) -> None:
+def _make_pair(*, public: Path, private: Path, new: Callable[[], tuple[str, str]]) -> None:
     if public.exists() != private.exists():
         there, missing = (public, private) if public.exists() else (private, public)
         raise FileNotFoundError(
             f"{there} exists but {missing} does not: restore it; a new pair could not open old files"
         )
     if not private.exists():
-        identity = pyrage.x25519.Identity.generate()
-        write_private(private, f"{identity}\n")
-        write_private(public, f"{identity.to_public()}\n")
+        secret, open_half = new()
+        write_private(private, secret)
+        write_private(public, open_half)
+
+
+def _age_pair() -> tuple[str, str]:
+    identity = pyrage.x25519.Identity.generate()
+    return f"{identity}\n", f"{identity.to_public()}\n"
+
+
+def _signing_pair() -> tuple[str, str]:
+    key = Ed25519PrivateKey.generate()
+    private = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    public = key.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
+    return private.decode(), public.decode()
 
 
 if __name__ == "__main__":
-    make(Path(sys.argv[1] if len(sys.argv) > 1 else "secrets"))
+    if sys.argv[1:2] == ["change-signing-key"]:
+        sys.stdout.write(f"The old public key is kept as {change_signing_key(Path(sys.argv[2]))}\n")
+    else:
+        make(Path(sys.argv[1] if len(sys.argv) > 1 else "secrets"))

@@ -15,7 +15,7 @@ from synthweb.local import broker
 from synthweb.local.places import Places
 
 WITHHELD = "/nonexistent/withheld-from-this-process"
-WEB_KEYS = ("SYNTHWEB_PREVIEW_PRIVATE_KEY_FILE", "SYNTHWEB_CONTENT_KEY_FILE")
+WEB_KEYS = ("SYNTHWEB_PREVIEW_PRIVATE_KEY_FILE", "SYNTHWEB_CONTENT_KEY_FILE", "SYNTHWEB_SIGNING_PRIVATE_KEY_FILE")
 TABLE_KEYS = ("SYNTHWEB_VAULT_PRIVATE_KEY_FILE",)
 CELERY = ["celery", "-A", "synthweb.celery"]
 WORKER = [*CELERY, "worker", "-c", "1", "--without-gossip", "--without-mingle", "--loglevel", "INFO"]

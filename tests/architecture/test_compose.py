@@ -17,7 +17,7 @@ SERVICES: dict[str, dict[str, Any]] = yaml.safe_load((ROOT / "docker-compose.yml
 OURS = ("web", "worker-confidential", "worker-default", "beat")
 DOCKERFILE = (ROOT / "Dockerfile").read_text()
 MAY_KNOW = {
-    "web": {"secret_key", "vault_public", "preview_private", "content_key"},
+    "web": {"secret_key", "vault_public", "preview_private", "content_key", "signing_private"},
     "worker-confidential": {"vault_private", "preview_public"},
     "worker-default": set(),
     "beat": set(),

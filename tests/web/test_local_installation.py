@@ -29,7 +29,7 @@ ADDRESS = re.compile(r"synthweb is ready:\s+(http://\S+)")
 def test_keys_are_made_once_and_are_their_owners_alone(tmp_path: Path) -> None:
     keys.make(tmp_path / "keys")
     files = {path: path.read_text() for path in (tmp_path / "keys").rglob("*") if path.is_file()}
-    assert len(files) == 6
+    assert sorted(path.relative_to(tmp_path / "keys").as_posix() for path in files) == sorted(keys.FILES)
     assert all(path.stat().st_mode & 0o077 == 0 for path in (tmp_path / "keys").rglob("*"))
     keys.make(tmp_path / "keys")
     assert {path: path.read_text() for path in files} == files
@@ -43,7 +43,7 @@ def test_the_halves_of_a_key_fit(tmp_path: Path) -> None:
         assert pyrage.decrypt(pyrage.encrypt(b"table", [recipient]), [identity]) == b"table"
 
 
-@pytest.mark.parametrize("lost", ["vault.pub", "worker/vault.key"])
+@pytest.mark.parametrize("lost", ["vault.pub", "worker/vault.key", "signing.pub", "web/signing.key"])
 def test_a_lost_half_of_a_key_is_said_and_never_made_anew(tmp_path: Path, lost: str) -> None:
     keys.make(tmp_path)
     (tmp_path / lost).unlink()
