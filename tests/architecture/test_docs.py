@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import errors_page
+
 ROOT = Path(__file__).resolve().parents[2]
 SETTINGS_PAGE = (ROOT / "docs" / "settings.md").read_text()
 DEPLOYMENT_PAGE = (ROOT / "docs" / "deployment.md").read_text()
@@ -42,6 +44,19 @@ def test_every_command_is_on_the_page_and_nothing_else() -> None:
         path.stem for path in (ROOT / "synthweb").glob("*/management/commands/*.py") if not path.stem.startswith("_")
     }
     assert _rows(DEPLOYMENT_PAGE) == commands
+
+
+def test_every_error_is_on_the_page_and_nothing_else() -> None:
+    written = errors_page.PAGE.read_text().splitlines()
+    expected = errors_page.page().splitlines()
+    differing = sorted(set(expected) ^ set(written))
+    assert not differing, "run `python -m tests.errors_page`"
+
+
+def test_every_refusal_has_a_code_with_a_meaning() -> None:
+    rows = [line for line in errors_page.page().splitlines() if line.startswith("| `")]
+    assert len(rows) > 10
+    assert not [line for line in rows if re.search(r"\| +\|", line)]
 
 
 def test_every_setting_of_the_compose_file_is_known() -> None:
