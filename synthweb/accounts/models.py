@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.contrib.auth.models import AbstractUser
 from django.db import models
+from django.utils.crypto import salted_hmac
 
 from synthweb.lib import codes
 
@@ -28,6 +29,16 @@ class User(AbstractUser):
     must_change_password = models.BooleanField(
         default=False, help_text="Has a one-time password: every page leads to choosing an own one first."
     )
+    access_ended = models.PositiveIntegerField(
+        default=0, editable=False, help_text="How often every session was ended for another reason than a new password."
+    )
+
+    def _get_session_auth_hash(self, secret: str | bytes | None = None) -> str:
+        """What a session carries of its user, by Django's own rule, and how often access was ended: a session from
+        before such an end fits no more, and does not come back to life when the person is let in again."""
+        facts = f"{self.password}/{self.access_ended}" if self.access_ended else self.password
+        salt = "django.contrib.auth.models.AbstractBaseUser.get_session_auth_hash"
+        return salted_hmac(salt, facts, secret=secret, algorithm="sha256").hexdigest()
 
 
 class Role(models.TextChoices):
@@ -59,7 +70,7 @@ class ApiToken(models.Model):
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="api_tokens")
     name = models.CharField(max_length=100)
     digest = models.CharField(max_length=64, unique=True)
-    scopes = models.JSONField(default=list)  # of SCOPES in accounts.services: read, spend, share
+    scopes = models.JSONField(default=list)  # of tokens.SCOPES
     created_at = models.DateTimeField(auto_now_add=True)
     expires_at = models.DateTimeField(null=True, blank=True)
     last_used_at = models.DateTimeField(null=True, blank=True)

@@ -9,6 +9,7 @@ from datetime import timedelta
 from django.contrib.auth import password_validation
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import transaction
+from django.db.models import F, Q
 from django.utils import timezone
 
 from synthweb.accounts import tokens
@@ -88,8 +89,11 @@ def set_roles(*, actor: User, person: User, organisation: Organisation, roles: C
     if not roles:
         raise ValidationError({"roles": "Choose at least one role; to take away everything, deactivate the person."})
     before = sorted(Membership.objects.filter(user=person).values_list("role", flat=True))
+    lost = sorted(set(before) - set(roles))
     Membership.objects.filter(user=person, organisation=organisation).delete()
     _write_roles(person, organisation=organisation, roles=roles)
+    if lost:
+        end_access(person=person, actor=actor, because=f"lost the role {' and '.join(lost)}")
     audit.record(
         actor=actor,
         action="user.roles_set",
@@ -101,11 +105,14 @@ def set_roles(*, actor: User, person: User, organisation: Organisation, roles: C
 
 @transaction.atomic
 def set_active(*, actor: User, person: User, organisation: Organisation, active: bool) -> None:
-    """Let somebody in or keep them out: sessions and tokens of an inactive person stop at once."""
+    """Let somebody in or keep them out. Whoever is kept out loses sessions and tokens for good: let in again, they
+    sign in again and make new tokens."""
     if actor.pk == person.pk:
         raise PermissionDenied("Nobody deactivates themselves; ask somebody else who manages people.")
     User.objects.filter(pk=person.pk).update(is_active=active)
     person.is_active = active
+    if not active:
+        end_access(person=person, actor=actor, because="deactivated")
     audit.record(
         actor=actor,
         action="user.activated" if active else "user.deactivated",
@@ -135,15 +142,47 @@ def give_one_time_password(*, actor: User, person: User, organisation: Organisat
 
 
 @transaction.atomic
-def change_password(*, user: User, password: str) -> None:
-    """Somebody's own new password; the caller has checked the old one."""
+def change_password(*, user: User, password: str) -> int:
+    """Somebody's own new password; the caller has checked the old one. How many API tokens it revoked: passwords.py
+    sees to that."""
     password_validation.validate_password(password, user)
     if user.check_password(password):
         raise ValidationError("Choose another password than the present one.")
+    usable = tokens_in_use(user)
     user.set_password(password)
     user.must_change_password = False
     user.save(update_fields=["password", "must_change_password"])
     audit.record(actor=user, action="user.password_changed", target=_target(user), organisation=_organisation(user))
+    return usable
+
+
+def tokens_in_use(user: User) -> int:
+    """How many tokens of somebody's open anything."""
+    expired = Q(expires_at__lte=timezone.now())
+    return ApiToken.objects.filter(~expired, user=user, revoked_at=None).count()
+
+
+@transaction.atomic
+def end_access(*, person: User, actor: Actor, because: str) -> None:
+    """Revoke every API token of somebody's and end every session. `actor` is recorded, `because` too."""
+    User.objects.filter(pk=person.pk).update(access_ended=F("access_ended") + 1)
+    person.refresh_from_db(fields=["access_ended"])
+    revoke_tokens(person=person, actor=actor, because=because)
+
+
+@transaction.atomic
+def revoke_tokens(*, person: User, actor: Actor, because: str) -> None:
+    """Revoke every API token of somebody's."""
+    held = list(ApiToken.objects.select_for_update().filter(user=person, revoked_at=None).order_by("pk"))
+    ApiToken.objects.filter(pk__in=[token.pk for token in held]).update(revoked_at=timezone.now())
+    for token in held:
+        audit.record(
+            actor=actor,
+            action="token.revoked",
+            target=("token", token.code),
+            organisation=_organisation(person),
+            detail={"of": person.username, "because": because},
+        )
 
 
 @transaction.atomic

@@ -21,6 +21,8 @@ from django.views.decorators.http import require_POST
 from synthweb.accounts import forms, selectors, services, tokens
 from synthweb.accounts.models import User
 
+CHANGED = "Your password has been changed. Other places where you were signed in are signed out."
+
 
 class SignIn(LoginView):
     """The only page that strangers see."""
@@ -48,13 +50,12 @@ def password(request: HttpRequest) -> HttpResponse:
     user = _me(request)
     form = forms.PasswordForm(user, request.POST or None)
     if request.method == "POST" and form.is_valid():
-        services.change_password(user=user, password=form.cleaned_data["new_password1"])
+        revoked = services.change_password(user=user, password=form.cleaned_data["new_password1"])
         update_session_auth_hash(request, user)
-        messages.success(
-            request, "Your password has been changed. Other places where you were signed in are signed out."
-        )
+        messages.success(request, f"{CHANGED} {_revoked(revoked)}".strip())
         return redirect("accounts:profile")
-    return render(request, "accounts/password.html", {"form": form, "tab": "password"})
+    context = {"form": form, "tab": "password", "in_use": services.tokens_in_use(user)}
+    return render(request, "accounts/password.html", context)
 
 
 @never_cache
@@ -137,6 +138,12 @@ def _set_roles(request: HttpRequest, person: User, form: Form) -> bool:
         form.add_error(None, error)
         return False
     return True
+
+
+def _revoked(number: int) -> str:
+    if not number:
+        return ""
+    return "One API token no longer opens anything." if number == 1 else f"{number} API tokens no longer open anything."
 
 
 def _me(request: HttpRequest) -> User:

@@ -1,0 +1,23 @@
+"""What a new password does besides being one, whichever way it was set: page, one-time password or command line."""
+
+from __future__ import annotations
+
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+
+from synthweb.accounts import services
+from synthweb.accounts.models import User
+
+
+class RevokesTokens:
+    """Stands in AUTH_PASSWORD_VALIDATORS for what Django calls once a new password has been saved. Sessions end by
+    themselves, each carries a digest of the password; tokens are revoked here."""
+
+    def validate(self, password: str, user: AbstractBaseUser | AnonymousUser | None = None) -> None:
+        """Every password will do."""
+
+    def get_help_text(self) -> str:
+        return "It revokes your API tokens and signs you out everywhere else."
+
+    def password_changed(self, password: str, user: AbstractBaseUser | AnonymousUser | None = None) -> None:  # noqa: ARG002
+        if isinstance(user, User):
+            services.revoke_tokens(person=user, actor="system", because="a new password")
