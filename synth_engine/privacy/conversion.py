@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from decimal import Context, Decimal
 from fractions import Fraction
+from functools import lru_cache
 
 from synth_engine.errors import SpecError
 
@@ -33,6 +34,7 @@ def epsilon_for(rho: Fraction, delta: Fraction) -> Fraction:
     return max(Fraction(0), Fraction(math.ceil(bound * GRID), GRID))
 
 
+@lru_cache(maxsize=4096, typed=True)
 def rho_for(epsilon: Fraction, delta: Fraction) -> Fraction:
     """The largest rho with `epsilon_for(rho, delta) <= epsilon`, less a part in 10¹⁰ and cut to 13 digits.
 
@@ -44,6 +46,8 @@ def rho_for(epsilon: Fraction, delta: Fraction) -> Fraction:
     low, high = 0.0, float(epsilon) + 1.0
     for _ in range(200):
         middle = (low + high) / 2
+        if middle in (low, high):  # nothing lies between them any more
+            break
         if _float_epsilon(middle, float(delta)) <= float(epsilon):
             low = middle
         else:
