@@ -17,6 +17,11 @@
     "#d9dee5": "--bs-border-color",
     "#f2f4f7": "--quiet",
     "#b3202c": "--red-words",
+    // … and those of the ledger's.
+    "#e0a106": "--budget-held",
+    "#2f3a48": "--budget-charged",
+    "#cfe6d6": "--budget-free",
+    "#3a8f5c": "--budget-free-edge",
   };
   const CONFIG = {
     responsive: false, // a ResizeObserver does it, for hidden figures too
