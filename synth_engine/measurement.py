@@ -128,7 +128,8 @@ class Measurement:
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Candidate:
     """A clique that may be selected. Its score is the L1 distance of the true counts from `reference`, less
-    `penalty`; both are public, so the penalty moves no score between neighbours."""
+    `penalty`; both are public, so the penalty moves no score between neighbours. The reference can no more be written
+    to: the same array in a later question has the same distance."""
 
     clique: Clique
     reference: Counts
@@ -139,6 +140,7 @@ class Candidate:
             raise TypeError("a reference is int64 with one axis for each attribute")
         if type(self.penalty) is not int:
             raise TypeError("a penalty is a whole number")
+        self.reference.setflags(write=False)
 
 
 class Session(Protocol):

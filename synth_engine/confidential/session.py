@@ -6,6 +6,7 @@ stays paid for, even if counting fails afterwards.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Protocol
@@ -53,6 +54,7 @@ class RoomSession:
         self._filter = Filter(cap)
         self._sensitivity = histogram_sensitivity(domain.unit, domain.relation)
         self._journal: list[Call] = []
+        self._distances: dict[tuple[Clique, int], tuple[weakref.ref[Counts], int]] = {}
 
     @property
     def domain(self) -> Domain:
@@ -102,8 +104,17 @@ class RoomSession:
         return self._sampler.choose(scores, scale=scale, law=law)
 
     def _score(self, candidate: Candidate) -> int:
-        distance = np.abs(counts.contingency(self._rows, candidate.clique) - candidate.reference).sum()
-        return int(distance) - candidate.penalty
+        return self._distance(candidate.clique, candidate.reference) - candidate.penalty
+
+    def _distance(self, clique: Clique, reference: Counts) -> int:
+        """Counted once for each reference array for as long as somebody holds it: it and the rows do not change."""
+        key = (clique, id(reference))
+        known = self._distances.get(key)
+        if known is None or known[0]() is not reference:
+            distance = int(np.abs(counts.contingency(self._rows, clique) - reference).sum())
+            known = (weakref.ref(reference), distance)
+            self._distances[key] = known
+        return known[1]
 
     def _shape(self, clique: Clique) -> tuple[int, ...]:
         shape = self._domain.shape(clique)

@@ -15,7 +15,7 @@ import numpy as np
 from synth_engine.domain import Domain
 from synth_engine.marginals import oneway
 from synth_engine.marginals.tables import Floats, Margin, fit_margins, shrink_towards
-from synth_engine.measurement import Candidate, Clique, Measurement, Noise
+from synth_engine.measurement import Candidate, Clique, Counts, Measurement, Noise
 from synth_engine.mechanisms import conditional
 from synth_engine.mechanisms.model import Codes, Model, Node, Table, generator, whole_weights
 
@@ -23,6 +23,7 @@ POPULATION = 100_000
 """Records drawn from the network so far, from which references for the next choice are counted."""
 MOST_CANDIDATES = 2_000
 MOST_CELLS = 1 << 24
+MOST_KEPT = 1 << 23
 _UNSEEN = 0.01
 
 
@@ -32,6 +33,24 @@ class Limits:
 
     degree: int
     cells: int
+
+
+class Expectation:
+    """A table as one expects it if its last attribute does not depend on the others, and how far from it a table that
+    keeps to it is found."""
+
+    def __init__(self, expected: Floats) -> None:
+        self.reference: Counts = np.rint(expected).astype(np.int64)
+        self.by_chance = float(np.where(expected < 0.5, expected, np.sqrt(2 / math.pi * expected)).sum())
+        """The expected L1 distance of independent records from their rounded expectation, about."""
+        self._expected = expected.astype(np.float32)
+        self._kept: dict[Noise, float] = {}
+
+    def kept_noise(self, noise: Noise) -> float:
+        """The part of the noise that shrinkage would leave in a table, about: no more than a cell holds."""
+        if noise not in self._kept:
+            self._kept[noise] = float(np.minimum(self._expected, noise.mean_deviation).sum())
+        return self._kept[noise]
 
 
 class Growth:
@@ -46,6 +65,8 @@ class Growth:
         self._sizes = domain.sizes
         self._codes: Codes = {}
         self._joints: dict[Clique, Floats] = {}
+        self._expectations: dict[Clique, Expectation] = {}
+        self._expected_cells = 0
         self._network: list[Node] = []
         self._tables: list[Table] = []
         root = min(domain.names, key=lambda name: self._sizes[name])
@@ -64,31 +85,42 @@ class Growth:
         """What may come next: every attribute left, alone or with parents among those placed, small tables first."""
         sizes = self._sizes
         alone = [Node(attribute=name, parents=()) for name in self._left]
-        found: list[tuple[int, int, Node]] = []
+        found: list[tuple[int, int, str, Clique]] = []
         for size in range(1, min(self._limits.degree, len(self._network)) + 1):
             for parents in itertools.combinations([node.attribute for node in self._network], size):
                 cells = math.prod(sizes[name] for name in parents)
-                nodes = [Node(attribute=name, parents=parents) for name in self._left]
-                found += [(size, cells * sizes[n.attribute], n) for n in nodes]
-        found = sorted((one for one in found if one[1] <= self._limits.cells), key=lambda one: one[:2])
-        room = np.cumsum([cells for _, cells, _ in found[:MOST_CANDIDATES]]) <= MOST_CELLS
-        return alone + [node for fits, (_, _, node) in zip(room, found, strict=False) if fits]
+                most = self._limits.cells // cells
+                found += [(size, cells * sizes[name], name, parents) for name in self._left if sizes[name] <= most]
+        found = sorted(found, key=lambda one: one[:2])[:MOST_CANDIDATES]
+        room = np.cumsum([cells for _, cells, _, _ in found]) <= MOST_CELLS
+        return alone + [Node(attribute=one[2], parents=one[3]) for fits, one in zip(room, found, strict=True) if fits]
 
     def candidates(self, choices: Sequence[Node], *, noise: Noise) -> list[Candidate]:
         """The choices with what the network so far, and independence of the rest, lets one expect. The penalty is what
         distance to expect by chance and, of the table's noise, what its shrinkage would not remove."""
         found = []
         for node in choices:
-            expected = self._independent(self._joint(node.parents), node.attribute)
-            penalty = _by_noise(expected, noise if node.parents else self._noises[node.attribute])
+            known = self._expectation(node)
+            penalty = known.kept_noise(noise if node.parents else self._noises[node.attribute])
             found.append(
                 Candidate(
                     clique=(*node.parents, node.attribute),
-                    reference=np.rint(expected).astype(np.int64),
-                    penalty=round(penalty + (_by_chance(expected) if node.parents else 0.0)),
+                    reference=known.reference,
+                    penalty=round(penalty + (known.by_chance if node.parents else 0.0)),
                 )
             )
         return found
+
+    def _expectation(self, node: Node) -> Expectation:
+        """It stays as it is while the parents do; so it is kept, as long as there is room."""
+        clique = (*node.parents, node.attribute)
+        known = self._expectations.get(clique)
+        if known is None:
+            known = Expectation(self._independent(self._joint(node.parents), node.attribute))
+            if self._expected_cells + known.reference.size <= MOST_KEPT:
+                self._expectations[clique] = known
+                self._expected_cells += known.reference.size
+        return known
 
     def learn(self, node: Node, measurement: Measurement | None) -> None:
         """Place an attribute: by a noisy table of it and its parents, or alone by what is known of it."""
@@ -162,13 +194,3 @@ class Growth:
         self._network.append(node)
         self._tables.append(Table(clique=(*node.parents, node.attribute), weights=weights))
         self._left.remove(node.attribute)
-
-
-def _by_chance(expected: Floats) -> float:
-    """The expected L1 distance of independent records from their rounded expectation, about."""
-    return float(np.where(expected < 0.5, expected, np.sqrt(2 / math.pi * expected)).sum())
-
-
-def _by_noise(expected: Floats, noise: Noise) -> float:
-    """The part of the noise that shrinkage would leave in a table, about: no more than a cell holds."""
-    return float(np.minimum(expected, noise.mean_deviation).sum())

@@ -17,9 +17,10 @@ from synth_engine.confidential.session import open_session
 from synth_engine.domain import Domain, Integer
 from synth_engine.errors import InputError, SpecError
 from synth_engine.marginals.tables import fit_margins, shrink_towards
-from synth_engine.measurement import Answers
+from synth_engine.measurement import Answers, Candidate
 from synth_engine.mechanisms import conditional
 from synth_engine.mechanisms.model import Model, Node, Table, generator, whole_weights
+from synth_engine.privacy.loss import Pure
 from synth_engine.spec import Spec
 
 SIZES = (4, 3, 2, 12)
@@ -107,6 +108,29 @@ def test_a_network_survives_being_written_down() -> None:
     assert again.network == model.network
     first = mechanisms.draw_table(model, 300, "a seed").to_csv()
     assert first == mechanisms.draw_table(again, 300, "a seed").to_csv()
+
+
+def test_a_reference_asked_about_again_keeps_its_distance_and_another_in_its_place_has_its_own() -> None:
+    domain = domain_of((2, 2))
+    rows = Rows({name: np.zeros(1000, dtype=np.uint16) for name in "ab"}, domain=domain)
+    session = open_session(rows, domain=domain, cap=Pure(epsilon=Fraction(10**6)))
+
+    def chosen(*references: list[int]) -> int:
+        candidates = [
+            Candidate(clique=(name,), reference=np.array(reference))
+            for name, reference in zip("ab", references, strict=True)
+        ]
+        return session.select(candidates, scale=Fraction(1))
+
+    for _ in range(50):  # arrays that are gone make room, often in the same place, for new ones
+        assert chosen([0, 0], [1000, 0]) == 0
+        assert chosen([1000, 0], [0, 0]) == 1
+    kept = [
+        Candidate(clique=("a",), reference=np.array([500, 0])), Candidate(clique=("b",), reference=np.array([1000, 0])),
+    ]  # fmt: skip
+    with pytest.raises(ValueError, match="read-only"):
+        kept[0].reference[0] = 1000
+    assert [session.select(kept, scale=Fraction(1)) for _ in range(3)] == [0, 0, 0]
 
 
 @pytest.mark.parametrize(("rows", "epsilon"), [(0, "1"), (1, "0.001"), (5, "1")])
