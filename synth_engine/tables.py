@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from synth_engine import codec, mechanisms
-from synth_engine.domain import Attribute, Boolean, Categorical, Date, Domain, Integer
+from synth_engine.domain import Attribute, Boolean, Categorical, Date, DateTime, Domain, Identifier, Integer
 from synth_engine.errors import InputError
 from synth_engine.mechanisms.model import Model
 
@@ -40,7 +40,7 @@ def write(model: Model, rows: int, *, seed: str, path: Path) -> str:
 
 def csv_pieces(model: Model, rows: int, *, seed: str) -> Iterator[bytes]:
     """The table as CSV in UTF-8, block by block; a missing value by its first marker."""
-    yield _csv([model.domain.names])
+    yield _csv([[attribute.name for attribute in model.domain.drawn]])
     for block in mechanisms.draw_blocks(model, rows, seed):
         texts = codec.as_text(model.domain, block)
         yield _csv(zip(*(texts[name].tolist() for name in texts), strict=True))
@@ -86,12 +86,14 @@ def _write_parquet(model: Model, rows: int, *, seed: str, path: Path) -> None:
 
 def arrow_schema(domain: Domain) -> pa.Schema:
     """Column types of a drawn table; a missing value is null."""
-    return pa.schema([pa.field(a.name, _arrow_type(a), nullable=a.missing is not None) for a in domain.modelled])
+    return pa.schema([pa.field(a.name, _arrow_type(a), nullable=a.missing is not None) for a in domain.drawn])
 
 
 def _arrow_type(attribute: Attribute) -> pa.DataType:
-    if isinstance(attribute, Categorical | Boolean):
+    if isinstance(attribute, Categorical | Boolean | Identifier):
         return pa.string()
     if isinstance(attribute, Date):
         return pa.date32()
+    if isinstance(attribute, DateTime):
+        return pa.timestamp("ms")
     return pa.int64() if isinstance(attribute, Integer) else pa.float64()

@@ -8,9 +8,11 @@ table itself are for the steward's eyes and refused by `Domain.require_confirmed
 
 from __future__ import annotations
 
-from synth_engine.domain.attributes import MAX_CODES, MISSING, OTHER, Attribute, Boolean, Categorical, Identifier
+from synth_engine.domain.attributes import MAX_CODES, MISSING, OTHER, Attribute, Boolean, Categorical
 from synth_engine.domain.document import SCHEMA_NAME, Domain, read
 from synth_engine.domain.facts import PROVENANCES, Provenance
+from synth_engine.domain.identifiers import Identifier
+from synth_engine.domain.moments import DateTime
 from synth_engine.domain.reading import parse_attribute
 from synth_engine.domain.scales import Date, Integer, Number
 from synth_engine.domain.schema import SCHEMA
@@ -26,6 +28,7 @@ __all__ = [
     "Boolean",
     "Categorical",
     "Date",
+    "DateTime",
     "Domain",
     "Identifier",
     "Integer",

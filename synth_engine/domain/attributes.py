@@ -86,6 +86,11 @@ class Attribute:
         return self.value_count + self.has_other + (self.missing is not None)
 
     @property
+    def in_table(self) -> bool:
+        """Whether a drawn table has this column."""
+        return bool(self.size)
+
+    @property
     def labels(self) -> tuple[str, ...]:
         """The text of every code."""
         tail = ((OTHER,) if self.has_other else ()) + ((MISSING,) if self.missing is not None else ())
@@ -209,22 +214,3 @@ class Boolean(Attribute):
 
     def _default_outside(self) -> Outside:
         return "clamp" if self.missing is None else "missing"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Identifier(Attribute):
-    """A name, number or free text that singles out a record: dropped before anything is counted."""
-
-    kind: ClassVar[str] = "identifier"
-    fact_names: ClassVar[tuple[str, ...]] = ("kind",)
-
-    def check(self) -> None:
-        if self.missing is not None:
-            raise self.error("an identifier is dropped and has no missing value", repair="leave missing out")
-
-    @property
-    def value_labels(self) -> tuple[str, ...]:
-        return ()
-
-    def details(self) -> dict[str, object]:
-        return {}

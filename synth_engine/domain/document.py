@@ -7,11 +7,13 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import prod
 from pathlib import Path
 from typing import Any
 
 from synth_engine.domain.attributes import Attribute
+from synth_engine.domain.identifiers import Identifier
 from synth_engine.domain.reading import Fields, parse_attribute
 from synth_engine.domain.scales import Integer
 from synth_engine.errors import DomainError
@@ -64,9 +66,14 @@ class Domain:
                 "a public number of records contradicts the add-remove relation",
                 repair='use "replace-one", or leave rows out and pay for a noisy number',
             )
+        for attribute in self.attributes:
+            if isinstance(attribute, Identifier) and attribute.template and attribute.capacity < self.rows:
+                raise attribute.error(
+                    "the pattern allows fewer identifiers than there are rows", repair="give it more places"
+                )
         object.__setattr__(self, "invariants", ("rows",))
 
-    @property
+    @cached_property
     def modelled(self) -> tuple[Attribute, ...]:
         """The attributes that mechanisms see: all but identifiers."""
         return tuple(attribute for attribute in self.attributes if attribute.size)
@@ -77,8 +84,17 @@ class Domain:
         return tuple(attribute.name for attribute in self.modelled)
 
     @property
+    def drawn(self) -> tuple[Attribute, ...]:
+        """The attributes of a drawn table, in the declared order: all but identifiers that are dropped."""
+        return tuple(attribute for attribute in self.attributes if attribute.in_table)
+
+    @property
     def sizes(self) -> dict[str, int]:
         """Number of codes of each modelled attribute, in order."""
+        return dict(self._sizes)
+
+    @cached_property
+    def _sizes(self) -> dict[str, int]:
         return {attribute.name: attribute.size for attribute in self.modelled}
 
     def attribute(self, name: str) -> Attribute:
@@ -89,7 +105,7 @@ class Domain:
 
     def shape(self, clique: Iterable[str]) -> tuple[int, ...]:
         """Shape of the contingency table of a clique of modelled attributes."""
-        sizes = self.sizes
+        sizes = self._sizes
         names = tuple(clique)
         for name in names:
             if name not in sizes:

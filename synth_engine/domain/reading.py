@@ -6,12 +6,15 @@ import datetime
 from collections.abc import Mapping
 from typing import Any
 
-from synth_engine.domain.attributes import Attribute, Boolean, Categorical, Identifier
+from synth_engine.domain.attributes import Attribute, Boolean, Categorical
+from synth_engine.domain.identifiers import Identifier
+from synth_engine.domain.moments import DateTime
 from synth_engine.domain.scales import Date, Integer, Number
 from synth_engine.errors import DomainError
 
+_LAST = datetime.time(23, 59, 59)
 KINDS: dict[str, type[Attribute]] = {
-    kind.kind: kind for kind in (Categorical, Integer, Number, Boolean, Date, Identifier)
+    kind.kind: kind for kind in (Categorical, Integer, Number, Boolean, Date, DateTime, Identifier)
 }
 
 
@@ -103,6 +106,16 @@ class Fields:
         except ValueError:
             raise self._wrong(key, 'a date like "2024-12-31"') from None
 
+    def moment(self, key: str, *, end: bool = False) -> datetime.datetime | None:
+        """A moment without a zone; a day alone is its beginning, or its last second."""
+        text = self.text(key)
+        try:
+            if text and len(text) == len("2024-12-31"):
+                return datetime.datetime.combine(datetime.date.fromisoformat(text), _LAST if end else datetime.time())
+            return datetime.datetime.fromisoformat(text) if text else None
+        except ValueError:
+            raise self._wrong(key, 'a moment like "2024-12-31T23:59"') from None
+
     def needed(self, **values: object) -> dict[str, object]:
         for key, value in values.items():
             if value is None:
@@ -130,5 +143,13 @@ _PARSERS: dict[type[Attribute], Any] = {
         f.needed(low=f.day("low"), high=f.day("high"))
         | {"step_days": f.integer("step_days"), "format": f.text("format", default=None)}
     ),
-    Identifier: lambda _: {},
+    DateTime: lambda f: (
+        f.needed(low=f.moment("low"), high=f.moment("high", end=True))
+        | {"step": f.integer("step"), "unit": f.text("unit", default=None), "width": f.integer("width")}
+        | {"format": f.text("format", default=None)}
+    ),
+    Identifier: lambda f: {
+        "regenerate": f.text("regenerate", default=None),
+        "pattern": f.text("pattern", default=None),
+    },
 }

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from synth_engine.domain.attributes import MAX_CODES, Attribute, Boolean, Categorical, Identifier
+from synth_engine.domain.attributes import MAX_CODES, Attribute, Boolean, Categorical
 from synth_engine.domain.document import SCHEMA_NAME
 from synth_engine.domain.facts import PROVENANCES
+from synth_engine.domain.identifiers import LONGEST_PATTERN, REGENERATE, Identifier
+from synth_engine.domain.moments import UNITS, DateTime
 from synth_engine.domain.scales import MAX_EXACT, Date, Integer, Number
 from synth_engine.privacy.unit import Relation
 
@@ -16,6 +18,11 @@ _TEXTS: Schema = {"type": "array", "items": {"type": "string"}, "minItems": 1, "
 _WHOLE: Schema = {"type": "integer", "minimum": -MAX_EXACT, "maximum": MAX_EXACT}
 _NUMBER: Schema = {"type": "number", "minimum": -MAX_EXACT, "maximum": MAX_EXACT}
 _DAY: Schema = {"type": "string", "format": "date", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"}
+_MOMENT: Schema = {
+    "type": "string",
+    "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2})?)?$",
+    "description": "Without a time zone. A day alone stands for its first second as low, for its last as high.",
+}
 
 
 def _optional(schema: Schema) -> Schema:
@@ -93,7 +100,25 @@ _ATTRIBUTES: tuple[Schema, ...] = (
         {"low": _DAY, "high": _DAY, "step_days": {"type": "integer", "minimum": 1}, "format": {"type": "string"}},
         required=("low", "high"),
     ),
-    _attribute(Identifier, {}),
+    _attribute(
+        DateTime,
+        {
+            "low": _MOMENT,
+            "high": _MOMENT,
+            "step": {"type": "integer", "minimum": 1},
+            "unit": {"enum": list(UNITS)},
+            "width": _optional({"type": "integer", "minimum": 1}),
+            "format": {"type": "string"},
+        },
+        required=("low", "high"),
+    ),
+    _attribute(
+        Identifier,
+        {
+            "regenerate": _optional({"enum": list(REGENERATE)}),
+            "pattern": _optional({"type": "string", "minLength": 1, "maxLength": LONGEST_PATTERN}),
+        },
+    ),
 )
 
 _FULL: Schema = {

@@ -70,7 +70,10 @@ def draw_blocks(model: Model, rows: int, seed: str) -> Iterator[pd.DataFrame]:
     codes = model.sample(rows, seed=seed)
     for number, start in enumerate(range(0, max(rows, 1), BLOCK)):
         block = {name: column[start : start + BLOCK] for name, column in codes.items()}
-        yield codec.decode(model.domain, block, generator(seed, purpose=("decode", str(number))))
+        frame = codec.decode(model.domain, block, generator(seed, purpose=("decode", str(number))))
+        yield codec.with_identifiers(
+            model.domain, frame, start=start, generator=lambda name: generator(seed, purpose=("identifier", name))
+        )
 
 
 def draw_table(model: Model, rows: int, seed: str) -> pd.DataFrame:

@@ -10,6 +10,7 @@ import jsonschema
 import pytest
 
 from synth_engine import cli, domain
+from synth_engine.domain import identifiers, moments, reading
 
 DOCS = Path(__file__).parents[2] / "docs"
 BLOCKS = re.findall(r"```json\n(.*?)```", (DOCS / "domain.md").read_text(), flags=re.DOTALL)
@@ -24,8 +25,7 @@ def test_every_domain_shown_is_one(block: str) -> None:
 
 def test_every_kind_and_origin_is_explained() -> None:
     text = (DOCS / "domain.md").read_text()
-    kinds = (domain.Categorical, domain.Integer, domain.Number, domain.Boolean, domain.Date, domain.Identifier)
-    for word in [kind.kind for kind in kinds] + list(domain.PROVENANCES):
+    for word in [*reading.KINDS, *domain.PROVENANCES, *moments.UNITS, *(f'"{word}"' for word in identifiers.REGENERATE)]:
         assert f"`{word}`" in text
 
 

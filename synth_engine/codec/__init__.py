@@ -1,0 +1,10 @@
+"""Between the cells of a table and codes: `encode` and `decode` undo each other, `as_text` is what a file says, and
+`with_identifiers` adds the identifiers that are made anew."""
+
+from __future__ import annotations
+
+from synth_engine.codec.decoding import as_text, decode
+from synth_engine.codec.encoding import Codes, encode, encode_column
+from synth_engine.codec.identifiers import with_identifiers
+
+__all__ = ["Codes", "as_text", "decode", "encode", "encode_column", "with_identifiers"]

@@ -1,0 +1,122 @@
+"""From codes to values, and from values to what a file says. Numbers, days and moments are drawn uniformly inside their
+bin, so that decoding and encoding again gives the same codes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from synth_engine.codec import moments
+from synth_engine.domain import OTHER, Attribute, Boolean, Categorical, Date, DateTime, Domain, Integer, Number
+
+Column = pd.Series  # of one attribute, in its natural type
+
+_GRID_POINTS = 2  # decimals finer than a bin's width: at least a hundred values to draw from
+_MAX_DECIMALS = 15
+
+
+def decode(domain: Domain, codes: Mapping[str, NDArray[np.integer[Any]]], rng: np.random.Generator) -> pd.DataFrame:
+    """The table that codes stand for; a missing value is NA. Columns come in the domain's order, identifiers are
+    absent. `rng` places numbers, days and moments inside their bins: post-processing, nothing secret hangs on it."""
+    return pd.DataFrame({a.name: _values(a, np.asarray(codes[a.name], dtype=np.intp), rng) for a in domain.modelled})
+
+
+def _values(attribute: Attribute, codes: NDArray[np.intp], rng: np.random.Generator) -> Column:
+    match attribute:
+        case Categorical() | Boolean():
+            return _texts(attribute, codes)
+        case Integer():
+            return _integers(attribute, codes, rng)
+        case Number():
+            return _numbers(attribute, codes, rng)
+        case Date():
+            return _dates(attribute, codes, rng)
+        case DateTime():
+            return moments.drawn(attribute, codes, rng)
+    raise TypeError(f"no values for {attribute.kind}")
+
+
+def _texts(attribute: Categorical | Boolean, codes: NDArray[np.intp]) -> Column:
+    labels: list[str | None] = [*attribute.value_labels]
+    labels += [OTHER] if attribute.has_other else []
+    labels += [] if attribute.missing is None else [None]
+    return pd.Series(labels, dtype="str").take(codes).reset_index(drop=True)
+
+
+def _integers(attribute: Integer, codes: NDArray[np.intp], rng: np.random.Generator) -> Column:
+    cuts = np.asarray(attribute.cuts, dtype=np.int64)
+    missing = codes == attribute.missing_code
+    bins = np.where(missing, 0, codes)
+    values = cuts[bins]
+    if np.any(np.diff(cuts) > 1):
+        values = rng.integers(values, cuts[bins + 1])
+    return pd.Series(values) if attribute.missing is None else pd.Series(values).astype("Int64").mask(missing)
+
+
+def _numbers(attribute: Number, codes: NDArray[np.intp], rng: np.random.Generator) -> Column:
+    grid = [_grid(attribute, code) for code in range(attribute.value_count)]
+    first, last, scale = (np.asarray(part) for part in zip(*grid, strict=True))
+    missing = codes == attribute.missing_code
+    bins = np.where(missing, 0, codes)
+    drawn = rng.integers(first[bins], last[bins], endpoint=True)
+    starts = np.asarray(attribute.cuts, dtype=np.float64)[bins]
+    # A bin too narrow for any short decimal gives its lower edge.
+    values = np.divide(drawn, scale[bins], out=starts, where=scale[bins] > 0)
+    return pd.Series(values) if attribute.missing is None else pd.Series(values).astype("Float64").mask(missing)
+
+
+def _dates(attribute: Date, codes: NDArray[np.intp], rng: np.random.Generator) -> Column:
+    missing = codes == attribute.missing_code
+    days = np.where(missing, 0, codes) * attribute.step_days
+    if attribute.step_days > 1:
+        end = (attribute.high - attribute.low).days + 1
+        days = rng.integers(days, np.minimum(days + attribute.step_days, end))
+    return pd.Series((np.datetime64(attribute.low, "D") + days).astype("datetime64[s]")).mask(missing)
+
+
+def _grid(attribute: Number, code: int) -> tuple[int, int, float]:
+    """First and last multiple of 1/scale inside a bin; scale 0 where there is none."""
+    start, end = attribute.cuts[code], attribute.cuts[code + 1]
+    if start == end:
+        return 0, 0, 0.0
+    room = 17 - math.ceil(math.log10(max(abs(start), abs(end), 1.0)) + 1)
+    decimals = max(0, min(_GRID_POINTS - math.floor(math.log10(end - start)), _MAX_DECIMALS, room))
+    scale = 10.0**decimals
+    closed = code == attribute.value_count - 1
+    first, last = math.floor(start * scale) - 1, math.ceil(end * scale) + 1
+    # Rounding may put a product on the wrong side of an edge by one step; the division is what gets written.
+    while first / scale < start:
+        first += 1
+    while last / scale > end or (not closed and last / scale == end):
+        last -= 1
+    return (first, last, scale) if first <= last else (0, 0, 0.0)
+
+
+def as_text(domain: Domain, frame: pd.DataFrame) -> pd.DataFrame:
+    """The same table as a file writes it: each missing value by its first marker, dates in their declared format.
+    Encoding these texts gives back the codes."""
+    return pd.DataFrame({a.name: _written(a, frame[a.name]) for a in domain.drawn if a.name in frame})
+
+
+def _written(attribute: Attribute, column: Column) -> Column:
+    marker = attribute.missing[0] if attribute.missing else ""
+    match attribute:
+        case Date() | DateTime():
+            places, days = pd.factorize(column)  # a missing day has place -1
+            texts = [*pd.Series(days).dt.strftime(attribute.format), marker]
+            return pd.Series(texts, dtype="str").take(places % len(texts)).reset_index(drop=True)
+        case Number():  # Python's own shortest decimals
+            absent = column.isna().to_numpy()
+            pairs = zip(column.tolist(), absent, strict=True)
+            return pd.Series([marker if gone else str(value) for value, gone in pairs], dtype="str")
+        case Integer():
+            texts = pc.fill_null(pc.cast(pa.array(column), pa.string()), marker)
+            return pd.Series(texts.to_numpy(zero_copy_only=False), dtype="str")
+    return column.fillna(marker).reset_index(drop=True)

@@ -1,0 +1,134 @@
+"""From texts to codes, a column at a time. Nothing fails on a value: what a column does not declare goes where its
+`outside` says."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import ArrayLike, NDArray
+
+from synth_engine.codec import moments
+from synth_engine.domain import OTHER, Attribute, Boolean, Categorical, Date, DateTime, Domain, Integer, Number
+from synth_engine.errors import DomainError
+
+Codes = NDArray[np.uint16]
+Values = NDArray[np.float64]
+
+_HUGE = 10**300
+_WHOLE = re.compile(r"[+-]?[0-9]{1,1000}(\.0*)?")
+_DECIMAL = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,9})?")
+
+
+def encode(domain: Domain, columns: Mapping[str, Any]) -> dict[str, Codes]:
+    """Codes of each modelled attribute, from columns of text (PyArrow or NumPy; null is missing).
+
+    Raises DomainError only for a column that is not there at all."""
+    absent = [name for name in domain.names if name not in columns]
+    if absent:
+        raise DomainError("the table has no such column", repair="check the header or the domain", column=absent[0])
+    return {attribute.name: encode_column(attribute, columns[attribute.name]) for attribute in domain.modelled}
+
+
+def encode_column(attribute: Attribute, column: Any) -> Codes:
+    """Codes of one column of text: each different text is read once."""
+    if not isinstance(column, pa.Array | pa.ChunkedArray):
+        column = pa.array(np.asarray(column, dtype=object), type=pa.string(), from_pandas=True)
+    if not pa.types.is_dictionary(column.type):
+        column = column.dictionary_encode()
+    chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+    pieces, texts, table = [], None, np.empty(0, dtype=np.uint16)
+    for chunk in chunks:
+        if texts is None or not chunk.dictionary.equals(texts):
+            texts = chunk.dictionary
+            table = np.append(_codes_of(attribute, texts.to_pylist()), _codes_of(attribute, [None])[0])
+        # A null has no index: it takes the last place of the table.
+        indices = pc.fill_null(chunk.indices, len(texts)) if chunk.null_count else chunk.indices
+        pieces.append(table[indices.to_numpy(zero_copy_only=False)])
+    return np.concatenate(pieces) if pieces else np.empty(0, dtype=np.uint16)
+
+
+def _codes_of(attribute: Attribute, texts: Sequence[str | None]) -> Codes:
+    """Codes of different texts of one attribute."""
+    if attribute.missing_code is None:
+        return _value_codes(attribute, [text or "" for text in texts])
+    # Missing goes by marker, before a text is read as a value: "?" or "-1" may be either.
+    markers = set(attribute.missing or ())
+    codes = _value_codes(attribute, [text or "" for text in texts])
+    is_missing = np.fromiter((text is None or text in markers for text in texts), dtype=bool, count=len(texts))
+    codes[is_missing] = attribute.missing_code
+    return codes
+
+
+def _value_codes(attribute: Attribute, texts: list[str]) -> Codes:
+    match attribute:
+        case Categorical() | Boolean():
+            return _listed(attribute, texts)
+        case Integer():
+            values = _read(_whole, texts)
+            return _binned(attribute, values, low=attribute.low, high=attribute.high, cuts=attribute.cuts)
+        case Number():
+            values = _read(_decimal, texts)
+            return _binned(attribute, values, low=attribute.low, high=attribute.high, cuts=attribute.cuts)
+        case Date():
+            span = (attribute.high - attribute.low).days
+            cuts = [*range(0, span + 1, attribute.step_days), span + 1]
+            values = _read(lambda text: _days_since(attribute, text), texts)
+            return _binned(attribute, values, low=0, high=span, cuts=cuts)
+        case DateTime():
+            span = int((attribute.high - attribute.low).total_seconds())
+            cuts = [*map(attribute.offset, attribute.cuts[:-1]), span + 1]
+            return _binned(attribute, moments.seconds_since(attribute, texts), low=0, high=span, cuts=cuts)
+    raise TypeError(f"no codes for {attribute.kind}")
+
+
+def _listed(attribute: Categorical | Boolean, texts: list[str]) -> Codes:
+    codes = {text: code for code, text in enumerate(attribute.value_labels)}
+    if attribute.other_code is not None:
+        codes[OTHER] = attribute.other_code
+    outside = {"other": attribute.other_code, "missing": attribute.missing_code, "clamp": 0}[attribute.outside or ""]
+    return np.fromiter((codes.get(text, outside) for text in texts), dtype=np.uint16, count=len(texts))
+
+
+def _read(read: Callable[[str], float | None], texts: list[str]) -> Values:
+    """What each text says as a number; NaN where it cannot be read. A whole number may be beyond all floats."""
+    values = np.full(len(texts), np.nan)
+    for position, text in enumerate(texts):
+        value = read(text)
+        if value is not None:
+            values[position] = value if abs(value) < _HUGE else math.inf if value > 0 else -math.inf
+    return values
+
+
+def _binned(attribute: Attribute, values: Values, *, low: float, high: float, cuts: ArrayLike) -> Codes:
+    """Codes of values on a scale. What cannot be read at all is missing, or the lowest code if nothing can be."""
+    absent = attribute.missing_code
+    missing = np.isnan(values)
+    if attribute.outside == "missing":
+        missing |= (values < low) | (values > high)
+    values = np.clip(np.where(np.isnan(values), low, values), low, high)
+    bins = np.searchsorted(np.asarray(cuts, dtype=np.float64), values, side="right") - 1
+    codes: Codes = np.minimum(bins, attribute.value_count - 1).astype(np.uint16)  # the last bin holds its end
+    if absent is not None:
+        codes[missing] = absent
+    return codes
+
+
+def _whole(text: str) -> int | None:
+    text = text.strip(" \t")
+    return int(text.partition(".")[0]) if _WHOLE.fullmatch(text) else None
+
+
+def _decimal(text: str) -> float | None:
+    text = text.strip(" \t")
+    return float(text) if _DECIMAL.fullmatch(text) else None
+
+
+def _days_since(attribute: Date, text: str) -> int | None:
+    day = attribute.parse(text)
+    return None if day is None else (day - attribute.low).days

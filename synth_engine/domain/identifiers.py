@@ -1,0 +1,87 @@
+"""Identifiers: left out of the table, or made anew by a public pattern, with nothing of the real ones in them."""
+
+from __future__ import annotations
+
+import string
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import ClassVar, Literal, get_args
+
+from synth_engine.domain.attributes import Attribute
+
+Regenerate = Literal["sequence", "random", "uuid"]
+REGENERATE: tuple[Regenerate, ...] = get_args(Regenerate)
+LONGEST_PATTERN = 64
+PLACES = {"#": string.digits, "@": string.ascii_uppercase, "*": string.digits + string.ascii_uppercase}
+_HEX = "0123456789abcdef"
+# Version 4 of RFC 9562: every x is drawn, y says the variant.
+_UUID = tuple({"x": _HEX, "y": "89ab"}.get(sign, sign) for sign in "xxxxxxxx-xxxx-4xxx-yxxx-xxxxxxxxxxxx")
+
+Template = tuple[str, ...]
+"""One text a place: the signs it may hold; a single one stands for itself."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Identifier(Attribute):
+    """A name, number or free text that singles out a record: dropped before anything is counted. With `regenerate` a
+    drawn table has new ones, in order ("sequence"), drawn ("random") or as UUIDs ("uuid"), unique in it. In `pattern`
+    # is a digit, @ a capital letter, * either, and a backslash takes the next sign as it is."""
+
+    kind: ClassVar[str] = "identifier"
+    fact_names: ClassVar[tuple[str, ...]] = ("kind",)
+
+    regenerate: Regenerate | None = None
+    pattern: str | None = None
+
+    def check(self) -> None:
+        if self.missing is not None:
+            raise self.error("an identifier has no missing value", repair="leave missing out")
+        if self.regenerate is not None and self.regenerate not in REGENERATE:
+            raise self.error("unknown way to regenerate", repair=f"use one of {', '.join(REGENERATE)}")
+        if self.pattern is None:
+            if self.regenerate == "random":
+                raise self.error("random identifiers need a pattern", repair='give one such as "P-####"')
+            return
+        if self.regenerate not in ("sequence", "random"):
+            raise self.error("nothing is made by this pattern", repair='set "regenerate" to "sequence" or "random"')
+        self._check_pattern(self.pattern)
+
+    def _check_pattern(self, pattern: str) -> None:
+        if len(pattern) > LONGEST_PATTERN or not pattern.isprintable():
+            raise self.error(
+                f"the pattern is longer than {LONGEST_PATTERN} signs or has control signs", repair="shorten it"
+            )
+        if pattern.strip() != pattern:
+            raise self.error("the pattern begins or ends with a blank", repair="take it off")
+        if self.capacity < 2:
+            raise self.error("the pattern has no place to fill", repair='put a #, @ or * in it, as in "P-####"')
+
+    @cached_property
+    def template(self) -> Template:
+        """What may stand at each place; empty for plain numbers in order."""
+        if self.regenerate == "uuid":
+            return _UUID
+        places: list[str] = []
+        signs = iter(self.pattern or "")
+        for sign in signs:
+            places.append(next(signs, "\\") if sign == "\\" else PLACES.get(sign, sign))
+        return tuple(places)
+
+    @property
+    def capacity(self) -> int:
+        """How many identifiers the pattern allows."""
+        return prod(map(len, self.template))
+
+    @property
+    def in_table(self) -> bool:
+        return self.regenerate is not None
+
+    @property
+    def value_labels(self) -> tuple[str, ...]:
+        return ()
+
+    def details(self) -> dict[str, object]:
+        """Nothing for one that is dropped, so that a description from before patterns keeps its digest."""
+        made = {"regenerate": self.regenerate, "pattern": self.pattern}
+        return {key: value for key, value in made.items() if value is not None}

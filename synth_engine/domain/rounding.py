@@ -1,0 +1,44 @@
+"""Rounding of what a suggestion says: from the ends of a range to bounds and steps that a person might have written."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from typing import Any
+
+from synth_engine.domain.moments import SECONDS
+
+_DAY_STEPS = (1, 7, 30, 365)
+_MOST_DAYS = 1_000  # codes of a suggested column of days
+
+
+def outwards(least: float, most: float) -> tuple[float, float]:
+    """Bounds around two numbers, further out the further they are apart."""
+    span = most - least
+    if span == 0:
+        return least, most
+    exponent = math.floor(math.log10(span)) - (1 if span > 150 else 0)
+    step = 1.0 if 1 <= span <= 30 else 5.0 if 30 < span <= 150 else 10.0**exponent
+    digits = max(0, -exponent)
+    return round(math.floor(least / step) * step, digits), round(math.ceil(most / step) * step, digits)
+
+
+def widening_edges(high: int) -> list[int]:
+    """Edges 0, 1, and 1, 2, 5, 10 … times a hundredth of high, for counts and amounts of which most are small."""
+    start = int(10 ** (math.ceil(math.log10(high)) - 2))
+    series = [start * factor * 10**power for power in range(3) for factor in (1, 2, 5)]
+    return [0, *([1] if start > 1 else []), *(edge for edge in series if edge < high), high]
+
+
+def days(first_year: str, last_year: str) -> dict[str, Any]:
+    """Whole years of days, and a step that keeps them few."""
+    low, high = datetime.date(int(first_year), 1, 1), datetime.date(int(last_year), 12, 31)
+    span = (high - low).days
+    step = next(step for step in (*_DAY_STEPS, span + 1) if span // step < _MOST_DAYS)
+    return {"low": low.isoformat(), "high": high.isoformat(), "step_days": step}
+
+
+def moments(first_year: str, last_year: str, *, common: int) -> dict[str, Any]:
+    """Whole years of moments in the coarsest unit of which `common` seconds are a multiple, up to days."""
+    unit = next(unit for unit in ("days", "hours", "minutes", "seconds") if common % SECONDS[unit] == 0)
+    return {"low": f"{first_year}-01-01T00:00:00", "high": f"{last_year}-12-31T23:59:59", "step": 1, "unit": unit}
