@@ -11,7 +11,8 @@ Conflict
     ├── RuleMismatch       the amount is in a currency that the account does not count
     ├── AlreadyDecided     the request was granted or refused before
     ├── OpenRequest        the dataset has a request waiting
-    └── SameContent        another dataset with the same content has a budget already
+    ├── SameContent        another dataset with the same content has a budget already
+    └── ChainBroken        the account's entries do not fit together: nothing is signed
 Forbidden
 ├── NotCustodian           only a custodian of the organisation decides
 └── OwnRequest             nobody decides what they asked for themselves
@@ -82,3 +83,7 @@ class NotCustodian(Forbidden):
 
 class OwnRequest(Forbidden):
     code = "own-request"
+
+
+class ChainBroken(LedgerConflict):
+    code = "chain-broken"

@@ -1,65 +1,118 @@
-"""The entries of an account as a file: JSON to verify the chain elsewhere, CSV to read in a spreadsheet."""
+"""Entries as a file: the JSON and the CSV both carry every field that the hashes cover, and the hashes, so that
+`verify_ledger.py` can check either without us. A filtered file says that it is one, and how long the chain is.
+"""
 
 from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+from django.db.models import QuerySet
 from django.http import StreamingHttpResponse
 
+from synthweb.audit import chain as audit_chain
+from synthweb.audit.models import AuditEntry
 from synthweb.ledger import chain
 from synthweb.ledger.amounts import CURRENCIES, exact
 from synthweb.ledger.models import BudgetAccount, LedgerEntry
 from synthweb.lib import hashing
 
-_COLUMNS = ("sequence", "at", "kind", *CURRENCIES, "dataset", "run", "actor", "reason", "evidence", "hash")
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_COLUMNS = (
+    *("sequence", "at", "kind", *CURRENCIES, "dataset", "run", "actor", "reason", "evidence"),
+    *("account", "previous_hash", "hash"),
+)
+_AUDIT_COLUMNS = (
+    *("sequence", "at", "actor", "action", "object_kind", "object_code", "detail", "organisation"),
+    *("previous_hash", "hash"),
+)
+_MEANS_MORE = ("=", "+", "-", "@", "\t", "\r", "'")  # … to a spreadsheet at the start of a cell
 _TYPES = {"json": "application/json", "csv": "text/csv; charset=utf-8"}
+Facts = tuple[dict[str, Any], str]  # what a hash covers, and the hash
 
 
-def response(account: BudgetAccount, *, kind: str) -> StreamingHttpResponse:
-    """A download, streamed."""
-    lines = _json_lines(account) if kind == "json" else _csv_lines(account)
+def of_entries(
+    account: BudgetAccount, entries: QuerySet[LedgerEntry], *, kind: str, filters: Mapping[str, str]
+) -> StreamingHttpResponse:
+    """Entries of an account as a download, oldest first, streamed."""
+    facts = (_of_entry(entry, account) for entry in entries.order_by("sequence").iterator(chunk_size=1000))
+    if kind == "csv":
+        return _download(_csv(_COLUMNS, facts, cells=_entry_cells), name=f"ledger-{account.code}", kind=kind)
+    last = LedgerEntry.objects.filter(account=account).order_by("-sequence").first()
+    head = {
+        "schema": "synthweb/ledger/1",
+        "account": chain.identity(account),
+        "first_hash": chain.first_hash(account),
+        "length": last.sequence if last else 0,
+        "head": last.hash if last else chain.first_hash(account),
+        "filters": dict(filters),
+    }
+    return _download(_json(head, facts), name=f"ledger-{account.code}", kind=kind)
+
+
+def of_log(entries: QuerySet[AuditEntry], *, name: str, kind: str, filters: Mapping[str, str]) -> StreamingHttpResponse:
+    """Entries of the audit log. The chain runs through all organisations, so a file of one has gaps by its nature."""
+    facts = (_of_deed(entry) for entry in entries.order_by("sequence").iterator(chunk_size=1000))
+    if kind == "csv":
+        return _download(_csv(_AUDIT_COLUMNS, facts, cells=_deed_cells), name=name, kind=kind)
+    return _download(_json({"schema": "synthweb/audit/1", "filters": dict(filters)}, facts), name=name, kind=kind)
+
+
+def _of_entry(entry: LedgerEntry, account: BudgetAccount) -> Facts:
+    fields = chain.fields(entry, account_code=account.code)
+    return _linked(fields, entry), entry.hash
+
+
+def _of_deed(entry: AuditEntry) -> Facts:
+    return _linked(audit_chain.fields(entry), entry), entry.hash
+
+
+def _linked(fields: dict[str, Any], entry: LedgerEntry | AuditEntry) -> dict[str, Any]:
+    return dict(hashing.plain({**fields, "sequence": entry.sequence, "previous_hash": entry.previous_hash}))
+
+
+def _download(lines: Iterable[str], *, name: str, kind: str) -> StreamingHttpResponse:
     answer = StreamingHttpResponse(lines, content_type=_TYPES[kind])
-    answer["Content-Disposition"] = f'attachment; filename="ledger-{account.code}.{kind}"'
+    answer["Content-Disposition"] = f'attachment; filename="{name}.{kind}"'
     return answer
 
 
-def _entries(account: BudgetAccount) -> Iterator[LedgerEntry]:
-    return LedgerEntry.objects.filter(account=account).order_by("sequence").iterator(chunk_size=1000)
-
-
-def _facts(entry: LedgerEntry, account: BudgetAccount) -> dict[str, Any]:
-    return dict(hashing.plain({**chain.fields(entry, account_code=account.code), "sequence": entry.sequence}))
-
-
-def _json_lines(account: BudgetAccount) -> Iterator[str]:
+def _json(head: dict[str, Any], facts: Iterable[Facts]) -> Iterator[str]:
     """One object: what the chain starts from, then every entry with exactly the fields that its hash covers."""
-    head = {"schema": "synthweb/ledger/1", "account": chain.identity(account), "first_hash": chain.first_hash(account)}
     yield json.dumps(head, ensure_ascii=False)[:-1] + ', "entries": ['
     comma = ""
-    for entry in _entries(account):
-        covered = {**_facts(entry, account), "previous_hash": entry.previous_hash}
-        yield comma + "\n" + json.dumps({"covered": covered, "hash": entry.hash}, ensure_ascii=False, sort_keys=True)
+    for covered, digest in facts:
+        yield comma + "\n" + json.dumps({"covered": covered, "hash": digest}, ensure_ascii=False, sort_keys=True)
         comma = ","
     yield "\n]}\n"
 
 
-def _csv_lines(account: BudgetAccount) -> Iterator[str]:
+def _csv(
+    columns: tuple[str, ...], facts: Iterable[Facts], *, cells: Callable[[dict[str, Any]], dict[str, Any]]
+) -> Iterator[str]:
     writer = csv.writer(_Echo())
-    yield "\ufeff" + writer.writerow(_COLUMNS)
-    for entry in _entries(account):
-        facts = {**_facts(entry, account), "hash": entry.hash}
-        facts |= {currency: exact(currency, getattr(entry, currency)) for currency in CURRENCIES}
-        yield writer.writerow([_safe(facts[column]) for column in _COLUMNS])
+    yield "\ufeff" + writer.writerow(columns)
+    for covered, digest in facts:
+        row = {**cells(covered), "hash": digest}
+        yield writer.writerow([_safe(row[column]) for column in columns])
+
+
+def _entry_cells(covered: dict[str, Any]) -> dict[str, Any]:
+    """Amounts as the decimal numbers they stand for."""
+    return covered | {currency: exact(currency, covered[currency]) for currency in CURRENCIES}
+
+
+def _deed_cells(covered: dict[str, Any]) -> dict[str, Any]:
+    """The detail as the JSON it is hashed as."""
+    return covered | {"detail": hashing.canonical_json(covered["detail"]).decode()}
 
 
 def _safe(value: Any) -> str:
-    """No spreadsheet takes what somebody typed for a formula."""
+    """No spreadsheet takes what somebody typed for a formula. Taking one leading ' away gives the text back exactly,
+    so one that was there already gets another."""
     text = str(value)
-    return f"'{text}" if text.startswith(_FORMULA) else text
+    return f"'{text}" if text.startswith(_MEANS_MORE) else text
 
 
 class _Echo:

@@ -1,71 +1,154 @@
-"""The ledger over time, as a Plotly figure: what was granted, what is spoken for, what is spent."""
+"""The ledger over time: steps of what was granted, held and charged, with the same numbers as a table."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from django.utils import timezone
 
-from synthweb.ledger.amounts import number
+from synth_engine.evaluation.view import TABLE_ROWS, Card, Table
+from synthweb.ledger.amounts import number, typed
+from synthweb.ledger.filters import MEANING
 from synthweb.ledger.models import BudgetAccount, LedgerEntry
 from synthweb.ledger.selectors import amount_of, counted
 from synthweb.lib.hashing import instant
+from synthweb.lib.letters import GREEK
 
-# What a colour means is said in static/css/tokens.css; these are readable on light and on dark paper alike.
-_LINES: dict[str, dict[str, Any]] = {
-    "granted": {"color": "#3a8f5c", "width": 2},
-    "held and charged": {"color": "#e0a106", "width": 2, "dash": "dot"},
-    "charged": {"color": "#7b8796", "width": 2.5},
-}
-_INK, _GRID = "#1d2530", "#d9dee5"  # static/js/figures.js turns these two into the colours of the theme
+# What a colour means is said in static/css/tokens.css; static/js/figures.js puts the tones of the page's theme in.
+HELD, CHARGED, FREE, EDGE = "#e0a106", "#2f3a48", "#cfe6d6", "#3a8f5c"
+_INK, _GRID = "#1d2530", "#d9dee5"
 _LARGEST_SERIES = 2000  # entries drawn, the newest
+_WHAT = (
+    "The cap of the account (green line), and how much of it is spoken for: charged for good (dark), held for runs that "
+    "have not drawn noise yet (amber, hatched). What lies between them and the cap is free."
+)
+_HOW = (
+    "The cap and what is charged only ever rise. What is held goes up when a run is submitted, and down when it is "
+    "charged or given back. Nothing can rise above the green line."
+)
 
 
-def steps(account: BudgetAccount) -> dict[str, Any]:
-    """Three step lines over time in the account's main currency (epsilon, or rho under zCDP)."""
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """Where the account stood after an entry, in its main currency."""
+
+    entry: LedgerEntry
+    granted: int
+    held: int
+    charged: int
+
+
+def steps(account: BudgetAccount) -> list[Step]:
+    """The account entry by entry."""
     currency = counted(account.rule)[0]
-    moments, series = _series(account, currency)
-    traces: list[dict[str, Any]] = [
-        {
-            "type": "scatter",
-            "mode": "lines",
-            "line": {**line, "shape": "hv"},
-            "name": name,
-            "x": moments,
-            "y": [float(number(currency, value)) for value in series[name]],
-        }
-        for name, line in _LINES.items()
+    totals = {"granted": 0, "held": 0, "charged": 0}
+    found = []
+    for entry in LedgerEntry.objects.filter(account=account).order_by("sequence").iterator(chunk_size=2000):
+        _add(totals, entry.kind, getattr(amount_of(entry), currency))
+        found.append(Step(entry=entry, **totals))
+    return found
+
+
+def over_time(account: BudgetAccount) -> Card | None:
+    """The chart with its table and its words; None before the first entry."""
+    found = steps(account)
+    if not found:
+        return None
+    currency = counted(account.rule)[0]
+    last = found[-1]
+    free = last.granted - last.held - last.charged
+    letter = GREEK[currency]
+    return Card(
+        key="over-time",
+        title="Over time",
+        verdict=f"{letter} {typed(currency, last.charged)} charged, {typed(currency, last.held)} held, "
+        f"{typed(currency, free)} free of {typed(currency, last.granted)}",
+        what=_WHAT + (" Under zCDP it is ρ that adds up." if currency == "rho" else ""),
+        how=_HOW,
+        table=_table(found, currency),
+        figure=_figure(found[-_LARGEST_SERIES:], currency),
+    )
+
+
+def _table(found: list[Step], currency: str) -> Table:
+    newest = found[::-1][:TABLE_ROWS]
+    rows = [
+        (
+            f"{step.entry.at:%Y-%m-%d %H:%M}",
+            str(step.entry.sequence),
+            f"{MEANING[step.entry.kind]} {typed(currency, getattr(step.entry, currency))}",
+            *(typed(currency, value) for value in (step.granted, step.held, step.charged)),
+            typed(currency, step.granted - step.held - step.charged),
+        )
+        for step in newest
     ]
-    axis = {"gridcolor": _GRID, "zeroline": False}
+    return Table(
+        caption=f"Privacy budget {GREEK[currency]} after each entry, newest first, times in UTC",
+        head=("When", "No.", "What", "Granted", "Held", "Charged", "Free"),
+        numeric=(False, True, False, True, True, True, True),
+        rows=rows,
+        more=len(found) - len(newest),
+    )
+
+
+def _figure(found: list[Step], currency: str) -> dict[str, Any]:
+    letter = GREEK[currency]
+    moments = [instant(step.entry.at) for step in found] + [instant(timezone.now())]  # the last step lasts until now
+    axis = {"gridcolor": _GRID, "zeroline": False, "linecolor": _GRID}
     return {
-        "data": traces,
+        "data": _traces(moments, [*found, found[-1]], currency),
         "layout": {
-            "height": 240,
-            "margin": {"l": 48, "r": 12, "t": 8, "b": 36},
+            "height": 300,
+            "margin": {"l": 52, "r": 12, "t": 8, "b": 36},
             "paper_bgcolor": "rgba(0,0,0,0)",
             "plot_bgcolor": "rgba(0,0,0,0)",
             "font": {"color": _INK},
-            "legend": {"orientation": "h", "y": 1.15},
+            "hovermode": "x unified",
+            "legend": {"orientation": "h", "y": 1.12, "traceorder": "normal"},
             "xaxis": {**axis, "type": "date"},
-            "yaxis": {**axis, "rangemode": "tozero", "title": {"text": {"epsilon": "ε", "rho": "ρ"}[currency]}},
+            "yaxis": {**axis, "rangemode": "tozero", "title": {"text": letter}},
+            "meta": {"words": f"Steps of the privacy budget {letter} over time; the table has every number"},
         },
     }
 
 
-def _series(account: BudgetAccount, currency: str) -> tuple[list[str], dict[str, list[int]]]:
-    totals = {"granted": 0, "held": 0, "charged": 0}
-    moments: list[str] = []
-    series: dict[str, list[int]] = {name: [] for name in _LINES}
-    for entry in LedgerEntry.objects.filter(account=account).order_by("sequence").iterator(chunk_size=2000):
-        _add(totals, entry.kind, getattr(amount_of(entry), currency))
-        moments.append(instant(entry.at))
-        series["granted"].append(totals["granted"])
-        series["held and charged"].append(totals["held"] + totals["charged"])
-        series["charged"].append(totals["charged"])
-    moments.append(instant(timezone.now()))  # the last step is drawn up to now
-    for values in series.values():
-        values.append(values[-1])
-    return moments[-_LARGEST_SERIES:], {name: values[-_LARGEST_SERIES:] for name, values in series.items()}
+def _traces(moments: list[str], found: list[Step], currency: str) -> list[dict[str, Any]]:
+    def line(name: str, tops: Iterable[int], parts: Iterable[int], **look: Any) -> dict[str, Any]:
+        return {
+            "type": "scatter",
+            "mode": "lines",
+            "name": name,
+            "x": moments,
+            "y": [float(number(currency, value)) for value in tops],
+            "customdata": [typed(currency, value) for value in parts],
+            "hovertemplate": f"{name} %{{customdata}}<extra></extra>",
+            **look,
+        }
+
+    charged = [step.charged for step in found]
+    spoken_for = [step.charged + step.held for step in found]
+    hatched = {"shape": "/", "fgcolor": HELD, "bgcolor": "rgba(0,0,0,0)", "size": 7, "solidity": 0.55}
+    return [
+        line("charged", charged, charged, line=_line(CHARGED, 1.5), fill="tozeroy", fillcolor=CHARGED),
+        line(
+            *("held", spoken_for, (step.held for step in found)),
+            line=_line(HELD, 1.5, dash="dot"),
+            fill="tonexty",
+            fillpattern=hatched,
+        ),
+        line(
+            *("granted", (step.granted for step in found), (step.granted for step in found)),
+            line=_line(EDGE, 2.5),
+            fill="tonexty",
+            fillcolor=FREE,
+        ),
+    ]
+
+
+def _line(color: str, width: float, **more: Any) -> dict[str, Any]:
+    return {"color": color, "width": width, "shape": "hv", **more}
 
 
 def _add(totals: dict[str, int], kind: str, value: int) -> None:

@@ -6,24 +6,19 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from django.core.paginator import Page
 from django.urls import reverse
 
 from synth_engine.privacy import loss
 from synth_engine.privacy.unit import Relation
 from synthweb.accounts.selectors import Person
 from synthweb.datasets.models import Dataset
-from synthweb.ledger import chain, forms, selectors
+from synthweb.ledger import chain, figures, filters, forms, heads, selectors
 from synthweb.ledger.amounts import Amount
 from synthweb.ledger.models import BudgetAccount, BudgetRequest, LedgerEntry, Rule
 from synthweb.ledger.protection import Protection
 
 DELTAS = ("1e-6", "1e-9", "1e-12")
-_MEANING = {
-    "GRANT": "granted",
-    "HOLD": "held",
-    "CHARGE": "charged",
-    "RELEASE": "given back",
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,11 +79,29 @@ def account_line(account: BudgetAccount, *, delta: str = "") -> AccountLine:
     )
 
 
+def account_page(
+    account: BudgetAccount, narrow: filters.EntryFilter, page: Page[LedgerEntry], delta: str
+) -> dict[str, Any]:
+    """The page of one account."""
+    return {
+        "account": account,
+        "line": account_line(account, delta=delta),
+        "deltas": DELTAS,
+        "coverages": account.coverages.select_related("dataset"),
+        "page": page,
+        "query": narrow.query,
+        "narrow": narrow,
+        "entries": [entry_line(entry, account=account) for entry in page],
+        "card": figures.over_time(account),
+        "key_name": heads.key_name(),
+    }
+
+
 def entry_line(entry: LedgerEntry, *, account: BudgetAccount) -> EntryLine:
     """One line of the table of entries."""
     return EntryLine(
         entry=entry,
-        meaning=_MEANING[entry.kind],
+        meaning=filters.MEANING[entry.kind],
         amounts=amounts(selectors.amount_of(entry), rule=account.rule),
         intact=chain.seal(entry, account_code=account.code) == entry.hash,
     )

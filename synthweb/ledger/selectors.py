@@ -133,7 +133,7 @@ def account_for(user: Person, code: str) -> BudgetAccount:
 
 
 def entries_for(user: Person, code: str) -> QuerySet[LedgerEntry]:
-    """The entries of an account that `user` may read, newest first."""
+    """The entries of an account that `user` may read, newest first; `ledger.filters.EntryFilter` narrows them."""
     return LedgerEntry.objects.filter(account=account_for(user, code)).order_by("-sequence")
 
 

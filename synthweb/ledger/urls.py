@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import path, register_converter
 from django.urls.converters import StringConverter
 
-from synthweb.ledger import audit_log, views
+from synthweb.ledger import audit_log, downloads, views
 
 
 class ExportKind(StringConverter):
@@ -19,11 +19,15 @@ urlpatterns = [
     path("", views.index, name="index"),
     path("audit/", audit_log.page, name="audit"),
     path("audit/chain/", audit_log.chain_status, name="audit-chain"),
+    path("audit/head.json", downloads.audit_head, name="audit-head"),
+    path("signing.pub", downloads.public_key, name="public-key"),
+    path("verify_ledger.py", downloads.checker, name="checker"),
     path("ask/<slug:dataset_code>/", views.ask, name="ask"),
     path("requests/<slug:code>/", views.budget_request, name="request"),
     path("requests/<slug:code>/grant/", views.grant, name="grant"),
     path("requests/<slug:code>/refuse/", views.refuse, name="refuse"),
     path("accounts/<slug:code>/", views.account, name="account"),
     path("accounts/<slug:code>/chain/", views.chain_status, name="chain"),
+    path("accounts/<slug:code>/head.json", downloads.head, name="head"),
     path("accounts/<slug:code>/entries.<export_kind:kind>", views.entries, name="entries"),
 ]

@@ -7,7 +7,7 @@ from typing import Any, cast
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
-from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST, require_safe
@@ -15,7 +15,7 @@ from django.views.decorators.http import require_GET, require_POST, require_safe
 from synthweb.accounts.models import User
 from synthweb.datasets.selectors import Need as DatasetNeed
 from synthweb.datasets.selectors import dataset_for
-from synthweb.ledger import audit_log, chain, export, figures, forms, screens, selectors, services
+from synthweb.ledger import audit_log, chain, downloads, export, filters, forms, screens, selectors, services
 from synthweb.ledger.models import BudgetRequest
 from synthweb.ledger.selectors import Need
 from synthweb.lib.errors import Refused
@@ -43,17 +43,10 @@ def index(request: HttpRequest) -> HttpResponse:
 @login_required
 def account(request: HttpRequest, code: str) -> HttpResponse:
     found = selectors.account_for(request.user, code)
-    page = Paginator(selectors.entries_for(request.user, code), ENTRIES_A_PAGE).get_page(request.GET.get("page"))
-    context = {
-        "account": found,
-        "line": screens.account_line(found, delta=request.GET.get("delta", "")),
-        "deltas": screens.DELTAS,
-        "coverages": found.coverages.select_related("dataset"),
-        "page": page,
-        "entries": [screens.entry_line(entry, account=found) for entry in page],
-        "figure": figures.steps(found) if page.paginator.count else None,
-        "waiting": selectors.requests_for(request.user).filter(account=found, state=BudgetRequest.State.OPEN),
-    }
+    narrow = filters.EntryFilter(request.GET, account=found)
+    page = Paginator(narrow.narrow(selectors.entries_for(request.user, code)), ENTRIES_A_PAGE)
+    context = screens.account_page(found, narrow, page.get_page(request.GET.get("page")), request.GET.get("delta", ""))
+    context["waiting"] = selectors.requests_for(request.user).filter(account=found, state=BudgetRequest.State.OPEN)
     return render(request, "ledger/account.html", context)
 
 
@@ -68,9 +61,13 @@ def chain_status(request: HttpRequest, code: str) -> HttpResponse:
 @require_GET
 @never_cache
 @login_required
-def entries(request: HttpRequest, code: str, kind: str) -> StreamingHttpResponse:
+def entries(request: HttpRequest, code: str, kind: str) -> HttpResponseBase:
     found = selectors.account_for(request.user, code)
-    return export.response(found, kind=kind)
+    narrow = filters.EntryFilter(request.GET, account=found)
+    if not narrow.is_valid():
+        return downloads.refused(narrow)
+    chosen = narrow.narrow(selectors.entries_for(request.user, code))
+    return export.of_entries(found, chosen, kind=kind, filters=narrow.chosen)
 
 
 @never_cache

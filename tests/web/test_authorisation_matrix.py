@@ -99,6 +99,9 @@ POST   releases/<slug:code>/report/                                  302    404 
 GET    ledger/                                                       302    200    403    403    200    200    200    200
 GET    ledger/audit/                                                 302    403    403    403    403    403    200    200
 GET    ledger/audit/chain/                                           302    403    403    403    403    403    200    200
+GET    ledger/audit/head.json                                        302    403    403    403    403    403    200    200
+GET    ledger/signing.pub                                            302    200    200    200    200    200    200    200
+GET    ledger/verify_ledger.py                                       302    200    200    200    200    200    200    200
 GET    ledger/ask/<slug:dataset_code>/                               302    404    404    404    200    403    403    403
 POST   ledger/ask/<slug:dataset_code>/                               302    404    404    404    200    403    403    403
 GET    ledger/requests/<slug:code>/                                  302    404    403    403    200    200    200    200
@@ -108,6 +111,7 @@ GET    ledger/requests/<slug:code>/refuse/                           405    405 
 POST   ledger/requests/<slug:code>/refuse/                           302    404    403    403    403    422    403    403
 GET    ledger/accounts/<slug:code>/                                  302    404    403    403    200    200    200    200
 GET    ledger/accounts/<slug:code>/chain/                            302    404    403    403    200    200    200    200
+GET    ledger/accounts/<slug:code>/head.json                         302    404    403    403    200    200    200    200
 GET    ledger/accounts/<slug:code>/entries.<export_kind:kind>        302    404    403    403    200    200    200    200
 GET    api/v1/me/                                                    401    200    200    200    200    200    200    200
 GET    api/v1/mechanisms/                                            401    200    200    200    200    200    200    200

@@ -46,22 +46,24 @@ def addresses(account: BudgetAccount, request: BudgetRequest) -> dict[str, str]:
         "chain": reverse("ledger:chain", args=[account.code]),
         "csv": reverse("ledger:entries", args=[account.code, "csv"]),
         "json": reverse("ledger:entries", args=[account.code, "json"]),
+        "head": reverse("ledger:head", args=[account.code]),
         "request": reverse("ledger:request", args=[request.code]),
         "ask": reverse("ledger:ask", args=[request.dataset.code]),
         "audit": reverse("ledger:audit"),
         "audit-chain": reverse("ledger:audit-chain"),
+        "audit-head": reverse("ledger:audit-head"),
     }
 
 
 ALLOWED = {
-    "steward": {"index": 200, "account": 200, "chain": 200, "csv": 200, "json": 200, "request": 200, "ask": 200},
-    "custodian": {"index": 200, "account": 200, "chain": 200, "csv": 200, "json": 200, "request": 200},
+    "steward": {"index": 200, "account": 200, "chain": 200, "csv": 200, "json": 200, "head": 200, "request": 200, "ask": 200},
+    "custodian": {"index": 200, "account": 200, "chain": 200, "csv": 200, "json": 200, "head": 200, "request": 200},
     "auditor": {
-        "index": 200, "account": 200, "chain": 200, "csv": 200, "json": 200, "request": 200, "audit": 200,
-        "audit-chain": 200,
+        "index": 200, "account": 200, "chain": 200, "csv": 200, "json": 200, "head": 200, "request": 200, "audit": 200,
+        "audit-chain": 200, "audit-head": 200,
     },
     "analyst": {"ask": 404},
-    "stranger": {"index": 200, "account": 404, "chain": 404, "csv": 404, "json": 404, "request": 404, "ask": 404},
+    "stranger": {"index": 200, "account": 404, "chain": 404, "csv": 404, "json": 404, "head": 404, "request": 404, "ask": 404},
 }  # fmt: skip
 
 
@@ -195,7 +197,7 @@ def test_the_account_page_shows_who_what_why_and_the_chain(cast, browser, accoun
     setup.hold(account, "abcd234567", (10**9, 0, 0))
     ledger.charge(run_code="abcd234567")
     page = browser(cast.auditor).get(reverse("ledger:account", args=[account.code])).text
-    for text in ("Agreed.", "custodian", "worker", "abcd234567", "charged", "ledger-figure"):
+    for text in ("Agreed.", "custodian", "worker", "abcd234567", "charged", "over-time-data"):
         assert text in page
     status = browser(cast.auditor).get(reverse("ledger:chain", args=[account.code])).text
     assert "Intact" in status and chain.verify(account).head in status

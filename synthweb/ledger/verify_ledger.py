@@ -1,0 +1,370 @@
+#!/usr/bin/env python3
+"""Check what an installation of synthweb says about its privacy budget, with nothing but Python 3.9 or newer.
+
+    python verify_ledger.py ledger-CODE.json                      an export: hashes, links, movements, sums
+    python verify_ledger.py ledger-CODE.csv                       the same from the CSV
+    python verify_ledger.py ledger-CODE.json --head head.json     … and that it holds the chain a signed head speaks of
+    python verify_ledger.py --head head.json --key signing.pub    a signed head alone
+    python verify_ledger.py audit.json                            entries of the audit log
+
+Give the public key that you were handed when the installation was set up, or compare the key's name that is printed.
+Exit code 0: everything fits. 1: something does not. 2: a file cannot be read. This file shares no code with synthweb.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import csv
+import hashlib
+import json
+import sys
+from collections.abc import Iterator
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import Any
+
+STEPS = {"epsilon": 10**9, "delta": 10**18, "rho": 10**9}  # the ledger's integers in one of each
+COUNTED = {"basic": ("epsilon", "delta"), "zcdp": ("rho",)}
+ENTRY_FIELDS = {"sequence", "at", "kind", *STEPS, "dataset", "run", "actor", "reason", "evidence", "account"}
+Point = tuple[int, int, int, int]  # X, Y, Z, T with x = X/Z, y = Y/Z, xy = T/Z
+Facts = dict[str, Any]
+NO_TABLE = "this is neither an export of entries nor of the audit log"
+
+
+class Wrong(Exception):
+    """Something does not fit."""
+
+
+class Unreadable(Exception):
+    """A file is not what it should be."""
+
+
+# --- hashes -------------------------------------------------------------------------------------------------------
+def canonical(value: Any) -> bytes:
+    """The one spelling that is hashed and signed: sorted keys, no spaces, UTF-8."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode("utf-8")
+
+
+def digest(value: Any) -> str:
+    return hashlib.sha256(canonical(value)).hexdigest()
+
+
+# --- reading files ------------------------------------------------------------------------------------------------
+def read(path: str) -> Facts:
+    """An export as {"entries": [{"covered", "hash"}], …}, from its JSON or its CSV."""
+    try:
+        raw = Path(path).read_bytes()
+    except OSError as error:
+        raise Unreadable(f"{path}: {error.strerror}") from None
+    try:
+        if raw.lstrip()[:1] == b"{":
+            return dict(json.loads(raw.decode("utf-8")))
+        return _from_csv(path)
+    except (ValueError, KeyError, TypeError, InvalidOperation, csv.Error) as error:
+        raise Unreadable(f"{path}: {NO_TABLE} ({type(error).__name__})") from None
+
+
+def _from_csv(path: str) -> Facts:
+    with Path(path).open(encoding="utf-8-sig", newline="") as file:
+        entries = [_from_row(row) for row in csv.DictReader(file)]
+    kind = "audit" if entries and "action" in entries[0]["covered"] else "ledger"
+    return {"schema": f"synthweb/{kind}/1", "entries": entries}
+
+
+def _from_row(row: dict[str, str]) -> Facts:
+    facts: Facts = {name: text[1:] if text.startswith("'") else text for name, text in row.items()}
+    known = facts.pop("hash")
+    facts["sequence"] = int(facts["sequence"])
+    if "detail" in facts:
+        facts["detail"] = json.loads(facts["detail"])
+    for name, steps in STEPS.items():
+        if name in facts:
+            amount = Decimal(facts[name]) * steps
+            if amount != int(amount):
+                raise ValueError(name)
+            facts[name] = int(amount)
+    return {"covered": facts, "hash": known}
+
+
+# --- an export ----------------------------------------------------------------------------------------------------
+def check_links(entries: list[Facts], first: str | None) -> bool:
+    """Every entry gives its hash; neighbours are linked. Returns whether nothing is missing from the first on."""
+    before: Facts | None = None
+    whole = True
+    for number, entry in enumerate(entries, start=1):
+        facts = entry["covered"]
+        where = f"entry {facts['sequence']}"
+        if digest(facts) != entry["hash"]:
+            raise Wrong(f"{where}: its fields do not give its hash; it was changed")
+        if before and facts["sequence"] <= before["covered"]["sequence"]:
+            raise Wrong(f"{where}: out of order")
+        if (
+            before
+            and facts["sequence"] == before["covered"]["sequence"] + 1
+            and facts["previous_hash"] != before["hash"]
+        ):
+            raise Wrong(f"{where}: does not continue from the entry before it")
+        if number == 1 and facts["sequence"] == 1 and first and facts["previous_hash"] != first:
+            raise Wrong(f"{where}: does not start from what the account fixed at its opening")
+        whole = whole and facts["sequence"] == number
+        before = entry
+    return whole
+
+
+def replay(entries: list[Facts]) -> Facts:
+    """The movements played through. Returns cap, held and charged, each in every currency."""
+    sums: Facts = {part: dict.fromkeys(STEPS, 0) for part in ("cap", "held", "charged")}
+    holds: Facts = {}
+    for entry in entries:
+        facts = entry["covered"]
+        where = f"entry {facts['sequence']}"
+        if set(facts) != ENTRY_FIELDS | {"previous_hash"}:
+            raise Wrong(f"{where}: has other fields than an entry has")
+        if min(facts[name] for name in STEPS) < 0:
+            raise Wrong(f"{where}: an amount below zero")
+        _play(facts, sums, holds, where)
+        if any(sums["held"][name] + sums["charged"][name] > sums["cap"][name] for name in STEPS):
+            raise Wrong(f"{where}: more is held and charged than was granted")
+    return sums
+
+
+def _play(facts: Facts, sums: Facts, holds: Facts, where: str) -> None:
+    kind, run, amount = facts["kind"], facts["run"], {name: facts[name] for name in STEPS}
+    if kind == "GRANT":
+        _move(sums["cap"], amount, 1)
+    elif kind == "HOLD":
+        if run in holds:
+            raise Wrong(f"{where}: run {run} holds a second time")
+        holds[run] = amount
+        _move(sums["held"], amount, 1)
+    elif kind in ("CHARGE", "RELEASE"):
+        if holds.get(run) != amount:
+            raise Wrong(f"{where}: run {run} does not hold that amount")
+        holds[run] = None
+        _move(sums["held"], amount, -1)
+        _move(sums["charged"], amount, 1 if kind == "CHARGE" else 0)
+    else:
+        raise Wrong(f"{where}: no movement is called {kind}")
+
+
+def _move(total: dict[str, int], amount: dict[str, int], sign: int) -> None:
+    for name, value in amount.items():
+        total[name] += sign * value
+
+
+def check_export(export: Facts, head: Facts | None) -> list[str]:
+    """The sentences to print about an export; Wrong if something does not fit."""
+    entries = export["entries"]
+    if str(export.get("schema", "")).startswith("synthweb/audit/"):
+        check_links(entries, None)
+        said = [_holds(entries, head, whole=False)] if head else []
+        return [f"Intact: each of {len(entries)} entries of the audit log is as it was written.", *said]
+    identity = export.get("account") or (head or {}).get("identity")
+    first = digest(identity) if identity else None
+    _check_frame(export, identity, first)
+    whole = check_links(entries, first) and not export.get("filters")
+    said = [_holds(entries, head, whole=whole)] if head else []
+    if not whole:
+        narrowed = ", ".join(f"{name} {value}" for name, value in export.get("filters", {}).items())
+        return [
+            f"Intact as far as it goes: each of {len(entries)} entries is as it was written.",
+            f"This is NOT the whole chain ({narrowed or 'entries are left out'}): what is missing, and the balance,"
+            " cannot be checked from it.",
+            *said,
+        ]
+    _check_end(export, first)
+    sums = replay(entries)
+    if head and head["length"] == len(entries) and head.get("balance") != sums:
+        raise Wrong("the entries add up to another balance than the signed head states")
+    if "length" in export:
+        counted = f"Intact: {len(entries)} entries, all of the chain."
+    else:
+        counted = (
+            f"Intact: {len(entries)} entries from the first on; a CSV does not say whether more follow, a head does."
+        )
+    return [counted, *_balance(sums, identity), *said]
+
+
+def _check_frame(export: Facts, identity: Facts | None, first: str | None) -> None:
+    if export.get("first_hash", first) != first:
+        raise Wrong("the hash that the chain starts from is not that of the account's identity")
+    for entry in export["entries"]:
+        if identity and entry["covered"]["account"] != identity["account"]:
+            raise Wrong(f"entry {entry['covered']['sequence']}: belongs to another account")
+
+
+def _check_end(export: Facts, first: str | None) -> None:
+    entries = export["entries"]
+    if export.get("length", len(entries)) != len(entries):
+        raise Wrong(
+            f"{len(entries)} entries, but the file says that the chain has {export['length']}: some were cut off"
+        )
+    if export.get("head") and export["head"] != (entries[-1]["hash"] if entries else first):
+        raise Wrong("the last entry is not the head that the file names")
+
+
+def _holds(entries: list[Facts], head: Facts, *, whole: bool) -> str:
+    """The chain has the signed head in it: nothing was taken away or rewritten up to there."""
+    if head["length"] == 0:
+        return "The signed head is that of an empty chain."
+    found = [entry for entry in entries if entry["covered"]["sequence"] == head["length"]]
+    if found and found[0]["hash"] != head["head"]:
+        raise Wrong(f"entry {head['length']} is not the one that the signed head names: the chain was rewritten")
+    if not found and whole:
+        raise Wrong(
+            f"the signed head is entry {head['length']}, the file ends before it: the end was cut off or filtered out"
+        )
+    if not found:
+        return f"The entry that the signed head names ({head['length']}) is not in this file: no comparison."
+    return f"The chain holds the signed head, entry {head['length']} at {head['at']}."
+
+
+def _balance(sums: Facts, identity: Facts | None) -> Iterator[str]:
+    counted = COUNTED[identity["rule"]] if identity else tuple(STEPS)
+    for name in counted:
+        if any(part[name] for part in sums.values()) or name == counted[0]:
+            parts = {part: Decimal(values[name]) / STEPS[name] for part, values in sums.items()}
+            free = parts["cap"] - parts["held"] - parts["charged"]
+            yield f"  {name}: granted {_n(parts['cap'])}, held {_n(parts['held'])}, charged {_n(parts['charged'])}, free {_n(free)}"
+
+
+def _n(value: Decimal) -> str:
+    return f"{value.normalize():f}" if value == 0 or abs(value) >= Decimal("0.0001") else f"{value.normalize():e}"
+
+
+# --- a signed head ------------------------------------------------------------------------------------------------
+def check_head(document: Facts, key: bytes | None) -> Facts:
+    """The statement of a signed head. `key` is the public key it must be signed with, or None for the one inside."""
+    try:
+        statement, inside = dict(document["statement"]), base64.b64decode(document["public_key"], validate=True)
+        signature = base64.b64decode(document["signature"], validate=True)
+        schema = document["schema"]
+    except (KeyError, TypeError, ValueError):
+        raise Unreadable("this is not a signed head") from None
+    if schema != "synthweb/chain-head/1":
+        raise Unreadable("this is not a signed head of a version that this program knows")
+    if key is not None and key != inside:
+        raise Wrong("the head is signed with another key than the one given")
+    if not ed25519_fits(inside, canonical({"schema": schema, "statement": statement}), signature):
+        raise Wrong("the signature does not fit: the head was changed after it was signed")
+    if statement.get("key") != hashlib.sha256(inside).hexdigest():
+        raise Wrong("the head names another key than the one that signed it")
+    if "identity" in statement and digest(statement["identity"]) != statement["first_hash"]:
+        raise Wrong("the hash that the chain starts from is not that of the account's identity")
+    return statement
+
+
+def read_key(path: str) -> bytes:
+    """The 32 bytes of a public key in a PEM file."""
+    try:
+        lines = Path(path).read_text("ascii").split("-----")
+        der = base64.b64decode("".join(lines[2].split()), validate=True)
+    except (OSError, ValueError, IndexError):
+        raise Unreadable(f"{path}: this is not a public key in PEM") from None
+    if len(der) != 44 or der[:12].hex() != "302a300506032b6570032100":
+        raise Unreadable(f"{path}: this is not a public key of the kind Ed25519")
+    return der[12:]
+
+
+# Ed25519 (RFC 8032), checking only: everything here is public, so nothing has to be hidden from a clock.
+PRIME = 2**255 - 19
+ORDER = 2**252 + 27742317777372353535851937790883648493
+CURVE = -121665 * pow(121666, -1, PRIME) % PRIME
+ROOT = pow(2, (PRIME - 1) // 4, PRIME)  # of -1
+
+
+def ed25519_fits(public: bytes, message: bytes, signature: bytes) -> bool:
+    """Whether S·B = R + h·A for the signature (R, S) of `message` under the key A."""
+    if len(public) != 32 or len(signature) != 64:
+        return False
+    key, commitment = _point(public), _point(signature[:32])
+    scalar = int.from_bytes(signature[32:], "little")
+    if key is None or commitment is None or scalar >= ORDER:
+        return False
+    challenge = int.from_bytes(hashlib.sha512(signature[:32] + public + message).digest(), "little") % ORDER
+    left, right = _times(scalar, BASE), _plus(commitment, _times(challenge, key))
+    return (left[0] * right[2] - right[0] * left[2]) % PRIME == 0 and (
+        left[1] * right[2] - right[1] * left[2]
+    ) % PRIME == 0
+
+
+def _point(encoded: bytes) -> Point | None:
+    """The point that 32 bytes stand for; None where they stand for none."""
+    number = int.from_bytes(encoded, "little")
+    sign, y = number >> 255, number & (2**255 - 1)
+    if y >= PRIME:
+        return None
+    squared = (y * y - 1) * pow(CURVE * y * y + 1, -1, PRIME) % PRIME
+    x = pow(squared, (PRIME + 3) // 8, PRIME)
+    if (x * x - squared) % PRIME:
+        x = x * ROOT % PRIME
+    if (x * x - squared) % PRIME or (x == 0 and sign):
+        return None
+    if x & 1 != sign:
+        x = PRIME - x
+    return (x, y, 1, x * y % PRIME)
+
+
+def _plus(one: Point, other: Point) -> Point:
+    a = (one[1] - one[0]) * (other[1] - other[0]) % PRIME
+    b = (one[1] + one[0]) * (other[1] + other[0]) % PRIME
+    c = 2 * one[3] * other[3] * CURVE % PRIME
+    d = 2 * one[2] * other[2] % PRIME
+    e, f, g, h = b - a, d - c, d + c, b + a
+    return (e * f % PRIME, g * h % PRIME, f * g % PRIME, e * h % PRIME)
+
+
+def _times(scalar: int, point: Point) -> Point:
+    total = (0, 1, 1, 0)
+    while scalar:
+        if scalar & 1:
+            total = _plus(total, point)
+        point, scalar = _plus(point, point), scalar >> 1
+    return total
+
+
+BASE = _point((4 * pow(5, -1, PRIME) % PRIME).to_bytes(32, "little")) or (0, 1, 1, 0)
+
+
+# --- the program --------------------------------------------------------------------------------------------------
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("export", nargs="?", help="an export of entries, JSON or CSV")
+    parser.add_argument("--head", help="a signed head of the same chain")
+    parser.add_argument("--key", help="the installation's public key, signing.pub")
+    chosen = parser.parse_args(arguments)
+    if not chosen.export and not chosen.head:
+        parser.error("give an export, a signed head, or both")
+    try:
+        said = []
+        head = None
+        if chosen.head:
+            head = check_head(read(chosen.head), read_key(chosen.key) if chosen.key else None)
+            said.append(f"Signed: chain {head['chain']}, {head['length']} entries, at {head['at']}, by the key")
+            said.append(f"  {head['key']}{'' if chosen.key else ', which you should compare with the one you know'}")
+        if chosen.export:
+            export = read(chosen.export)
+            if head and head["chain"] != _name(export):
+                raise Wrong("the export and the signed head are of different chains")
+            said += check_export(export, head)
+        sys.stdout.write("\n".join(said) + "\n")
+    except Wrong as wrong:
+        sys.stdout.write(f"NOT INTACT: {wrong}\n")
+        return 1
+    except (Unreadable, KeyError, TypeError, AttributeError) as problem:
+        sys.stderr.write(f"{problem if isinstance(problem, Unreadable) else NO_TABLE}\n")
+        return 2
+    return 0
+
+
+def _name(export: Facts) -> str | None:
+    if str(export.get("schema", "")).startswith("synthweb/audit/"):
+        return "audit"
+    if "account" in export:
+        return str(export["account"]["account"])
+    return str(export["entries"][0]["covered"]["account"]) if export["entries"] else None
+
+
+if __name__ == "__main__":
+    sys.exit(main())
