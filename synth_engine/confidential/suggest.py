@@ -6,7 +6,6 @@ still made from the data, which is why every fact of it is marked "suggested".""
 from __future__ import annotations
 
 import datetime
-import math
 from collections import Counter
 from typing import Any
 
@@ -14,13 +13,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from synth_engine.domain import rounding
+
 MARKERS = ("", "?", "NA", "N/A", "null", "None", "nan", "<NULL>", ".")
 MOST_CATEGORIES = 100
 LONGEST_CATEGORY = 200
 _PAIRS = (("true", "false"), ("yes", "no"), ("y", "n"), ("t", "f"), ("1", "0"))
 _WHOLE = r"^[+-]?(0|[1-9][0-9]{0,14})$"
 _DECIMAL = r"^[+-]?(0|[1-9][0-9]{0,14})?(\.[0-9]{1,300})?([eE][+-]?[0-9]{1,2})?$"
-_DAY = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
+_DAY = r"^[1-9][0-9]{3}-[0-9]{2}-[0-9]{2}$"
+_MOMENT = _DAY[:-1] + r"[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?(Z|[+-][0-9]{2}:?[0-9]{2})?$"
 _CONFIRM = "Confirm only what is known without looking at this table, for example from a codebook."
 
 
@@ -59,11 +61,10 @@ def _draft(times: Counter[str], *, rows: int) -> dict[str, Any]:
     if _all(texts, _DECIMAL) and not _any(texts, r"^[+-]?$|^[+-]?[eE]"):
         return _number(times)
     if _all(texts, _DAY) and all(map(_is_day, times)):
-        low, high = min(times), max(times)
-        year = {"low": f"{low[:4]}-01-01", "high": f"{high[:4]}-12-31"}
-        span = (datetime.date.fromisoformat(year["high"]) - datetime.date.fromisoformat(year["low"])).days
-        step = next(step for step in (1, 7, 30, 365, span + 1) if span // step < 1_000)
-        return {"kind": "date", **year, "step_days": step, "why": "All values are dates; the range is in whole years."}
+        why = "All values are dates; the range is in whole years."
+        return {"kind": "date", **rounding.days(min(times)[:4], max(times)[:4]), "why": why}
+    if _all(texts, _MOMENT) and (found := _moments(times)):
+        return found
     return _text(times, rows=rows)
 
 
@@ -90,13 +91,25 @@ def _is_day(text: str) -> bool:
     return True
 
 
+def _moments(times: Counter[str]) -> dict[str, Any] | None:
+    """Moments in the coarsest unit on which all stand, spelled as in the file where all are spelled in one way."""
+    try:
+        clocks = [datetime.datetime.fromisoformat(text).time() for text in times]
+    except ValueError:
+        return None
+    common = int(np.gcd.reduce([clock.hour * 3_600 + clock.minute * 60 + clock.second for clock in clocks]))
+    why = "All values are moments; the range is in whole years, the step the coarsest unit that fits. No zone is kept."
+    ends, spellings = (min(times)[:4], max(times)[:4]), {(text[10], len(text)) for text in times}
+    return {"kind": "datetime", **rounding.moments(*ends, common=common, spellings=spellings), "why": why}
+
+
 def _integer(times: Counter[str], *, rows: int) -> dict[str, Any]:
     values = np.array(list(times), dtype=np.int64)
     weights = np.array(list(times.values()))
     least, most = int(values.min()), int(values.max())
     if len(times) == rows >= 100 and most - least < 2 * rows:
         return {"kind": "identifier", "why": "Whole numbers, all different and close together: they look like row ids."}
-    low, high = (int(bound) for bound in _rounded_out(least, most))
+    low, high = (int(bound) for bound in rounding.outwards(least, most))
     draft: dict[str, Any] = {"kind": "integer", "low": low, "high": high}
     why = "All values are whole numbers; the bounds are the smallest and largest, rounded outwards."
     edges = _skewed_edges(values, weights, low=low, high=high)
@@ -110,28 +123,16 @@ def _integer(times: Counter[str], *, rows: int) -> dict[str, Any]:
 
 def _number(times: Counter[str]) -> dict[str, Any]:
     values = [float(text) for text in times]
-    low, high = _rounded_out(min(values), max(values))
+    low, high = rounding.outwards(min(values), max(values))
     why = "All values are numbers; the bounds are the smallest and largest, rounded outwards."
     return {"kind": "number", "low": low, "high": high, "why": why}
-
-
-def _rounded_out(least: float, most: float) -> tuple[float, float]:
-    span = most - least
-    if span == 0:
-        return least, most
-    exponent = math.floor(math.log10(span)) - (1 if span > 150 else 0)
-    step = 1.0 if 1 <= span <= 30 else 5.0 if 30 < span <= 150 else 10.0**exponent
-    digits = max(0, -exponent)
-    return round(math.floor(least / step) * step, digits), round(math.ceil(most / step) * step, digits)
 
 
 def _skewed_edges(values: Any, weights: Any, *, low: int, high: int) -> list[int] | None:
     """Edges 1, 2, 5, 10 … for counts and amounts, of which most lie in the first of equal bins."""
     if low != 0 or high < 1_000 or weights[values < high / 32].sum() < 0.8 * weights.sum():
         return None
-    start = 10 ** (math.ceil(math.log10(high)) - 2)
-    series = [start * factor * 10**power for power in range(3) for factor in (1, 2, 5)]
-    return [0, *([1] if start > 1 else []), *(edge for edge in series if edge < high), high]
+    return rounding.widening_edges(high)
 
 
 def _text(times: Counter[str], *, rows: int) -> dict[str, Any]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import datetime
 import math
+from collections.abc import Set
 from typing import Any
 
 from synth_engine.domain.moments import SECONDS
 
 _DAY_STEPS = (1, 7, 30, 365)
+_SPELLINGS = {16: "%Y-%m-%d{}%H:%M", 17: "%Y-%m-%d{}%H:%MZ", 19: "%Y-%m-%d{}%H:%M:%S", 20: "%Y-%m-%d{}%H:%M:%SZ"}
 _MOST_DAYS = 1_000  # codes of a suggested column of days
 
 
@@ -38,7 +40,13 @@ def days(first_year: str, last_year: str) -> dict[str, Any]:
     return {"low": low.isoformat(), "high": high.isoformat(), "step_days": step}
 
 
-def moments(first_year: str, last_year: str, *, common: int) -> dict[str, Any]:
-    """Whole years of moments in the coarsest unit of which `common` seconds are a multiple, up to days."""
+def moments(first_year: str, last_year: str, *, common: int, spellings: Set[tuple[str, int]]) -> dict[str, Any]:
+    """Whole years of moments in the coarsest unit of which `common` seconds are a multiple, up to days. `spellings`
+    are the signs between day and clock and the lengths that were met: a single one says how they are written."""
     unit = next(unit for unit in ("days", "hours", "minutes", "seconds") if common % SECONDS[unit] == 0)
-    return {"low": f"{first_year}-01-01T00:00:00", "high": f"{last_year}-12-31T23:59:59", "step": 1, "unit": unit}
+    draft = {"low": f"{first_year}-01-01T00:00:00", "high": f"{last_year}-12-31T23:59:59", "step": 1, "unit": unit}
+    if len(spellings) == 1:
+        [(between, length)] = spellings
+        if style := _SPELLINGS.get(length):
+            draft["format"] = style.format(between)
+    return draft
