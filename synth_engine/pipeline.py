@@ -23,7 +23,7 @@ from synth_engine.domain import Domain
 from synth_engine.errors import Cancelled, PrivacyError, SynthError
 from synth_engine.evaluation import report as comparison
 from synth_engine.evaluation import tallies
-from synth_engine.formats import Kind
+from synth_engine.formats import Dialect, Kind
 from synth_engine.measurement import Answers
 from synth_engine.mechanisms.model import Model
 from synth_engine.mechanisms.plan import Plan
@@ -99,10 +99,22 @@ class Release:
 
 
 @_sealed
-def ingest(path: Path | str, *, kind: Kind | None = None, progress: Progress = _nobody_watches) -> dict[str, Any]:
-    """What the steward, and nobody else, sees of a table: columns, suggestions, preview, rows, line_count, delimiter,
+def detect(path: Path | str, *, kind: Kind | None = None) -> Dialect | None:
+    """How a CSV is written, guessed from its content, for its steward to look at; None for other kinds of files."""
+    return reading.detect(path, kind=kind)
+
+
+@_sealed
+def ingest(
+    path: Path | str,
+    *,
+    kind: Kind | None = None,
+    dialect: Dialect | None = None,
+    progress: Progress = _nobody_watches,
+) -> dict[str, Any]:
+    """What the steward, and nobody else, sees of a table: columns, suggestions, preview, rows, line_count, dialect,
     notes. Raises TableError for a table that is not well formed."""
-    return reading.read(path, kind=kind, progress=_guarded(progress)).to_json()
+    return reading.read(path, kind=kind, dialect=dialect, progress=_guarded(progress)).to_json()
 
 
 def warm_up() -> None:
@@ -112,10 +124,12 @@ def warm_up() -> None:
 
 
 @_sealed
-def require_columns(path: Path | str, *, domain: Domain, kind: Kind | None = None) -> None:
+def require_columns(
+    path: Path | str, *, domain: Domain, kind: Kind | None = None, dialect: Dialect | None = None
+) -> None:
     """Raises TableError for a table without a column that the domain needs. It reads the header and no row, so that it
     may be asked before anything is charged."""
-    confidential_rows.require_columns(path, domain, kind=kind)
+    confidential_rows.require_columns(path, domain, kind=kind, dialect=dialect)
 
 
 @_sealed
@@ -124,6 +138,7 @@ def measure(
     *,
     plan: Plan,
     kind: Kind | None = None,
+    dialect: Dialect | None = None,
     progress: Progress = _nobody_watches,
     cancelled: Callable[[], bool] = _nobody_cancels,
 ) -> Answers:
@@ -133,7 +148,7 @@ def measure(
 
     progress, cancelled = _guarded(progress), _guarded(cancelled)
     _stop_if(cancelled)
-    rows = confidential_rows.open_table(path, plan.domain, kind=kind, progress=progress)
+    rows = confidential_rows.open_table(path, plan.domain, kind=kind, dialect=dialect, progress=progress)
     _stop_if(cancelled)
     progress("measure", 0.0)
     room = session.open_session(rows, domain=plan.domain, cap=plan.loss)
@@ -150,12 +165,13 @@ def synthesize(
     domain: Domain,
     spec: Spec,
     kind: Kind | None = None,
+    dialect: Dialect | None = None,
     progress: Progress = _nobody_watches,
     cancelled: Callable[[], bool] = _nobody_cancels,
 ) -> Release:
     """Plan, measure, fit. Nothing after `measure` looks at a row. Raises DomainError, SpecError, TableError."""
     plan = mechanisms.plan(domain, spec)
-    answers = measure(path, plan=plan, kind=kind, progress=progress, cancelled=cancelled)
+    answers = measure(path, plan=plan, kind=kind, dialect=dialect, progress=progress, cancelled=cancelled)
     _stop_if(cancelled)
     progress("fit", 0.0)
     model = plan.fit(answers)
@@ -173,19 +189,20 @@ def report(
     rows: int,
     seed: str,
     kind: Kind | None = None,
+    dialect: Dialect | None = None,
     progress: Progress = _nobody_watches,
 ) -> dict[str, Any]:
     """The steward's comparison of a sample with the real table: *not differentially private*."""
     drawn = model.sample(rows, seed=seed)
     cliques = comparison.cliques(domain)
     synthetic = tallies.from_codes(drawn, sizes=domain.sizes, cliques=cliques)
-    real = _real_tallies(path, domain=domain, kind=kind, progress=progress)
+    real = _real_tallies(path, domain=domain, kind=kind, dialect=dialect, progress=progress)
     first = next(mechanisms.draw_blocks(model, rows, seed)).head(REPORT_ROWS)
     return comparison.compare(
         real,
         synthetic,
         domain,
-        rows_real=_first_rows(path, domain=domain, kind=kind),
+        rows_real=_first_rows(path, domain=domain, kind=kind, dialect=dialect),
         rows_synthetic=_records(domain, codec.as_text(domain, first).to_numpy().tolist()),
     )
 
@@ -201,18 +218,25 @@ def compare(
     """The same of two files, the second of which claims to be synthetic."""
     public = dataclasses.replace(domain, unit=PrivacyUnit())  # synthetic records belong to nobody
     return comparison.compare(
-        _real_tallies(path, domain=domain, kind=None, progress=progress),
-        _real_tallies(synthetic_path, domain=public, kind=None, progress=progress),
+        _real_tallies(path, domain=domain, progress=progress),
+        _real_tallies(synthetic_path, domain=public, progress=progress),
         domain,
-        rows_real=_first_rows(path, domain=domain, kind=None),
-        rows_synthetic=_first_rows(synthetic_path, domain=domain, kind=None),
+        rows_real=_first_rows(path, domain=domain),
+        rows_synthetic=_first_rows(synthetic_path, domain=domain),
     )
 
 
-def _real_tallies(path: Path | str, *, domain: Domain, kind: Kind | None, progress: Progress) -> tallies.Tallies:
+def _real_tallies(
+    path: Path | str,
+    *,
+    domain: Domain,
+    progress: Progress,
+    kind: Kind | None = None,
+    dialect: Dialect | None = None,
+) -> tallies.Tallies:
     """Exact tables of rows, hence marked as not private."""
     progress = _guarded(progress)
-    rows = confidential_rows.open_table(path, domain, kind=kind, progress=progress)
+    rows = confidential_rows.open_table(path, domain, kind=kind, dialect=dialect, progress=progress)
     cliques = comparison.cliques(domain)
     done = 0
 
@@ -225,8 +249,10 @@ def _real_tallies(path: Path | str, *, domain: Domain, kind: Kind | None, progre
     return tallies.gather(cliques, count, private=False, n=rows.total)
 
 
-def _first_rows(path: Path | str, *, domain: Domain, kind: Kind | None) -> list[dict[str, object]]:
-    return _records(domain, reading.head(path, domain.names, kind=kind))
+def _first_rows(
+    path: Path | str, *, domain: Domain, kind: Kind | None = None, dialect: Dialect | None = None
+) -> list[dict[str, object]]:
+    return _records(domain, reading.head(path, domain.names, kind=kind, dialect=dialect))
 
 
 def _records(domain: Domain, rows: list[list[str]]) -> list[dict[str, object]]:

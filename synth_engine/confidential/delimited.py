@@ -5,9 +5,8 @@ from __future__ import annotations
 import codecs
 import csv
 import io
-import re
-import unicodedata
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
@@ -16,38 +15,83 @@ import pyarrow as pa
 from synth_engine import formats
 from synth_engine.confidential.sources import Block, Limits, Meter, Progress, Shape
 from synth_engine.errors import TableError
+from synth_engine.formats import Dialect
+from synth_engine.formats.dialect import MARKS_16, declared_delimiter, delimiter_of
 
-DELIMITERS = (",", ";", "\t", "|")
+SAMPLE = 2**16  # characters from which a dialect is guessed
+
+
+def detect(path: Path, *, packed: bool, limits: Limits) -> Dialect:
+    """The dialect of a file: its encoding from all of its bytes, the rest from its first lines."""
+    _check_kind(path, packed=packed, limits=limits)
+    encodings = formats.Encodings()
+    with Meter(path, packed=packed, limits=limits) as meter:
+        while data := meter.read(2**20):
+            encodings.feed(data)
+    dialect = Dialect(encoding=encodings.found())
+    with Meter(path, packed=packed, limits=limits) as meter:
+        return Dialect.guess(_text(meter, dialect, errors="replace").read(SAMPLE), encoding=dialect.encoding)
 
 
 def csv_blocks(
-    path: Path, *, packed: bool, limits: Limits, shape: Shape, wanted: Sequence[str] | None, progress: Progress
+    path: Path,
+    *,
+    packed: bool,
+    limits: Limits,
+    dialect: Dialect | None,
+    shape: Shape,
+    wanted: Sequence[str] | None,
+    progress: Progress,
 ) -> Iterator[Block]:
     """Columns of a CSV file as text, block by block. Every cell is exactly what the file holds."""
-    with Meter(path, packed=False, limits=limits) as meter:
-        formats.refuse_foreign(meter.read(formats.HEAD) or b"", packed=packed)
+    _check_kind(path, packed=packed, limits=limits)
     if packed:
         _unpack(path, limits=limits)
+    dialect = dialect or _usual(path, packed=packed, limits=limits)
     with Meter(path, packed=packed, limits=limits) as meter:
-        buffered = io.BufferedReader(meter, 2**18)
-        formats.refuse_foreign(buffered.peek(formats.HEAD)[: formats.HEAD])
-        text = io.TextIOWrapper(buffered, encoding="utf-8-sig", newline="")
+        text = _text(meter, dialect)  # named, because it closes the meter when it goes
         try:
-            for block in _blocks(_lines(text, limits=limits), limits=limits, shape=shape, wanted=wanted):
+            for block in _blocks(_lines(text, limits=limits), dialect, limits=limits, shape=shape, wanted=wanted):
                 progress("read", meter.fraction)
                 yield block
-        except UnicodeDecodeError:
-            raise _not_utf8(path, packed=packed, limits=limits) from None
+        except UnicodeError:
+            raise _not_text(path, dialect, packed=packed, limits=limits) from None
 
 
-def csv_columns(path: Path, *, packed: bool, limits: Limits) -> tuple[str, ...]:
-    """The names in the header, and nothing below it."""
-    shape = Shape()
+def csv_columns(path: Path, *, packed: bool, limits: Limits, dialect: Dialect | None) -> tuple[str, ...]:
+    """The names in the header, and nothing below it; without a header, as many as the dialect says, and no look."""
+    if dialect is not None and not dialect.header and dialect.columns is not None:
+        return formats.counted_names(dialect.columns)
+    shape, dialect = Shape(), dialect or _usual(path, packed=packed, limits=limits)
     with Meter(path, packed=packed, limits=limits) as meter:
         # What is decoded beside the header must not matter, not even by being no text.
-        text = io.TextIOWrapper(io.BufferedReader(meter, 2**13), encoding="utf-8-sig", errors="replace", newline="")
-        _Records(_lines(text, limits=limits), limits=limits, shape=shape)
+        lines = _lines(_text(meter, dialect, errors="replace"), limits=limits)
+        try:
+            _Records(lines, dialect, limits=limits, shape=shape)
+        except UnicodeError:  # UTF-16 that does not begin with its mark
+            raise _not_text(path, dialect, packed=packed, limits=limits) from None
     return shape.columns
+
+
+def _text(meter: Meter, dialect: Dialect, *, errors: str = "strict") -> io.TextIOWrapper:
+    return io.TextIOWrapper(io.BufferedReader(meter, 2**18), encoding=dialect.codec, errors=errors, newline="")
+
+
+def _head(path: Path, *, packed: bool, limits: Limits) -> bytes:
+    with Meter(path, packed=packed, limits=limits) as meter:
+        return meter.read(formats.HEAD) or b""
+
+
+def _check_kind(path: Path, *, packed: bool, limits: Limits) -> None:
+    formats.check_kind("csv.gz" if packed else "csv", _head(path, packed=False, limits=limits))
+    if packed:
+        formats.refuse_foreign(_head(path, packed=True, limits=limits))
+
+
+def _usual(path: Path, *, packed: bool, limits: Limits) -> Dialect:
+    """What is read when nobody has said how: UTF-8, or UTF-16 by its mark, and a header. Rows have no say in it."""
+    marked = _head(path, packed=packed, limits=limits).startswith(MARKS_16)
+    return Dialect(encoding="utf-16" if marked else "utf-8")
 
 
 def _unpack(path: Path, *, limits: Limits) -> None:
@@ -69,8 +113,10 @@ def _lines(text: io.TextIOWrapper, *, limits: Limits) -> Iterator[str]:
         yield line
 
 
-def _blocks(lines: Iterator[str], *, limits: Limits, shape: Shape, wanted: Sequence[str] | None) -> Iterator[Block]:
-    records = _Records(lines, limits=limits, shape=shape)
+def _blocks(
+    lines: Iterator[str], dialect: Dialect, *, limits: Limits, shape: Shape, wanted: Sequence[str] | None
+) -> Iterator[Block]:
+    records = _Records(lines, dialect, limits=limits, shape=shape)
     places = [(name, i) for i, name in enumerate(shape.columns) if wanted is None or name in wanted]
     rows: list[list[str]] = []
     for row in records:
@@ -92,18 +138,39 @@ def _block(rows: list[list[str]], places: list[tuple[str, int]]) -> Block:
 
 
 class _Records:
-    """The rows under the header, each as long as the header."""
+    """The rows under the header, each as long as the header; without one, as long as the first."""
 
-    def __init__(self, lines: Iterator[str], *, limits: Limits, shape: Shape) -> None:
+    def __init__(self, lines: Iterator[str], dialect: Dialect, *, limits: Limits, shape: Shape) -> None:
         self._shape, self._skipped = shape, 0
         first = self._first(lines)
-        shape.delimiter, first = self._dialect(first, lines)
+        if declared := declared_delimiter(first):
+            self._skipped, first = self._skipped + 1, next(lines, "")
+        delimiter = dialect.delimiter or declared or delimiter_of(first, quote=dialect.quote)
+        shape.dialect = replace(dialect, delimiter=delimiter)
         csv.field_size_limit(limits.cell_characters)
-        self._reader = csv.reader(chain([first], lines), delimiter=shape.delimiter, strict=True)
+        self._reader = shape.dialect.reader(chain([first], lines))
         names = self._next()
         if names is None:
             raise TableError("no header", repair="put a line of column names on top")
-        shape.columns = _header(names, limits=limits, shape=shape)
+        self._waiting = None if dialect.header else names
+        shape.columns = self._named(names, most=limits.columns) if dialect.header else self._counted(names, limits)
+        shape.dialect = replace(shape.dialect, columns=None if dialect.header else len(shape.columns))
+
+    def _named(self, names: list[str], *, most: int) -> tuple[str, ...]:
+        found = formats.checked_names(names, most=most, line=1)
+        if list(found) != names:
+            self._shape.notes.append("Spaces around column names were left out.")
+        if formats.looks_like_data(found):
+            raise TableError(
+                "the first line looks like data",
+                repair="put a line of column names on top, or say that there is none",
+                line=1,
+            )
+        return found
+
+    def _counted(self, first: list[str], limits: Limits) -> tuple[str, ...]:
+        width = (self._shape.dialect and self._shape.dialect.columns) or len(first)
+        return formats.checked_names(formats.counted_names(width), most=limits.columns)
 
     def _first(self, lines: Iterator[str]) -> str:
         for line in lines:
@@ -111,14 +178,6 @@ class _Records:
                 return line
             self._skipped += 1
         raise TableError("the file is empty", repair="upload a table with a header and rows")
-
-    def _dialect(self, first: str, lines: Iterator[str]) -> tuple[str, str]:
-        declared = re.fullmatch(r"sep=(.)\s*", first)
-        if declared and declared[1] in DELIMITERS:  # some spreadsheets write their delimiter on a line of its own
-            self._skipped += 1
-            return declared[1], next(lines, "")
-        bare = re.sub(r'"[^"]*"?', "", first)
-        return max(DELIMITERS, key=bare.count), first  # a tie goes to the first of the list
 
     def _next(self) -> list[str] | None:
         start = self._reader.line_num + self._skipped + 1
@@ -129,7 +188,8 @@ class _Records:
 
     def __iter__(self) -> Iterator[list[str]]:
         width, blank = len(self._shape.columns), 0
-        while (row := self._next()) is not None:
+        while (row := self._waiting or self._next()) is not None:
+            self._waiting = None
             if not row:
                 blank += 1
                 continue
@@ -159,40 +219,6 @@ class _Records:
         )
 
 
-def _header(names: list[str], *, limits: Limits, shape: Shape) -> tuple[str, ...]:
-    if len(names) > limits.columns:
-        raise TableError(f"more than {limits.columns:,} columns", repair="keep the columns you need", line=1)
-    stripped = tuple(name.strip() for name in names)
-    if stripped != tuple(names):
-        shape.notes.append("Spaces around column names were left out.")
-    seen: dict[str, int] = {}
-    for place, name in enumerate(stripped, start=1):
-        if not name:
-            raise TableError(f"column {place} has no name", repair="name it, or remove the delimiter", line=1)
-        if not name.isprintable() or len(name) > 200:
-            raise TableError(
-                f"the name of column {place} is too long or has invisible characters", repair="rename it", line=1
-            )
-        key = unicodedata.normalize("NFKC", name).casefold()
-        if key in seen:
-            raise TableError(
-                f"columns {seen[key]} and {place} have the same name (but for case or form of letters)",
-                repair="rename one of them",
-                line=1,
-                column=name,
-            )
-        seen[key] = place
-    _refuse_data_as_header(stripped)
-    return stripped
-
-
-def _refuse_data_as_header(names: tuple[str, ...]) -> None:
-    """Numbers for names mean that the header is not there, unless they merely count the columns."""
-    counted = [tuple(str(i) for i in range(start, start + len(names))) for start in (0, 1)]
-    if all(re.fullmatch(r"[+-]?[0-9.]+", name) for name in names) and names not in counted:
-        raise TableError("the first line looks like data", repair="put a line of column names on top", line=1)
-
-
 def _malformed(message: str, *, line: int) -> TableError:
     if "unexpected end" in message:
         return TableError("a quotation mark is never closed", repair="close it, or double it inside a cell", line=line)
@@ -201,21 +227,27 @@ def _malformed(message: str, *, line: int) -> TableError:
     return TableError("text after a closing quotation mark", repair="double quotation marks inside a cell", line=line)
 
 
-def _not_utf8(path: Path, *, packed: bool, limits: Limits) -> TableError:
-    """Finds the line again; only a refusal pays for that."""
-    decoder, line, last = codecs.getincrementaldecoder("utf-8")(), 1, ""
+def _not_text(path: Path, dialect: Dialect, *, packed: bool, limits: Limits) -> TableError:
+    """Finds the line again, where a line end is a byte; only a refusal pays for that."""
+    line = None if dialect.encoding.startswith("utf-16") else _first_bad_line(path, dialect, packed, limits)
+    name = formats.ENCODINGS[dialect.encoding].split(" (")[0]
+    return TableError(f"not text in {name}", repair='save it as "CSV UTF-8", or say which encoding it has', line=line)
+
+
+def _first_bad_line(path: Path, dialect: Dialect, packed: bool, limits: Limits) -> int:
+    decoder, line, last = codecs.getincrementaldecoder(dialect.codec)(), 1, ""
     with Meter(path, packed=packed, limits=limits) as meter:
         while data := meter.read(2**18):
             try:
                 text = decoder.decode(data)
             except UnicodeDecodeError as error:
-                text = error.object[: error.start].decode("utf-8", errors="replace")
+                text = error.object[: error.start].decode(dialect.codec, errors="replace")
                 data = b""
             line += _line_ends(last, text)
             last = text[-1:] or last
             if not data:
                 break
-    return TableError("not text in UTF-8", repair='save it as "CSV UTF-8" (it may be Latin-1 now)', line=line)
+    return line
 
 
 def _line_ends(last: str, text: str) -> int:

@@ -16,7 +16,7 @@ from synth_engine import formats
 from synth_engine.confidential import delimited, sources, suggest
 from synth_engine.confidential.sources import Block, Limits, Progress, Shape
 from synth_engine.errors import TableError
-from synth_engine.formats import Kind
+from synth_engine.formats import Dialect, Kind
 
 PREVIEW_ROWS = 20
 
@@ -35,7 +35,7 @@ class Reading:
     preview: list[list[str]]
     rows: int
     line_count: int
-    delimiter: str
+    dialect: Dialect | None
     notes: list[str]
 
     def to_json(self) -> dict[str, Any]:
@@ -45,19 +45,31 @@ class Reading:
             "preview": self.preview,
             "rows": self.rows,
             "line_count": self.line_count,
-            "delimiter": self.delimiter,
+            "dialect": self.dialect and self.dialect.to_json(),
             "notes": self.notes,
         }
 
 
+def detect(path: Path | str, *, kind: Kind | None = None, limits: Limits | None = None) -> Dialect | None:
+    """How a CSV is written, guessed from its content; None for other kinds."""
+    path, limits = Path(path), limits or Limits()
+    kind = kind or _found_kind(path, limits=limits)
+    return None if kind == "parquet" else delimited.detect(path, packed=kind == "csv.gz", limits=limits)
+
+
 def read(
-    path: Path | str, *, kind: Kind | None = None, limits: Limits | None = None, progress: Progress = silent
+    path: Path | str,
+    *,
+    kind: Kind | None = None,
+    dialect: Dialect | None = None,
+    limits: Limits | None = None,
+    progress: Progress = silent,
 ) -> Reading:
     """Reads a whole table. Raises TableError where it is not well formed."""
-    shape = Shape()
+    shape, limits = Shape(), limits or Limits()
     pieces: dict[str, list[pa.Array]] = {}
     preview: list[list[str]] = []
-    for block in blocks(path, kind=kind, limits=limits or Limits(), shape=shape, progress=progress):
+    for block in blocks(path, kind=kind, dialect=dialect, limits=limits, shape=shape, progress=progress):
         pieces = pieces or {name: [] for name in block}
         preview = preview or _head(block)
         for name, texts in block.items():
@@ -72,25 +84,29 @@ def read(
         preview=preview,
         rows=shape.rows,
         line_count=shape.lines,
-        delimiter=shape.delimiter,
+        dialect=shape.dialect,
         notes=shape.notes,
     )
 
 
-def head(path: Path | str, names: Sequence[str], *, kind: Kind | None = None) -> list[list[str]]:
+def head(
+    path: Path | str, names: Sequence[str], *, kind: Kind | None = None, dialect: Dialect | None = None
+) -> list[list[str]]:
     """The first rows of some columns, as text."""
     limits = Limits(block_rows=PREVIEW_ROWS)
-    block = next(blocks(path, kind=kind, limits=limits, wanted=names))
+    block = next(blocks(path, kind=kind, dialect=dialect, limits=limits, wanted=names))
     return _head({name: block[name] for name in names})
 
 
-def columns(path: Path | str, *, kind: Kind | None = None, limits: Limits | None = None) -> tuple[str, ...]:
+def columns(
+    path: Path | str, *, kind: Kind | None = None, dialect: Dialect | None = None, limits: Limits | None = None
+) -> tuple[str, ...]:
     """The names of a table's columns: its form, no row of it is read."""
-    path = Path(path)
-    kind = kind or formats.kind_of(path)
+    path, limits = Path(path), limits or Limits()
+    kind = kind or _found_kind(path, limits=limits)
     if kind == "parquet":
-        return sources.parquet_columns(path)
-    return delimited.csv_columns(path, packed=kind == "csv.gz", limits=limits or Limits())
+        return sources.parquet_columns(path, limits=limits)
+    return delimited.csv_columns(path, packed=kind == "csv.gz", limits=limits, dialect=dialect)
 
 
 def blocks(
@@ -98,23 +114,36 @@ def blocks(
     *,
     kind: Kind | None,
     limits: Limits,
+    dialect: Dialect | None = None,
     wanted: Sequence[str] | None = None,
     shape: Shape | None = None,
     progress: Progress = silent,
 ) -> Iterator[Block]:
-    """A table as blocks of text columns; those wanted that it has, or all. Fills `shape` meanwhile."""
+    """A table as blocks of text columns; those wanted that it has, or all. Fills `shape` meanwhile. Nothing about the
+    form of a CSV is guessed from its rows here: without a dialect it is UTF-8 with a header."""
     path, shape = Path(path), shape or Shape()
-    kind = kind or formats.kind_of(path)
+    kind = kind or _found_kind(path, limits=limits)
     if kind not in formats.KINDS:
         raise TableError("unknown kind of file", repair=f"use one of {', '.join(formats.KINDS)}")
     if kind == "parquet":
-        found = sources.parquet_blocks(path, limits=limits, shape=shape, wanted=wanted, progress=progress)
+        yield from sources.parquet_blocks(path, limits=limits, shape=shape, wanted=wanted, progress=progress)
     else:
-        packed = kind == "csv.gz"
-        found = delimited.csv_blocks(path, packed=packed, limits=limits, shape=shape, wanted=wanted, progress=progress)
-    yield from found
+        yield from delimited.csv_blocks(
+            path,
+            packed=kind == "csv.gz",
+            limits=limits,
+            dialect=dialect,
+            shape=shape,
+            wanted=wanted,
+            progress=progress,
+        )
     if not shape.rows:
         raise TableError("a table without rows", repair="add the rows")
+
+
+def _found_kind(path: Path, *, limits: Limits) -> Kind:
+    with sources.Meter(path, packed=False, limits=limits) as meter:
+        return formats.found_kind(meter.read(formats.HEAD) or b"")
 
 
 def _head(block: Block) -> list[list[str]]:

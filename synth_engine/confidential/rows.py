@@ -20,7 +20,7 @@ from synth_engine.confidential import ingest
 from synth_engine.confidential.sources import Limits, Progress
 from synth_engine.domain import Domain
 from synth_engine.errors import PrivacyError, TableError
-from synth_engine.formats import Kind
+from synth_engine.formats import Dialect, Kind
 
 
 class Rows:
@@ -69,6 +69,7 @@ def open_table(
     domain: Domain,
     *,
     kind: Kind | None = None,
+    dialect: Dialect | None = None,
     limits: Limits | None = None,
     progress: Progress = ingest.silent,
     random_bytes: Callable[[int], bytes] = os.urandom,
@@ -79,7 +80,8 @@ def open_table(
     wanted = _wanted(domain)
     pieces: dict[str, list[Codes]] = {name: [] for name in domain.names}
     units: list[pa.Array] = []
-    for block in ingest.blocks(path, kind=kind, limits=limits or Limits(), wanted=wanted, progress=progress):
+    found = ingest.blocks(path, kind=kind, dialect=dialect, limits=limits or Limits(), wanted=wanted, progress=progress)
+    for block in found:
         _require(wanted, found=block)
         for name, codes in codec.encode(domain, block).items():
             pieces[name].append(codes)
@@ -92,10 +94,12 @@ def open_table(
     return Rows(columns, domain=domain)
 
 
-def require_columns(path: Path | str, domain: Domain, *, kind: Kind | None = None) -> None:
+def require_columns(
+    path: Path | str, domain: Domain, *, kind: Kind | None = None, dialect: Dialect | None = None
+) -> None:
     """Raises TableError for a table without a column that the domain needs. Reads the header, which is form, and no
     row: this may come before a charge."""
-    _require(_wanted(domain), found=ingest.columns(path, kind=kind))
+    _require(_wanted(domain), found=ingest.columns(path, kind=kind, dialect=dialect))
 
 
 def _wanted(domain: Domain) -> list[str]:

@@ -20,8 +20,9 @@ from django.http import HttpRequest
 from django.http.multipartparser import MultiPartParser
 
 from synth_engine.errors import TableError
+from synth_engine.formats import kind_of
 from synthweb.datasets.services import Intake
-from synthweb.datasets.services.intake import kind_of, too_large
+from synthweb.datasets.services.intake import too_large
 from synthweb.datasets.services.storing import cut_short
 
 if TYPE_CHECKING:

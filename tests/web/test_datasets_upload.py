@@ -123,7 +123,11 @@ def test_the_size_of_the_pieces_does_not_matter(cast: Cast, piece: int) -> None:
 # --- what is refused -----------------------------------------------------------------------------------------------
 FOREIGN = {
     "people.xlsx": (b"PK\x03\x04rest", "neither in .csv"),
-    "people.parquet": (b"PAR1\x15rest", "neither in .csv"),
+    "people.parquet": (b"PAR1\x15rest", "cut short"),
+    "csv.parquet": (b"a,b\n1,2\n", "not a Parquet"),
+    "excel.pq": (b"PK\x03\x04rest", "Excel"),
+    "locked.parquet": (b"PARE\x15rest", "encrypted Parquet"),
+    "empty.parquet": (b"", "not a Parquet"),
     "people": (b"a,b\n1,2\n", "neither in .csv"),
     "excel.csv": (b"PK\x03\x04" + b"x" * 1000, "ZIP archive or an Excel workbook"),
     "old-excel.csv": (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "old Excel workbook"),
@@ -135,7 +139,7 @@ FOREIGN = {
     "pickle.csv": (b"\x80\x04\x95rest", "pickle"),
     "tar.csv": (b"name" + b"\0" * 253 + b"ustar\x0000" + b"\0" * 300, "tar archive"),
     "packed.csv": (gzip.compress(b"a\n1\n"), "packed with gzip"),
-    "plain.csv.gz": (b"a\n1\n", "name says gzip"),
+    "plain.csv.gz": (b"a\n1\n", "not packed with gzip"),
     "excel.csv.gz": (gzip.compress(b"PK\x03\x04" + b"x" * 1000), "Excel"),
     "twice.csv.gz": (gzip.compress(gzip.compress(b"a\n1\n")), "packed twice"),
     "cut.csv.gz": (gzip.compress(TABLE.encode())[:-9], "ends too early"),
@@ -299,7 +303,7 @@ HOSTILE = [
 
 @pytest.mark.parametrize("file_name", HOSTILE)
 def test_of_a_file_name_nothing_but_its_ending_is_used(cast: Cast, file_name: str) -> None:
-    from synthweb.datasets.services import kind_of
+    from synth_engine.formats import kind_of
 
     assert kind_of(file_name) == "csv"
 

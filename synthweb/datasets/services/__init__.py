@@ -11,7 +11,7 @@ from synthweb.datasets.services.describing import (
     keep,
     save_draft,
 )
-from synthweb.datasets.services.intake import Intake, Received, kind_of
+from synthweb.datasets.services.intake import Intake, Received
 from synthweb.datasets.services.storing import mark_ready, mark_refused, store_stream, store_upload, sweep
 
 __all__ = [
@@ -23,7 +23,6 @@ __all__ = [
     "declare_domain",
     "import_document",
     "keep",
-    "kind_of",
     "mark_ready",
     "mark_refused",
     "save_draft",

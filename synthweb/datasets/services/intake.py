@@ -18,39 +18,30 @@ from django.conf import settings
 
 from synth_engine import formats
 from synth_engine.errors import TableError
+from synth_engine.formats import Kind
 from synthweb.datasets import files, vault
 
 PIECE = 1 << 20
-ENDINGS = {".csv": "csv", ".tsv": "csv", ".txt": "csv", ".csv.gz": "csv.gz", ".tsv.gz": "csv.gz", ".txt.gz": "csv.gz"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Received:
     """What is known about a table that has been received; `keep` of its Intake moves it into the vault."""
 
-    file_kind: str
+    file_kind: Kind
     size_bytes: int
     content_key: str
-
-
-def kind_of(file_name: str) -> str:
-    """ "csv" or "csv.gz" by the ending of a file's name, which is all that is ever used of it."""
-    lowered = file_name.lower()
-    for ending in sorted(ENDINGS, key=len, reverse=True):
-        if lowered.endswith(ending):
-            return ENDINGS[ending]
-    raise TableError("the file's name ends neither in .csv nor in .csv.gz", repair=formats.SAVE_AS_CSV)
 
 
 class Intake:
     """Takes a table: `receive` …, `end`, then `keep`; `discard` at any time. A context manager that discards what
     was not kept. Every refusal is a TableError, and leaves nothing behind."""
 
-    def __init__(self, file_kind: str) -> None:
-        if file_kind not in ("csv", "csv.gz"):
-            raise TableError("this kind of file cannot be read", repair="upload CSV or CSV packed with gzip")
+    def __init__(self, file_kind: Kind) -> None:
+        if file_kind not in formats.KINDS:
+            raise TableError("unknown kind of file", repair=f"use one of {', '.join(formats.KINDS)}")
         self.file_kind = file_kind
-        self._head = bytearray()
+        self._head, self._tail = bytearray(), b""
         self._looked = False
         self.size_bytes = 0
         self._key = hmac.new(content_secret(), digestmod=hashlib.sha256)
@@ -79,6 +70,8 @@ class Intake:
             self._refuse(TableError("the packed file ends too early", repair="pack it again and upload it again"))
         if not self._unpacked:
             self._refuse(TableError("the file is empty", repair="export the table again, with its header"))
+        if self.file_kind == "parquet" and self._tail != formats.PARQUET:
+            self._refuse(TableError("the Parquet file is cut short", repair="write it again and upload it again"))
         self._writer.end()
         return Received(file_kind=self.file_kind, size_bytes=self.size_bytes, content_key=self._key.hexdigest())
 
@@ -93,23 +86,16 @@ class Intake:
     def _look(self) -> None:
         self._looked = True
         head = bytes(self._head)
-        packed = head.startswith(formats.GZIP)
-        if packed and self._unpacker is None:
-            self._refuse(TableError("the name says CSV, the content is packed with gzip", repair="name it .csv.gz"))
-        if self._unpacker is not None and head and not packed:
-            self._refuse(TableError("the name says gzip, the content is not", repair="name it .csv, or pack it"))
-        self._refuse_foreign(head, packed=packed)
-        self._take(head)
-
-    def _refuse_foreign(self, head: bytes, *, packed: bool = False) -> None:
         try:
-            formats.refuse_foreign(head, packed=packed)
+            formats.check_kind(self.file_kind, head)
         except TableError as error:
             self._refuse(error)
+        self._take(head)
 
     def _take(self, chunk: bytes) -> None:
         if self._unpacker is None:
             self._count(chunk)
+            self._tail = (self._tail + chunk)[-len(formats.PARQUET) :]
         else:
             try:
                 for piece in self._unpacker.feed(chunk):
@@ -131,7 +117,10 @@ class Intake:
             head = bytes(self._unpacked_head)
             if head.startswith(formats.GZIP):
                 self._refuse(TableError("the table is packed twice", repair="pack the CSV once"))
-            self._refuse_foreign(head)
+            try:
+                formats.refuse_foreign(head)
+            except TableError as error:
+                self._refuse(error)
 
     def _refuse(self, error: TableError) -> None:
         self.discard()

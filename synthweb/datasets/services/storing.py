@@ -12,6 +12,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from synth_engine.errors import TableError
+from synth_engine.formats import Kind
 from synthweb.accounts.models import Organisation, User
 from synthweb.audit import services as audit
 from synthweb.datasets import preview_store, vault
@@ -61,7 +62,7 @@ def store_stream(
     steward: User,
     organisation: Organisation,
     name: str,
-    file_kind: str,
+    file_kind: Kind,
     chunks: Iterable[bytes],
     description: str = "",
     expected_bytes: int | None = None,

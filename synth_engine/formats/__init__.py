@@ -1,0 +1,44 @@
+"""What files look like from outside: their kinds, the dialect of a CSV, and what names columns may have.
+
+Nothing here opens a file or keeps what it is shown, so that whoever receives a table can refuse it before storing it.
+"""
+
+from __future__ import annotations
+
+from synth_engine.formats.dialect import DELIMITERS, ENCODINGS, QUOTES, Dialect, Encodings
+from synth_engine.formats.header import checked_names, counted_names, looks_like_data
+from synth_engine.formats.kinds import (
+    GZIP,
+    HEAD,
+    KINDS,
+    MEDIA_TYPES,
+    PARQUET,
+    SAVE_AS_CSV,
+    Kind,
+    check_kind,
+    found_kind,
+    kind_of,
+    refuse_foreign,
+)
+
+__all__ = [
+    "DELIMITERS",
+    "ENCODINGS",
+    "GZIP",
+    "HEAD",
+    "KINDS",
+    "MEDIA_TYPES",
+    "PARQUET",
+    "QUOTES",
+    "SAVE_AS_CSV",
+    "Dialect",
+    "Encodings",
+    "Kind",
+    "check_kind",
+    "checked_names",
+    "counted_names",
+    "found_kind",
+    "kind_of",
+    "looks_like_data",
+    "refuse_foreign",
+]

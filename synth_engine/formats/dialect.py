@@ -1,0 +1,176 @@
+"""How a CSV is written: encoding, delimiter, quotation mark, and whether its first line names the columns.
+
+A dialect is guessed once, from the table itself, and shown to the table's steward like any other suggestion. From then
+on it is a public fact about the table, handed to every later reading: how one person's record is read must never
+depend on another's.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from synth_engine.errors import TableError
+from synth_engine.formats.header import looks_like_data
+
+ENCODINGS = {
+    "utf-8": "UTF-8",
+    "cp1252": "Windows-1252 (Western European)",
+    "latin-1": "Latin-1 (ISO 8859-1)",
+    "utf-16": "UTF-16 (“Unicode” of older programs)",
+    "utf-16-le": "UTF-16 without a byte order mark (little-endian)",
+}
+DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
+QUOTES = {'"': "double quotation marks", "'": "single quotation marks", "": "no quotation marks"}
+GUESSED_LINES = 20
+MARKS_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+NO_CP1252 = b"\x81\x8d\x8f\x90\x9d"  # bytes that stand for nothing in Windows-1252
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dialect:
+    """The form of one CSV. Without a delimiter it is taken from the header line; `columns` is how many there are in a
+    table whose first line does not name them."""
+
+    encoding: str = "utf-8"
+    delimiter: str = ""
+    quote: str = '"'
+    header: bool = True
+    columns: int | None = None
+
+    def __post_init__(self) -> None:
+        known = ((self.encoding, ENCODINGS), (self.delimiter, DELIMITERS | {"": ""}), (self.quote, QUOTES))
+        for value, choices in known:
+            if not isinstance(value, str) or value not in choices:
+                raise TableError("this form of CSV is not read", repair="choose one of the forms listed")
+        if not isinstance(self.header, bool) or not (self.columns is None or type(self.columns) is int):
+            raise TableError("this form of CSV is not read", repair="say whether the first line names the columns")
+
+    @property
+    def codec(self) -> str:
+        """The encoding as Python calls it; a byte order mark of UTF-8 is no part of the first name."""
+        return "utf-8-sig" if self.encoding == "utf-8" else self.encoding
+
+    @property
+    def sentence(self) -> str:
+        """The form in words."""
+        first = "the first line names the columns" if self.header else "no header line"
+        between = f"{DELIMITERS[self.delimiter]} between cells" if self.delimiter else "delimiter as in the header"
+        return f"{ENCODINGS[self.encoding]}, {between}, {QUOTES[self.quote]}, {first}"
+
+    def reader(self, lines: Iterable[str]) -> Iterator[list[str]]:
+        """The cells of lines in this form; malformed ones raise csv.Error."""
+        if not self.quote:
+            return csv.reader(lines, delimiter=self.delimiter, quotechar=None, quoting=csv.QUOTE_NONE, strict=True)
+        return csv.reader(lines, delimiter=self.delimiter, quotechar=self.quote, strict=True)
+
+    def to_json(self) -> dict[str, Any]:
+        """For storage; `from_json` is its inverse."""
+        return {
+            "encoding": self.encoding,
+            "delimiter": self.delimiter,
+            "quote": self.quote,
+            "header": self.header,
+            "columns": self.columns,
+        }
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Dialect:
+        """Raises TableError for anything but a dialect."""
+        if set(stored) - set(cls.__dataclass_fields__):
+            raise TableError("this form of CSV is not read", repair="say encoding, delimiter, quote and header")
+        return cls(**stored)
+
+    @classmethod
+    def guess(cls, text: str, *, encoding: str) -> Dialect:
+        """The form of a table that begins with `text`."""
+        lines = [line for line in text.splitlines() if line.strip()][:GUESSED_LINES] or [""]
+        quote = _quote(lines)
+        delimiter = declared_delimiter(lines[0]) or _delimiter(lines, quote)
+        if declared_delimiter(lines[0]):
+            lines = lines[1:] or [""]
+        found = cls(encoding=encoding, delimiter=delimiter, quote=quote)
+        return replace(found, header=not looks_like_data(_cells(lines[0], found)))
+
+
+def declared_delimiter(line: str) -> str:
+    """Some spreadsheets write their delimiter on a line of its own."""
+    declared = re.fullmatch(r"sep=(.)\s*", line)
+    return declared[1] if declared and declared[1] in DELIMITERS else ""
+
+
+def delimiter_of(line: str, *, quote: str = '"') -> str:
+    """The delimiter of a header line: the one met most often outside quotation marks; of two, the more usual one."""
+    bare = _bare(line, quote)
+    return max(DELIMITERS, key=bare.count)
+
+
+def _bare(line: str, quote: str) -> str:
+    return re.sub(f"{quote}[^{quote}]*{quote}?", "", line) if quote else line
+
+
+def _quote(lines: list[str]) -> str:
+    """Single quotation marks, if cells begin and end with them and none with the usual ones."""
+    ends = "[,;\t|]"
+    text = "\n".join(lines)
+    single = len(re.findall(rf"(?m)(?:^|{ends})'[^'\n]*'(?=$|{ends})", text))
+    return "'" if single >= 2 and '"' not in text else '"'
+
+
+def _delimiter(lines: list[str], quote: str) -> str:
+    """One that every line has as often as the first, looked for among the rarer ones first because a comma is also a
+    decimal mark; else what the first line has most of."""
+    bare = [_bare(line, quote) for line in lines]
+    for delimiter in ("\t", ";", "|", ","):
+        if bare[0].count(delimiter) and len({line.count(delimiter) for line in bare}) == 1:
+            return delimiter
+    return delimiter_of(lines[0], quote=quote)
+
+
+def _cells(line: str, dialect: Dialect) -> list[str]:
+    try:
+        return next(dialect.reader([line]), [])
+    except csv.Error:  # to be refused where it is read in earnest
+        return [line]
+
+
+class Encodings:
+    """Finds the encoding of a text whose bytes are fed to it, piece by piece, to the end.
+
+    A text that is not UTF-8 throughout is taken for Windows-1252, unless it is UTF-8 for the most part: then it is
+    damaged, and left to be refused where the damage is.
+    """
+
+    def __init__(self) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._wide: str | None = None  # a variant of UTF-16; "" if it is none
+        self._letters = self._strange = 0
+        self._western = True
+
+    def feed(self, data: bytes) -> None:
+        """The next bytes."""
+        if self._wide is None:
+            zeros = data[1:64:2].count(0) * 2 > len(data[1:64:2])
+            self._wide = "utf-16" if data.startswith(MARKS_16) else "utf-16-le" if zeros else ""
+        if not self._wide:
+            self._count(data, final=False)
+
+    def found(self) -> str:
+        """The encoding, once all is fed."""
+        if self._wide:
+            return self._wide
+        self._count(b"", final=True)
+        return "cp1252" if self._strange > self._letters and self._western else "utf-8"
+
+    def _count(self, data: bytes, *, final: bool) -> None:
+        text = self._decoder.decode(data, final)
+        if text.isascii() and data.isascii():
+            return
+        strange = text.count("\ufffd")
+        self._strange += strange
+        self._letters += len(text) - len(text.encode("ascii", "ignore")) - strange
+        self._western = self._western and not any(byte in data for byte in NO_CP1252)

@@ -1,0 +1,100 @@
+"""Which kinds of files are read, by name, by media type and by their first bytes; and what gives others away."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal, get_args
+
+from synth_engine.errors import TableError
+
+Kind = Literal["csv", "csv.gz", "parquet"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+HEAD = 512  # bytes at the beginning that are enough to know
+GZIP = b"\x1f\x8b"
+PARQUET = b"PAR1"  # a Parquet file begins and ends with it
+_ENDINGS: dict[str, Kind] = {
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".txt": "csv",
+    ".csv.gz": "csv.gz",
+    ".tsv.gz": "csv.gz",
+    ".txt.gz": "csv.gz",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+}
+MEDIA_TYPES: dict[str, Kind] = {
+    "text/csv": "csv",
+    "application/gzip": "csv.gz",
+    "application/vnd.apache.parquet": "parquet",
+}
+SAVE_AS_CSV = 'open it in the program that made it and save it as "CSV UTF-8"'
+UNPACK = "unpack it and use the CSV inside, or pack the CSV with gzip"
+_EXPORT = "export the table as CSV"
+_FOREIGN = (  # first bytes, what it is, what to do
+    (b"PK\x03\x04", "a ZIP archive or an Excel workbook", SAVE_AS_CSV),
+    (b"\xd0\xcf\x11\xe0", "an old Excel workbook", SAVE_AS_CSV),
+    (b"PAR1\x15", "a Parquet file", "name it .parquet"),
+    (b"PARE\x15", "an encrypted Parquet file", "write it without encryption; it is encrypted on arrival"),
+    (b"ARROW1\x00", "an Arrow file", "write it as Parquet or CSV"),
+    (b"\x89HDF", "an HDF5 file", SAVE_AS_CSV),
+    (b"SQLite format 3\x00", "a database", _EXPORT),
+    (b"%PDF-", "a PDF", "find the table that the PDF was made from"),
+    (b"\x89PNG", "a picture", _EXPORT),
+    (b"\xff\xd8\xff", "a picture", _EXPORT),
+    (b"GIF87a", "a picture", _EXPORT),
+    (b"GIF89a", "a picture", _EXPORT),
+    (GZIP, "packed with gzip", "name it .csv.gz, and pack it once"),
+    (b"BZh91AY&SY", "packed with bzip2", UNPACK),
+    (b"\xfd7zXZ", "packed with xz", UNPACK),
+    (b"7z\xbc\xaf\x27", "a 7-Zip archive", UNPACK),
+    (b"Rar!\x1a", "a RAR archive", UNPACK),
+    (b"\x28\xb5\x2f\xfd", "packed with Zstandard", UNPACK),
+    (b"\x7fELF", "a program", _EXPORT),
+    (b"MZ\x90", "a program", _EXPORT),
+    (b"\x80\x04\x95", "a Python pickle", SAVE_AS_CSV),
+    (b"\x80\x05\x95", "a Python pickle", SAVE_AS_CSV),
+    (b"\xff\xfe\x00\x00", "text in UTF-32", SAVE_AS_CSV),
+    (b"\x00\x00\xfe\xff", "text in UTF-32", SAVE_AS_CSV),
+)
+
+
+def kind_of(name: Path | str) -> Kind:
+    """The kind that a file's name promises by its ending, which is all that is ever used of it. Raises TableError."""
+    lowered = str(name).lower()
+    for ending in sorted(_ENDINGS, key=len, reverse=True):
+        if lowered.endswith(ending):
+            return _ENDINGS[ending]
+    raise TableError("the file's name ends neither in .csv, .csv.gz nor .parquet", repair=SAVE_AS_CSV)
+
+
+def found_kind(head: bytes) -> Kind:
+    """The kind that a file's first bytes show, whatever its name. Raises TableError for what is read nowhere."""
+    if head.startswith(GZIP):
+        return "csv.gz"
+    if head.startswith(PARQUET + b"\x15"):
+        return "parquet"
+    refuse_foreign(head)
+    return "csv"
+
+
+def check_kind(kind: Kind, head: bytes) -> None:
+    """Refuses a file whose first bytes show another kind than the one it was announced as."""
+    if kind == "parquet":
+        if not head.startswith(PARQUET):
+            refuse_foreign(head, instead_of="Parquet")
+            raise TableError("this is not a Parquet file", repair="write it again, or use CSV")
+    elif kind == "csv.gz":
+        if head and not head.startswith(GZIP):
+            refuse_foreign(head)
+            raise TableError("this is not packed with gzip", repair="name it .csv, or pack it")
+    else:
+        refuse_foreign(head)
+
+
+def refuse_foreign(head: bytes, *, instead_of: str = "CSV") -> None:
+    """Refuses a file whose first bytes say that it is no CSV text."""
+    for start, what, repair in _FOREIGN:
+        if head.startswith(start):
+            raise TableError(f"this is {what}, not a {instead_of} table", repair=repair)
+    if head[257:262] == b"ustar":
+        raise TableError(f"this is a tar archive, not a {instead_of} table", repair=UNPACK)
