@@ -22,7 +22,9 @@ def contingency(rows: Rows, clique: tuple[str, ...]) -> NDArray[np.int64]:
     for start in range(0, rows.total, _BLOCK):
         place = np.zeros(min(_BLOCK, rows.total - start), dtype=np.intp)
         for size, codes in zip(shape, columns, strict=True):
-            place = place * size + codes[start : start + _BLOCK]
+            if size > 1:
+                place *= size
+                place += codes[start : start + _BLOCK]
         if cells <= _BLOCK:
             table += np.bincount(place, minlength=cells)
         else:  # a block touches few cells of a large table

@@ -44,13 +44,14 @@ class Expectation:
         self.by_chance = float(np.where(expected < 0.5, expected, np.sqrt(2 / math.pi * expected)).sum())
         """The expected L1 distance of independent records from their rounded expectation, about."""
         self._expected = expected.astype(np.float32)
-        self._kept: dict[Noise, float] = {}
+        self._kept = (-1.0, 0.0)
 
-    def kept_noise(self, noise: Noise) -> float:
-        """The part of the noise that shrinkage would leave in a table, about: no more than a cell holds."""
-        if noise not in self._kept:
-            self._kept[noise] = float(np.minimum(self._expected, noise.mean_deviation).sum())
-        return self._kept[noise]
+    def kept_noise(self, deviation: float) -> float:
+        """The part of noise of that mean deviation a cell that shrinkage would leave in a table, about: no more than a
+        cell holds."""
+        if self._kept[0] != deviation:
+            self._kept = (deviation, float(np.minimum(self._expected, deviation).sum()))
+        return self._kept[1]
 
 
 class Growth:
@@ -60,7 +61,7 @@ class Growth:
         self._domain, self._limits, self._rows = domain, limits, rows
         self._total = max(1, rows)
         self._oneways = {m.clique[0]: self._histogram(m) for m in oneways}
-        self._noises = {m.clique[0]: m.noise for m in oneways}
+        self._deviations = {m.clique[0]: m.noise.mean_deviation for m in oneways}
         self._left = list(domain.names)
         self._sizes = domain.sizes
         self._codes: Codes = {}
@@ -98,10 +99,10 @@ class Growth:
     def candidates(self, choices: Sequence[Node], *, noise: Noise) -> list[Candidate]:
         """The choices with what the network so far, and independence of the rest, lets one expect. The penalty is what
         distance to expect by chance and, of the table's noise, what its shrinkage would not remove."""
-        found = []
+        found, deviation = [], noise.mean_deviation
         for node in choices:
             known = self._expectation(node)
-            penalty = known.kept_noise(noise if node.parents else self._noises[node.attribute])
+            penalty = known.kept_noise(deviation if node.parents else self._deviations[node.attribute])
             found.append(
                 Candidate(
                     clique=(*node.parents, node.attribute),
