@@ -147,6 +147,19 @@ CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_timeout": 5, "socket_connect_timeout": 5}
+# The same Redis counts requests for all web processes (synthweb/api/throttling.py); a broker of another kind: each alone.
+_SHARED = CELERY_BROKER_URL.removeprefix("redis+socket://")
+CACHES = {
+    "default": {
+        "BACKEND": "django.core.cache.backends.redis.RedisCache",
+        "LOCATION": CELERY_BROKER_URL if _SHARED == CELERY_BROKER_URL else f"unix://{_SHARED}",
+        "KEY_PREFIX": "synthweb",
+        "OPTIONS": {"socket_timeout": 1, "socket_connect_timeout": 1},
+    },
+    "process": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
+}
+if not CELERY_BROKER_URL.startswith(("redis://", "rediss://", "redis+socket://")):
+    CACHES["default"] = CACHES["process"]
 RUN_LEASE_SECONDS = env.int("SYNTHWEB_RUN_LEASE_SECONDS", default=60)
 RECONCILE_SECONDS = env.int("SYNTHWEB_RECONCILE_SECONDS", default=10)
 CELERY_BEAT_SCHEDULE = {
@@ -171,9 +184,9 @@ DATA_UPLOAD_MAX_NUMBER_FIELDS = 20_000  # a describe page of a wide table
 
 # --- REST -------------------------------------------------------------------------------------------------------
 REST_FRAMEWORK = {
-    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_SCHEMA_CLASS": "synthweb.api.schema.Schema",
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_PARSER_CLASSES": ["synthweb.api.parsers.StrictJsonParser"],
     "DEFAULT_AUTHENTICATION_CLASSES": [
         "synthweb.api.authentication.BearerAuthentication",
         "rest_framework.authentication.SessionAuthentication",  # the reference page; with CSRF protection
@@ -182,9 +195,20 @@ REST_FRAMEWORK = {
         "rest_framework.permissions.IsAuthenticated",
         "synthweb.api.authentication.HasScope",
     ],
+    "DEFAULT_THROTTLE_CLASSES": ["synthweb.api.throttling.Limits"],
     "DEFAULT_PAGINATION_CLASS": "synthweb.api.pagination.Pages",
     "EXCEPTION_HANDLER": "synthweb.api.problems.exception_handler",
 }
+# Most requests a minute; 0 is no limit. Counted for each token and person, writes and tables drawn besides; requests
+# without a usable token are counted for each address.
+REST_PER_MINUTE = {
+    "token": env.int("SYNTHWEB_REST_PER_TOKEN", default=300),
+    "user": env.int("SYNTHWEB_REST_PER_USER", default=600),
+    "write": env.int("SYNTHWEB_REST_WRITES_PER_USER", default=60),
+    "file": env.int("SYNTHWEB_REST_TABLES_PER_USER", default=30),
+    "stranger": env.int("SYNTHWEB_REST_PER_ADDRESS", default=30),
+}
+IDEMPOTENCY_HOURS = env.int("SYNTHWEB_IDEMPOTENCY_HOURS", default=24)  # how long the answer to a key is kept
 SPECTACULAR_SETTINGS = {
     "TITLE": "synthweb",
     "DESCRIPTION": "Synthetic data under differential privacy. Errors are problem documents (RFC 9457).",

@@ -23,7 +23,7 @@ def begin(request: HttpRequest | None, *, name: str) -> SignInAttempt | None:
     since = timezone.now() - WINDOW
     SignInAttempt.objects.filter(at__lt=since).delete()
     attempt = SignInAttempt.objects.create(
-        name_digest=_digest("name", name.strip().casefold()), address_digest=_digest("address", _address(request))
+        name_digest=_digest("name", name.strip().casefold()), address_digest=_digest("address", address_of(request))
     )
     recent = SignInAttempt.objects.filter(at__gte=since)
     by_name = recent.filter(name_digest=attempt.name_digest)
@@ -45,7 +45,8 @@ def _digest(kind: str, text: str) -> str:
     return salted_hmac(f"synthweb.accounts.throttle.{kind}", text, algorithm="sha256").hexdigest()
 
 
-def _address(request: HttpRequest | None) -> str:
+def address_of(request: HttpRequest | None) -> str:
+    """Where a request came from, as our own proxies say it: what others wrote into the header is not believed."""
     if request is None:
         return ""
     forwarded = [part.strip() for part in request.headers.get("X-Forwarded-For", "").split(",") if part.strip()]

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from rest_framework.views import APIView  # whose module loads this one, by the settings
 
 
+SCOPES_UNLESS_SAID = {"read_scope": "read", "write_scope": "spend"}
+
+
 def caller(request: Request) -> User:
     """Who sent this request; the views behind the default permissions have somebody."""
     if not isinstance(request.user, User):
@@ -42,13 +45,19 @@ class BearerAuthentication(authentication.BaseAuthentication):
         return 'Bearer realm="synthweb"'
 
 
+def scope_of(view: object, method: str) -> str:
+    """The scope that a token needs there: what reads wants `read`, the rest what the view says."""
+    name = "read_scope" if method in permissions.SAFE_METHODS else "write_scope"
+    return str(getattr(view, name, SCOPES_UNLESS_SAID[name]))
+
+
 class HasScope(permissions.BasePermission):
-    """A token may do what its scopes say: `read` for safe methods, and `view.write_scope` (default `spend`) for the
-    rest. A browser session carries every scope of its user; roles are checked by the selectors in any case."""
+    """A token may do what its scopes say: `read` for safe methods and `spend` for the rest, unless the view says
+    otherwise. A browser session carries every scope of its user; roles are checked by the selectors in any case."""
 
     def has_permission(self, request: Request, view: APIView) -> bool:
         if not isinstance(request.auth, ApiToken):
             return True
-        scope = "read" if request.method in permissions.SAFE_METHODS else getattr(view, "write_scope", "spend")
+        scope = scope_of(view, request.method or "")
         self.message = f"This token lacks the scope '{scope}'."
         return scope in request.auth.scopes

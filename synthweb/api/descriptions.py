@@ -8,7 +8,8 @@ from typing import Any
 from synth_engine.domain import Domain
 from synth_engine.domain.reading import parse_attribute
 from synth_engine.errors import DomainError
-from synthweb.api.problems import Fault, Unusable, engine_fault, fault
+from synthweb.api.faults import Fault, Unusable, fault
+from synthweb.api.problems import engine_fault
 
 DETAIL = "This description cannot be used; nothing was changed."
 

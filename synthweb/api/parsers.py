@@ -1,13 +1,126 @@
-"""A table as the body of a request: handed on as a stream, never kept in memory or in a temporary file."""
+"""What comes as the body of a request: JSON, read strictly and within bounds; or a table, handed on as a stream, never
+kept in memory or in a temporary file."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
+from http import HTTPStatus
 from typing import IO, Any
 
+from django.conf import settings
 from rest_framework.parsers import BaseParser
 
+from synth_engine.formats import MEDIA_TYPES, Kind
+from synthweb.api.faults import Fault, Unusable, escaped, fault
+
 PIECE = 1 << 20
+DEEPEST = 32  # a DOMAIN.json needs six
+LONGEST_NUMBER = 40  # characters: as much as an amount may have
+
+
+class StrictJsonParser(BaseParser):
+    """`application/json` (RFC 8259). Refuses, with the place: what is no JSON, `NaN` and `Infinity`, a number that a
+    float would turn into another one, a name that is given twice, nesting without end, characters that no text has."""
+
+    media_type = "application/json"
+
+    def parse(self, stream: IO[Any], _media_type: str | None = None, _context: Mapping[str, Any] | None = None) -> Any:
+        body = stream.read(settings.DATA_UPLOAD_MAX_MEMORY_SIZE + 1)
+        if len(body) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
+            raise TooLarge
+        try:
+            document = json.loads(
+                body.decode("utf-8"),
+                parse_float=_float,
+                parse_int=_integer,
+                parse_constant=_constant,
+                object_pairs_hook=_object,
+            )
+        except (json.JSONDecodeError, UnicodeDecodeError):
+            raise _malformed("the body is no JSON in UTF-8", repair="send one JSON document") from None
+        except RecursionError:
+            raise _too_deep("") from None
+        for place, value, depth in _walk(document):
+            if depth > DEEPEST:
+                raise _too_deep(place)
+            if isinstance(value, str) and not _is_text(value):
+                raise _malformed("NUL and lone surrogates are no characters of a text", pointer=place)
+        return document
+
+
+class TooLarge(Unusable):
+    """413: more than a request of JSON may have."""
+
+    status_code = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+
+    def __init__(self) -> None:
+        most = f"{settings.DATA_UPLOAD_MAX_MEMORY_SIZE / 1024**2:.0f} MiB"
+        super().__init__(
+            detail="The body is too large.",
+            faults=[fault(f"a body of JSON has at most {most}", repair="a table is sent as text/csv")],
+        )
+
+
+class Malformed(Unusable):
+    """400: not of the right form."""
+
+    status_code = HTTPStatus.BAD_REQUEST
+
+
+def _malformed(rule: str, *, pointer: str = "", repair: str = "") -> Malformed:
+    faults: list[Fault] = [fault(rule, pointer=pointer, repair=repair)]
+    return Malformed(detail="The body cannot be read.", faults=faults)
+
+
+def _too_deep(pointer: str) -> Malformed:
+    return _malformed(f"the document is nested deeper than {DEEPEST} levels", pointer=pointer, repair="make it flatter")
+
+
+def _float(text: str) -> float:
+    number = float(text)
+    vanished = number == 0 and any(digit in "123456789" for digit in text.lower().partition("e")[0])
+    if vanished or number in (float("inf"), float("-inf")) or len(text) > LONGEST_NUMBER:
+        raise _malformed("a number is too long, too large or too close to zero", repair="amounts may be sent as text")
+    return number
+
+
+def _integer(text: str) -> int:
+    if len(text) > LONGEST_NUMBER:
+        raise _malformed(f"a number has more than {LONGEST_NUMBER} digits", repair="send a smaller one")
+    return int(text)
+
+
+def _constant(name: str) -> Any:
+    raise _malformed(f"{name} is no JSON", repair="send a finite number")
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        pointer = f"/{escaped(twice)}" if _is_text(twice) else ""
+        raise _malformed("a name is given twice in one object", pointer=pointer, repair="give each once")
+    return found
+
+
+def _walk(document: Any) -> Iterator[tuple[str, Any, int]]:
+    """Every value and every name, with its place and its depth; without recursion."""
+    waiting = [("", document, 0)]
+    while waiting:
+        place, value, depth = waiting.pop()
+        yield place, value, depth
+        if isinstance(value, dict):
+            for name, inner in value.items():
+                yield place, name, depth
+                waiting.append((f"{place}/{escaped(name)}", inner, depth + 1))
+        elif isinstance(value, list):
+            waiting.extend((f"{place}/{index}", inner, depth + 1) for index, inner in enumerate(value))
+
+
+def _is_text(value: str) -> bool:
+    return "\0" not in value and not any("\ud800" <= character <= "\udfff" for character in value)
 
 
 class CsvParser(BaseParser):
@@ -25,9 +138,15 @@ class GzipParser(CsvParser):
     media_type = "application/gzip"
 
 
-def kind_of(content_type: str) -> str:
+class ParquetParser(CsvParser):
+    """`Content-Type: application/vnd.apache.parquet`."""
+
+    media_type = "application/vnd.apache.parquet"
+
+
+def kind_of(content_type: str) -> Kind:
     """What the vault calls a body of this type; only types with a parser here get this far."""
-    return "csv.gz" if content_type.startswith(GzipParser.media_type) else "csv"
+    return MEDIA_TYPES[content_type.split(";")[0].strip().lower()]
 
 
 def pieces(stream: IO[bytes]) -> Iterator[bytes]:

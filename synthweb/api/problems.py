@@ -6,9 +6,10 @@ or columns are to blame, `errors: [{pointer, column, rule, repair}]`. `pointer` 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from http import HTTPStatus
-from typing import Any, TypedDict
+from typing import Any
 
 from django.core.exceptions import PermissionDenied
 from django.core.exceptions import ValidationError as DjangoValidationError
@@ -18,34 +19,18 @@ from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
 from synth_engine import errors as engine_errors
+from synthweb.api import throttling
+from synthweb.api.faults import UNKNOWN, Fault, Unusable, escaped, fault
 from synthweb.lib import errors
 
 MEDIA_TYPE = "application/problem+json"
+REPAIRS = {
+    "required": "add this field",
+    "null": "give a value",
+    "blank": "write something",
+    UNKNOWN: "leave it out, or spell it as in the reference",
+}
 ABSENT = "There is nothing here, or it is not yours to see."
-
-
-class Fault(TypedDict):
-    """One thing to mend."""
-
-    pointer: str
-    column: str | None
-    rule: str
-    repair: str
-
-
-class Unusable(exceptions.APIException):
-    """A body that is well formed and still cannot be used: names every fault at once."""
-
-    status_code = HTTPStatus.UNPROCESSABLE_ENTITY
-
-    def __init__(self, *, detail: str, faults: Sequence[Fault]) -> None:
-        self.faults = list(faults)
-        super().__init__(detail)
-
-
-def fault(rule: str, *, pointer: str = "", column: str | None = None, repair: str = "") -> Fault:
-    """One fault with its defaults."""
-    return Fault(pointer=pointer, column=column, rule=rule, repair=repair)
 
 
 def engine_fault(error: engine_errors.InputError, *, pointer: str = "") -> Fault:
@@ -64,8 +49,13 @@ def document(*, status: int, detail: str, faults: Sequence[Fault] = (), code: st
     return {**body, "errors": list(faults)} if faults else body
 
 
-def exception_handler(error: Exception, _context: dict[str, Any]) -> Response | None:
+def exception_handler(error: Exception, context: dict[str, Any]) -> Response | None:
     """Called by REST framework for every exception of a view; unexpected ones go on to Django's own 500 page."""
+    if isinstance(error, exceptions.NotAuthenticated | exceptions.AuthenticationFailed):
+        try:
+            throttling.refuse_strangers(context["request"])
+        except exceptions.Throttled as too_many:
+            error = too_many
     problem = _problem(error)
     if problem is None:
         return None
@@ -107,11 +97,15 @@ def _api_problem(error: exceptions.APIException) -> dict[str, Any]:
         return document(status=error.status_code, detail=str(error.detail), faults=error.faults)
     if isinstance(error, exceptions.ValidationError):
         return document(status=400, detail="The request cannot be used as it is.", faults=list(_faults(error.detail)))
+    if isinstance(error, exceptions.Throttled):
+        wait = math.ceil(getattr(error, "wait", 1))
+        detail = f"Too many requests. Come back in {wait} seconds."
+        return document(status=error.status_code, detail=detail, code="throttled")
     return document(status=error.status_code, detail=_text(error.detail))
 
 
 def _refusal(error: errors.Refused) -> dict[str, Any]:
-    pointer = f"/{_escape(error.field)}" if error.field else ""
+    pointer = f"/{escaped(error.field)}" if error.field else ""
     faults = [fault(error.rule, pointer=pointer, repair=error.repair)]
     return document(status=_status(error), detail=str(error), faults=faults, code=error.code)
 
@@ -130,7 +124,7 @@ def _headers(error: Exception) -> dict[str, str]:
     if challenge := getattr(error, "auth_header", None):
         headers["WWW-Authenticate"] = challenge
     if wait := getattr(error, "wait", None):
-        headers["Retry-After"] = str(int(wait))
+        headers["Retry-After"] = str(math.ceil(wait))
     return headers
 
 
@@ -146,15 +140,16 @@ def _faults(detail: Any, pointer: str = "") -> Iterator[Fault]:
     """REST framework's nested error lists as a flat list with JSON pointers."""
     if isinstance(detail, dict):
         for key, value in detail.items():
-            step = "" if key == "non_field_errors" else f"/{_escape(str(key))}"
+            step = "" if key == "non_field_errors" else f"/{escaped(str(key))}"
             yield from _faults(value, pointer + step)
     elif isinstance(detail, list):
         for index, value in enumerate(detail):
             nested = isinstance(value, dict | list)
             yield from _faults(value, f"{pointer}/{index}" if nested else pointer)
     else:
-        yield fault(str(detail), pointer=pointer)
+        yield fault(str(detail), pointer=pointer, repair=_repair(getattr(detail, "code", "")))
 
 
-def _escape(key: str) -> str:
-    return key.replace("~", "~0").replace("/", "~1")
+def _repair(code: str) -> str:
+    """A field's error has REST framework's code, or says in words how to mend it."""
+    return REPAIRS.get(code, code if " " in code else "send what the reference describes")

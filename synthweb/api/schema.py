@@ -1,14 +1,30 @@
-"""What the OpenAPI document says beyond the views themselves: the token scheme, and that every error is a problem."""
+"""What the OpenAPI document says beyond the views themselves: the token scheme and the scope that each address wants,
+filters of lists, the key of a repeated request, and that every error is a problem."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from drf_spectacular.openapi import AutoSchema
+from drf_spectacular.utils import OpenApiParameter
 
+from synthweb.api.authentication import scope_of
+from synthweb.api.idempotency import HEADER, LONGEST_KEY
 from synthweb.api.problems import MEDIA_TYPE
 
-ALWAYS = {401: "No usable token.", 403: "Your role or your token's scopes do not allow it."}
+ALWAYS = {
+    401: "No usable token.",
+    403: "Your role or your token's scopes do not allow it.",
+    429: "Too many requests; `Retry-After` says when to come back.",
+}
+KEY = OpenApiParameter(
+    HEADER,
+    {"type": "string", "maxLength": LONGEST_KEY, "pattern": "^[ -~]*$"},
+    OpenApiParameter.HEADER,
+    description="Of your own choice, fresh for each request: sent again with the same request, it has its effect once "
+    "and gives the same answer, for a day unless the operator chose otherwise; with another request it is a 409.",
+)
 NAMED = {404: "There is nothing here, or it is not yours to see."}
 WRITTEN = {
     400: "The request cannot be used as it is.",
@@ -38,6 +54,24 @@ PROBLEM = {
     },
     "required": ["type", "title", "status", "detail"],
 }
+
+
+class Schema(AutoSchema):
+    """One operation."""
+
+    def get_override_parameters(self) -> list[Any]:
+        handler = getattr(self.view, self._named(), None)
+        query = getattr(self.view, "query", None) if self._is_list_view() and self.method == "GET" else None
+        return [*([query] if query else []), *([KEY] if getattr(handler, "takes_key", False) else [])]
+
+    def get_description(self) -> str:  # type: ignore[override]
+        scope = scope_of(self.view, self.method)
+        text = super().get_description() or ""
+        return f"{text}\n\nA token needs the scope `{scope}`.".strip()
+
+    def _named(self) -> str:
+        """The name of the method that answers: of a viewset the action, else the verb."""
+        return str(getattr(self.view, "action", None) or self.method.lower())
 
 
 class BearerScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]

@@ -33,7 +33,7 @@ class LossField(serializers.Field[Fraction, Any, str, Any]):
         try:
             return loss.parse_amount(data, name=self.field_name or "amount")
         except SpecError as error:
-            raise serializers.ValidationError(error.text) from None
+            raise serializers.ValidationError(error.rule, code=error.repair) from None
 
     def to_representation(self, value: Fraction) -> str:
         return loss.plain(value)

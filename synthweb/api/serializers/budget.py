@@ -7,6 +7,7 @@ from typing import Any
 from rest_framework import serializers
 
 from synthweb.api.serializers.amounts import AmountField, AmountSerializer, LossField
+from synthweb.api.serializers.strict import Choice, StrictSerializer, Text
 from synthweb.ledger.models import BudgetAccount, BudgetRequest, LedgerEntry, Rule
 
 
@@ -106,30 +107,30 @@ class RequestSerializer(serializers.ModelSerializer[BudgetRequest]):
         read_only_fields = fields
 
 
-class NewRequestSerializer(serializers.Serializer[Any]):
+class NewRequestSerializer(StrictSerializer):
     """Ask for budget for a described dataset: epsilon (and delta) under the basic rule, rho under zCDP."""
 
-    dataset = serializers.CharField(help_text="Code of the dataset.")
-    rule = serializers.ChoiceField(choices=Rule.choices)
+    dataset = Text(help_text="Code of the dataset.")
+    rule = Choice(choices=Rule.choices)
     epsilon = LossField(required=False)
     delta = LossField(required=False)
     rho = LossField(required=False)
-    reason = serializers.CharField(max_length=4000)
-    account = serializers.CharField(
+    reason = Text(max_length=4000)
+    account = Text(
         required=False, help_text="Code of an account that protects the same people; left out for a new one."
     )
 
 
-class DecisionSerializer(serializers.Serializer[Any]):
+class DecisionSerializer(StrictSerializer):
     """A custodian's grant: as asked, unless amounts are given."""
 
-    reason = serializers.CharField(max_length=4000)
+    reason = Text(max_length=4000)
     epsilon = LossField(required=False)
     delta = LossField(required=False)
     rho = LossField(required=False)
-    account = serializers.CharField(required=False, help_text="Code of an account of the same people.")
-    name = serializers.CharField(required=False, allow_blank=True, max_length=200, help_text="Of a new account.")
-    separate_reason = serializers.CharField(
+    account = Text(required=False, help_text="Code of an account of the same people.")
+    name = Text(required=False, allow_blank=True, max_length=200, help_text="Of a new account.")
+    separate_reason = Text(
         required=False,
         allow_blank=True,
         max_length=4000,
@@ -137,7 +138,7 @@ class DecisionSerializer(serializers.Serializer[Any]):
     )
 
 
-class RefuseSerializer(serializers.Serializer[Any]):
+class RefuseSerializer(StrictSerializer):
     """A custodian's refusal, with the reason that the steward reads."""
 
-    reason = serializers.CharField(max_length=4000)
+    reason = Text(max_length=4000)

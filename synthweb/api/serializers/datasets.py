@@ -7,6 +7,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from synthweb.api.serializers.strict import StrictSerializer, Text
 from synthweb.datasets.models import Dataset, DomainVersion
 
 
@@ -48,11 +49,11 @@ class DatasetSerializer(serializers.ModelSerializer[Dataset]):
         return coverage.account.code if coverage else None
 
 
-class UploadSerializer(serializers.Serializer[Any]):
+class UploadSerializer(StrictSerializer):
     """What a new table is called; the table itself is the body of the request."""
 
-    name = serializers.CharField(max_length=200)
-    description = serializers.CharField(required=False, allow_blank=True, default="", max_length=4000)
+    name = Text(max_length=200)
+    description = Text(required=False, allow_blank=True, default="", max_length=4000)
 
 
 @extend_schema_field({"type": "object", "additionalProperties": True})

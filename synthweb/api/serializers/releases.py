@@ -8,6 +8,7 @@ from django.conf import settings
 from rest_framework import serializers
 
 from synthweb.api.serializers.amounts import AmountField
+from synthweb.api.serializers.strict import StrictSerializer, Text, WholeNumber
 from synthweb.releases.models import Release, ReleaseGrant, Sample
 
 
@@ -78,11 +79,11 @@ class SampleSerializer(serializers.ModelSerializer[Sample]):
         return sample.seed if sample.requested_by_id == self.context["request"].user.pk else None
 
 
-class NewSampleSerializer(serializers.Serializer[Any]):
+class NewSampleSerializer(StrictSerializer):
     """Draw a table: free, as often as you like."""
 
-    rows = serializers.IntegerField(min_value=1, max_value=settings.SAMPLE_MAX_ROWS)
-    seed = serializers.CharField(
+    rows = WholeNumber(min_value=1, max_value=settings.SAMPLE_MAX_ROWS)
+    seed = Text(
         required=False, allow_null=True, max_length=64, help_text="Left out: a fresh secret one, told in the answer."
     )
 
@@ -99,10 +100,10 @@ class GrantSerializer(serializers.ModelSerializer[ReleaseGrant]):
         read_only_fields = fields
 
 
-class NewGrantSerializer(serializers.Serializer[Any]):
+class NewGrantSerializer(StrictSerializer):
     """Share a release with one analyst of the organisation."""
 
-    analyst = serializers.CharField(help_text="Username.")
+    analyst = Text(help_text="Username.")
 
 
 class ColumnSerializer(serializers.Serializer[Any]):

@@ -8,6 +8,7 @@ from rest_framework import serializers
 
 from synthweb.api.serializers.amounts import AmountSerializer, LossField
 from synthweb.api.serializers.datasets import DocumentField
+from synthweb.api.serializers.strict import StrictSerializer, Text, WholeNumber
 from synthweb.runs.models import SynthesisRun
 
 
@@ -48,15 +49,15 @@ class RunSerializer(serializers.ModelSerializer[SynthesisRun]):
         return {key: value for key, value in run.spec.items() if key != "seed"}
 
 
-class NewRunSerializer(serializers.Serializer[Any]):
+class NewRunSerializer(StrictSerializer):
     """Ask for a release: what it costs is held at once and charged before any noise is drawn."""
 
-    dataset = serializers.CharField(help_text="Code of a described dataset with budget.")
-    name = serializers.CharField(required=False, allow_blank=True, default="", max_length=200)
-    mechanism = serializers.CharField(help_text="An id of /mechanisms/.")
+    dataset = Text(help_text="Code of a described dataset with budget.")
+    name = Text(required=False, allow_blank=True, default="", max_length=200)
+    mechanism = Text(help_text="An id of /mechanisms/.")
     parameters = serializers.DictField(required=False, default=dict, help_text="By the mechanism's JSON schema.")
     epsilon = LossField()
     delta = LossField(required=False)
-    rows = serializers.IntegerField(
+    rows = WholeNumber(
         required=False, allow_null=True, min_value=0, help_text="0 or left out: the noisy number of records."
     )

@@ -13,7 +13,10 @@ from rest_framework.viewsets import GenericViewSet
 
 from synthweb.accounts.models import Role
 from synthweb.accounts.selectors import require_role
+from synthweb.api import filters
 from synthweb.api.authentication import caller
+from synthweb.api.filters import Filtered
+from synthweb.api.idempotency import idempotent
 from synthweb.api.serializers.amounts import amount_from
 from synthweb.api.serializers.budget import (
     AccountSerializer,
@@ -30,10 +33,11 @@ from synthweb.ledger.models import BudgetAccount, BudgetRequest, LedgerEntry
 DECIDE = selectors.Need.DECIDE
 
 
-class RequestViewSet(ListModelMixin, GenericViewSet[BudgetRequest]):
+class RequestViewSet(Filtered, ListModelMixin, GenericViewSet[BudgetRequest]):
     """Stewards ask for budget, custodians decide, nobody about their own request."""
 
     queryset = BudgetRequest.objects.none()
+    query = filters.BudgetRequestQuery
     serializer_class = RequestSerializer
     lookup_field = "code"
 
@@ -51,6 +55,7 @@ class RequestViewSet(ListModelMixin, GenericViewSet[BudgetRequest]):
         return Response(self.get_serializer(selectors.request_for(caller(request), code)).data)
 
     @extend_schema(request=NewRequestSerializer, responses={201: RequestSerializer})
+    @idempotent
     def create(self, request: Request) -> Response:
         """Ask for budget for a described dataset."""
         require_role(caller(request), Role.STEWARD)
@@ -66,6 +71,7 @@ class RequestViewSet(ListModelMixin, GenericViewSet[BudgetRequest]):
         return Response(self.get_serializer(asked).data, status=HTTPStatus.CREATED)
 
     @extend_schema(request=DecisionSerializer, responses=RequestSerializer)
+    @idempotent
     def grant(self, request: Request, code: str) -> Response:
         """Grant it: as asked, unless amounts are given."""
         asked = selectors.request_for(caller(request), code, need=DECIDE)
@@ -82,6 +88,7 @@ class RequestViewSet(ListModelMixin, GenericViewSet[BudgetRequest]):
         return Response(self.get_serializer(selectors.request_for(caller(request), code)).data)
 
     @extend_schema(request=RefuseSerializer, responses=RequestSerializer)
+    @idempotent
     def refuse(self, request: Request, code: str) -> Response:
         """Refuse it, with a reason."""
         asked = selectors.request_for(caller(request), code, need=DECIDE)
@@ -89,10 +96,11 @@ class RequestViewSet(ListModelMixin, GenericViewSet[BudgetRequest]):
         return Response(self.get_serializer(selectors.request_for(caller(request), code)).data)
 
 
-class AccountViewSet(ListModelMixin, GenericViewSet[BudgetAccount]):
+class AccountViewSet(Filtered, ListModelMixin, GenericViewSet[BudgetAccount]):
     """Budget accounts: all of the organisation for custodians and auditors, their own for stewards."""
 
     queryset = BudgetAccount.objects.none()
+    query = filters.AccountQuery
     serializer_class = AccountSerializer
     lookup_field = "code"
 
@@ -105,10 +113,11 @@ class AccountViewSet(ListModelMixin, GenericViewSet[BudgetAccount]):
         return Response(self.get_serializer(selectors.account_for(caller(request), code)).data)
 
 
-class EntryViewSet(ListModelMixin, GenericViewSet[LedgerEntry]):
+class EntryViewSet(Filtered, ListModelMixin, GenericViewSet[LedgerEntry]):
     """The entries of an account, newest first, each with its link in the hash chain."""
 
     queryset = LedgerEntry.objects.none()
+    query = filters.EntryQuery
     serializer_class = EntrySerializer
 
     def get_queryset(self) -> Any:

@@ -17,7 +17,10 @@ from rest_framework.viewsets import GenericViewSet
 
 from synthweb.accounts.models import Role
 from synthweb.accounts.selectors import holders_of
+from synthweb.api import filters
 from synthweb.api.authentication import caller
+from synthweb.api.filters import Filtered
+from synthweb.api.idempotency import idempotent
 from synthweb.api.renderers import CsvRenderer, ParquetRenderer
 from synthweb.api.serializers.releases import (
     ColumnSerializer,
@@ -39,10 +42,11 @@ FOR_SPREADSHEETS = OpenApiParameter(
 )
 
 
-class ReleaseViewSet(ListModelMixin, GenericViewSet[Release]):
+class ReleaseViewSet(Filtered, ListModelMixin, GenericViewSet[Release]):
     """Releases, newest first: for an analyst those shared with them, else all of the organisation."""
 
     queryset = Release.objects.none()
+    query = filters.ReleaseQuery
     serializer_class = ReleaseSerializer
     lookup_field = "code"
 
@@ -71,10 +75,11 @@ class DictionaryView(APIView):
         return Response(ColumnSerializer(tables.data_dictionary(release), many=True).data)
 
 
-class SampleViewSet(ListModelMixin, GenericViewSet[Sample]):
+class SampleViewSet(Filtered, ListModelMixin, GenericViewSet[Sample]):
     """Tables drawn from a release: free, as many and as large as you like. Everybody sees their own."""
 
     queryset = Sample.objects.none()
+    query = filters.SampleQuery
     serializer_class = SampleSerializer
     lookup_field = "code"
     write_scope = "read"  # drawing spends nothing and shows nothing that reading the release does not
@@ -84,6 +89,7 @@ class SampleViewSet(ListModelMixin, GenericViewSet[Sample]):
         return selectors.samples_of(caller(self.request), release).select_related("release", "requested_by")
 
     @extend_schema(request=NewSampleSerializer, responses={201: SampleSerializer})
+    @idempotent
     def create(self, request: Request, code: str) -> Response:
         """Draw a table of so many rows. The same release, rows and seed give the same bytes for ever."""
         release = selectors.release_for(caller(request), code, Need.SAMPLE)
@@ -109,6 +115,7 @@ class TableViewSet(GenericViewSet[Sample]):
 
     queryset = Sample.objects.none()
     lookup_field = "code"
+    makes_files = True
     renderer_classes = [CsvRenderer, ParquetRenderer]
 
     @extend_schema(responses={(200, "text/csv"): OpenApiTypes.STR}, parameters=[FOR_SPREADSHEETS])
@@ -133,10 +140,11 @@ class TableViewSet(GenericViewSet[Sample]):
         return FileResponse(file, as_attachment=True, filename=name, content_type=ParquetRenderer.media_type)
 
 
-class GrantViewSet(ListModelMixin, GenericViewSet[ReleaseGrant]):
+class GrantViewSet(Filtered, ListModelMixin, GenericViewSet[ReleaseGrant]):
     """With whom a release is shared."""
 
     queryset = ReleaseGrant.objects.none()
+    query = filters.GrantQuery
     serializer_class = GrantSerializer
     lookup_field = "username"
     write_scope = "share"
@@ -145,6 +153,7 @@ class GrantViewSet(ListModelMixin, GenericViewSet[ReleaseGrant]):
         return selectors.grants_of(selectors.release_for(caller(self.request), self.kwargs["code"], Need.SHARE))
 
     @extend_schema(request=NewGrantSerializer, responses={201: GrantSerializer})
+    @idempotent
     def create(self, request: Request, code: str) -> Response:
         """Share with an analyst of the organisation; sharing again changes nothing."""
         release = selectors.release_for(caller(request), code, Need.SHARE)

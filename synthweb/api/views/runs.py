@@ -5,8 +5,7 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import Any
 
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
-from rest_framework.exceptions import ValidationError
+from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework.mixins import ListModelMixin
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -15,26 +14,23 @@ from rest_framework.viewsets import GenericViewSet
 from synth_engine.spec import Spec
 from synthweb.accounts.models import Role
 from synthweb.accounts.selectors import require_role
+from synthweb.api import filters
 from synthweb.api.authentication import caller
+from synthweb.api.filters import Filtered
+from synthweb.api.idempotency import idempotent, key_of
 from synthweb.api.serializers.runs import NewRunSerializer, RunSerializer
 from synthweb.datasets.selectors import Need, dataset_for
 from synthweb.runs import selectors, services
 from synthweb.runs.models import SynthesisRun
 
-LONGEST_KEY = 64
-IDEMPOTENCY = OpenApiParameter(
-    "Idempotency-Key",
-    str,
-    OpenApiParameter.HEADER,
-    description="The same key again gives the same run and holds nothing more.",
-)
 ACCEPTED = OpenApiResponse(RunSerializer, description="The price is held. Follow `Location` until it is finished.")
 
 
-class RunViewSet(ListModelMixin, GenericViewSet[SynthesisRun]):
+class RunViewSet(Filtered, ListModelMixin, GenericViewSet[SynthesisRun]):
     """Requested syntheses, for stewards and auditors."""
 
     queryset = SynthesisRun.objects.none()
+    query = filters.RunQuery
     serializer_class = RunSerializer
     lookup_field = "code"
 
@@ -46,7 +42,8 @@ class RunViewSet(ListModelMixin, GenericViewSet[SynthesisRun]):
         """State, stage and price of one run."""
         return Response(self.get_serializer(selectors.run_for(caller(request), code)).data)
 
-    @extend_schema(request=NewRunSerializer, responses={202: ACCEPTED}, parameters=[IDEMPOTENCY])
+    @extend_schema(request=NewRunSerializer, responses={202: ACCEPTED})
+    @idempotent
     def create(self, request: Request) -> Response:
         """Ask for a release. Holds its price at once; 409 if the budget has less left."""
         require_role(caller(request), Role.STEWARD)
@@ -58,20 +55,14 @@ class RunViewSet(ListModelMixin, GenericViewSet[SynthesisRun]):
             dataset=dataset_for(caller(request), data.pop("dataset"), Need.SPEND),
             name=data.pop("name"),
             spec=Spec.from_json(data),
-            request_key=_request_key(request),
+            request_key=key_of(request),
         )
         body = self.get_serializer(run).data
         return Response(body, status=HTTPStatus.ACCEPTED, headers={"Location": str(body["url"])})
 
     @extend_schema(request=None, responses=RunSerializer)
+    @idempotent
     def cancel(self, request: Request, code: str) -> Response:
         """Stop a run. Before the charge nothing is spent; after it the charge stays and the result is given up."""
         run = services.cancel(actor=caller(request), run=selectors.run_for(caller(request), code, act=True))
         return Response(self.get_serializer(run).data)
-
-
-def _request_key(request: Request) -> str:
-    key = request.headers.get("Idempotency-Key", "")
-    if len(key) > LONGEST_KEY or not key.isprintable():
-        raise ValidationError({"Idempotency-Key": f"Use at most {LONGEST_KEY} printable characters."})
-    return key
