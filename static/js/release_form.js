@@ -30,4 +30,19 @@
     announce();
   });
   show(field.value);
+
+  // What is wrong stands below its field; assistive techniques and the field's edge say so, too.
+  const form = field.form;
+  const mark = () => {
+    for (const place of form.querySelectorAll("[id$='-errors']")) {
+      const input = form.elements.namedItem(place.id.slice(0, -"-errors".length));
+      if (!(input instanceof HTMLElement)) continue; // several radio buttons
+      const wrong = place.childElementCount > 0;
+      input.classList.toggle("is-invalid", wrong);
+      if (wrong) input.setAttribute("aria-invalid", "true");
+      else input.removeAttribute("aria-invalid");
+    }
+  };
+  document.addEventListener("htmx:afterSettle", mark);
+  mark();
 })();

@@ -6,10 +6,21 @@ A value may come as text (a form field, `--param key=value`) and is read by the 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from synth_engine.errors import SpecError
+
+
+_WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
+_DECIMAL = re.compile(r"[+-]?[0-9]{1,18}(\.[0-9]{1,18})?([eE][+-]?[0-9]{1,3})?")
+_REPAIRS = {
+    "string": "give a text",
+    "integer": 'write it in digits, like "2"',
+    "number": 'write it like "0.5"',
+    "boolean": "give true or false",
+}
 
 
 def checked(given: Mapping[str, Any], *, schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -30,12 +41,15 @@ def _value(name: str, value: Any, rule: Mapping[str, Any]) -> Any:
     try:
         value = _READERS[rule["type"]](value)
     except (TypeError, ValueError):
-        raise SpecError(f"parameter {name!r} must be of type {rule['type']}") from None
+        raise SpecError(f"parameter {name!r} must be of type {rule['type']}", repair=_REPAIRS[rule["type"]]) from None
     if "enum" in rule and value not in rule["enum"]:
         raise SpecError(f"parameter {name!r} must be one of {', '.join(map(str, rule['enum']))}")
     low, high = rule.get("minimum", -math.inf), rule.get("maximum", math.inf)
     if rule["type"] in ("integer", "number") and not low <= value <= high:
-        raise SpecError(f"parameter {name!r} must lie between {low} and {high}")
+        raise SpecError(
+            f"parameter {name!r} must lie between {low} and {high}",
+            repair=f"leave it out for {rule['default']}" if "default" in rule else "give one of these",
+        )
     return value
 
 
@@ -46,14 +60,18 @@ def _text(value: Any) -> str:
 
 
 def _integer(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | str) or (isinstance(value, str) and "_" in value):
+    if isinstance(value, bool) or not isinstance(value, int | str):
         raise TypeError
+    if isinstance(value, str) and not _WHOLE.fullmatch(value):
+        raise ValueError
     return int(value)
 
 
 def _number(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float | str) or "_" in str(value):
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise TypeError
+    if isinstance(value, str) and not _DECIMAL.fullmatch(value):
+        raise ValueError
     number = float(value)
     if not math.isfinite(number):
         raise ValueError

@@ -102,7 +102,7 @@ def _line(name: str, parents: tuple[str, ...], *, height: Mapping[str, int], dom
         y=height[name],
         parents=parents,
         arcs=tuple(
-            _arc(parent, name, top=height[parent], bottom=height[name], longest=longest, side=5 * place)
+            _arc(parent, name, top=height[parent], bottom=height[name], longest=longest, side=9 * place)
             for place, parent in enumerate(parents)
         ),
         shape=shape,

@@ -16,7 +16,13 @@ from synth_engine.spec import LARGEST_ROWS, Spec
 from synthweb.lib.letters import grouped, in_letters
 
 DIGITS = re.compile(r"[0-9]{1,10}")
+NAME = re.compile(r"[a-z_]+")
 PREFIX = "param-"  # of the fields that a mechanism's own schema adds
+AMOUNT = {
+    "required": "Give a number above 0, such as 1.",
+    "max_length": "At most %(limit_value)d characters: write it like 1, 0.5 or 1e-9.",
+}
+SHORT = {"max_length": "At most %(limit_value)d characters, and this has %(show_value)d: shorten it."}
 ANCHORS = ("0.1", "0.5", "1", "2", "4", "8")
 
 
@@ -24,10 +30,10 @@ class ReleaseForm(forms.Form):
     """Mechanism, loss, rows and name. Numbers are read as text, exactly: `clean` makes `spec` of them."""
 
     mechanism = forms.ChoiceField(widget=forms.RadioSelect, label="Method")
-    epsilon = forms.CharField(max_length=40, label="Privacy loss ε")
-    delta = forms.CharField(max_length=40, required=False, label="δ")
-    rows = forms.CharField(max_length=12, required=False, label="Rows of a sample")
-    name = forms.CharField(max_length=200, required=False, label="Name of the release")
+    epsilon = forms.CharField(max_length=40, label="Privacy loss ε", error_messages=AMOUNT)
+    delta = forms.CharField(max_length=40, required=False, label="δ", error_messages=AMOUNT)
+    rows = forms.CharField(max_length=12, required=False, label="Rows of a sample", error_messages=SHORT)
+    name = forms.CharField(max_length=200, required=False, label="Name of the release", error_messages=SHORT)
     request_key = forms.CharField(max_length=64, required=False, widget=forms.HiddenInput)
     confirmed = forms.CharField(max_length=64, required=False, widget=forms.HiddenInput)
 
@@ -50,6 +56,10 @@ class ReleaseForm(forms.Form):
     def parameter_fields(self) -> list[forms.BoundField]:
         """The fields that the chosen mechanism adds."""
         return [self[name] for name in self.fields if name.startswith(PREFIX)]
+
+    def settled_fields(self) -> list[forms.BoundField]:
+        """The fields that every mechanism has."""
+        return [field for field in self.visible_fields() if not field.html_name.startswith(PREFIX)]
 
     def clean_rows(self) -> int | None:
         text = self.cleaned_data["rows"]
@@ -82,9 +92,11 @@ class ReleaseForm(forms.Form):
             self.add_error(name, error.text)
 
     def refuse(self, error: InputError) -> None:
-        """Put an engine error where the person can mend it: at the field that its rule names, else at the top."""
-        first = error.rule.split(" ", 1)[0]
-        self.add_error(first if first in self.fields else None, error.text)
+        """Put an engine error where the person can mend it: at the field that its rule begins with or the parameter that
+        it names, else at the top."""
+        words = NAME.findall(error.rule)
+        fields = [*words[:1], *(PREFIX + word for word in words)]
+        self.add_error(next((field for field in fields if field in self.fields), None), error.text)
 
 
 def parameter_field(name: str, rule: Mapping[str, Any]) -> forms.Field:
@@ -101,4 +113,5 @@ def parameter_field(name: str, rule: Mapping[str, Any]) -> forms.Field:
         return forms.ChoiceField(choices=choices, widget=forms.Select(attrs={"class": "form-select"}), **common)
     if rule.get("type") == "boolean":
         return forms.BooleanField(widget=forms.CheckboxInput(attrs={"class": "form-check-input"}), **common)
+    common["error_messages"] = AMOUNT
     return forms.CharField(max_length=40, widget=forms.TextInput(attrs={"class": "form-control"}), **common)

@@ -62,9 +62,8 @@ def preview(request: HttpRequest, code: str) -> HttpResponse:
     form = ReleaseForm(request.POST)
     found = _estimate(form, dataset)
     swapped = request.POST.get("parameters_of", form.chosen) != form.chosen  # another method has other parameters
-    return render(
-        request, "runs/_estimate.html", {"form": form, "estimate": found, "dataset": dataset, "swapped": swapped}
-    )
+    context = {"form": form, "estimate": found, "dataset": dataset, "swapped": swapped, "by_htmx": True}
+    return render(request, "runs/_estimate.html", context)
 
 
 def _estimate(form: ReleaseForm, dataset: Dataset) -> Estimate | None:
