@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -21,6 +22,9 @@ from synth_engine.privacy.unit import PrivacyUnit, Relation
 
 SCHEMA_NAME = "synth_engine/domain/1"
 MAX_BYTES = 16 * 2**20
+MAX_DEPTH = 8  # a sound one needs five
+_SEE = "see docs/domain.schema.json"
+_BRACKET = re.compile(r'[{}\[\]]|"(?:[^"\\]|\\.)*"')
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -196,13 +200,33 @@ def read(path: Path | str) -> Domain:
             raw = file.read(MAX_BYTES + 1)
     except OSError as error:
         raise DomainError("the domain file cannot be read", repair="check its path and rights") from error
+    return Domain.from_json(parse(raw))
+
+
+def parse(raw: bytes) -> Any:
+    """The JSON in the bytes of a file. Raises DomainError for one too large or too deep, for a name given twice and
+    for what is not JSON; what it says is not looked at."""
     if len(raw) > MAX_BYTES:
         raise DomainError("the domain file is larger than 16 MB", repair="use wider bins or fewer values")
     try:
-        document = json.loads(raw.decode("utf-8-sig"), object_pairs_hook=_no_repeats, parse_constant=_no_constant)
+        text = raw.decode("utf-8-sig")
+        if _depth(text) > MAX_DEPTH:
+            raise DomainError(f"the domain file is nested more than {MAX_DEPTH} deep", repair=_SEE)
+        return json.loads(text, object_pairs_hook=_no_repeats, parse_constant=_no_constant)
     except (ValueError, RecursionError):
-        raise DomainError("the domain file is not JSON in UTF-8", repair="see docs/domain.schema.json") from None
-    return Domain.from_json(document)
+        raise DomainError("the domain file is not JSON in UTF-8", repair=_SEE) from None
+
+
+def _depth(text: str) -> int:
+    """How deep brackets are nested outside of texts."""
+    depth = deepest = 0
+    for bracket in _BRACKET.findall(text):
+        if bracket in "{[":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif bracket in "}]":
+            depth -= 1
+    return deepest
 
 
 def _unit(document: Any) -> PrivacyUnit:
