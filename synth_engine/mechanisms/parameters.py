@@ -12,7 +12,6 @@ from typing import Any
 
 from synth_engine.errors import SpecError
 
-
 _WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
 _DECIMAL = re.compile(r"[+-]?[0-9]{1,18}(\.[0-9]{1,18})?([eE][+-]?[0-9]{1,3})?")
 _REPAIRS = {
