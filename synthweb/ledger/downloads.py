@@ -67,7 +67,7 @@ def checker(_request: HttpRequest) -> HttpResponse:
 def refused(form: forms.Form) -> HttpResponse:
     """A download whose filters are wrong: better none than a wider one than somebody thinks."""
     lines = [
-        f"{form.fields[name].label if name in form.fields else name}: {' '.join(errors)}"
+        f"{form.fields[name].label if name in form.fields else name}: {' '.join(map(str, errors))}"
         for name, errors in form.errors.items()
     ]
     return HttpResponse("\n".join(lines) + "\n", status=400, content_type="text/plain; charset=utf-8")
