@@ -55,7 +55,6 @@ INSTALLED_APPS = [
     "django.contrib.humanize",
     "rest_framework",
     "drf_spectacular",
-    "drf_spectacular_sidecar",
     "django_htmx",
     "crispy_forms",
     "crispy_bootstrap5",
@@ -221,8 +220,6 @@ SPECTACULAR_SETTINGS = {
         "drf_spectacular.hooks.postprocess_schema_enums",
         "synthweb.api.schema.add_problems",
     ],
-    "SWAGGER_UI_DIST": "SIDECAR",
-    "SWAGGER_UI_SETTINGS": {"deepLinking": True, "validatorUrl": None, "persistAuthorization": False},
     "ENUM_NAME_OVERRIDES": {
         "DatasetStatus": "synthweb.datasets.models.Dataset.Status",
         "RequestState": "synthweb.ledger.models.BudgetRequest.State",

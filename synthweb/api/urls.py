@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.contrib.auth.decorators import login_required
 from django.urls import path, re_path
 
 from synthweb.api import problems
@@ -66,6 +65,6 @@ urlpatterns = [
     path("samples/<slug:code>/table.csv", releases.TableViewSet.as_view({"get": "csv"}), name="sample-csv"),
     path("samples/<slug:code>/table.parquet", releases.TableViewSet.as_view({"get": "parquet"}), name="sample-parquet"),
     path("schema/", reference.SchemaView.as_view(), name="schema"),
-    path("docs/", login_required(reference.ReferenceView.as_view()), name="reference"),
+    path("docs/", reference.page, name="reference"),
     re_path(r"^(?P<path>.*)$", problems.not_found, name="not-found"),
 ]

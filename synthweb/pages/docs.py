@@ -118,6 +118,7 @@ def _parser() -> MarkdownIt:
     parser.add_render_rule("link_open", _link_open)
     parser.add_render_rule("table_open", _table_open)
     parser.add_render_rule("table_close", _table_close)
+    parser.add_render_rule("fence", _fence)
     return parser
 
 
@@ -130,7 +131,12 @@ def _link_open(renderer: RendererHTML, tokens: Sequence[Token], index: int, opti
 
 
 def _table_open(*_: object) -> str:
-    return '<div class="table-responsive"><table class="table table-sm">'
+    """What may scroll sideways can be reached, and so scrolled, from the keyboard."""
+    return '<div class="table-responsive" tabindex="0"><table class="table table-sm">'
+
+
+def _fence(renderer: RendererHTML, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType) -> str:
+    return renderer.fence(tokens, index, options, env).replace("<pre>", '<pre tabindex="0">', 1)
 
 
 def _table_close(*_: object) -> str:

@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
-from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
-from rest_framework.authentication import SessionAuthentication
+from functools import cache
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+from drf_spectacular.generators import SchemaGenerator
+from drf_spectacular.views import SpectacularAPIView
+
+from synthweb.api import reference
 
 
 class SchemaView(SpectacularAPIView):
     """The document: YAML, or JSON on request (`Accept: application/vnd.oai.openapi+json`)."""
 
 
-class ReferenceView(SpectacularSwaggerSplitView):
-    """Swagger UI inside our own frame: its script comes from our own address, nothing is inline."""
+@require_safe
+@login_required
+def page(request: HttpRequest) -> HttpResponse:
+    """The document as a page that needs no script."""
+    return render(request, "api/reference.html", {"reference": _reference()})
 
-    authentication_classes = [SessionAuthentication]
-    template_name = "api/reference.html"
-    url_name = "api:schema"
+
+@cache
+def _reference() -> reference.Reference:
+    """The same for everybody, made once a process: it takes longer than a page may."""
+    document = SchemaGenerator().get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
+    return reference.arranged(document)
