@@ -6,7 +6,7 @@ All of it is post-processing: it sees noisy values, the public noise scale and a
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -16,8 +16,6 @@ from synth_engine.measurement import Counts, Measurement, Noise
 Floats = npt.NDArray[np.float64]
 
 SHORTEST_TO_SMOOTH = 8
-DEPENDENCE = 0.075
-"""Mean distance of the pairs of columns of common tables from independence; for forecasts."""
 _ROUNDS = 30
 _SPREADS = 2.0 ** np.arange(-1, 12)
 
@@ -87,17 +85,6 @@ def posterior_mean(coefficients: Floats, *, sigma: float) -> Floats:
     share /= share.sum(axis=1, keepdims=True)
     estimate: Floats = coefficients * (share * (prior / variances)).sum(axis=1)
     return estimate
-
-
-def expected_distance(*, cells: int, noise: Noise, rows: int) -> float:
-    """The expected total variation distance of a table of that many cells before denoising: an upper estimate."""
-    return min(1.0, 0.5 * cells * noise.mean_deviation / max(rows, 1))
-
-
-def expected_pairs(errors: Mapping[str, float], *, dependence: float = DEPENDENCE) -> float:
-    """The mean expected distance of two-way tables from that of their columns. `dependence`: how far a pair of
-    columns is, on average, from what a model says that knows both columns."""
-    return min(1.0, dependence + 2 * math.fsum(errors.values()) / len(errors)) if len(errors) > 1 else 0.0
 
 
 def total(measurements: Sequence[Measurement]) -> int:

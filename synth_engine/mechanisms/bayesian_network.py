@@ -8,11 +8,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Literal
 
-import numpy as np
-
 from synth_engine.domain import Domain
 from synth_engine.errors import InputError, SpecError
-from synth_engine.marginals import oneway
+from synth_engine.marginals import expected, oneway
 from synth_engine.measurement import Answers, Clique, Measurement, Noise, Session
 from synth_engine.mechanisms.growth import Growth, Limits
 from synth_engine.mechanisms.model import Model
@@ -24,8 +22,6 @@ from synth_engine.spec import Spec
 
 AUTO_DEGREE = 2
 AUTO_CELLS = 20_000
-TYPICAL_DEPENDENCE = 0.035
-"""Distance of a pair of columns of common tables from what a network without their table says; for forecasts."""
 _DIGITS = 10**9
 
 
@@ -220,14 +216,9 @@ class BayesianNetworkPlan(Plan):
         return calibrate.selection_scale(part, self.sensitivity.linf)
 
     def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:
-        guess = rows or self.domain.rows or self.spec.rows or 10_000
-        sizes = self.domain.sizes
-        errors = {
-            name: oneway.expected_distance(cells=sizes[name], noise=noise, rows=guess)
-            for name, noise in self._column_noises().items()
-        }
-        found = {"measure": "tvd1", "rows": guess, "attributes": errors, "mean": float(np.mean(list(errors.values())))}
-        return found | {"mean_pairs": oneway.expected_pairs(errors, dependence=TYPICAL_DEPENDENCE)}
+        others = len(self.domain.modelled) - 1
+        table = self._noise(self.shares.tables / others) if others else None
+        return expected.network(self._column_noises(), table, sizes=self.domain.sizes, rows=self._guess(rows))
 
 
 def _next(given: Iterator[Measurement], clique: Clique) -> Measurement:

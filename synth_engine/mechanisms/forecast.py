@@ -44,7 +44,7 @@ def _point(mechanism: type[Mechanism], domain: Domain, *, spec: Spec, rows: int 
     chosen = spec.parameters if spec.mechanism == mechanism.id else {}
     asked = replace(spec, mechanism=mechanism.id, parameters=chosen)
     try:
-        found = mechanism.from_parameters(chosen).plan(domain, asked).expected_error(rows=rows)
+        found = mechanism.from_parameters(chosen).forecast(domain, asked, rows=rows)
     except (SpecError, InputError, PrivacyError):
         return None
     return Point(mechanism=mechanism.id, epsilon=float(spec.epsilon), oneway=found["mean"], pairs=found["mean_pairs"])

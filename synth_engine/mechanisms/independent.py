@@ -6,24 +6,28 @@ The simplest mechanism, and the file to copy for the next one.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from synth_engine.domain import Attribute, Domain
+from synth_engine.domain import Domain
 from synth_engine.errors import SpecError
-from synth_engine.marginals import oneway
+from synth_engine.marginals import expected, oneway
 from synth_engine.measurement import Answers, Call, Measurement, Noise, Query, Session
 from synth_engine.mechanisms.model import Model, Table, whole_weights
-from synth_engine.mechanisms.plan import Mechanism, Plan
-from synth_engine.privacy import calibrate, conversion
+from synth_engine.mechanisms.plan import Mechanism, Plan, Rule
+from synth_engine.privacy import fixed
+from synth_engine.privacy.fixed import Certificate, NoiseLaw
 from synth_engine.privacy.unit import Relation, histogram_sensitivity
 from synth_engine.spec import Spec
 
 _DIGITS = 10**9
+_COMPARED = 40
+"""Columns of different sizes up to which both kinds of noise are worked out in full."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,10 +35,10 @@ class Independent(Mechanism):
     """A histogram of every attribute.
 
     Asks: one `measure` for each modelled attribute, all fixed beforehand (static).
-    Privacy: discrete Laplace (always for delta 0): basic composition of epsilon_j in proportion to sqrt(K_j),
-        K_j the number of codes. Discrete Gaussian (by default for delta > 0): rho_j in proportion to
-        K_j^(2/3), converted by Canonne, Kamath and Steinke 2020. The shares add up to the whole target.
-        Proof: docs/proofs/independent.md.
+    Privacy: discrete Laplace (always for delta 0) with shares of epsilon in proportion to sqrt(K_j), K_j the number
+        of codes; or discrete Gaussian with shares of rho in proportion to K_j^(2/3). For delta > 0 all noise then
+        shrinks by one factor, to the least for which the composition of privacy-loss distributions meets the target.
+        Proofs: docs/proofs/independent.md, docs/proofs/accounting.md.
     Public assumptions: the domain, its sizes and code order, the unit, the relation; the number of records
         only where it is a public invariant.
     """
@@ -56,13 +60,13 @@ class Independent(Mechanism):
                 "default": "by-delta",
                 "title": "Noise",
                 "x-labels": {
-                    "by-delta": "By delta: Laplace if delta is 0, else Gaussian",
+                    "by-delta": "As it suits: Laplace if delta is 0, else what fits the account",
                     "laplace": "Laplace",
                     "gaussian": "Gaussian",
                 },
                 "description": (
                     "With few columns Laplace is more accurate at the same epsilon; Gaussian is much cheaper in an "
-                    "account that adds up rho."
+                    "account that adds up rho, and is what is taken there. Elsewhere the more accurate of the two is."
                 ),
             }
         },
@@ -74,34 +78,68 @@ class Independent(Mechanism):
 
     noise: str = "by-delta"
 
+    def settled(self, spec: Spec, *, rule: Rule) -> Independent:
+        """Where rho is paid for, Gaussian noise: Laplace noise of the same (epsilon, delta) costs several times more."""
+        return replace(self, noise="gaussian") if self._open(spec) and rule == "zcdp" else self
+
     def calibrate(self, domain: Domain, spec: Spec) -> Plan:
-        attributes = domain.modelled
         if self.noise == "gaussian" and spec.delta == 0:
             raise SpecError("Gaussian noise needs a delta above 0", repair="give a delta such as 1e-9, or use laplace")
-        pure = self.noise == "laplace" or spec.delta == 0
-        noises = _laplace(attributes, domain, spec) if pure else _gaussian(attributes, domain, spec)
+        if self._open(spec):
+            found = _more_accurate(domain, spec)
+        else:
+            found = _gaussian(domain, spec) if self.noise == "gaussian" else _laplace(domain, spec)
         sensitivity = histogram_sensitivity(domain.unit, domain.relation)
         calls = tuple(
             Call(query=Query(verb="measure", clique=(a.name,), cells=a.size), event=noise.event(sensitivity))
-            for a, noise in zip(attributes, noises, strict=True)
+            for a, noise in zip(domain.modelled, found.noises, strict=True)
         )
-        return IndependentPlan(config=self, domain=domain, spec=spec, calls=calls, noises=tuple(noises))
+        return IndependentPlan(
+            config=self, domain=domain, spec=spec, calls=calls, noises=found.noises, found_by=found.certificate
+        )
+
+    def _open(self, spec: Spec) -> bool:
+        return self.noise == "by-delta" and spec.delta > 0
 
 
-def _laplace(attributes: tuple[Attribute, ...], domain: Domain, spec: Spec) -> list[Noise]:
-    """Minimises the summed L1 error of the tables, sum of K_j / epsilon_j, for a given sum of epsilon_j."""
-    l1 = histogram_sensitivity(domain.unit, domain.relation).l1
-    weights = [Fraction(math.isqrt(a.size * _DIGITS**2), _DIGITS) for a in attributes]
-    shares = calibrate.split(spec.epsilon, weights)
-    return [Noise(law="discrete-laplace", scale=calibrate.laplace_scale(share, l1)) for share in shares]
+@dataclass(frozen=True, kw_only=True)
+class _Found:
+    noises: tuple[Noise, ...]
+    certificate: Certificate
+
+    def error(self, sizes: Sequence[int]) -> float:
+        """The expected sum of all deviations, which is what a forecast of one-way marginals goes by."""
+        return sum(size * noise.mean_deviation for size, noise in zip(sizes, self.noises, strict=True))
 
 
-def _gaussian(attributes: tuple[Attribute, ...], domain: Domain, spec: Spec) -> list[Noise]:
-    """Minimises the sum of K_j sigma_j, with sigma_j proportional to rho_j^(-1/2), for a given sum of rho_j."""
-    l2_squared = histogram_sensitivity(domain.unit, domain.relation).l2_squared
-    weights = [Fraction(round(a.size ** (2 / 3) * _DIGITS), _DIGITS) for a in attributes]
-    shares = calibrate.split(conversion.rho_for(spec.epsilon, spec.delta), weights)
-    return [Noise(law="discrete-gaussian", scale=calibrate.gaussian_sigma(share, l2_squared)) for share in shares]
+def _more_accurate(domain: Domain, spec: Spec) -> _Found:
+    """Of many columns Gaussian noise is the better one unless epsilon is so large that plain shares of it do; then
+    how far Laplace noise could shrink is not looked into."""
+    sizes = [a.size for a in domain.modelled]
+    few = len(set(sizes)) <= _COMPARED
+    laplace = _laplace(domain, spec if few else replace(spec, delta=Fraction(0)))
+    return min(_gaussian(domain, spec), laplace, key=lambda found: found.error(sizes))
+
+
+def _laplace(domain: Domain, spec: Spec) -> _Found:
+    """Shares that minimise the summed L1 error of the tables, sum of K_j / epsilon_j, for a given sum of epsilon_j."""
+    return _fixed("discrete-laplace", [Fraction(math.isqrt(a.size * _DIGITS**2), _DIGITS) for a in domain.modelled],
+                  domain=domain, spec=spec)
+
+
+def _gaussian(domain: Domain, spec: Spec) -> _Found:
+    """Shares that minimise the sum of K_j sigma_j, with sigma_j proportional to rho_j^(-1/2), for a given sum of rho_j."""
+    return _fixed("discrete-gaussian", [Fraction(round(a.size ** (2 / 3) * _DIGITS), _DIGITS) for a in domain.modelled],
+                  domain=domain, spec=spec)
+
+
+def _fixed(law: NoiseLaw, weights: list[Fraction], *, domain: Domain, spec: Spec) -> _Found:
+    found = fixed.noise(
+        law, tuple(weights), epsilon=spec.epsilon, delta=spec.delta, unit=domain.unit, relation=domain.relation
+    )
+    return _Found(
+        noises=tuple(Noise(law=law, scale=scale) for scale in found.scales), certificate=found.certificate
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,10 +169,5 @@ class IndependentPlan(Plan):
         return oneway.denoise(measurement.values, noise=measurement.noise, total=rows, along=along)
 
     def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:
-        guess = rows or self.domain.rows or self.spec.rows or 10_000
-        errors = {
-            a.name: oneway.expected_distance(cells=a.size, noise=noise, rows=guess)
-            for a, noise in zip(self.domain.modelled, self.noises, strict=True)
-        }
-        found = {"measure": "tvd1", "rows": guess, "attributes": errors, "mean": float(np.mean(list(errors.values())))}
-        return found | {"mean_pairs": oneway.expected_pairs(errors)}
+        noises = {a.name: noise for a, noise in zip(self.domain.modelled, self.noises, strict=True)}
+        return expected.independent(noises, sizes=self.domain.sizes, rows=self._guess(rows))

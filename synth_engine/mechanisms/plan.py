@@ -15,11 +15,13 @@ from typing import Any, ClassVar, Literal, Self
 
 from synth_engine.domain import Domain
 from synth_engine.errors import RelationMismatch, SpecError
+from synth_engine.marginals import expected
 from synth_engine.measurement import Answers, Call, Session
 from synth_engine.mechanisms import parameters as schemas
 from synth_engine.mechanisms.model import Model
 from synth_engine.privacy import accountant, receipt
 from synth_engine.privacy.events import DiscreteLaplace, Event, PermuteAndFlip
+from synth_engine.privacy.fixed import Certificate
 from synth_engine.privacy.loss import Pure, ZeroConcentrated, atto, nano, ratio
 from synth_engine.privacy.unit import Relation, Sensitivity, histogram_sensitivity
 from synth_engine.spec import Spec
@@ -62,15 +64,24 @@ class Mechanism(ABC):
             "kind": cls.kind,
         }
 
-    def plan(self, domain: Domain, spec: Spec) -> Plan:
-        """Check what every mechanism needs, then calibrate."""
+    def plan(self, domain: Domain, spec: Spec, *, rule: Rule = "basic") -> Plan:
+        """Check what every mechanism needs, then calibrate. rule: how the account that pays adds up losses."""
         domain.require_confirmed()
         if domain.relation not in self.relations:
             raise RelationMismatch(f"{self.id} is not stated for the {domain.relation.value} relation")
         loss = "pure" if spec.delta == 0 else "approximate"
         if loss not in self.losses:
             raise SpecError(f"{self.id} has no {loss} form", repair=f"it offers: {', '.join(self.losses)}")
-        return self.calibrate(domain, replace(spec, parameters=asdict(self)))  # type: ignore[call-overload]
+        config = self.settled(spec, rule=rule)
+        return config.calibrate(domain, replace(spec, parameters=asdict(config)))  # type: ignore[call-overload]
+
+    def forecast(self, domain: Domain, spec: Spec, *, rows: int | None = None) -> dict[str, Any]:
+        """As `expected_error` of the plan. Overridden where planning takes longer than a chart of many points may."""
+        return self.plan(domain, spec).expected_error(rows=rows)
+
+    def settled(self, spec: Spec, *, rule: Rule) -> Self:
+        """What these parameters leave open, settled for an account of that rule."""
+        return self
 
     @abstractmethod
     def calibrate(self, domain: Domain, spec: Spec) -> Plan:
@@ -82,7 +93,7 @@ class Plan(ABC):
     """A mechanism with its noise set.
 
     calls: for a static mechanism the whole journal, known beforehand; for an adaptive one empty, and `cap`
-    is given.
+    is given. found_by: what the noise of a static one was set by, where that is not the plain sum of its calls.
     """
 
     config: Mechanism
@@ -90,6 +101,7 @@ class Plan(ABC):
     spec: Spec
     calls: tuple[Call, ...] = ()
     cap: Pure | ZeroConcentrated | None = field(default=None)
+    found_by: Certificate | None = None
 
     @abstractmethod
     def run(self, session: Session) -> Answers:
@@ -101,8 +113,12 @@ class Plan(ABC):
 
     @abstractmethod
     def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:
-        """The expected total variation distance of one-way marginals, from public facts alone; `mean_pairs` is the
-        mean of two-way ones, with an assumption about how strongly columns depend on one another."""
+        """The expected total variation distance of each one-way marginal (`attributes`), their mean (`mean`) and the
+        mean of two-way ones (`mean_pairs`), from public facts alone; `assumes` says what is taken for granted. `rows`:
+        how many records to reckon with; absent: the public number, else those asked for, else 10,000."""
+
+    def _guess(self, rows: int | None) -> int:
+        return rows or self.domain.rows or self.spec.rows or expected.ROWS
 
     @property
     def mechanism(self) -> str:
@@ -126,8 +142,14 @@ class Plan(ABC):
         return ZeroConcentrated(rho=accountant.rho(self.events))
 
     @property
+    def certificate(self) -> Certificate:
+        """How (epsilon, delta) follows from the calls: as the sum of their epsilons, by conversion of their rho, or,
+        of calls that are fixed beforehand, by composition of their privacy-loss distributions."""
+        return self.found_by or ("basic" if isinstance(self.loss, Pure) else "zcdp")
+
+    @property
     def epsilon(self) -> Fraction:
-        """Of the guarantee; never below what the events add up to."""
+        """Of the guarantee; never below what its certificate shows."""
         return self.spec.epsilon
 
     @property
@@ -154,19 +176,22 @@ class Plan(ABC):
         """SHA-256 over everything public that fixes the run; no seed and no number of rows to draw."""
         return receipt.digest(
             {
-                "schema": "synth_engine/plan/1",
+                "schema": "synth_engine/plan/2",
                 "mechanism": self.mechanism,
                 "parameters": dict(self.spec.parameters),
                 "domain": self.domain.digest,
                 "target": [ratio(self.spec.epsilon), ratio(self.spec.delta)],
                 "calls": [call.to_json() for call in self.calls],
                 "cap": self._cap_json(),
+                "certificate": self.certificate,
             }
         )
 
     @property
     def guarantee(self) -> receipt.Guarantee:
-        return receipt.Guarantee(epsilon=self.epsilon, delta=self.delta, rho=self.rho)
+        return receipt.Guarantee(
+            epsilon=self.epsilon, delta=self.delta, rho=self.rho, certificate=self.certificate
+        )
 
     @property
     def sentence(self) -> str:

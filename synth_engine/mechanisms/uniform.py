@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from synth_engine.domain import Domain
 from synth_engine.errors import SpecError
-from synth_engine.marginals import oneway
+from synth_engine.marginals import expected
 from synth_engine.measurement import Answers, Call, Noise, Query, Session
 from synth_engine.mechanisms.model import Model, Table, whole_weights
 from synth_engine.mechanisms.plan import Mechanism, Plan
-from synth_engine.privacy import calibrate, conversion
+from synth_engine.privacy import fixed
 from synth_engine.privacy.unit import Relation, histogram_sensitivity
 from synth_engine.spec import Spec
 
@@ -23,7 +24,8 @@ class Random(Mechanism):
     """Values drawn uniformly from the declared domain.
 
     Asks: one `measure` of the empty clique, the number of records (static).
-    Privacy: discrete Laplace for delta 0, else discrete Gaussian, with the whole target.
+    Privacy: discrete Laplace for delta 0, else discrete Gaussian (the least that its privacy-loss distribution
+        allows, and much cheaper than Laplace where rho is paid for), with the whole target.
         Where the number of records is public there is nothing to ask and nothing to pay: no release is needed, and
         none is made. Proof: docs/proofs/random.md.
     Public assumptions: the domain, the unit, the relation.
@@ -49,18 +51,21 @@ class Random(Mechanism):
                 repair="take random values from the domain alone with synth_engine.mechanisms.uniform.model, for "
                 "nothing; or choose another method",
             )
-        noise = _noise(domain, spec)
+        law: fixed.NoiseLaw = "discrete-laplace" if spec.delta == 0 else "discrete-gaussian"
+        found = fixed.noise(
+            law,
+            (Fraction(1),),
+            epsilon=spec.epsilon,
+            delta=spec.delta,
+            unit=domain.unit,
+            relation=domain.relation,
+        )
+        noise = Noise(law=law, scale=found.scales[0])
         sensitivity = histogram_sensitivity(domain.unit, domain.relation)
         call = Call(query=Query(verb="measure", clique=(), cells=1), event=noise.event(sensitivity))
-        return RandomPlan(config=self, domain=domain, spec=spec, calls=(call,), noise=noise)
-
-
-def _noise(domain: Domain, spec: Spec) -> Noise:
-    sensitivity = histogram_sensitivity(domain.unit, domain.relation)
-    if spec.delta == 0:
-        return Noise(law="discrete-laplace", scale=calibrate.laplace_scale(spec.epsilon, sensitivity.l1))
-    rho = conversion.rho_for(spec.epsilon, spec.delta)
-    return Noise(law="discrete-gaussian", scale=calibrate.gaussian_sigma(rho, sensitivity.l2_squared))
+        return RandomPlan(
+            config=self, domain=domain, spec=spec, calls=(call,), noise=noise, found_by=found.certificate
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,11 +81,7 @@ class RandomPlan(Plan):
         return model(self.domain, rows=max(0, int(answers.measurements[0].values)))
 
     def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:
-        """As if every distribution of a column were equally likely: nothing else is known of it."""
-        guess = rows or self.spec.rows or 10_000
-        errors = {name: (1 - 1 / size) ** size for name, size in self.domain.sizes.items()}
-        found = {"measure": "tvd1", "rows": guess, "attributes": errors, "mean": float(np.mean(list(errors.values())))}
-        return found | {"mean_pairs": oneway.expected_pairs(errors)}
+        return expected.uniform(sizes=self.domain.sizes, rows=self._guess(rows))
 
 
 def model(domain: Domain, *, rows: int) -> Model:

@@ -1,0 +1,138 @@
+"""What is expected of a release beforehand: from public facts alone, in step with what denoising then leaves."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from synth_engine import mechanisms
+from synth_engine.domain import Domain, Integer
+from synth_engine.marginals import expected, oneway
+from synth_engine.measurement import Noise
+from synth_engine.privacy.unit import Relation
+from synth_engine.spec import Spec
+
+DELTA = Fraction(1, 10**9)
+EPSILONS = [Fraction(1, 10), Fraction(1), Fraction(10)]
+SIZES = (2, 5, 40, 100)
+
+
+def domain_of(*sizes: int, rows: int | None = None) -> Domain:
+    attributes = tuple(Integer(name=f"c{i}", low=0, high=size - 1, width=1) for i, size in enumerate(sizes))
+    relation = Relation.ADD_REMOVE if rows is None else Relation.REPLACE_ONE
+    return Domain(attributes=attributes, relation=relation, rows=rows)
+
+
+def spec_of(mechanism: str = "independent", *, epsilon: str = "1", delta: Fraction = DELTA) -> Spec:
+    return Spec(mechanism=mechanism, epsilon=Fraction(epsilon), delta=delta)
+
+
+@pytest.mark.parametrize("cells", [2, 9, 33, 100, 1000])
+@pytest.mark.parametrize("scale", [2, 40, 400, 4000])
+def test_the_error_of_a_column_is_what_denoising_leaves_of_typical_columns_within_a_factor_of_two(
+    cells: int, scale: int
+) -> None:
+    rows, rng = 30_000, np.random.default_rng(cells + scale)
+    noise = Noise(law="discrete-gaussian", scale=Fraction(scale))
+    found = []
+    for exponent in expected.EXPONENTS:
+        shares = np.arange(1.0, cells + 1) ** -exponent
+        truth = rng.permutation(np.rint(shares / shares.sum() * rows))
+        for _ in range(12):
+            noisy = np.rint(truth + scale * rng.standard_normal(cells)).astype(np.int64)
+            table = oneway.denoise(noisy, noise=noise, total=rows, along=0)
+            found.append(0.5 * np.abs(table / rows - truth / truth.sum()).sum())
+    forecast = expected.column(cells, deviation=noise.mean_deviation / rows)
+    assert 0.5 < forecast / np.mean(found) < 2
+
+
+def test_noise_that_drowns_everything_leaves_the_distance_of_a_guess_and_no_more() -> None:
+    assert expected.column(2, deviation=100.0) == 0.5
+    assert expected.column(1, deviation=100.0) == 0
+    assert 0.9 < expected.column(100, deviation=100.0) < 1
+
+
+def test_chance_is_the_distance_of_independent_records_from_their_expectation() -> None:
+    rng, rows, found = np.random.default_rng(3), 2_000, []
+    shapes = [np.arange(1.0, 31) ** -exponent for exponent in expected.EXPONENTS]
+    for one in shapes:
+        for other in shapes:
+            shares = np.outer(one, other).ravel() / (one.sum() * other.sum())
+            found.append(0.5 * np.abs(rng.multinomial(rows, shares) / rows - shares).sum())
+    assert expected.chance({"a": 30, "b": 30}, rows=rows) == pytest.approx(np.mean(found), rel=0.15)
+
+
+@pytest.mark.parametrize("delta", [Fraction(0), DELTA])
+def test_a_chart_has_every_mechanism_at_every_epsilon_and_agrees_with_the_plans(delta: Fraction) -> None:
+    domain = domain_of(*SIZES)
+    points = mechanisms.forecast_curve(domain, spec=spec_of(delta=delta), epsilons=EPSILONS, rows=20_000)
+    assert json.loads(json.dumps(points)) == points
+    assert [(p["mechanism"], p["epsilon"]) for p in points] == [
+        (name, float(epsilon)) for name in mechanisms.REGISTRY for epsilon in EPSILONS
+    ]
+    for point in points:
+        spec = replace(spec_of(point["mechanism"], delta=delta), epsilon=Fraction(str(point["epsilon"])))
+        found = mechanisms.plan(domain, spec).expected_error(rows=20_000)
+        assert point["oneway"] == pytest.approx(found["mean"], rel=0.15)
+        assert point["pairs"] == pytest.approx(found["mean_pairs"], rel=0.15)
+
+
+@pytest.mark.parametrize("mechanism", ["independent", "bayesian-network"])
+@pytest.mark.parametrize("delta", [Fraction(0), DELTA])
+def test_more_epsilon_and_more_records_never_make_the_forecast_worse(mechanism: str, delta: Fraction) -> None:
+    domain = domain_of(*SIZES)
+    epsilons = [Fraction(k, 20) for k in (1, 2, 4, 10, 20, 60, 200)]
+    points = mechanisms.forecast_curve(domain, spec=spec_of(delta=delta), epsilons=epsilons, rows=5_000)
+    mine = [point for point in points if point["mechanism"] == mechanism]
+    for figure in ("oneway", "pairs"):
+        values = [point[figure] for point in mine]  # type: ignore[literal-required]
+        assert values == sorted(values, reverse=True)
+        assert 0 < values[-1] < values[0] <= 1
+    plan = mechanisms.plan(domain, spec_of(mechanism, delta=delta))
+    means = [plan.expected_error(rows=rows) for rows in (1, 100, 10_000, 1_000_000)]
+    for figure in ("mean", "mean_pairs"):
+        assert [one[figure] for one in means] == sorted((one[figure] for one in means), reverse=True)
+
+
+def test_a_network_is_expected_to_keep_relations_where_noise_is_small_and_not_where_it_is_large() -> None:
+    domain = domain_of(8, 8, 8, 8)
+    points = mechanisms.forecast_curve(domain, spec=spec_of(), epsilons=EPSILONS, rows=30_000)
+    pairs = {(point["mechanism"], point["epsilon"]): point["pairs"] for point in points}
+    assert pairs["bayesian-network", 10.0] < 0.7 * pairs["independent", 10.0]
+    assert pairs["random", 1.0] > 3 * pairs["independent", 1.0]
+
+
+def test_what_is_not_on_offer_has_no_point() -> None:
+    points = mechanisms.forecast_curve(domain_of(3, 3, rows=500), spec=spec_of(), epsilons=EPSILONS)
+    assert {point["mechanism"] for point in points} == {"independent", "bayesian-network"}
+
+
+def test_parameters_of_the_spec_count_for_its_own_mechanism_alone() -> None:
+    domain = domain_of(*SIZES)
+    plain, tuned = (
+        mechanisms.forecast_curve(domain, spec=spec, epsilons=[Fraction(1)], rows=9_000)
+        for spec in (
+            spec_of("bayesian-network"), replace(spec_of("bayesian-network"), parameters={"columns_share": 0.1}),
+        )
+    )  # fmt: skip
+    changed = {one["mechanism"] for one, other in zip(plain, tuned, strict=True) if one != other}
+    assert changed == {"bayesian-network"}
+
+
+def test_a_forecast_says_what_it_takes_for_granted_and_for_how_many_records() -> None:
+    for mechanism in mechanisms.REGISTRY:
+        found = mechanisms.plan(domain_of(*SIZES), spec_of(mechanism)).expected_error(rows=700)
+        assert found["rows"] == 700
+        assert "Nothing was read from the table" in found["assumes"]
+        assert list(found["attributes"]) == ["c0", "c1", "c2", "c3"]
+        assert math.isclose(found["mean"], np.mean(list(found["attributes"].values())))
+
+
+def test_a_single_column_has_no_pairs() -> None:
+    for mechanism in mechanisms.REGISTRY:
+        assert mechanisms.plan(domain_of(7), spec_of(mechanism)).expected_error()["mean_pairs"] == 0
