@@ -10,12 +10,15 @@ from __future__ import annotations
 import codecs
 import csv
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from synth_engine.errors import TableError
 from synth_engine.formats.header import looks_like_data
+
+if TYPE_CHECKING:
+    from _csv import _reader
 
 ENCODINGS = {
     "utf-8": "UTF-8",
@@ -62,7 +65,7 @@ class Dialect:
         between = f"{DELIMITERS[self.delimiter]} between cells" if self.delimiter else "delimiter as in the header"
         return f"{ENCODINGS[self.encoding]}, {between}, {QUOTES[self.quote]}, {first}"
 
-    def reader(self, lines: Iterable[str]) -> Iterator[list[str]]:
+    def reader(self, lines: Iterable[str]) -> _reader:
         """The cells of lines in this form; malformed ones raise csv.Error."""
         if not self.quote:
             return csv.reader(lines, delimiter=self.delimiter, quotechar=None, quoting=csv.QUOTE_NONE, strict=True)

@@ -12,13 +12,16 @@ from synthweb.lib.append_only import AppendOnly
 
 
 class Dataset(models.Model):
-    """One uploaded table. `content_key` is an HMAC of its bytes under a key of this installation: it notices the
-    same content uploaded again and says nothing to who lacks the key."""
+    """One table with its name, its description and its budget. Which file it is now stands here: `vault_name`,
+    `file_kind`, `size_bytes`, `content_key` and `dialect` are those of version `table_number`; the earlier ones are
+    TableVersions. `content_key` is an HMAC of a file's bytes under a key of this installation: it notices the same
+    content uploaded again and says nothing to who lacks the key."""
 
     class Status(models.TextChoices):
         UPLOADED = "uploaded", "Waiting to be read"
         READY = "ready", "Ready"
         REFUSED = "refused", "Refused"
+        DELETED = "deleted", "Deleted"
 
     code = models.CharField(max_length=16, unique=True, default=codes.new, editable=False)
     organisation = models.ForeignKey(Organisation, on_delete=models.PROTECT, related_name="datasets")
@@ -26,17 +29,62 @@ class Dataset(models.Model):
     name = models.CharField(max_length=200)
     description = models.TextField(blank=True)
     status = models.CharField(max_length=16, choices=Status, default=Status.UPLOADED)
-    refusal = models.JSONField(null=True, blank=True)  # rule, repair, column, line of an InputError; never a value
+    refusal = models.JSONField(null=True, blank=True)  # rule, repair, column of an InputError; never a value
+    refusal_line = models.PositiveBigIntegerField(null=True, blank=True)  # for stewards alone: it depends on rows
+    table_number = models.PositiveIntegerField(default=1)
     vault_name = models.CharField(max_length=64, unique=True)
-    file_kind = models.CharField(max_length=16)  # csv, csv.gz
+    file_kind = models.CharField(max_length=16)  # a Kind of synth_engine.formats
+    dialect = models.JSONField(null=True, blank=True)  # how the CSV is written: guessed once, then said and public
     size_bytes = models.BigIntegerField()
     content_key = models.CharField(max_length=64, db_index=True)
     draft = models.JSONField(default=dict, blank=True)  # what the steward has typed or confirmed so far, nothing else
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
+    deleted_at = models.DateTimeField(null=True, blank=True)
+    deleted_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.PROTECT, related_name="+"
+    )
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def is_deleted(self) -> bool:
+        return self.status == self.Status.DELETED
+
+
+class TableVersion(models.Model):
+    """One file of a dataset, then or now. A corrected file is a version under the same budget: the people in it are
+    the same people. Its file is erased once its successor is ready or its dataset is deleted; this row stays."""
+
+    dataset = models.ForeignKey(Dataset, on_delete=models.CASCADE, related_name="tables")
+    number = models.PositiveIntegerField()
+    vault_name = models.CharField(max_length=64, unique=True)
+    file_kind = models.CharField(max_length=16)
+    size_bytes = models.BigIntegerField()
+    content_key = models.CharField(max_length=64, db_index=True)
+    dialect = models.JSONField(null=True, blank=True)
+    uploaded_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+    read_at = models.DateTimeField(null=True, blank=True)  # the worker found it sound
+    erased_at = models.DateTimeField(null=True, blank=True)  # committed before the file goes: sweep() ends what is cut
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["dataset", "number"], name="table_version_number")]
+        ordering = ["dataset", "-number"]
+
+    def __str__(self) -> str:
+        return f"{self.dataset}, version {self.number} of the table"
+
+
+class RunTable(models.Model):
+    """Which version of the table a run was submitted for. Runs lie above: named by code, not referenced."""
+
+    run_code = models.CharField(max_length=16, unique=True)
+    table = models.ForeignKey(TableVersion, on_delete=models.CASCADE, related_name="runs")
+
+    def __str__(self) -> str:
+        return f"run {self.run_code}: {self.table}"
 
 
 class DomainVersion(AppendOnly):

@@ -17,7 +17,7 @@ from typing import Any
 
 import pyrage
 from django.conf import settings
-from django.db import transaction
+from django.db import connection, transaction
 from django.utils import timezone
 
 from synthweb.datasets import files
@@ -44,6 +44,10 @@ def put(dataset: Dataset, kind: str, subject: str, payload: dict[str, Any]) -> P
         os.fsync(file.fileno())
     files.sync_directory(folder)
     with transaction.atomic():
+        no_key = connection.features.has_select_for_no_key_update
+        if Dataset.objects.select_for_update(no_key=no_key).get(pk=dataset.pk).is_deleted:
+            (folder / name).unlink()
+            raise PreviewError("the dataset was deleted")
         older = list(Preview.objects.select_for_update().filter(dataset=dataset, kind=kind, subject=subject))
         preview = Preview.objects.create(
             dataset=dataset,

@@ -17,7 +17,7 @@ from synthweb.accounts import selectors as people
 from synthweb.accounts.models import Role
 from synthweb.audit import services as audit
 from synthweb.datasets import preview_store
-from synthweb.datasets.models import Dataset, DomainVersion, Preview
+from synthweb.datasets.models import Dataset, DomainVersion, Preview, RunTable, TableVersion
 
 
 class Need(Enum):
@@ -43,9 +43,16 @@ class Need(Enum):
             case _:
                 return frozenset({Role.STEWARD})
 
+    @property
+    def of_table(self) -> bool:
+        """Whether it needs the table itself, which a deleted dataset has not."""
+        return self in (Need.DESCRIBE, Need.REAL, Need.SPEND)
+
 
 def may(user: people.Person, dataset: Dataset, need: Need) -> bool:
     """Whether `user` may do that."""
+    if dataset.is_deleted and need.of_table:
+        return False
     roles = people.roles_of(user) & need.roles
     return bool(roles) and people.organisation_of(user).pk == dataset.organisation_id
 
@@ -56,25 +63,31 @@ def may_upload(user: people.Person) -> bool:
 
 
 def dataset_for(user: people.Person, code: str, need: Need = Need.VIEW) -> Dataset:
-    """The dataset, or 404 to strangers, or PermissionDenied to colleagues without the role."""
+    """The dataset, or 404 to strangers, or PermissionDenied to colleagues without the role. Of a deleted dataset there
+    is nothing left to work with: 404 too."""
     dataset = Dataset.objects.select_related("organisation", "steward").filter(code=code).first()
     if dataset is None or not may(user, dataset, Need.VIEW):
         raise Http404("no such dataset")
     if not may(user, dataset, need):
+        if dataset.is_deleted and need.roles & people.roles_of(user):
+            raise Http404("this dataset was deleted")
         raise PermissionDenied
     return dataset
 
 
 def datasets_of(
-    user: people.Person, *, search: str = "", status: str = "", order: str = "-created_at"
+    user: people.Person, *, search: str = "", status: str = "", order: str = "-created_at", deleted: bool = False
 ) -> QuerySet[Dataset]:
-    """Every dataset that `user` may view, newest first, with the latest description number prefetched."""
+    """Every dataset that `user` may view, newest first, with the latest description number prefetched. Deleted ones
+    are left out unless `deleted`, or their status, is asked for."""
     people.require_role(user, *Need.VIEW.roles)
     found = Dataset.objects.filter(organisation=people.organisation_of(user)).select_related("organisation", "steward")
     for word in search.split():
         found = found.filter(Q(name__icontains=word) | Q(description__icontains=word) | Q(code__startswith=word))
     if status:
         found = found.filter(status=status)
+    elif not deleted:
+        found = found.exclude(status=Dataset.Status.DELETED)
     latest = Prefetch("domain_versions", DomainVersion.objects.defer("document"))
     return found.defer("draft").prefetch_related(latest).order_by(order, "pk")
 
@@ -107,9 +120,47 @@ def fixed_terms(dataset: Dataset) -> dict[str, str] | None:
 
 
 def same_content(dataset: Dataset) -> QuerySet[Dataset]:
-    """Other datasets of the organisation with the very same table inside, oldest first."""
-    same = Dataset.objects.filter(organisation_id=dataset.organisation_id, content_key=dataset.content_key)
-    return same.exclude(pk=dataset.pk).order_by("created_at", "pk")
+    """Other datasets of the organisation that have, or once had, the very same table inside, oldest first; deleted
+    ones too, because deleting a table does not give back what was learned from it."""
+    keys = {dataset.content_key, *dataset.tables.values_list("content_key", flat=True)}
+    same = Dataset.objects.filter(Q(content_key__in=keys) | Q(tables__content_key__in=keys))
+    same = same.filter(organisation_id=dataset.organisation_id).exclude(pk=dataset.pk)
+    return same.distinct().order_by("created_at", "pk")
+
+
+def tables_of(dataset: Dataset) -> QuerySet[TableVersion]:
+    """Every version of its table, newest first."""
+    return dataset.tables.select_related("uploaded_by").order_by("-number")
+
+
+def table_of_run(run_code: str) -> TableVersion | None:
+    """The version of the table that a run was submitted for; None for a run from before there were versions."""
+    found = RunTable.objects.select_related("table").filter(run_code=run_code).first()
+    return found.table if found else None
+
+
+def missing_columns(dataset: Dataset) -> list[str]:
+    """Columns that the description in force needs and the table in force has not: names that were declared."""
+    version, names = current_domain(dataset), columns_of(dataset)
+    if version is None or names is None:
+        return []
+    unit = (version.document.get("unit") or {}).get("column")
+    described = [*(one["name"] for one in version.document["attributes"]), *([unit] if unit else [])]
+    return [name for name in dict.fromkeys(described) if name not in names]
+
+
+def needs_reading_again(dataset: Dataset) -> bool:
+    """A table that was read before the names of its columns were kept: nothing can be checked against them."""
+    ready = dataset.status == Dataset.Status.READY
+    return ready and preview_store.latest(dataset, Preview.Kind.COLUMNS, "") is None
+
+
+def refusal_for(user: people.Person, dataset: Dataset) -> dict[str, Any] | None:
+    """Why its table was refused. The line is for whoever may see the table: where it is depends on the rows."""
+    if dataset.status != Dataset.Status.REFUSED or dataset.refusal is None:
+        return None
+    line = dataset.refusal_line if may(user, dataset, Need.REAL) else None
+    return {**dataset.refusal, "line": line}
 
 
 def preview_exists(dataset: Dataset, kind: str = Preview.Kind.TABLE, subject: str = "") -> Preview | None:

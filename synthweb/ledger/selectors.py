@@ -167,4 +167,4 @@ def may_decide(user: Person, request: BudgetRequest) -> bool:
 
 
 def _viewable(user: Person) -> QuerySet[Dataset]:
-    return datasets.datasets_of(user).order_by().prefetch_related(None)
+    return datasets.datasets_of(user, deleted=True).order_by().prefetch_related(None)

@@ -61,6 +61,8 @@ def replan(*, version: DomainVersion, spec: Spec) -> Plan:
 
 def _check_table(dataset: Dataset, version: DomainVersion) -> None:
     """The table was read, and has the columns described: the description may be older than the reading."""
+    if dataset.is_deleted:
+        raise errors.NotReady("this dataset was deleted", repair="choose another one")
     if dataset.status == Dataset.Status.REFUSED:
         raise errors.NotReady("the table of this dataset was refused", repair="mend it and upload it again")
     if dataset.status != Dataset.Status.READY:

@@ -1,6 +1,6 @@
 """What people do with runs: submit, cancel, resume, and ask for errands that open a table.
 
-The order of locks is the same everywhere: run, then account, then audit log.
+The order of locks is the same everywhere: run, then dataset, then account, then audit log.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from django.utils import timezone
 from synth_engine.spec import Spec
 from synthweb.accounts.models import User
 from synthweb.audit import services as audit
+from synthweb.datasets import services as datasets
 from synthweb.datasets.models import Dataset
 from synthweb.ledger import services as ledger
 from synthweb.releases import selectors
@@ -67,6 +68,7 @@ def _submit(*, steward: User, proposal: planning.Proposal, name: str, request_ke
         state=State.HELD,
         stage=stages.WAIT.name,
     )
+    datasets.take(dataset=proposal.dataset, run_code=run.code)  # from here on, the file is there until the run is over
     queue.ring(queue.SYNTHESIZE, run.code)
     note(run, stages.WAIT.name, "Submitted; the price is held.")
     ledger.hold(
@@ -152,6 +154,8 @@ def request_report(*, release: Release, actor: User) -> TableErrand:
 
 @transaction.atomic
 def _errand(*, kind: str, dataset: Dataset, release: Release | None, actor: User) -> TableErrand:
+    if dataset.is_deleted:
+        raise errors.NotReady("the table was deleted", repair="upload it again as a new dataset")
     errand, created = TableErrand.objects.get_or_create(
         kind=kind,
         dataset=dataset,

@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Mapping
-from typing import cast
+from typing import TypedDict, cast
 
 from django.db import DatabaseError, InterfaceError, OperationalError, close_old_connections, transaction
 from django.db.models.functions import Now
@@ -95,11 +95,11 @@ def _charge_and_measure(run: SynthesisRun, grip: lease.Lease, plan: Plan, progre
     fails of these costs nothing. Rows are read behind the charge alone."""
     progress(stages.OPEN.name, 0.0)
     with vault.open_table(run.dataset.vault_name) as path:
-        pipeline.require_columns(path, domain=plan.domain, kind=_kind(run.dataset))
+        pipeline.require_columns(path, domain=plan.domain, **_form(run.dataset))
         failpoints.reach(failpoints.BEFORE_CHARGE)
         _charge(run, grip, progress)
         failpoints.reach(failpoints.AFTER_CHARGE)
-        return pipeline.measure(path, kind=_kind(run.dataset), plan=plan, progress=progress, cancelled=progress.gone)
+        return pipeline.measure(path, **_form(run.dataset), plan=plan, progress=progress, cancelled=progress.gone)
 
 
 def _charge(run: SynthesisRun, grip: lease.Lease, progress: Progress) -> None:
@@ -111,9 +111,17 @@ def _charge(run: SynthesisRun, grip: lease.Lease, progress: Progress) -> None:
     run.state = State.CHARGED
 
 
-def _kind(dataset: Dataset) -> formats.Kind:
-    """What the upload was found to be, in the pipeline's words."""
-    return cast(formats.Kind, dataset.file_kind)
+class Form(TypedDict):
+    """How a table is to be read, in the pipeline's words."""
+
+    kind: formats.Kind
+    dialect: formats.Dialect | None
+
+
+def _form(dataset: Dataset) -> Form:
+    """What the upload was found to be, and said to be since."""
+    said = formats.Dialect.from_json(dataset.dialect) if dataset.dialect else None
+    return {"kind": cast(formats.Kind, dataset.file_kind), "dialect": said}
 
 
 def _store(run: SynthesisRun, grip: lease.Lease, answers: Answers, progress: Progress) -> None:
@@ -231,17 +239,19 @@ def table_errand(*, code: str) -> None:
 
 def _ingest(errand: TableErrand, grip: lease.Lease) -> None:
     """Preview and suggestions for the steward, or the refusal that says line, column, rule and repair."""
-    dataset, progress = errand.dataset, Progress(grip)
+    dataset, progress, form = errand.dataset, Progress(grip), _form(errand.dataset)
     progress(stages.OPEN.name, 0.0)
     try:
         with vault.open_table(dataset.vault_name) as path:
-            reading = pipeline.ingest(path, kind=_kind(dataset), progress=progress)
+            form["dialect"] = form["dialect"] or pipeline.detect(path, kind=form["kind"])
+            reading = pipeline.ingest(path, **form, progress=progress)
     except InputError as error:
-        return _end_errand(errand, grip, refusal=error.as_dict())
+        guessed = form["dialect"].to_json() if form["dialect"] else None
+        return _end_errand(errand, grip, refusal=error.as_dict(), dialect=guessed)
     progress.check()
     preview_store.put(dataset, Preview.Kind.TABLE, "", reading)
     preview_store.put(dataset, Preview.Kind.COLUMNS, "", {"columns": reading["columns"]})
-    return _end_errand(errand, grip)
+    return _end_errand(errand, grip, dialect=reading["dialect"])
 
 
 def _report(errand: TableErrand, grip: lease.Lease) -> None:
@@ -253,7 +263,7 @@ def _report(errand: TableErrand, grip: lease.Lease) -> None:
     with vault.open_table(dataset.vault_name) as path:
         report = pipeline.report(
             path,
-            kind=_kind(dataset),
+            **_form(dataset),
             domain=Domain.from_json(release.domain_version.document),
             model=mechanisms.Model.from_json(release.model),
             rows=max(1, min(release.sample_rows, REPORT_ROWS)),
@@ -271,6 +281,7 @@ def _end_errand(
     grip: lease.Lease,
     *,
     refusal: dict[str, str | int | None] | None = None,
+    dialect: Mapping[str, object] | None = None,
     failure: Mapping[str, object] | None = None,
 ) -> None:
     """The errand's end and, for an upload, what became of the dataset, in one fenced transaction."""
@@ -288,9 +299,9 @@ def _end_errand(
             "line": None,
         }
     if refusal:
-        datasets.mark_refused(dataset=errand.dataset, refusal=refusal)
+        datasets.mark_refused(dataset=errand.dataset, refusal=refusal, dialect=dialect)
     else:
-        datasets.mark_ready(dataset=errand.dataset)
+        datasets.mark_ready(dataset=errand.dataset, dialect=dialect)
 
 
 def _retry_errand(errand: TableErrand, grip: lease.Lease, error: Exception) -> None:

@@ -389,7 +389,7 @@ def test_a_table_that_cannot_be_read_says_where_and_how_to_mend_it(browser: Brow
     page = status(client, dataset, HX_Request="true")
     assert dataset.status == "refused"
     assert dataset.refusal is not None
-    assert dataset.refusal["line"] == 3
+    assert dataset.refusal_line == 3
     assert page.status_code == 286
     assert dataset.refusal["rule"] in page.text
     assert CANARY not in page.text

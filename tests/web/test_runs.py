@@ -430,7 +430,7 @@ def test_an_upload_that_cannot_be_read_is_refused_with_place_and_repair_and_no_v
     )
     scene.read(made)
     assert made.status == Dataset.Status.REFUSED
-    assert made.refusal["line"] == 3
+    assert made.refusal_line == 3
     assert "canary" not in str(made.refusal)
 
 

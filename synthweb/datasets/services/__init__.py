@@ -1,4 +1,4 @@
-"""Writing datasets: uploads in, drafts kept, descriptions confirmed."""
+"""Writing datasets: uploads in, drafts kept, descriptions confirmed, files replaced, datasets renamed and deleted."""
 
 from __future__ import annotations
 
@@ -12,21 +12,30 @@ from synthweb.datasets.services.describing import (
     save_draft,
 )
 from synthweb.datasets.services.intake import Intake, Received
+from synthweb.datasets.services.lifecycle import blocked, delete, go_back, rename, replace_file, set_dialect
 from synthweb.datasets.services.storing import mark_ready, mark_refused, store_stream, store_upload, sweep
+from synthweb.datasets.services.tables import take
 
 __all__ = [
     "Incomplete",
     "Intake",
     "Received",
+    "blocked",
     "check_columns",
     "confirm_domain",
     "declare_domain",
+    "delete",
+    "go_back",
     "import_document",
     "keep",
     "mark_ready",
     "mark_refused",
+    "rename",
+    "replace_file",
     "save_draft",
+    "set_dialect",
     "store_stream",
     "store_upload",
     "sweep",
+    "take",
 ]

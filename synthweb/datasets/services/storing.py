@@ -17,6 +17,7 @@ from synthweb.accounts.models import Organisation, User
 from synthweb.audit import services as audit
 from synthweb.datasets import preview_store, vault
 from synthweb.datasets.models import Dataset
+from synthweb.datasets.services import tables
 from synthweb.datasets.services.intake import Intake
 
 ORPHAN_AGE = datetime.timedelta(hours=1)  # a table without a row is younger only while its upload is at work
@@ -44,6 +45,7 @@ def store_upload(
     try:
         with transaction.atomic():
             dataset.save()
+            tables.note(dataset, uploaded_by=steward)
             audit.record(
                 actor=steward,
                 action="dataset.uploaded",
@@ -87,31 +89,43 @@ def cut_short() -> TableError:
 
 
 @transaction.atomic
-def mark_ready(*, dataset: Dataset) -> None:
-    """The worker has read the table; its preview lies in the preview store."""
-    Dataset.objects.filter(pk=dataset.pk).update(status=Dataset.Status.READY, refusal=None, updated_at=timezone.now())
-    dataset.refresh_from_db(fields=["status", "refusal", "updated_at"])
+def mark_ready(*, dataset: Dataset, dialect: Mapping[str, Any] | None = None) -> None:
+    """The worker has read the table, in this form; its preview lies in the preview store. What it replaced is erased.
+    Nothing happens if the dataset was deleted, or has another table by now."""
+    locked = tables.locked(dataset)
+    if locked.is_deleted or locked.table_number != dataset.table_number:
+        return
+    locked.status, locked.dialect, locked.refusal, locked.refusal_line = Dataset.Status.READY, dialect, None, None
+    locked.save(update_fields=["status", "dialect", "refusal", "refusal_line", "updated_at"])
+    tables.settle(locked)
     audit.record(
-        actor="worker", action="dataset.read", target=("dataset", dataset.code), organisation=dataset.organisation
+        actor="worker", action="dataset.read", target=("dataset", dataset.code), organisation=locked.organisation
     )
+    dataset.refresh_from_db(fields=["status", "dialect", "refusal", "refusal_line", "updated_at"])
 
 
 @transaction.atomic
-def mark_refused(*, dataset: Dataset, refusal: Mapping[str, Any]) -> None:
+def mark_refused(*, dataset: Dataset, refusal: Mapping[str, Any], dialect: Mapping[str, Any] | None = None) -> None:
     """The worker cannot read the table. `refusal` is InputError.as_dict(): rule, repair, column, line; no value.
 
-    A column's name is not kept: in a table without a header, often why it is refused, it is a cell of the first row.
-    Rule and line say where to look."""
-    kept = {field: refusal.get(field) for field in ("rule", "repair", "line")} | {"column": None}
-    Dataset.objects.filter(pk=dataset.pk).update(status=Dataset.Status.REFUSED, refusal=kept, updated_at=timezone.now())
-    dataset.refresh_from_db(fields=["status", "refusal", "updated_at"])
+    Of a CSV no column's name is kept: in a table without a header, often why it is refused, it is a cell of the first
+    row. The names in a Parquet file are its schema's. The line is kept apart, for stewards, and not logged."""
+    locked = tables.locked(dataset)
+    if locked.is_deleted or locked.table_number != dataset.table_number:
+        return
+    column = refusal.get("column") if locked.file_kind == "parquet" else None
+    locked.status, locked.refusal_line = Dataset.Status.REFUSED, refusal.get("line")
+    locked.refusal = {"rule": refusal.get("rule"), "repair": refusal.get("repair"), "column": column}
+    locked.dialect = dialect if dialect is not None else locked.dialect
+    locked.save(update_fields=["status", "dialect", "refusal", "refusal_line", "updated_at"])
     audit.record(
         actor="worker",
         action="dataset.refused",
         target=("dataset", dataset.code),
-        organisation=dataset.organisation,
-        detail={"rule": kept["rule"] or "", "line": str(kept["line"] or "")},
+        organisation=locked.organisation,
+        detail={"rule": locked.refusal["rule"] or ""},
     )
+    dataset.refresh_from_db(fields=["status", "dialect", "refusal", "refusal_line", "updated_at"])
 
 
 def sweep() -> int:
@@ -121,10 +135,12 @@ def sweep() -> int:
 
 
 def _sweep_orphans() -> int:
-    folder = Path(settings.VAULT_DIR)
+    """Files that no version of a table needs. Of one without any row it is not known whether its upload is still at
+    work, so it is left for an hour; an erased one goes at once: its erasure was cut short."""
     latest = timezone.now() - ORPHAN_AGE
-    old = {path.name for path in folder.glob("*") if _is_table(path) and path.stat().st_mtime < latest.timestamp()}
-    orphans = old - set(Dataset.objects.filter(vault_name__in=old).values_list("vault_name", flat=True))
+    found = {path.name: path.stat().st_mtime for path in Path(settings.VAULT_DIR).glob("*") if _is_table(path)}
+    needed, erased = tables.needed(found), tables.erased(found)
+    orphans = {name for name, at in found.items() if name in erased or at < latest.timestamp()} - needed
     for name in orphans:
         vault.erase(name)
     return len(orphans)

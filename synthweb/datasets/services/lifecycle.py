@@ -1,0 +1,160 @@
+"""What becomes of a dataset after its upload: another name, another file, another form of the file, an end.
+
+None of these asks a worker for anything: who replaces a file or says its form asks for it to be read in the same
+transaction (`runs.services.request_ingest`).
+"""
+
+from __future__ import annotations
+
+from django.db import transaction
+from django.utils import timezone
+
+from synth_engine.errors import TableError
+from synth_engine.formats import Dialect
+from synthweb.accounts.models import User
+from synthweb.audit import services as audit
+from synthweb.datasets import preview_store, vault
+from synthweb.datasets.models import Dataset
+from synthweb.datasets.services import tables
+from synthweb.datasets.services.intake import Intake
+from synthweb.lib.errors import Conflict
+
+Status = Dataset.Status
+
+
+@transaction.atomic
+def rename(*, actor: User, dataset: Dataset, name: str, description: str) -> Dataset:
+    """Give a dataset another name and description. Raises ValidationError for a bad one."""
+    locked = tables.locked(dataset)
+    _refuse_deleted(locked)
+    locked.name, locked.description = name.strip(), description.strip()
+    locked.clean_fields(exclude=["vault_name"])
+    locked.save(update_fields=["name", "description", "updated_at"])
+    _record(actor, "dataset.renamed", locked, name=locked.name)
+    return locked
+
+
+def replace_file(*, actor: User, dataset: Dataset, upload: Intake) -> Dataset:
+    """Put a received table in the place of the one in force, as its next version: same budget, same description.
+
+    The file before it is kept until the new one has been read, so that one can go back. Raises Conflict while a run
+    or an errand is open: they keep the file that they were asked for. Raises TableError for the very same content.
+    """
+    received = upload.end()
+    with transaction.atomic():
+        _check_free(tables.locked(dataset))  # before the file moves; asked again below, where it counts
+    vault_name = upload.keep()
+    try:
+        with transaction.atomic():
+            locked = tables.locked(dataset)
+            _check_free(locked)
+            if received.content_key == locked.content_key:
+                raise TableError("this is the very table that is there already", repair="choose the corrected file")
+            tables.in_force(locked)
+            newest = locked.tables.order_by("-number").values_list("number", flat=True)[0]
+            locked.table_number, locked.vault_name, locked.file_kind = newest + 1, vault_name, received.file_kind
+            locked.size_bytes, locked.content_key = received.size_bytes, received.content_key
+            _await_reading(locked, dialect=None)
+            tables.note(locked, uploaded_by=actor)
+            _record(actor, "dataset.replaced", locked, version=locked.table_number, kind=locked.file_kind)
+    except BaseException:
+        vault.erase(vault_name)
+        raise
+    return locked
+
+
+@transaction.atomic
+def go_back(*, actor: User, dataset: Dataset) -> Dataset:
+    """Give up a version that was refused, and return to the one before it, whose file is still there."""
+    locked = tables.locked(dataset)
+    _check_free(locked)
+    refused = tables.in_force(locked)
+    before = locked.tables.filter(number__lt=locked.table_number, erased_at=None, read_at__isnull=False).first()
+    if locked.status != Status.REFUSED or before is None:
+        raise Conflict("there is no earlier file to go back to", repair="upload a corrected one")
+    locked.table_number, locked.vault_name, locked.file_kind = before.number, before.vault_name, before.file_kind
+    locked.size_bytes, locked.content_key, locked.dialect = before.size_bytes, before.content_key, before.dialect
+    locked.status, locked.refusal, locked.refusal_line = Status.READY, None, None
+    locked.save()
+    tables.erase([refused])
+    _record(actor, "dataset.returned", locked, version=before.number)
+    return locked
+
+
+@transaction.atomic
+def set_dialect(*, actor: User, dataset: Dataset, dialect: Dialect) -> Dataset:
+    """Say how the CSV is written. It has to be read again; every later reading goes by this."""
+    locked = tables.locked(dataset)
+    _check_free(locked)
+    if locked.file_kind == "parquet":
+        raise Conflict("a Parquet file says itself how it is written", repair="upload a CSV to say how to read it")
+    _await_reading(locked, dialect=dialect)
+    tables.forget_reports(locked)
+    said = {key: str(value) for key, value in dialect.to_json().items() if key != "columns"}
+    _record(actor, "dataset.form_said", locked, **said)
+    return locked
+
+
+@transaction.atomic
+def delete(*, actor: User, dataset: Dataset) -> Dataset:
+    """Erase the table, everything made of it for its steward, and what was typed and never confirmed.
+
+    What others rely on stays: ledger, receipts, releases with their samples, confirmed descriptions, the audit log,
+    and the mark by which the same table is recognised if it comes again. Budget is not given back: what was learned
+    stays learned. Raises Conflict while a run is open.
+    """
+    locked = tables.locked(dataset)
+    _refuse_deleted(locked)
+    _refuse_open_runs(locked)
+    tables.in_force(locked)
+    locked.status, locked.deleted_at, locked.deleted_by = Status.DELETED, timezone.now(), actor
+    locked.draft, locked.refusal, locked.refusal_line = {}, None, None
+    locked.save()
+    for preview in locked.previews.all():
+        preview_store.erase(preview)
+    tables.erase(locked.tables.all())
+    _record(actor, "dataset.deleted", locked, name=locked.name)
+    return locked
+
+
+def blocked(dataset: Dataset, *, deleting: bool = False) -> str:
+    """Why its file cannot be replaced or read in another form just now, or the dataset not be deleted, in words; empty
+    when it can."""
+    try:
+        _refuse_open_runs(dataset) if deleting else _check_free(dataset)
+    except Conflict as conflict:
+        return f"{conflict.rule[0].upper()}{conflict.rule[1:]}; {conflict.repair}."
+    return ""
+
+
+def _await_reading(dataset: Dataset, *, dialect: Dialect | None) -> None:
+    dataset.dialect = dialect and dialect.to_json()
+    dataset.status, dataset.refusal, dataset.refusal_line = Status.UPLOADED, None, None
+    dataset.save()
+
+
+def _check_free(dataset: Dataset) -> None:
+    _refuse_deleted(dataset)
+    _refuse_open_runs(dataset)
+    if dataset.errands.filter(state__in=dataset.errands.model.OPEN).exists():
+        raise Conflict("a worker has this table open, or is about to", repair="wait until it is done")
+
+
+def _refuse_open_runs(dataset: Dataset) -> None:
+    if dataset.runs.filter(state__in=dataset.runs.model.OPEN).exists():
+        raise Conflict("a run of this dataset is not over", repair="wait for it or cancel it first")
+
+
+def _refuse_deleted(dataset: Dataset) -> None:
+    if dataset.is_deleted:
+        raise Conflict("this dataset was deleted", repair="upload the table again as a new one")
+
+
+def _record(actor: User, action: str, dataset: Dataset, **detail: str | int) -> None:
+    audit.record(
+        actor=actor,
+        action=action,
+        target=("dataset", dataset.code),
+        organisation=dataset.organisation,
+        detail=detail,
+    )

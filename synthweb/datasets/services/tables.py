@@ -1,0 +1,98 @@
+"""The versions of a dataset's table: which file is in force, which are to be erased, which run was asked of which.
+
+The database comes first, always: a file is erased when the transaction that says so has been committed. Whoever dies
+between the two leaves a file that no row needs, and `sweep` removes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+
+from django.db import connection, transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from synthweb.accounts.models import User
+from synthweb.datasets import preview_store, vault
+from synthweb.datasets.models import Dataset, Preview, RunTable, TableVersion
+from synthweb.lib.errors import Conflict
+
+
+def locked(dataset: Dataset) -> Dataset:
+    """The row as it is now, held until the end of the transaction. Runs are submitted, and files replaced or deleted,
+    under this lock alone, so that a run in flight always has its file."""
+    no_key = connection.features.has_select_for_no_key_update
+    rows = Dataset.objects.select_for_update(of=("self",), no_key=no_key).select_related("organisation", "steward")
+    return rows.get(pk=dataset.pk)
+
+
+def note(dataset: Dataset, *, uploaded_by: User) -> TableVersion:
+    """Write down the file in force as a version of its own."""
+    return TableVersion.objects.create(
+        dataset=dataset,
+        number=dataset.table_number,
+        vault_name=dataset.vault_name,
+        file_kind=dataset.file_kind,
+        size_bytes=dataset.size_bytes,
+        content_key=dataset.content_key,
+        dialect=dataset.dialect,
+        uploaded_by=uploaded_by,
+        read_at=timezone.now() if dataset.status == Dataset.Status.READY else None,
+    )
+
+
+def in_force(dataset: Dataset) -> TableVersion:
+    """The version in force; written down now if it is older than versions are."""
+    found = dataset.tables.filter(number=dataset.table_number).first()
+    return found or note(dataset, uploaded_by=dataset.steward)
+
+
+@transaction.atomic
+def take(*, dataset: Dataset, run_code: str) -> TableVersion:
+    """Note which version a run is submitted for, and see that it is there: called in the submission's transaction."""
+    held = locked(dataset)
+    if held.is_deleted:
+        raise Conflict("this dataset was deleted", repair="submit the run for another one")
+    if held.status != Dataset.Status.READY:
+        raise Conflict("the table of this dataset is being replaced", repair="wait until it is ready")
+    return RunTable.objects.create(run_code=run_code, table=in_force(held)).table
+
+
+def settle(dataset: Dataset) -> None:
+    """The version in force is sound: say so, and erase the others' files with what was made of them."""
+    dataset.tables.filter(pk=in_force(dataset).pk).update(dialect=dataset.dialect, read_at=timezone.now())
+    if erase(dataset.tables.exclude(number=dataset.table_number)):
+        forget_reports(dataset)
+
+
+def erase(versions: Iterable[TableVersion]) -> int:
+    """Mark versions as erased, and erase their files once that is committed. Returns how many there were."""
+    names = [version.vault_name for version in versions if version.erased_at is None]
+    TableVersion.objects.filter(vault_name__in=names).update(erased_at=timezone.now())
+    for name in names:
+        transaction.on_commit(partial(vault.erase, name))
+    return len(names)
+
+
+def forget_reports(dataset: Dataset) -> None:
+    """Comparisons with a table that is read otherwise now, or is gone."""
+    for preview in dataset.previews.filter(kind=Preview.Kind.REPORT):
+        preview_store.erase(preview)
+
+
+def needed(names: Iterable[str]) -> set[str]:
+    """Which of these files a dataset still needs."""
+    living = Dataset.objects.exclude(status=Dataset.Status.DELETED).filter(vault_name__in=names)
+    kept = TableVersion.objects.filter(vault_name__in=names, erased_at=None).exclude(
+        dataset__status=Dataset.Status.DELETED
+    )
+    return {*living.values_list("vault_name", flat=True), *kept.values_list("vault_name", flat=True)}
+
+
+def erased(names: Iterable[str]) -> set[str]:
+    """Which of these files were erased, as far as the database is concerned."""
+    gone = TableVersion.objects.filter(Q(dataset__status=Dataset.Status.DELETED) | ~Q(erased_at=None))
+    deleted = Dataset.objects.filter(status=Dataset.Status.DELETED, vault_name__in=names)
+    found = gone.filter(vault_name__in=names).values_list("vault_name", flat=True)
+    return {*found, *deleted.values_list("vault_name", flat=True)}
