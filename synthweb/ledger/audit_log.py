@@ -1,96 +1,77 @@
-"""The audit log as auditors read it. It lives here because the audit app lies below people and their roles."""
+"""The pages of the audit log: all of it, of one table, of one person, and who looked at real rows; each as a file too."""
 
 from __future__ import annotations
 
-from typing import Any
-from urllib.parse import urlencode
-
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
-from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_safe
 
 from synthweb.accounts import selectors as accounts
 from synthweb.accounts.models import Role
-from synthweb.accounts.selectors import Person
-from synthweb.audit import chain
-from synthweb.audit.models import AuditEntry
-from synthweb.ledger import forms
-from synthweb.ledger.amounts import typed
-from synthweb.lib.letters import in_letters
+from synthweb.audit import chain, words
+from synthweb.ledger import deeds, downloads, export, filters, history
+from synthweb.ledger.history import Part
 
 ENTRIES_A_PAGE = 50
-
-
-def log_for(user: Person) -> QuerySet[AuditEntry]:
-    """The deeds of the auditor's organisation, newest first; PermissionDenied for everybody else."""
-    accounts.require_role(user, Role.AUDITOR)
-    return AuditEntry.objects.filter(organisation_code=accounts.organisation_of(user).code).order_by("-sequence")
-
-
-def may_read(user: Person) -> bool:
-    """Whether `user` is an auditor."""
-    return accounts.has_role(user, Role.AUDITOR)
-
-
-def narrowed(
-    log: QuerySet[AuditEntry], *, action: str = "", actor: str = "", object_code: str = "", oldest_first: bool = False
-) -> QuerySet[AuditEntry]:
-    """The entries that fit every filter given."""
-    wanted = {"action": action, "actor": actor, "object_code": object_code}
-    found = log.filter(**{name: value for name, value in wanted.items() if value})
-    return found.order_by("sequence") if oldest_first else found
-
-
-def facts(entry: AuditEntry) -> list[tuple[str, str]]:
-    """The detail of an entry as words; what is empty is left out, hashes are shortened."""
-    return [_fact(name, value) for name, value in entry.detail.items() if value not in ("", [], {})]
-
-
-def _fact(name: str, value: Any) -> tuple[str, str]:
-    """Integers of the ledger, such as `epsilon_nano`, read as amounts."""
-    currency, _, step = name.rpartition("_")
-    if step in ("nano", "atto") and isinstance(value, int):
-        return in_letters(currency.replace("_", " ")), typed(currency.rpartition("_")[2], value)
-    return name.replace("_", " "), _words(value)
-
-
-def _words(value: Any) -> str:
-    match value:
-        case bool():
-            return "yes" if value else "no"
-        case list():
-            return ", ".join(_words(item) for item in value)
-        case str() if len(value) == 64 and set(value) <= set("0123456789abcdef"):
-            return f"{value[:12]}…"
-    return str(value)
 
 
 @require_safe
 @never_cache
 @login_required
 def page(request: HttpRequest) -> HttpResponse:
-    log = log_for(request.user)
-    actions = sorted(log.order_by().values_list("action", flat=True).distinct())
-    form = forms.AuditFilterForm(request.GET, actions=actions)
-    chosen = form.cleaned_data if form.is_valid() else {}
-    found = narrowed(
-        log,
-        action=chosen.get("action", ""),
-        actor=chosen.get("actor", ""),
-        object_code=chosen.get("object", ""),
-        oldest_first=chosen.get("order") == "oldest",
-    )
-    shown = Paginator(found, ENTRIES_A_PAGE).get_page(request.GET.get("page"))
-    query = "".join(f"{urlencode({name: value})}&" for name, value in chosen.items() if value)
-    return render(
-        request,
-        "audit/log.html",
-        {"form": form, "page": shown, "lines": [(entry, facts(entry)) for entry in shown], "query": query},
-    )
+    return _page(request, history.whole_log(request.user))
+
+
+@require_safe
+@never_cache
+@login_required
+def real_rows(request: HttpRequest) -> HttpResponse:
+    return _page(request, history.real_rows(request.user))
+
+
+@require_safe
+@never_cache
+@login_required
+def of_dataset(request: HttpRequest, code: str) -> HttpResponse:
+    return _page(request, history.of_dataset(request.user, code))
+
+
+@require_safe
+@never_cache
+@login_required
+def of_person(request: HttpRequest, username: str) -> HttpResponse:
+    return _page(request, history.of_person(request.user, username))
+
+
+@require_GET
+@never_cache
+@login_required
+def page_entries(request: HttpRequest, kind: str) -> HttpResponseBase:
+    return _file(request, history.whole_log(request.user), kind)
+
+
+@require_GET
+@never_cache
+@login_required
+def real_rows_entries(request: HttpRequest, kind: str) -> HttpResponseBase:
+    return _file(request, history.real_rows(request.user), kind)
+
+
+@require_GET
+@never_cache
+@login_required
+def of_dataset_entries(request: HttpRequest, code: str, kind: str) -> HttpResponseBase:
+    return _file(request, history.of_dataset(request.user, code), kind)
+
+
+@require_GET
+@never_cache
+@login_required
+def of_person_entries(request: HttpRequest, username: str, kind: str) -> HttpResponseBase:
+    return _file(request, history.of_person(request.user, username), kind)
 
 
 @require_GET
@@ -99,3 +80,29 @@ def page(request: HttpRequest) -> HttpResponse:
 def chain_status(request: HttpRequest) -> HttpResponse:
     accounts.require_role(request.user, Role.AUDITOR)
     return render(request, "ledger/_chain.html", {"verdict": chain.verify()})
+
+
+def _page(request: HttpRequest, part: Part) -> HttpResponse:
+    narrow = _filter(request, part)
+    shown = Paginator(narrow.narrow(part.log), ENTRIES_A_PAGE).get_page(request.GET.get("page"))
+    context = {
+        "part": part,
+        "narrow": narrow,
+        "query": narrow.query,
+        "page": shown,
+        "deeds": deeds.lines(shown),
+        "reads_all": history.may_read_all(request.user),
+    }
+    return render(request, "audit/log.html", context)
+
+
+def _file(request: HttpRequest, part: Part, kind: str) -> HttpResponseBase:
+    narrow = _filter(request, part)
+    if not narrow.is_valid():
+        return downloads.refused(narrow)
+    return export.of_log(narrow.narrow(part.log), name=part.name, kind=kind, filters=narrow.chosen)
+
+
+def _filter(request: HttpRequest, part: Part) -> filters.AuditFilter:
+    actions = words.choices(list(part.log.order_by().values_list("action", flat=True).distinct()))
+    return filters.AuditFilter(request.GET, actions=actions, without=part.without)

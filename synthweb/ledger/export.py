@@ -13,6 +13,7 @@ from django.db.models import QuerySet
 from django.http import StreamingHttpResponse
 
 from synthweb.audit import chain as audit_chain
+from synthweb.audit import words
 from synthweb.audit.models import AuditEntry
 from synthweb.ledger import chain
 from synthweb.ledger.amounts import CURRENCIES, exact
@@ -24,7 +25,7 @@ _COLUMNS = (
     *("account", "previous_hash", "hash"),
 )
 _AUDIT_COLUMNS = (
-    *("sequence", "at", "actor", "action", "object_kind", "object_code", "detail", "organisation"),
+    *("in_words", "sequence", "at", "actor", "action", "object_kind", "object_code", "detail", "organisation"),
     *("previous_hash", "hash"),
 )
 _MEANS_MORE = ("=", "+", "-", "@", "\t", "\r", "'")  # … to a spreadsheet at the start of a cell
@@ -104,8 +105,9 @@ def _entry_cells(covered: dict[str, Any]) -> dict[str, Any]:
 
 
 def _deed_cells(covered: dict[str, Any]) -> dict[str, Any]:
-    """The detail as the JSON it is hashed as."""
-    return covered | {"detail": hashing.canonical_json(covered["detail"]).decode()}
+    """The detail as the JSON it is hashed as; the words are for people and not part of what is hashed."""
+    detail = hashing.canonical_json(covered["detail"]).decode()
+    return covered | {"detail": detail, "in_words": words.sentence(covered["action"])}
 
 
 def _safe(value: Any) -> str:

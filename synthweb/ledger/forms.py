@@ -184,25 +184,6 @@ class RefuseForm(forms.Form):
     )
 
 
-class AuditFilterForm(forms.Form):
-    """What an auditor looks for in the log."""
-
-    action = forms.ChoiceField(required=False, widget=forms.Select(attrs={"class": "form-select"}))
-    actor = forms.CharField(required=False, max_length=150, widget=forms.TextInput(attrs={"class": "form-control"}))
-    object = forms.CharField(
-        required=False, max_length=32, label="Object code", widget=forms.TextInput(attrs={"class": "form-control"})
-    )
-    order = forms.ChoiceField(
-        required=False,
-        choices=[("", "Newest first"), ("oldest", "Oldest first")],
-        widget=forms.Select(attrs={"class": "form-select"}),
-    )
-
-    def __init__(self, *args: Any, actions: list[str], **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.fields["action"].choices = [("", "Any"), *((action, action) for action in actions)]  # type: ignore[attr-defined]
-
-
 def add_refusal(form: forms.Form, refusal: Refused) -> None:
     """Say on the form what the service refused, at the field it is about."""
     form.add_error(refusal.field if refusal.field in form.fields else None, f"{refusal}.")

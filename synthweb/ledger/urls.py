@@ -18,6 +18,21 @@ app_name = "ledger"
 urlpatterns = [
     path("", views.index, name="index"),
     path("audit/", audit_log.page, name="audit"),
+    path("audit/entries.<export_kind:kind>", audit_log.page_entries, name="audit-entries"),
+    path("audit/real-rows/", audit_log.real_rows, name="real-rows"),
+    path("audit/real-rows/entries.<export_kind:kind>", audit_log.real_rows_entries, name="real-rows-entries"),
+    path("audit/datasets/<slug:code>/", audit_log.of_dataset, name="history-dataset"),
+    path(
+        "audit/datasets/<slug:code>/entries.<export_kind:kind>",
+        audit_log.of_dataset_entries,
+        name="history-dataset-entries",
+    ),
+    path("audit/people/<str:username>/", audit_log.of_person, name="history-person"),
+    path(
+        "audit/people/<str:username>/entries.<export_kind:kind>",
+        audit_log.of_person_entries,
+        name="history-person-entries",
+    ),
     path("audit/chain/", audit_log.chain_status, name="audit-chain"),
     path("audit/head.json", downloads.audit_head, name="audit-head"),
     path("signing.pub", downloads.public_key, name="public-key"),

@@ -75,6 +75,7 @@ def _from_csv(path: str) -> Facts:
 def _from_row(row: dict[str, str]) -> Facts:
     facts: Facts = {name: text[1:] if text.startswith("'") else text for name, text in row.items()}
     known = facts.pop("hash")
+    facts.pop("in_words", None)  # for people
     facts["sequence"] = int(facts["sequence"])
     if "detail" in facts:
         facts["detail"] = json.loads(facts["detail"])

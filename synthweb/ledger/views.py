@@ -12,10 +12,11 @@ from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST, require_safe
 
-from synthweb.accounts.models import User
+from synthweb.accounts.models import Role, User
+from synthweb.accounts.selectors import has_role
 from synthweb.datasets.selectors import Need as DatasetNeed
 from synthweb.datasets.selectors import dataset_for
-from synthweb.ledger import audit_log, chain, downloads, export, filters, forms, screens, selectors, services
+from synthweb.ledger import chain, downloads, export, filters, forms, history, screens, selectors, services
 from synthweb.ledger.models import BudgetRequest
 from synthweb.ledger.selectors import Need
 from synthweb.lib.errors import Refused
@@ -34,7 +35,8 @@ def index(request: HttpRequest) -> HttpResponse:
         "waiting": waiting,
         "lines": [screens.account_line(account) for account in page],
     }
-    context |= {"reads_all": selectors.reads_all(request.user), "audits": audit_log.may_read(request.user)}
+    context |= {"reads_all": selectors.reads_all(request.user), "audits": history.may_read_all(request.user)}
+    context["sees_real_rows"] = has_role(request.user, Role.AUDITOR, Role.STEWARD)
     return render(request, "ledger/index.html", context)
 
 
@@ -46,6 +48,7 @@ def account(request: HttpRequest, code: str) -> HttpResponse:
     narrow = filters.EntryFilter(request.GET, account=found)
     page = Paginator(narrow.narrow(selectors.entries_for(request.user, code)), ENTRIES_A_PAGE)
     context = screens.account_page(found, narrow, page.get_page(request.GET.get("page")), request.GET.get("delta", ""))
+    context["sees_history"] = has_role(request.user, Role.AUDITOR, Role.STEWARD)
     context["waiting"] = selectors.requests_for(request.user).filter(account=found, state=BudgetRequest.State.OPEN)
     return render(request, "ledger/account.html", context)
 

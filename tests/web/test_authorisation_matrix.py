@@ -61,6 +61,7 @@ GET    datasets/<slug:code>/describe/                                302    404 
 POST   datasets/<slug:code>/describe/                                302    404    404    404    302    403    403    403
 GET    datasets/<slug:code>/describe/import/                         405    405    405    405    405    405    405    405
 POST   datasets/<slug:code>/describe/import/                         302    404    404    404    302    403    403    403
+GET    datasets/<slug:code>/describe/DOMAIN.json                     302    404    404    404    302    403    403    403
 GET    datasets/<slug:code>/domain/<int:number>/                     302    404    404    404    200    200    200    200
 GET    datasets/<slug:code>/domain/<int:number>/DOMAIN.json          302    404    404    404    200    200    200    200
 GET    releases/                                                     302    200    200    200    200    200    200    200
@@ -85,6 +86,9 @@ GET    releases/<slug:code>/receipt/                                 302    404 
 GET    releases/<slug:code>/receipt/verification/                    302    404    404    200    200    200    200    200
 GET    releases/<slug:code>/receipt.json                             302    404    404    200    200    200    200    200
 GET    runs/                                                         302    200    403    403    200    200    200    200
+GET    runs/notice/                                                 302    200    403    403    200    403    403    403
+GET    runs/seen/                                                   302    405    405    405    405    405    405    405
+POST   runs/seen/                                                   302    302    403    403    302    403    403    403
 GET    runs/<slug:code>/                                             302    404    404    404    200    200    200    200
 GET    runs/<slug:code>/cancel/                                      302    404    404    404    200    403    403    403
 POST   runs/<slug:code>/cancel/                                      302    404    404    404    302    403    403    403
@@ -99,6 +103,13 @@ POST   releases/<slug:code>/report/                                  302    404 
 GET    ledger/                                                       302    200    403    403    200    200    200    200
 GET    ledger/audit/                                                 302    403    403    403    403    403    200    200
 GET    ledger/audit/chain/                                           302    403    403    403    403    403    200    200
+GET    ledger/audit/entries.<export_kind:kind>                       302    403    403    403    403    403    200    200
+GET    ledger/audit/real-rows/                                       302    200    403    403    200    403    200    200
+GET    ledger/audit/real-rows/entries.<export_kind:kind>             302    200    403    403    200    403    200    200
+GET    ledger/audit/datasets/<slug:code>/                            302    404    404    404    200    403    200    200
+GET    ledger/audit/datasets/<slug:code>/entries.<export_kind:kind>  302    404    404    404    200    403    200    200
+GET    ledger/audit/people/<str:username>/                           302    404    403    200    403    403    200    200
+GET    ledger/audit/people/<str:username>/entries.<export_kind:kind> 302    404    403    200    403    403    200    200
 GET    ledger/audit/head.json                                        302    403    403    403    403    403    200    200
 GET    ledger/signing.pub                                            302    200    200    200    200    200    200    200
 GET    ledger/verify_ledger.py                                       302    200    200    200    200    200    200    200

@@ -1,0 +1,65 @@
+"""The deeds of the audit log in words: one table. What is not in it is shown as it was recorded, never left out."""
+
+from __future__ import annotations
+
+PREVIEW, REPORT = "preview.opened", "report.opened"
+READS_REAL_ROWS = (PREVIEW, REPORT)  # each opening of something that was made from real rows without noise
+
+SENTENCES = {
+    # people
+    "organisation.created": "made the organisation",
+    "user.created": "added a person",
+    "user.roles_set": "changed somebody's roles",
+    "user.activated": "let a person in again",
+    "user.deactivated": "shut a person out",
+    "user.password_reset": "gave a person a one-time password",
+    "user.password_changed": "changed their own password",
+    "user.signed_in": "signed in",
+    "token.created": "made an API token",
+    "token.revoked": "revoked an API token",
+    "demo_users.switched_on": "let the demo users in",
+    "demo_users.switched_off": "shut the demo users out",
+    # tables
+    "dataset.uploaded": "uploaded a table",
+    "ingest.requested": "had the table read",
+    "dataset.read": "read the table and wrote suggestions for its steward",
+    "dataset.refused": "refused the table, which could not be read as one",
+    "dataset.renamed": "renamed a dataset",
+    "dataset.form_said": "said how the file of a table is written",
+    "dataset.replaced": "put a corrected file in the place of a table",
+    "dataset.returned": "gave a refused file up for the one before it",
+    "dataset.deleted": "deleted the table of a dataset",
+    "columns.confirmed": "said that suggested facts about columns are public knowledge",
+    "domain.confirmed": "confirmed the description",
+    PREVIEW: "looked at real rows: first rows and suggestions",
+    "report.requested": "asked for a comparison with the real table",
+    REPORT: "looked at a comparison with the real table",
+    # budget
+    "budget.requested": "asked for privacy budget",
+    "budget.granted": "granted privacy budget",
+    "budget.refused": "refused privacy budget",
+    # runs and releases
+    "run.submitted": "started a run, which holds its price",
+    "run.cancelled": "cancelled a run",
+    "run.resumed": "had a run taken up again from its stored answers",
+    "release.published": "published a release",
+    "release.described": "changed name or description of a release",
+    "release.shared": "shared a release",
+    "release.revoked": "took a release back",
+    "sample.requested": "drew a sample",
+}
+
+
+def sentence(action: str) -> str:
+    """What somebody did; the name of the action itself where this page does not know it."""
+    return SENTENCES.get(action, action)
+
+
+def choices(actions: list[str]) -> list[tuple[str, str]]:
+    """(action, sentence) pairs for a filter, by their words."""
+    return sorted(((action, sentence(action)) for action in actions), key=lambda pair: pair[1])
+
+
+def what_was_seen(action: str) -> str:
+    """Of an opening: what it showed; nothing for other deeds."""
+    return {PREVIEW: "first rows and suggestions", REPORT: "a comparison with the real table"}.get(action, "")
