@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import IO, Any
 
@@ -42,11 +43,16 @@ class StrictJsonParser(BaseParser):
         except RecursionError:
             raise _too_deep("") from None
         for place, value, depth in _walk(document):
-            if depth > DEEPEST:
-                raise _too_deep(place)
-            if isinstance(value, str) and not _is_text(value):
-                raise _malformed("NUL and lone surrogates are no characters of a text", pointer=place)
+            _check(value, place=place, depth=depth)
         return document
+
+
+@dataclass(frozen=True)
+class Unread:
+    """Stands in a document for what JSON or we do not allow, until its place is known."""
+
+    rule: str
+    repair: str
 
 
 class TooLarge(Unusable):
@@ -77,22 +83,31 @@ def _too_deep(pointer: str) -> Malformed:
     return _malformed(f"the document is nested deeper than {DEEPEST} levels", pointer=pointer, repair="make it flatter")
 
 
-def _float(text: str) -> float:
+def _check(value: object, *, place: str, depth: int) -> None:
+    if depth > DEEPEST:
+        raise _too_deep(place)
+    if isinstance(value, Unread):
+        raise _malformed(value.rule, pointer=place, repair=value.repair)
+    if isinstance(value, str) and not _is_text(value):
+        raise _malformed("NUL and lone surrogates are no characters of a text", pointer=place, repair="take them out")
+
+
+def _float(text: str) -> float | Unread:
     number = float(text)
     vanished = number == 0 and any(digit in "123456789" for digit in text.lower().partition("e")[0])
     if vanished or number in (float("inf"), float("-inf")) or len(text) > LONGEST_NUMBER:
-        raise _malformed("a number is too long, too large or too close to zero", repair="amounts may be sent as text")
+        return Unread("a number is too long, too large or too close to zero", "send one of ordinary size")
     return number
 
 
-def _integer(text: str) -> int:
+def _integer(text: str) -> int | Unread:
     if len(text) > LONGEST_NUMBER:
-        raise _malformed(f"a number has more than {LONGEST_NUMBER} digits", repair="send a smaller one")
+        return Unread(f"a number has more than {LONGEST_NUMBER} digits", "send a smaller one")
     return int(text)
 
 
-def _constant(name: str) -> Any:
-    raise _malformed(f"{name} is no JSON", repair="send a finite number")
+def _constant(name: str) -> Unread:
+    return Unread(f"{name} is no JSON", "send a finite number")
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

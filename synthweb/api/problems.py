@@ -7,7 +7,8 @@ or columns are to blame, `errors: [{pointer, column, rule, repair}]`. `pointer` 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
@@ -24,6 +25,7 @@ from synthweb.api.faults import UNKNOWN, Fault, Unusable, escaped, fault
 from synthweb.lib import errors
 
 MEDIA_TYPE = "application/problem+json"
+AS_DESCRIBED = "send what the reference describes"
 REPAIRS = {
     "required": "add this field",
     "null": "give a value",
@@ -35,7 +37,7 @@ ABSENT = "There is nothing here, or it is not yours to see."
 
 def engine_fault(error: engine_errors.InputError, *, pointer: str = "") -> Fault:
     """The fields of an engine error; the column becomes part of the pointer only where the caller knows the place."""
-    return fault(error.rule, pointer=pointer, column=error.column, repair=error.repair)
+    return fault(error.rule, pointer=pointer, column=error.column, repair=error.repair or AS_DESCRIBED)
 
 
 def document(*, status: int, detail: str, faults: Sequence[Fault] = (), code: str = "") -> dict[str, Any]:
@@ -59,6 +61,8 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response | N
     problem = _problem(error)
     if problem is None:
         return None
+    if isinstance(error, engine_errors.SpecError):
+        problem["errors"][0]["pointer"] = _place_of(error, context["request"].data)
     set_rollback()
     response = Response(problem, status=problem["status"], content_type=MEDIA_TYPE)
     for header, value in _headers(error).items():
@@ -150,6 +154,16 @@ def _faults(detail: Any, pointer: str = "") -> Iterator[Fault]:
         yield fault(str(detail), pointer=pointer, repair=_repair(getattr(detail, "code", "")))
 
 
+def _place_of(error: engine_errors.SpecError, data: Any) -> str:
+    """Where the request has what a spec's error is about: the field or parameter whose name the rule holds."""
+    words = set(re.findall(r"\w+", error.rule))
+    parameters = data.get("parameters") if isinstance(data, Mapping) else None
+    places = {name: f"/{escaped(name)}" for name in data} if isinstance(data, Mapping) else {}
+    if isinstance(parameters, Mapping):
+        places |= {name: f"/parameters/{escaped(name)}" for name in parameters}
+    return next((place for name, place in places.items() if name in words), "")
+
+
 def _repair(code: str) -> str:
     """A field's error has REST framework's code, or says in words how to mend it."""
-    return REPAIRS.get(code, code if " " in code else "send what the reference describes")
+    return REPAIRS.get(code, code if " " in code else AS_DESCRIBED)

@@ -9,7 +9,6 @@ import json
 import os
 import re
 import socket
-from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from synth_engine.privacy import verify
 from synthweb.accounts import services as accounts
-from synthweb.accounts.models import ApiToken, Role, User
+from synthweb.accounts.models import ApiToken, Role
 from synthweb.api.urls import urlpatterns
 from synthweb.datasets.models import Dataset
 from synthweb.ledger.models import LedgerEntry
@@ -32,28 +31,8 @@ from synthweb.runs import worker
 from synthweb.runs.models import SynthesisRun, TableErrand
 from tests.conftest import Cast
 from tests.web import scene
+from tests.web.rest import PROBLEM, Caller, assert_problem
 from tests.web.scene import DOMAIN, TABLE, Scene
-
-Api = Callable[..., "Caller"]
-PROBLEM = "application/problem+json"
-
-
-class Caller:
-    """A program with a token."""
-
-    def __init__(self, user: User, *scopes: str) -> None:
-        _, token = accounts.create_token(user=user, name="test", scopes=scopes, days=1)
-        self.client = Client(headers={"Authorization": f"Bearer {token}"})
-
-    def get(self, address: str, **extra: Any) -> Any:
-        return self.client.get(f"/api/v1{address}", **extra)
-
-    def send(self, address: str, body: Any, *, method: str = "post", **extra: Any) -> Any:
-        text = json.dumps(body)
-        return getattr(self.client, method)(f"/api/v1{address}", text, content_type="application/json", **extra)
-
-    def upload(self, query: str, table: bytes, *, content_type: str = "text/csv") -> Any:
-        return self.client.post(f"/api/v1/datasets/?{query}", table, content_type=content_type)
 
 
 @pytest.fixture
@@ -64,15 +43,6 @@ def steward_calls(cast: Cast) -> Caller:
 @pytest.fixture
 def played(cast: Cast) -> Scene:
     return scene.play(steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation)
-
-
-def assert_problem(response: Any, *, status: int) -> dict[str, Any]:
-    assert response.status_code == status, response.content
-    assert response["Content-Type"] == PROBLEM
-    body: dict[str, Any] = response.json()
-    assert body["status"] == status
-    assert {"type", "title", "detail"} <= body.keys()
-    return body
 
 
 def test_a_steward_does_the_main_job_by_rest(cast: Cast, steward_calls: Caller) -> None:

@@ -39,6 +39,16 @@ class LossField(serializers.Field[Fraction, Any, str, Any]):
         return loss.plain(value)
 
 
+class SpentField(LossField):
+    """An amount of which there has to be some: ε and ρ. (δ may be nothing.)"""
+
+    def to_internal_value(self, data: Any) -> Fraction:
+        amount = super().to_internal_value(data)
+        if not amount:
+            raise serializers.ValidationError(f"{self.field_name} must be above zero", code="give a positive amount")
+        return amount
+
+
 class AmountSerializer(serializers.Serializer[Any]):
     """ε, δ and ρ of a ledger row; an account counts (epsilon, delta) or rho, by its rule."""
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from rest_framework import serializers
+from rest_framework.exceptions import ErrorDetail
 
-from synthweb.api.serializers.amounts import AmountField, AmountSerializer, LossField
+from synthweb.api.serializers.amounts import AmountField, AmountSerializer, LossField, SpentField
 from synthweb.api.serializers.strict import Choice, StrictSerializer, Text
 from synthweb.ledger.models import BudgetAccount, BudgetRequest, LedgerEntry, Rule
 
@@ -112,22 +113,32 @@ class NewRequestSerializer(StrictSerializer):
 
     dataset = Text(help_text="Code of the dataset.")
     rule = Choice(choices=Rule.choices)
-    epsilon = LossField(required=False)
+    epsilon = SpentField(required=False)
     delta = LossField(required=False)
-    rho = LossField(required=False)
+    rho = SpentField(required=False)
     reason = Text(max_length=4000)
     account = Text(
         required=False, help_text="Code of an account that protects the same people; left out for a new one."
     )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """Each rule counts currencies of its own."""
+        wanted, others = ("rho", ("epsilon", "delta")) if attrs["rule"] == Rule.ZCDP else ("epsilon", ("rho",))
+        if wanted not in attrs:
+            raise serializers.ValidationError({wanted: ErrorDetail("This rule counts it.", code="required")})
+        if wrong := [name for name in others if attrs.get(name)]:
+            rule = ErrorDetail("This rule does not count it.", code="leave it out, or choose the other rule")
+            raise serializers.ValidationError({name: [rule] for name in wrong})
+        return attrs
 
 
 class DecisionSerializer(StrictSerializer):
     """A custodian's grant: as asked, unless amounts are given."""
 
     reason = Text(max_length=4000)
-    epsilon = LossField(required=False)
+    epsilon = SpentField(required=False)
     delta = LossField(required=False)
-    rho = LossField(required=False)
+    rho = SpentField(required=False)
     account = Text(required=False, help_text="Code of an account of the same people.")
     name = Text(required=False, allow_blank=True, max_length=200, help_text="Of a new account.")
     separate_reason = Text(

@@ -6,10 +6,18 @@ from typing import Any
 
 from rest_framework import serializers
 
-from synthweb.api.serializers.amounts import AmountSerializer, LossField
+from synth_engine import mechanisms
+from synthweb.api.serializers.amounts import AmountSerializer, LossField, SpentField
 from synthweb.api.serializers.datasets import DocumentField
 from synthweb.api.serializers.strict import StrictSerializer, Text, WholeNumber
 from synthweb.runs.models import SynthesisRun
+
+JSON_TYPES: dict[str, tuple[type, ...]] = {
+    "integer": (int,),
+    "number": (int, float),
+    "string": (str,),
+    "boolean": (bool,),
+}
 
 
 class RunSerializer(serializers.ModelSerializer[SynthesisRun]):
@@ -56,8 +64,17 @@ class NewRunSerializer(StrictSerializer):
     name = Text(required=False, allow_blank=True, default="", max_length=200)
     mechanism = Text(help_text="An id of /mechanisms/.")
     parameters = serializers.DictField(required=False, default=dict, help_text="By the mechanism's JSON schema.")
-    epsilon = LossField()
+    epsilon = SpentField()
     delta = LossField(required=False)
     rows = WholeNumber(
         required=False, allow_null=True, min_value=0, help_text="0 or left out: the noisy number of records."
     )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """The types of parameters, which the engine reads leniently because forms and shells know texts alone."""
+        schema: dict[str, Any] = next((one["parameters"] for one in mechanisms.describe() if one["id"] == attrs["mechanism"]), {})
+        for name, value in attrs["parameters"].items():
+            kind = schema.get("properties", {}).get(name, {}).get("type")
+            if kind and (isinstance(value, bool) != (kind == "boolean") or not isinstance(value, JSON_TYPES[kind])):
+                raise serializers.ValidationError({"parameters": {name: [f"This has to be of type {kind}."]}})
+        return attrs
