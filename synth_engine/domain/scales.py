@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import datetime
-import math
 import re
 from dataclasses import dataclass
 from functools import cached_property
@@ -181,7 +180,7 @@ class Date(Attribute):
 
 
 def _check_bounds(attribute: Attribute, low: float, high: float) -> None:
-    if not (math.isfinite(low) and math.isfinite(high)) or max(abs(low), abs(high)) > MAX_EXACT:
+    if not (abs(low) <= MAX_EXACT and abs(high) <= MAX_EXACT):
         raise attribute.error("a bound is not finite or beyond 2^53", repair="give nearer bounds")
     if low > high:
         raise attribute.error("low is above high", repair="swap them")
