@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from django.core.management import CommandError, call_command
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -20,6 +21,7 @@ from django.urls import reverse
 from hypothesis import given
 from hypothesis import strategies as st
 
+from synthweb.audit import chain as audit_chain
 from synthweb.ledger import chain, export, heads, verify_ledger
 from synthweb.ledger import services as ledger
 from synthweb.ledger.amounts import Amount
@@ -321,6 +323,53 @@ def test_after_a_change_of_keys_old_heads_are_checked_with_the_old_key(take, acc
     assert verify_ledger.main(["--head", str(before), "--key", str(new)]) == 1
     assert verify_ledger.main([str(take("entries", account.code, "json")), "--head", str(before)]) == 0
     capsys.readouterr()
+
+
+def test_the_command_signs_every_chain_and_the_signed_files_hold_the_database_to_them(account, tmp_path, capsys):
+    call_command("sign_heads", str(tmp_path))
+    names = {path.name for path in tmp_path.glob("head-*.json")}
+    assert names == {f"head-{account.code}-5.json", f"head-audit-{audit_chain.verify().length}.json"}
+    kept = [str(path) for path in tmp_path.glob("head-*.json")]
+    setup.hold(account, "qrst234567", (1, 0, 0))
+    call_command("verify_ledger", against=[Path(path) for path in kept])
+    take_triggers_down()
+    with connection.cursor() as cursor:  # the last five entries cut off, and the sums set back to fit
+        cursor.execute("DELETE FROM ledger_ledgerentry WHERE sequence > 1")
+        cursor.execute("UPDATE ledger_budgetaccount SET epsilon_held = 0, epsilon_charged = 0, delta_charged = 0")
+    call_command("verify_ledger")
+    with pytest.raises(CommandError, match=account.code):
+        call_command("verify_ledger", against=[Path(path) for path in kept])
+    assert "cut off or set back" in capsys.readouterr().out
+
+
+def test_the_command_signs_the_other_chains_when_one_is_broken(account, tmp_path, capsys):
+    take_triggers_down()
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE ledger_ledgerentry SET reason = 'x' WHERE sequence = 2")
+    with pytest.raises(CommandError, match=account.code) as stopped:
+        call_command("sign_heads", str(tmp_path))
+    assert stopped.value.returncode == 1
+    assert [path.name.split("-")[1] for path in tmp_path.glob("head-*.json")] == ["audit"]
+    capsys.readouterr()
+
+
+def test_the_command_signs_one_account_and_names_what_it_does_not_know(account, tmp_path, settings, capsys):
+    call_command("sign_heads", str(tmp_path), account=[account.code])
+    assert [path.name for path in tmp_path.glob("head-*.json")] == [f"head-{account.code}-5.json"]
+    with pytest.raises(CommandError, match="no such account: nowhere"):
+        call_command("sign_heads", str(tmp_path), account=["nowhere"])
+    settings.SIGNING_PRIVATE_KEY_FILE = tmp_path / "nowhere"
+    with pytest.raises(CommandError, match="cannot be read") as stopped:
+        call_command("sign_heads", str(tmp_path))
+    assert stopped.value.returncode == 2
+    capsys.readouterr()
+
+
+def test_a_changed_signed_head_is_no_head_to_compare_with(take, account):
+    path = take("head", account.code)
+    path.write_text(path.read_text().replace('"length": 5', '"length": 4'))
+    with pytest.raises(CommandError, match="signature does not fit"):
+        call_command("verify_ledger", against=[path])
 
 
 # --- Ed25519 without a library ----------------------------------------------------------------------------------------

@@ -1,7 +1,8 @@
 """`manage.py verify_ledger`: recompute every hash chain and every sum; exit 1 if anything does not fit.
 
 A chain cannot show that its end was cut off, or that the whole database was set back to an older backup. So keep the
-heads somewhere else: `--save FILE` writes them down, `--against FILE` later demands that each is still in its chain.
+heads somewhere else: `--save FILE` writes them down, `--against FILE` later demands that each is still in its chain;
+FILE may also be a signed head, which shows besides that it is one of ours.
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ from django.core.management.base import BaseCommand, CommandError
 
 from synthweb.audit import chain as audit_chain
 from synthweb.audit.models import AuditEntry
-from synthweb.ledger import chain
+from synthweb.ledger import chain, heads
 from synthweb.ledger.models import BudgetAccount, LedgerEntry
-from synthweb.lib import hashing
+from synthweb.lib import hashing, signatures
 from synthweb.lib.chain import Verdict
 
 SCHEMA = "synthweb/ledger-heads/1"
-AUDIT = "audit"
+AUDIT = heads.AUDIT
 
 
 class Command(BaseCommand):
@@ -31,16 +32,17 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--save", type=Path, metavar="FILE", help="write the heads of all chains to FILE")
         parser.add_argument(
-            "--against", type=Path, metavar="FILE", help="demand that the heads in FILE are still there"
-        )
+            *("--against",), type=Path, metavar="FILE", nargs="+", default=[],
+            help="demand that the heads in each FILE are still there",
+        )  # fmt: skip
 
-    def handle(self, *_args: Any, save: Path | None, against: Path | None, **_options: Any) -> None:
+    def handle(self, *_args: Any, save: Path | None, against: list[Path], **_options: Any) -> None:
         accounts = BudgetAccount.objects.select_related("organisation").order_by("pk")
         verdicts = {account.code: self._report(account.code, chain.verify(account)) for account in accounts}
         verdicts[AUDIT] = self._report(AUDIT, audit_chain.verify())
         broken = [name for name, verdict in verdicts.items() if not verdict.intact]
-        if against is not None:
-            broken += self._compare(_read(against))
+        for path in against:
+            broken += self._compare(_read(path))
         if broken:
             raise CommandError(f"broken: {', '.join(dict.fromkeys(broken))}", returncode=1)
         if save is not None:
@@ -75,6 +77,16 @@ def _read(path: Path) -> dict[str, dict[str, Any]]:
         document = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise CommandError(f"{path} cannot be read as JSON: {type(error).__name__}", returncode=2) from None
+    if isinstance(document, dict) and document.get("schema") == heads.SCHEMA:
+        return _signed(path, document)
     if not isinstance(document, dict) or document.get("schema") != SCHEMA:
         raise CommandError(f"{path} is not a file of chain heads; make one with --save", returncode=2)
     return dict(document["heads"])
+
+
+def _signed(path: Path, document: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    try:
+        statement = signatures.check(document)
+        return {statement["chain"]: {"length": statement["length"], "head": statement["head"]}}
+    except (signatures.BadSignature, KeyError) as problem:
+        raise CommandError(f"{path}: {problem}", returncode=2) from None
