@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from synth_engine import codec, mechanisms
+from synth_engine.codec import places
 from synth_engine.confidential import counts
 from synth_engine.confidential import ingest as reading
 from synth_engine.confidential import rows as confidential_rows
@@ -27,6 +28,7 @@ from synth_engine.formats import Dialect, Kind
 from synth_engine.measurement import Answers
 from synth_engine.mechanisms.model import Model
 from synth_engine.mechanisms.plan import Plan
+from synth_engine.privacy import certificate, verify
 from synth_engine.privacy.unit import PrivacyUnit
 from synth_engine.spec import Spec
 
@@ -123,6 +125,23 @@ def warm_up() -> None:
     from synth_engine.confidential import session  # noqa: F401  # for the loading
 
 
+def confirm(plan: Plan) -> None:
+    """What a static plan asks for is proved to meet its target before anything is charged or drawn: by the verifier,
+    from the receipt that there will be, and for a composition of privacy-loss distributions by somebody else's
+    accountant as well. Raises VerificationError, PrivacyError."""
+    if not plan.calls:
+        return  # an adaptive one has its cap, a formula, and nothing else to look at yet
+    verify.verify(plan.receipt(Answers(measurements=(), calls=plan.calls)))
+    if plan.certificate == "pld":
+        certificate.confirm(
+            plan.events,
+            epsilon=plan.epsilon,
+            delta=plan.delta,
+            unit=plan.domain.unit,
+            relation=plan.domain.relation,
+        )
+
+
 @_sealed
 def require_columns(
     path: Path | str, *, domain: Domain, kind: Kind | None = None, dialect: Dialect | None = None
@@ -151,7 +170,7 @@ def measure(
     rows = confidential_rows.open_table(path, plan.domain, kind=kind, dialect=dialect, progress=progress)
     _stop_if(cancelled)
     progress("measure", 0.0)
-    room = session.open_session(rows, domain=plan.domain, cap=plan.loss)
+    room = session.open_session(rows, domain=plan.domain, cap=plan.loss, planned=plan.calls)
     answers = plan.run(room)
     if answers.calls != room.calls or (plan.calls and answers.calls != plan.calls):
         raise PrivacyError("the calls made are not the calls planned")
@@ -171,6 +190,7 @@ def synthesize(
 ) -> Release:
     """Plan, measure, fit. Nothing after `measure` looks at a row. Raises DomainError, SpecError, TableError."""
     plan = mechanisms.plan(domain, spec)
+    confirm(plan)
     answers = measure(path, plan=plan, kind=kind, dialect=dialect, progress=progress, cancelled=cancelled)
     _stop_if(cancelled)
     progress("fit", 0.0)
@@ -195,7 +215,8 @@ def report(
     """The steward's comparison of a sample with the real table: *not differentially private*."""
     drawn = model.sample(rows, seed=seed)
     cliques = comparison.cliques(domain)
-    synthetic = tallies.from_codes(drawn, sizes=domain.sizes, cliques=cliques)
+    apart = places.histograms(drawn, domain=domain)
+    synthetic = tallies.from_codes(drawn, sizes=domain.sizes, cliques=cliques, distances=apart)
     real = _real_tallies(path, domain=domain, kind=kind, dialect=dialect, progress=progress)
     first = next(mechanisms.draw_blocks(model, rows, seed)).head(REPORT_ROWS)
     return comparison.compare(
@@ -246,7 +267,8 @@ def _real_tallies(
         progress("count", done / len(cliques))
         return counts.contingency(rows, clique)
 
-    return tallies.gather(cliques, count, private=False, n=rows.total)
+    apart = {pair: counts.distances(rows, pair) for pair in places.pairs(domain)}
+    return tallies.gather(cliques, count, private=False, n=rows.total, distances=apart)
 
 
 def _first_rows(

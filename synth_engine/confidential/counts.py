@@ -7,6 +7,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
+from synth_engine.codec import places
 from synth_engine.confidential.rows import Rows
 
 _BLOCK = 2**16  # records at a time: their cells fit a processor's cache
@@ -31,3 +32,9 @@ def contingency(rows: Rows, clique: tuple[str, ...]) -> NDArray[np.int64]:
             touched, times = np.unique(place, return_counts=True)
             table[touched] += times
     return table.reshape(shape)
+
+
+def distances(rows: Rows, pair: tuple[str, str]) -> NDArray[np.int64]:
+    """How many records have their two places how far apart, in public bins, and last, how many lack one. Exact like
+    `contingency`, and never to be released."""
+    return places.histogram(rows.codes, domain=rows.domain, pair=pair)

@@ -13,6 +13,7 @@ from synth_engine.domain.document import SCHEMA_NAME, Domain, read
 from synth_engine.domain.facts import PROVENANCES, Provenance
 from synth_engine.domain.identifiers import Identifier
 from synth_engine.domain.moments import DateTime
+from synth_engine.domain.places import Place
 from synth_engine.domain.reading import parse_attribute
 from synth_engine.domain.scales import Date, Integer, Number
 from synth_engine.domain.schema import SCHEMA
@@ -33,6 +34,7 @@ __all__ = [
     "Identifier",
     "Integer",
     "Number",
+    "Place",
     "Provenance",
     "parse_attribute",
     "read",

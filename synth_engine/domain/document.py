@@ -13,8 +13,10 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
+from synth_engine.domain import places as named_places
 from synth_engine.domain.attributes import Attribute
 from synth_engine.domain.identifiers import Identifier
+from synth_engine.domain.places import Place
 from synth_engine.domain.reading import Fields, parse_attribute
 from synth_engine.domain.scales import Integer
 from synth_engine.errors import DomainError
@@ -33,7 +35,7 @@ class Domain:
 
     `rows` is the exact number of records where it is public, which only the replace-one relation allows (under
     add/remove the number itself differs between neighbours, so it is noisy and paid for). `shorthand` remembers that
-    the description was given as column sizes alone."""
+    the description was given as column sizes alone. `places` are the points of a record, if it has any."""
 
     attributes: tuple[Attribute, ...]
     unit: PrivacyUnit = field(default_factory=PrivacyUnit)
@@ -41,6 +43,7 @@ class Domain:
     invariants: tuple[str, ...] = ()
     rows: int | None = None
     shorthand: bool = False
+    places: tuple[Place, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "attributes", tuple(self.attributes))
@@ -52,6 +55,7 @@ class Domain:
         if not self.modelled:
             raise DomainError("no column to model", repair="describe at least one column that is not an identifier")
         self._check_rows()
+        named_places.check(self.places, self.attributes)
         if self.shorthand and set(self.facts) != {"declared (shorthand)"}:
             raise DomainError("a shorthand with facts that are not declared", repair='leave "shorthand" out')
 
@@ -155,6 +159,8 @@ class Domain:
             "rows": self.rows,
             "shorthand": self.shorthand,
             "attributes": [attribute.to_json() for attribute in self.attributes],
+            # Left out where there are none, so that domains from before there were places keep their digest.
+            **({"places": [place.to_json() for place in self.places]} if self.places else {}),
         }
 
     @classmethod
@@ -165,7 +171,7 @@ class Domain:
         if not isinstance(document.get("attributes"), list) and "schema" not in document:
             return cls._from_sizes(document)
         reader = Fields(document)
-        reader.only("schema", "relation", "unit", "invariants", "rows", "shorthand", "attributes")
+        reader.only("schema", "relation", "unit", "invariants", "rows", "shorthand", "attributes", "places")
         if reader.text("schema", default=SCHEMA_NAME) != SCHEMA_NAME:
             raise DomainError("unknown schema", repair=f"write {SCHEMA_NAME!r}")
         relation = reader.text("relation", default=Relation.ADD_REMOVE.value)
@@ -178,6 +184,7 @@ class Domain:
             invariants=reader.texts("invariants") or (),
             rows=reader.integer("rows", default=None),
             shorthand=reader.boolean("shorthand"),
+            places=named_places.parse(reader.list("places") if "places" in document else ()),
         )
 
     @classmethod

@@ -9,11 +9,13 @@ from synth_engine.domain.document import SCHEMA_NAME
 from synth_engine.domain.facts import PROVENANCES
 from synth_engine.domain.identifiers import LONGEST_PATTERN, REGENERATE, Identifier
 from synth_engine.domain.moments import UNITS, DateTime
+from synth_engine.domain.places import MOST_PLACES
 from synth_engine.domain.scales import MAX_EXACT, Date, Integer, Number
 from synth_engine.privacy.unit import Relation
 
 Schema = dict[str, Any]
 
+_NAME: Schema = {"type": "string", "minLength": 1}
 _TEXTS: Schema = {"type": "array", "items": {"type": "string"}, "minItems": 1, "uniqueItems": True}
 _WHOLE: Schema = {"type": "integer", "minimum": -MAX_EXACT, "maximum": MAX_EXACT}
 _NUMBER: Schema = {"type": "number", "minimum": -MAX_EXACT, "maximum": MAX_EXACT}
@@ -145,6 +147,17 @@ _FULL: Schema = {
         ),
         "shorthand": {"type": "boolean"},
         "attributes": {"type": "array", "items": {"oneOf": list(_ATTRIBUTES)}, "minItems": 1},
+        "places": {
+            "type": "array",
+            "description": "Points of a record: which columns of numbers are latitude and longitude, in degrees.",
+            "maxItems": MOST_PLACES,
+            "items": {
+                "type": "object",
+                "properties": dict.fromkeys(("name", "latitude", "longitude"), _NAME),
+                "required": ["name", "latitude", "longitude"],
+                "additionalProperties": False,
+            },
+        },
     },
     "required": ["attributes"],
     "additionalProperties": False,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from synth_engine.evaluation import bars, style
+from synth_engine.evaluation import bars, curves, style
 from synth_engine.evaluation.report import Report
 from synth_engine.evaluation.style import escaped
 
@@ -55,6 +55,22 @@ def tvd_heatmap(report: Report) -> Figure:
     scale = {"colorscale": style.DISTANCE, "zmin": 0.0, "zmax": bound}
     words = "Total variation distance between the real and the synthetic table of every pair of columns."
     return _pair_map(report, "tvd", scale, words=words)
+
+
+def place_distances(report: Report, number: int) -> Figure:
+    """Cumulative shares of records by the distance of two places, real solid and synthetic dashed, and where the gap
+    between them is largest."""
+    entry = report["place_distances"][number]
+    traces, layout = curves.arranged(entry)
+    first, second = entry["places"]
+    words = f"Share of records by the distance between {first} and {second}. {entry['verdict']['words']}"
+    if entry["ks"] is not None:
+        median = entry["median_km"]
+        words += (
+            f" Half of the records are within {median['real']:g} km in the real table and within "
+            f"{median['synthetic']:g} km in the synthetic one. The gap is largest at {entry['ks_at_km']:g} km."
+        )
+    return _figure(report, traces, layout, words=words)
 
 
 def _pair_map(report: Report, field: str, scale: dict[str, Any], *, words: str) -> Figure:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from synth_engine.domain import Attribute, Domain, Integer, Number
-from synth_engine.evaluation import wording
+from synth_engine.evaluation import apart, wording
 from synth_engine.evaluation.distances import (
     chance_distance,
     normalised_mutual_information,
@@ -68,6 +68,7 @@ def compare(
         "attributes": _worst_first(attributes),
         "pairs": _worst_first(pairs),
         "triples": _worst_first(triples),
+        "place_distances": apart.entries(real, synthetic, domain),
         "left_out": _left_out(domain, asked=asked, known=set(known)),
         "rules": {"cell_bound": CELL_BOUND, "triples": TRIPLES, "triples_of": comb(len(domain.names), 3), "seed": SEED},
         "side_by_side": _side_by_side(domain, rows_real, rows_synthetic),

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Clique = tuple[str, ...]
+Pair = tuple[str, str]
 DENSE_UP_TO = 2**16  # cells: beyond it a table is compared on its occupied cells, which are fewer
 
 
@@ -48,11 +49,13 @@ class Table:
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Tallies:
     """The tables of one data set of `n` records, by clique (names in the order of the domain). Arrays given as
-    `counts` have one axis an attribute. `private` is True only if no more than released noisy answers went in."""
+    `counts` have one axis an attribute. `distances`: of two places of a record, in the bins of `codec.places`. `private` is True only if no more
+    than released noisy answers went in."""
 
     private: bool
     n: int
     counts: InitVar[Mapping[Clique, NDArray[np.int64] | Table]]
+    distances: Mapping[Pair, NDArray[np.int64]] = field(default_factory=dict, repr=False)
     tables: dict[Clique, Table] = field(init=False, repr=False)
 
     def __post_init__(self, counts: Mapping[Clique, NDArray[np.int64] | Table]) -> None:
@@ -70,14 +73,25 @@ class Tallies:
 
 
 def gather(
-    cliques: Iterable[Clique], count: Callable[[Clique], NDArray[np.int64]], *, private: bool, n: int
+    cliques: Iterable[Clique],
+    count: Callable[[Clique], NDArray[np.int64]],
+    *,
+    private: bool,
+    n: int,
+    distances: Mapping[Pair, NDArray[np.int64]] | None = None,
 ) -> Tallies:
     """Counts clique after clique and keeps only occupied cells, so that large tables are in memory one at a time."""
-    return Tallies(private=private, n=n, counts={clique: Table.of(count(clique)) for clique in cliques})
+    tables = {clique: Table.of(count(clique)) for clique in cliques}
+    return Tallies(private=private, n=n, counts=tables, distances=distances or {})
 
 
 def from_codes(
-    codes: Mapping[str, NDArray[Any]], *, sizes: Mapping[str, int], cliques: Iterable[Clique], private: bool = True
+    codes: Mapping[str, NDArray[Any]],
+    *,
+    sizes: Mapping[str, int],
+    cliques: Iterable[Clique],
+    private: bool = True,
+    distances: Mapping[Pair, NDArray[np.int64]] | None = None,
 ) -> Tallies:
     """Tallies of an encoded table: one array of codes a column, with the number of codes of each. For synthetic
     tables; rows of a real one are counted in the room alone."""
@@ -91,7 +105,7 @@ def from_codes(
         cell = reduce(lambda place, name: place * sizes[name] + columns[name], clique[1:], columns[clique[0]])
         return np.bincount(cell, minlength=prod(shape)).reshape(shape)
 
-    return gather(cliques, count, private=private, n=lengths.pop())
+    return gather(cliques, count, private=private, n=lengths.pop(), distances=distances)
 
 
 def aligned(first: Table, second: Table) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from synth_engine.evaluation import figures, style
+from synth_engine.evaluation.apart import miles
 from synth_engine.evaluation.report import Report
 from synth_engine.evaluation.thumbnails import thumbnail
 
@@ -89,6 +90,7 @@ class Comparison:
     tiles: list[Tile]
     strip: list[Thumb]
     histograms: list[Card]
+    distances: list[Card]
     dependence: list[Card]
     dependence_verdict: str
     pairs: Card | None
@@ -109,6 +111,7 @@ def lay_out(report: Report) -> Comparison:
         tiles=_tiles(report["summary"]),
         strip=[_thumb(entry, place) for place, entry in enumerate(attributes)],
         histograms=[_histogram(report, entry, place) for place, entry in enumerate(attributes)],
+        distances=[_apart(report, entry, place) for place, entry in enumerate(report.get("place_distances", ()))],
         dependence=[_dependence(report, which) for which in ("real", "synthetic", "difference")] if pairs else [],
         dependence_verdict=report["summary"]["mi_err"]["verdict"]["words"] if pairs else "",
         pairs=_groups(report, "pairs", figure=figures.tvd_heatmap(report)) if pairs else None,
@@ -164,6 +167,46 @@ def _histogram(report: Report, entry: Entry, place: int) -> Card:
     return _card(
         report, f"column-{place}", reading, table, verdict["words"], mark=MARKS[verdict["level"]], figure=figure
     )
+
+
+def _apart(report: Report, entry: Entry, place: int) -> Card:
+    """Cumulative shares at a score of round distances."""
+    edges, within, verdict = entry["edges_km"], entry["within"], entry["verdict"]
+    rows = [
+        (
+            f"{edges[1 + row]:g} km",
+            f"{miles(edges[1 + row]):.1f}",
+            *(f"{within[side][row]:.2%}" for side in within),
+            f"{within['synthetic'][row] - within['real'][row]:+.2%}",
+        )
+        for row in _round_rows(edges, within)
+    ]
+    lacking = entry["lacking"]
+    if any(lacking.values()):
+        rows.append(("a place is missing", "", *(count(lacking[side]) for side in lacking), ""))
+    names = " and ".join(entry["places"])
+    head = ("At most", "In miles", "Real", "Synthetic", "Difference")
+    table = _table(f"Records by the distance between {names}", head, rows)
+    reading = {**report["reading"]["place_distances"], "title": f"Distance between {names}"}
+    figure, mark = figures.place_distances(report, place), MARKS[verdict["level"]]
+    return _card(report, f"distance-{place}", reading, table, _apart_line(entry), mark=mark, figure=figure)
+
+
+def _apart_line(entry: Entry) -> str:
+    words: str = entry["verdict"]["words"]
+    if entry["ks"] is None:
+        return words
+    median = entry["median_km"]
+    return (
+        f"{words} Half of the records within {median['real']:g} km (real) and {median['synthetic']:g} km (synthetic)."
+    )
+
+
+def _round_rows(edges: list[float], within: Entry) -> list[int]:
+    """Places of some thirty bins, evenly spaced up to where both curves are complete."""
+    last = max(next((i for i, share in enumerate(side) if share > 0.9999), len(side) - 1) for side in within.values())
+    step = next(size for size in (1, 2, 5, 10, 20, 50, 100, 200, 400) if (last + 1) / size <= 30 or size == 400)
+    return list(range(step - 1, min(last + step, len(edges) - 1), step)) or [len(edges) - 2]
 
 
 def _dependence(report: Report, which: Literal["real", "synthetic", "difference"]) -> Card:

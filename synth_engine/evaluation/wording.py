@@ -75,6 +75,16 @@ READINGS: dict[str, Reading] = {
         "how": "A synthetic table can match every pair and still miss how three columns go together. With many "
         "combinations, chance alone gives a large distance; the excess over it is what counts.",
     },
+    "place_distances": {
+        "title": "How far apart two places are",
+        "what": "The share of records whose two places are at most so many kilometres apart, along a great circle, "
+        "real and synthetic. The number is the distance of Kolmogorov and Smirnov: the largest gap between the curves.",
+        "how": "Solid blue is real, dashed orange is synthetic; the dotted line marks the largest gap. Where the orange "
+        "curve lies below, synthetic records have places farther apart than real ones. On both sides every place "
+        "stands at the centre of its public cell of latitude and longitude, so distances below the size of a cell mean "
+        "nothing, and two places in one cell are 0 apart. Records that lack a place are left out; the table counts "
+        "them.",
+    },
     "summary": {
         "title": "In short",
         "what": "Mean distances over all single columns, all pairs and up to 200 triples, and the mean difference of "
@@ -106,6 +116,13 @@ def distance_verdict(value: float, *, chance: float) -> Verdict:
     if chance >= 0.0005:
         words += f" (about {per_hundred(chance)} by chance alone)"
     return {"level": level, "words": words + "."}
+
+
+def gap_verdict(value: float, *, chance: float) -> Verdict:
+    """On the largest gap between two curves of cumulative shares, judged like a distance."""
+    level = _level(max(0.0, value - chance), DISTANCE_STEPS)
+    words = f"{_LEVEL_WORDS[level]}: the curves are up to {per_hundred(value)} of 100 records apart"
+    return {"level": level, "words": f"{words} (about {per_hundred(chance)} by chance alone)."}
 
 
 def dependence_verdict(*, real: float, synthetic: float) -> Verdict:

@@ -1,0 +1,67 @@
+"""Places: which two columns of a table are the latitude and longitude of one point. A public fact, like the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+from synth_engine.domain.attributes import Attribute
+from synth_engine.domain.reading import Fields
+from synth_engine.domain.scales import Integer, Number
+from synth_engine.errors import DomainError
+
+MOST_PLACES = 8
+_LIMITS = {"latitude": 90, "longitude": 180}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """A point that every record has, in degrees north and east. `latitude` and `longitude` name columns of numbers."""
+
+    name: str
+    latitude: str
+    longitude: str
+
+    @property
+    def columns(self) -> tuple[str, str]:
+        return self.latitude, self.longitude
+
+    def to_json(self) -> dict[str, str]:
+        return asdict(self)
+
+
+def parse(documents: Sequence[object]) -> tuple[Place, ...]:
+    """Places from JSON. Errors: DomainError naming the field."""
+    found = []
+    for document in documents:
+        if not isinstance(document, Mapping):
+            raise DomainError("a place is not an object", repair='give it "name", "latitude" and "longitude"')
+        fields = Fields(document)
+        fields.only("name", "latitude", "longitude")
+        name, latitude, longitude = (fields.text(field) for field in ("name", "latitude", "longitude"))
+        found.append(Place(name=name, latitude=latitude, longitude=longitude))
+    return tuple(found)
+
+
+def check(places: Sequence[Place], attributes: Sequence[Attribute]) -> None:
+    """Refuses places of columns that are absent, no numbers, or beyond the globe."""
+    if len(places) > MOST_PLACES:
+        raise DomainError(f"more than {MOST_PLACES} places", repair="name the ones to compare")
+    names = [place.name for place in places]
+    if len(set(names)) != len(names) or not all(0 < len(name) <= 100 for name in names):
+        raise DomainError("two places have one name, or one has none", repair="name each, in up to 100 letters")
+    known = {attribute.name: attribute for attribute in attributes}
+    for place in places:
+        for field, limit in _LIMITS.items():
+            column = getattr(place, field)
+            attribute = known.get(column)
+            if not isinstance(attribute, Number | Integer):
+                raise DomainError(
+                    f"the {field} of a place is no column of numbers",
+                    repair="describe the column as a number, or correct the place",
+                    column=column,
+                )
+            if attribute.low < -limit or attribute.high > limit:
+                raise attribute.error(f"a {field} beyond {limit} degrees", repair="correct the bounds, or the place")
+        if place.latitude == place.longitude:
+            raise DomainError("one column is both ends of a place", repair="name two", column=place.latitude)

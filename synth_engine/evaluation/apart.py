@@ -1,0 +1,59 @@
+"""How far apart two places of a record are: real beside synthetic, as one entry of a report."""
+
+from __future__ import annotations
+
+from math import pi, sqrt
+from typing import Any
+
+import numpy as np
+
+from synth_engine.codec import places
+from synth_engine.domain import Domain
+from synth_engine.evaluation import wording
+from synth_engine.evaluation.distances import shares
+from synth_engine.evaluation.tallies import Pair, Tallies
+
+KILOMETRES_A_MILE = 1.609344
+DIGITS = 9
+NO_DISTANCE = {"level": "large", "words": "One of the tables has no record with both places: nothing to compare."}
+
+
+def entries(real: Tallies, synthetic: Tallies, domain: Domain) -> list[dict[str, Any]]:
+    """One entry for every two places that both sides have counted."""
+    known = [pair for pair in places.pairs(domain) if pair in real.distances and pair in synthetic.distances]
+    return [_entry(pair, real, synthetic, domain) for pair in known]
+
+
+def _entry(pair: Pair, real: Tallies, synthetic: Tallies, domain: Domain) -> dict[str, Any]:
+    counts = {"real": real.distances[pair], "synthetic": synthetic.distances[pair]}
+    edges = places.edges(domain, pair)
+    within = {side: np.cumsum(shares(table[:-1])) for side, table in counts.items()}
+    totals = {side: int(table[:-1].sum()) for side, table in counts.items()}
+    found: dict[str, Any] = {
+        "places": list(pair),
+        "edges_km": edges.tolist(),
+        "counts": {side: table[:-1].tolist() for side, table in counts.items()},
+        "lacking": {side: int(table[-1]) for side, table in counts.items()},
+        "within": {side: np.round(share, DIGITS).tolist() for side, share in within.items()},
+    }
+    if not all(totals.values()):
+        return found | {"ks": None, "ks_by_chance": None, "ks_at_km": None, "median_km": None, "verdict": NO_DISTANCE}
+    gaps = np.abs(within["real"] - within["synthetic"])
+    ks, chance = float(gaps.max()), by_chance(*totals.values())
+    return found | {
+        "ks": ks,
+        "ks_by_chance": chance,
+        "ks_at_km": float(edges[1 + int(gaps.argmax())]),
+        "median_km": {side: float(edges[1 + int(np.searchsorted(share, 0.5))]) for side, share in within.items()},
+        "verdict": wording.gap_verdict(ks, chance=chance),
+    }
+
+
+def by_chance(first: int, second: int) -> float:
+    """The mean of the distance of Kolmogorov and Smirnov between two samples of one continuous law, for large samples:
+    sqrt(pi / 2) ln 2 / sqrt(n), with 1/n = 1/first + 1/second. Bins make it a little smaller."""
+    return min(1.0, sqrt(pi / 2) * float(np.log(2)) * sqrt(1 / first + 1 / second))
+
+
+def miles(kilometres: float) -> float:
+    return kilometres / KILOMETRES_A_MILE
