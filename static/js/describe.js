@@ -1,42 +1,88 @@
-// The describe page: find and filter lines as one types, show the fields of a kind when it is chosen, and let Enter
-// confirm the line it was pressed in. Without this script everything works by buttons and links.
+// The describe page: find and filter lines as one types, count and take runs of the selected, show the fields of a kind
+// when it is chosen, and let Enter confirm the line it was pressed in. Without this script everything works by buttons.
 (() => {
   "use strict";
-  const search = document.getElementById("column-search");
-  const show = document.getElementById("column-show");
-  const selectShown = document.getElementById("select-shown");
-  const lines = () => document.querySelectorAll(".columns > .column");
+  const byId = (id) => document.getElementById(id);
+  const search = byId("column-search"), kind = byId("column-kind"), show = byId("column-show");
+  const together = byId("together"), selectShown = byId("select-shown");
+  const lines = () => [...document.querySelectorAll(".columns > .column")];
+  const boxOf = (line) => line.querySelector("input[name=select]");
 
+  // --- find -----------------------------------------------------------------------------------------------------
   const filter = () => {
     const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
-    for (const line of lines()) {
-      const { name, state } = line.querySelector(".column-main").dataset;
-      const named = words.every((word) => name.toLowerCase().includes(word));
-      const wanted = show.value === "" || (show.value === "open" ? state !== "confirmed" : state === show.value);
-      line.hidden = !(named && wanted);
+    const all = lines();
+    let shown = 0;
+    for (const line of all) {
+      const data = line.querySelector(".column-main").dataset;
+      const named = words.every((word) => data.name.toLowerCase().includes(word));
+      const wanted = show.value === "" || (show.value === "open" ? data.state !== "confirmed" : data.state === show.value);
+      line.hidden = !(named && wanted && (kind.value === "" || data.kind === kind.value));
+      if (!line.hidden) shown += 1;
     }
+    byId("shown-count").textContent = shown === all.length ? "" : `${shown} of ${all.length} columns shown.`;
+    const address = new URL(location.href);
+    for (const input of [search, kind, show]) {
+      if (input.value) address.searchParams.set(input.name, input.value);
+      else address.searchParams.delete(input.name);
+    }
+    history.replaceState(history.state, "", address); // the form posts to this address, which brings one back here
+    count();
   };
 
-  if (search && show) {
-    for (const tool of [search, show, selectShown]) if (tool) tool.hidden = false;
+  // --- select ---------------------------------------------------------------------------------------------------
+  const count = () => {
+    const chosen = lines().filter((line) => boxOf(line)?.checked);
+    const unseen = chosen.filter((line) => line.hidden).length;
+    const place = byId("selected-count");
+    if (place) place.textContent = chosen.length === 0 ? "" : `${chosen.length} selected${unseen ? `, ${unseen} of them not shown` : ""}`;
+  };
+  let last = null;
+  const selectRun = (box) => {
+    const shown = lines().filter((line) => !line.hidden).map(boxOf).filter(Boolean);
+    const [from, to] = [shown.indexOf(last), shown.indexOf(box)].sort((a, b) => a - b);
+    if (from >= 0) for (const other of shown.slice(from, to + 1)) other.checked = box.checked;
+  };
+  let shifted = false;
+  for (const name of ["keydown", "keyup", "pointerdown"]) document.addEventListener(name, (event) => { shifted = event.shiftKey; }, true);
+
+  if (search) {
     search.addEventListener("input", filter);
     search.addEventListener("keydown", (event) => { if (event.key === "Enter") event.preventDefault(); });
-    show.addEventListener("change", filter);
+    for (const input of [kind, show]) input.addEventListener("change", filter);
   }
-  selectShown?.addEventListener("click", () => {
-    const boxes = [...lines()].filter((line) => !line.hidden).map((line) => line.querySelector("input[name=select]")).filter(Boolean);
-    const all = boxes.every((box) => box.checked);
-    for (const box of boxes) box.checked = !all;
-  });
+  if (selectShown) {
+    selectShown.hidden = false;
+    selectShown.addEventListener("click", () => {
+      const boxes = lines().filter((line) => !line.hidden).map(boxOf).filter(Boolean);
+      const all = boxes.every((box) => box.checked);
+      for (const box of boxes) box.checked = !all;
+      count();
+    });
+  }
 
+  // --- the lines ------------------------------------------------------------------------------------------------
   document.addEventListener("change", (event) => {
-    const press = event.target.dataset?.press;
-    if (press) event.target.closest(".column-main").querySelector(`button[value="${press}"]`)?.click();
+    const { target } = event;
+    if (target.name === "select") {
+      if (shifted) selectRun(target);
+      last = target;
+      count();
+    }
+    const press = target.dataset?.press;
+    if (press) target.closest(".column-main").querySelector(`button[value="${press}"]`)?.click();
   });
   document.addEventListener("keydown", (event) => {
-    if (event.key !== "Enter" || !event.target.matches(".editor input:not([type=checkbox])")) return;
-    event.preventDefault();
-    event.target.closest(".editor").querySelector('button[value^="confirm:"]').click();
+    if (event.key !== "Enter") return;
+    if (event.target.matches(".editor input:not([type=checkbox])")) {
+      event.preventDefault();
+      event.target.closest(".editor").querySelector('button[value^="confirm:"]').click();
+    } else if (event.target.matches(".together-fields input")) {
+      event.preventDefault();
+      together.querySelector('button[value="set-selected"]').click();
+    }
   });
+  document.addEventListener("htmx:afterSettle", count);
   document.documentElement.classList.add("scripted");
+  if (search) count();
 })();

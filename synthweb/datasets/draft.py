@@ -1,18 +1,19 @@
-"""What a steward types about a column, and the attribute it stands for.
+"""The draft of a description: what a steward has typed or confirmed about each column, and nothing else.
 
 A column of the draft is a plain JSON object, {"kind", "origin", "fields", "confirmed", "place"}; `fields` holds the
-text of each input as it was typed, valid or not. `attribute_of` reads it as an attribute of the engine's domain;
-`typed_from` is the way back, for suggestions and for descriptions made elsewhere.
+text of each input as it was typed, valid or not. Where only a part was typed over a suggestion, the rest is not in the
+draft; "whole" says that nothing is left to the suggestion, "brought" that the column came with a file.
+`typed.attribute_of` reads a column as an attribute of the engine's domain; `typed_from` is the way back.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from synth_engine.domain import MAX_CODES, Attribute, parse_attribute
-from synth_engine.errors import DomainError
+from synth_engine.domain import Attribute, Domain
+from synthweb.datasets.listed import join, plain, quoted, spelled
+from synthweb.datasets.typed import CHECKED, equal_edges
 
 Column = dict[str, Any]
 Fields = dict[str, str]
@@ -23,155 +24,39 @@ KINDS = {
     "number": "Number",
     "boolean": "Yes or no",
     "date": "Date",
-    "identifier": "Identifier, left out",
+    "datetime": "Date and time",
+    "identifier": "Identifier",
 }
 ORIGINS = {"declared": "Declared public", "public-file": "From a public file"}
+_TO_A_BOUND = {"clamp": "moves to the nearest bound", "missing": "counts as missing"}
 OUTSIDES = {
     "categorical": {
         "other": "is kept as “other”",
         "missing": "counts as missing",
         "clamp": "counts as the first of the list",
     },
-    "integer": {"clamp": "moves to the nearest bound", "missing": "counts as missing"},
-    "number": {"clamp": "moves to the nearest bound", "missing": "counts as missing"},
+    "integer": _TO_A_BOUND,
+    "number": _TO_A_BOUND,
     "boolean": {"clamp": "counts as no", "missing": "counts as missing"},
     "date": {"clamp": "moves to the nearest day of the range", "missing": "counts as missing"},
+    "datetime": {"clamp": "moves to the nearest end of the range", "missing": "counts as missing"},
+}
+REGENERATE = {
+    "": "is left out",
+    "sequence": "is made anew, counting from 1",
+    "random": "is made anew, drawn by the pattern",
+    "uuid": "is made anew, a UUID",
 }
 _SHARED = ("missing_empty", "missing", "outside")
 FIELDS: dict[str, tuple[str, ...]] = {
     "categorical": ("values", "ordered", *_SHARED),
-    "integer": ("low", "high", "width", "edges", *_SHARED),
-    "number": ("low", "high", "bins", "edges", *_SHARED),
+    "integer": ("low", "high", "bins", "width", "edges", "unordered", *_SHARED),
+    "number": ("low", "high", "bins", "edges", "unordered", *_SHARED),
     "boolean": ("true", "false", *_SHARED),
-    "date": ("low", "high", "step_days", "format", *_SHARED),
-    "identifier": (),
+    "date": ("low", "high", "bins", "step_days", "format", "unordered", *_SHARED),
+    "datetime": ("low", "high", "step", "unit", "bins", "width", "format", "unordered", *_SHARED),
+    "identifier": ("regenerate", "pattern"),
 }
-CHECKED = "on"
-_WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
-_NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?")
-
-
-# --- what was typed → attribute ------------------------------------------------------------------------------------
-def attribute_of(name: str, column: Mapping[str, Any]) -> Attribute:
-    """The attribute that a column of the draft stands for. Raises DomainError naming the column, rule and repair."""
-    reader = _Typed(name, column.get("fields") or {})
-    kind = column.get("kind", "")
-    if kind not in KINDS:
-        raise reader.wrong("the kind is not chosen", "choose what kind of column this is")
-    document: dict[str, Any] = {"name": name, "kind": kind, "provenance": column.get("origin") or "declared"}
-    document |= _READERS[kind](reader)
-    if kind != "identifier":
-        document |= {"missing": reader.missing(), "outside": reader.text("outside") or None}
-    return parse_attribute(document)
-
-
-def _categorical(reader: _Typed) -> dict[str, Any]:
-    values = split(reader.text("values"))
-    if not values:
-        raise reader.wrong("no value is listed", "list every category that is publicly known, one a line")
-    return {
-        "values": values,
-        "other": reader.text("outside") == "other",
-        "ordered": reader.text("ordered") == CHECKED,
-    }
-
-
-def _integer(reader: _Typed) -> dict[str, Any]:
-    document: dict[str, Any] = {"low": reader.whole("low"), "high": reader.whole("high")}
-    if reader.text("edges"):
-        document["edges"] = [reader.as_whole(text, "edges") for text in split_numbers(reader.text("edges"))]
-    if reader.text("width"):
-        document["width"] = reader.whole("width")
-    return document
-
-
-def _number(reader: _Typed) -> dict[str, Any]:
-    low, high = reader.number("low"), reader.number("high")
-    document: dict[str, Any] = {"low": low, "high": high}
-    if reader.text("edges") and reader.text("bins"):
-        raise reader.wrong("both a number of bins and edges are given", "leave one of them empty")
-    if reader.text("edges"):
-        document["edges"] = [reader.as_number(text, "edges") for text in split_numbers(reader.text("edges"))]
-    elif reader.text("bins"):
-        document["edges"] = _equal_edges(low, high, bins=_bins(reader))
-    return document
-
-
-def _bins(reader: _Typed) -> int:
-    bins = reader.whole("bins")
-    if not 1 <= bins <= MAX_CODES:
-        raise reader.wrong("the number of bins is out of range", f"give a whole number from 1 to {MAX_CODES:,}")
-    return bins
-
-
-def _equal_edges(low: float, high: float, *, bins: int) -> list[float]:
-    return [low + (high - low) * step / bins for step in range(bins)] + [high]
-
-
-def _date(reader: _Typed) -> dict[str, Any]:
-    step = reader.whole("step_days") if reader.text("step_days") else 1
-    style = reader.text("format") or "%Y-%m-%d"
-    return {"low": reader.needed("low"), "high": reader.needed("high"), "step_days": step, "format": style}
-
-
-_READERS: dict[str, Callable[[_Typed], dict[str, Any]]] = {
-    "categorical": _categorical,
-    "integer": _integer,
-    "number": _number,
-    "boolean": lambda reader: {"true": reader.needed("true"), "false": reader.needed("false")},
-    "date": _date,
-    "identifier": lambda _: {},
-}
-LABELS = {
-    "low": "lowest",
-    "high": "highest",
-    "width": "bin width",
-    "edges": "edges",
-    "bins": "number of bins",
-    "step_days": "step",
-    "true": "yes",
-    "false": "no",
-}
-
-
-class _Typed:
-    """The typed fields of one column; every refusal names the column and the input."""
-
-    def __init__(self, name: str, fields: Mapping[str, str]) -> None:
-        self.name, self.fields = name, fields
-
-    def wrong(self, rule: str, repair: str) -> DomainError:
-        return DomainError(rule, repair=repair, column=self.name)
-
-    def text(self, key: str) -> str:
-        return str(self.fields.get(key) or "").strip()
-
-    def needed(self, key: str) -> str:
-        if not self.text(key):
-            raise self.wrong(f"“{LABELS[key]}” is empty", "fill it in")
-        return self.text(key)
-
-    def whole(self, key: str) -> int:
-        return self.as_whole(self.needed(key), key)
-
-    def number(self, key: str) -> float:
-        return self.as_number(self.needed(key), key)
-
-    def as_whole(self, text: str, key: str) -> int:
-        if not _WHOLE.fullmatch(text):
-            raise self.wrong(f"“{LABELS[key]}” is not a whole number", "write digits only, without separators")
-        return int(text)
-
-    def as_number(self, text: str, key: str) -> float:
-        if not _NUMBER.fullmatch(text):
-            raise self.wrong(f"“{LABELS[key]}” is not a number", "write it like 12.5, without separators")
-        return float(text)
-
-    def missing(self) -> list[str] | None:
-        """The markers in order; the first is the one that a release writes."""
-        ticked = [""] if self.text("missing_empty") == CHECKED else []
-        written = split(self.text("missing"))
-        return [*ticked, *(text for text in written if text or not ticked)] or None
 
 
 # --- attribute → what would have been typed ------------------------------------------------------------------------
@@ -183,13 +68,44 @@ def typed_from(document: Mapping[str, Any]) -> Column:
     fields: Fields = {
         "values": join(str(value) for value in document.get("values") or ()),
         "ordered": CHECKED if document.get("ordered") else "",
+        "unordered": CHECKED if document.get("ordered") is False else "",
         "missing_empty": CHECKED if missing[:1] == [""] else "",
-        "missing": ", ".join(_quoted(marker, comma=True) for place, marker in enumerate(missing) if marker or place),
+        "missing": markers(missing),
         "outside": str(outside),
-        **{key: plain(document.get(key)) for key in ("low", "high", "width", "true", "false", "step_days", "format")},
+        **{key: plain(document.get(key)) for key in _PLAIN},
         **_bins_or_edges(document),
     }
+    if kind == "datetime":  # as people write it
+        fields |= {key: fields[key].replace("T", " ") for key in ("low", "high")}
     return {"kind": kind, "fields": {key: fields[key] for key in FIELDS[str(kind)] if fields.get(key)}}
+
+
+_PLAIN = (
+    *("low", "high", "width", "true", "false", "step_days", "step", "unit", "format"),
+    *("regenerate", "pattern"),
+)
+
+
+def column_of(attribute: Attribute, *, place: int) -> Column:
+    """A described attribute as a column of the draft, unconfirmed, with nothing left to a suggestion."""
+    public = set(attribute.facts.values()) == {"public-file"}
+    origin = {"origin": "public-file" if public else "declared"}
+    return typed_from(attribute.to_json()) | origin | {"confirmed": False, "whole": True, "place": place}
+
+
+def table_of(domain: Domain) -> Fields:
+    """The facts about the whole table, as somebody would have typed them."""
+    return {
+        "max_records": str(domain.unit.max_records),
+        "unit_column": domain.unit.column or "",
+        "relation": domain.relation.value,
+        "rows": str(domain.rows or ""),
+    }
+
+
+def markers(missing: Sequence[str]) -> str:
+    """Markers of missing values as typed into one line; an empty one that comes first has a box of its own."""
+    return ", ".join(quoted(marker, comma=True) for place, marker in enumerate(missing) if marker or place)
 
 
 def usual_outside(kind: str, has_missing: bool) -> str:
@@ -203,29 +119,24 @@ def _bins_or_edges(document: Mapping[str, Any]) -> Fields:
     edges = document.get("edges")
     if not edges:
         return {}
-    equal = _equal_edges(float(edges[0]), float(edges[-1]), bins=len(edges) - 1) if len(edges) > 1 else []
+    equal = equal_edges(float(edges[0]), float(edges[-1]), bins=len(edges) - 1) if len(edges) > 1 else []
     if document.get("kind") == "number" and [float(edge) for edge in edges] == equal:
         return {"bins": str(len(edges) - 1)}
     return {"edges": ", ".join(plain(edge) for edge in edges)}
 
 
-def plain(value: object) -> str:
-    """A number as somebody would type it."""
-    if value is None:
-        return ""
-    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
-        return str(int(value))
-    return str(value)
-
-
 # --- a suggestion, and what was typed over it -----------------------------------------------------------------------
 def merged(suggested: Column | None, column: Column | None) -> Column:
     """What a line shows: what was typed, over what was suggested where nothing was typed."""
-    if column is None or suggested is None:
+    if column is None or suggested is None or _is_whole(column):
         return column or suggested or {"kind": "", "fields": {}}
     kind = column.get("kind") or suggested["kind"]
-    below = suggested["fields"] if kind == suggested["kind"] else _shared(suggested["fields"], kind)
+    below = suggested["fields"] if kind == suggested["kind"] else shared(suggested["fields"], kind)
     return {**column, "kind": kind, "fields": {**below, **column["fields"]}}
+
+
+def _is_whole(column: Column) -> bool:
+    return bool(column.get("confirmed") or column.get("tried") or column.get("whole"))
 
 
 def apart(typed: Column, suggested: Column | None) -> Column | None:
@@ -233,55 +144,20 @@ def apart(typed: Column, suggested: Column | None) -> Column | None:
     stored of a line that is not confirmed, so that suggestions stay in the preview store."""
     if suggested is None:
         fields = {key: text for key, text in typed["fields"].items() if text}
-        return {**typed, "fields": fields} if fields or typed["kind"] else None
+        return {**typed, "fields": fields, "whole": True} if fields or typed["kind"] else None
     same = typed["kind"] == suggested["kind"]
-    below = suggested["fields"] if same else _shared(suggested["fields"], typed["kind"])
+    below = suggested["fields"] if same else shared(suggested["fields"], typed["kind"])
     fields = {key: text for key, text in typed["fields"].items() if spelled(text) != spelled(below.get(key, ""))}
     if same and not fields and typed.get("origin", "declared") == "declared":
         return None
     return {**typed, "kind": "" if same else typed["kind"], "fields": fields}
 
 
-def _shared(fields: Fields, kind: str) -> Fields:
+def shared(fields: Fields, kind: str) -> Fields:
+    """The fields that another kind has as well and means alike."""
     outsides = OUTSIDES.get(kind, {})
-    return {k: v for k, v in fields.items() if k in _SHARED and (k != "outside" or v in outsides)}
-
-
-def spelled(text: str) -> str:
-    """Browsers send line ends as CR LF."""
-    return text.replace("\r\n", "\n").strip()
-
-
-# --- lists of texts ------------------------------------------------------------------------------------------------
-def split(text: str) -> list[str]:
-    """Texts one a line, or, on a single line, between commas. Quotation marks keep what is inside as it is."""
-    lines = text.splitlines()
-    parts = lines if len(lines) > 1 else re.findall(r'\s*"(?:[^"]|"")*"\s*(?=,|$)|[^,]+', text)
-    return [_unquoted(part) for part in parts if part.strip()]
-
-
-def split_numbers(text: str) -> list[str]:
-    """Numbers between commas, semicolons or blanks."""
-    return [part for part in re.split(r"[,;\s]+", text) if part]
-
-
-def join(texts: Iterable[str]) -> str:
-    """The inverse of `split`: one a line. A text with a line break cannot be written so and is left out."""
-    listed = [text for text in texts if len(text.splitlines()) < 2]
-    return "\n".join(_quoted(text, comma=len(listed) == 1) for text in listed)
-
-
-def _quoted(text: str, *, comma: bool) -> str:
-    if text == text.strip() and text and not text.startswith('"') and not (comma and "," in text):
-        return text
-    return '"' + text.replace('"', '""') + '"'
-
-
-def _unquoted(part: str) -> str:
-    stripped = part.strip()
-    if len(stripped) > 1 and stripped.startswith('"') and stripped.endswith('"'):
-        return stripped[1:-1].replace('""', '"')
-    return stripped
+    wanted = _SHARED if outsides else ()
+    return {k: v for k, v in fields.items() if k in wanted and (k != "outside" or v in outsides)}
 
 
 # --- the whole draft -----------------------------------------------------------------------------------------------

@@ -8,19 +8,27 @@ from typing import Any
 
 from synth_engine.errors import DomainError
 from synthweb.datasets import draft as drafts
+from synthweb.datasets import together
 from synthweb.datasets.draft import Column
 from synthweb.datasets.forms import Posted
+from synthweb.datasets.listed import spelled
+from synthweb.datasets.typed import attribute_of
 
+NOTHING_ASKED = "Nothing was chosen to be set: choose a kind, missing values, a rule, bins or an origin."
 STATEMENT_NEEDED = "Tick the statement first: only what is known without this table may be confirmed."
 
 
 @dataclass(kw_only=True)
 class Outcome:
-    """Columns to keep (None: forget what was typed), lines that stay open in the editor, and what stood in the way."""
+    """Columns to keep (None: forget what was typed), lines that stay open in the editor, lines that stay selected, what
+    stood in the way, what was done, and what of it could not be had."""
 
     columns: dict[str, Column | None] = field(default_factory=dict)
     editing: list[int] = field(default_factory=list)
+    selected: list[int] = field(default_factory=list)
     problem: str = ""
+    done: str = ""
+    remarks: list[str] = field(default_factory=list)
 
 
 def apply(posted: Posted, draft: Mapping[str, Any]) -> Outcome:
@@ -42,7 +50,7 @@ def apply(posted: Posted, draft: Mapping[str, Any]) -> Outcome:
             desk.drop(posted.index)
         case "discard":
             desk.forget(posted.index)
-        case "confirm-open" | "confirm-selected" | "drop-selected":
+        case "confirm-open" | "confirm-selected" | "drop-selected" | "set-selected":
             desk.together(posted.verb)
     return desk.outcome
 
@@ -68,7 +76,7 @@ class _Desk:
             return
         name, suggested = self.names[index], self.posted.suggested(index)
         typed = self.posted.typed(index)
-        column = typed if typed else drafts.merged(suggested, self.columns.get(name))
+        column = typed or drafts.merged(suggested, self.standing(name))
         wanted = drafts.FIELDS.get(column["kind"], ())
         column = {
             "kind": column["kind"],
@@ -76,7 +84,7 @@ class _Desk:
             "fields": {key: text for key, text in column["fields"].items() if key in wanted and text},
         }
         try:
-            drafts.attribute_of(name, column)
+            attribute_of(name, column)
         except DomainError:
             self._put(index, {**column, "confirmed": False, "tried": True})
             self.open(index)
@@ -104,11 +112,37 @@ class _Desk:
         elif verb == "drop-selected":
             for index in chosen:
                 self.drop(index)
+        elif verb == "set-selected":
+            self.outcome.selected = chosen
+            self.set(chosen)
         elif not self.posted.stated:
-            self.outcome.problem = STATEMENT_NEEDED
+            self.outcome.problem, self.outcome.selected = STATEMENT_NEEDED, self.posted.selected
         else:
             for index in chosen:
                 self.confirm(index)
+
+    def set(self, chosen: list[int]) -> None:
+        """The same for several lines, kept unconfirmed; a line in which nothing changes stays as it is."""
+        asked = self.posted.asked
+        if not asked.anything:
+            self.outcome.problem = NOTHING_ASKED
+            return
+        remarks: list[tuple[str, str, str]] = []
+        changed = 0
+        for index in chosen:
+            name, suggested = self.names[index], self.posted.suggested(index)
+            found = together.change(drafts.merged(suggested, self.standing(name)), asked)
+            remarks += [(name, rule, repair) for rule, repair in found.remarks]
+            if found.column["kind"] and not self._stands(index, found.column):
+                column = drafts.apart(found.column, suggested)
+                self._put(index, column and {**column, "confirmed": False})
+                changed += 1
+        self.outcome.done = f"Set for {changed} of {len(chosen)} selected; confirm them when they are right."
+        self.outcome.remarks = together.said(remarks)
+
+    def standing(self, name: str) -> Column | None:
+        """What is kept of a column, with what this very post keeps."""
+        return self.outcome.columns[name] if name in self.outcome.columns else self.columns.get(name)
 
     def open(self, index: int | None) -> None:
         if index is not None and index not in self.outcome.editing:
@@ -122,10 +156,8 @@ class _Desk:
 
     def _stands(self, index: int, typed: Column) -> bool:
         """Whether the draft says exactly this already."""
-        stored = self.columns.get(self.names[index])
+        stored = self.standing(self.names[index])
         if stored is None or stored["kind"] != typed["kind"] or stored.get("origin") != typed["origin"]:
             return False
         keys = drafts.FIELDS.get(typed["kind"], ())
-        return all(
-            drafts.spelled(typed["fields"].get(k, "")) == drafts.spelled(stored["fields"].get(k, "")) for k in keys
-        )
+        return all(spelled(typed["fields"].get(k, "")) == spelled(stored["fields"].get(k, "")) for k in keys)

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Container
 from typing import Any
 
 from django import forms
 from django.http import QueryDict
 
-from synth_engine.domain.document import MAX_BYTES
+from synth_engine.domain.document import MAX_BYTES, parse
+from synth_engine.errors import DomainError
 from synthweb.datasets import draft as drafts
-from synthweb.datasets.services.describing import USUAL_TABLE
+from synthweb.datasets.services.terms import USUAL_TABLE
+from synthweb.datasets.together import MISSING, OUTSIDES, Asked
+from synthweb.datasets.typed import CHECKED
 from synthweb.datasets.uploads import FIELD, ReceivedTable
 
 LONGEST_INPUT = 2_000_000  # characters; ten thousand categories fit
@@ -53,11 +57,10 @@ class DocumentForm(forms.Form):
     )
 
     def clean_document(self) -> dict[str, Any]:
-        data = self.cleaned_data["document"].read(MAX_BYTES)
         try:
-            document = json.loads(data.decode("utf-8-sig"))
-        except (ValueError, RecursionError):
-            raise forms.ValidationError("This is not JSON in UTF-8; see docs/domain.schema.json.") from None
+            document = parse(self.cleaned_data["document"].read(MAX_BYTES + 1))
+        except DomainError as error:
+            raise forms.ValidationError(f"{error.text[0].upper()}{error.text[1:]}.") from None
         if not isinstance(document, dict):
             raise forms.ValidationError("A domain is a JSON object; see docs/domain.schema.json.")
         return document
@@ -79,7 +82,7 @@ class Posted:
         self._data = data
         self.verb, _, index = data.get("do", "save").partition(":")
         self.index = int(index) if index.isdecimal() and len(index) < 7 else None
-        self.stated = data.get("statement") == drafts.CHECKED
+        self.stated = data.get("statement") == CHECKED
         total = data.get("total", "")
         self.total = int(total) if total.isdecimal() and len(total) < 7 else None
 
@@ -94,6 +97,28 @@ class Posted:
     def selected(self) -> list[int]:
         """The lines whose box is ticked."""
         return [int(text) for text in self._data.getlist("select") if text.isdecimal() and int(text) in self.names]
+
+    @property
+    def asked(self) -> Asked:
+        """What is to be set for the selected lines."""
+
+        def one_of(key: str, known: Container[str]) -> str:
+            text = self._data.get(f"all-{key}", "")
+            return text if text in known else ""
+
+        return Asked(
+            kind=one_of("kind", drafts.KINDS),
+            origin=one_of("origin", drafts.ORIGINS),
+            outside=one_of("outside", OUTSIDES),
+            missing=one_of("missing", MISSING),
+            markers=clean(self._data.get("all-markers", ""))[:10_000],
+            bins=clean(self._data.get("all-bins", ""))[:20].strip(),
+        )
+
+    @property
+    def replaces(self) -> bool:
+        """Whether a file that is brought along takes the place of what is typed."""
+        return self._data.get("both-say") == "file"
 
     @property
     def editing(self) -> list[int]:
@@ -134,4 +159,4 @@ class Posted:
         if "relation" not in self._data:
             return None
         typed = {key: clean(self._data.get(key, ""))[:200].strip() for key in USUAL_TABLE}
-        return typed if self._data.get("rows_public") == drafts.CHECKED else typed | {"rows": ""}
+        return typed if self._data.get("rows_public") == CHECKED else typed | {"rows": ""}

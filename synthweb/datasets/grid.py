@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from synth_engine.domain import Attribute, Categorical
-from synth_engine.domain.scales import Date, Integer, Number
+from synth_engine.domain import Attribute, Categorical, Date, DateTime, Identifier, Integer, Number
+from synth_engine.domain.moments import UNITS
 from synth_engine.errors import DomainError
 from synthweb.datasets import draft as drafts
 from synthweb.datasets.draft import Column
+from synthweb.datasets.listed import plain
+from synthweb.datasets.typed import attribute_of
 
 EXAMPLES = 4
 LISTED = 5  # values named in a line; the editor shows all
@@ -45,6 +47,7 @@ class Line:
     typed: Column | None
     examples: Sequence[str] = ()
     editing: bool = False
+    selected: bool = False
 
     @property
     def confirmed(self) -> bool:
@@ -57,7 +60,7 @@ class Line:
     @cached_property
     def _read(self) -> Attribute | DomainError:
         try:
-            return drafts.attribute_of(self.name, self.column)
+            return attribute_of(self.name, self.column)
         except DomainError as error:
             return error
 
@@ -103,6 +106,8 @@ class Line:
                 return "Read from your data"
             case "empty":
                 return ""
+        if self.typed and self.typed.get("brought"):
+            return f"{drafts.ORIGINS[self.origin]} in the file, not confirmed"
         return "Typed, not confirmed"
 
     @property
@@ -128,7 +133,12 @@ class Line:
     @property
     def inputs(self) -> list[Input]:
         fields = self.column["fields"]
-        return [_input(key, self.kind, str(fields.get(key) or "")) for key in drafts.FIELDS.get(self.kind, ())]
+        # Numbers without an order are codes; for other kinds that is rare, and shown only where somebody said so.
+        return [
+            _input(key, self.kind, str(fields.get(key) or ""))
+            for key in drafts.FIELDS.get(self.kind, ())
+            if key != "unordered" or self.kind == "integer" or fields.get(key)
+        ]
 
     @property
     def sent(self) -> str:
@@ -139,7 +149,7 @@ class Line:
 
 def _spaced(number: float) -> str:
     """A bound for reading: thin separators from five digits on, so that years stay years."""
-    text = drafts.plain(number)
+    text = plain(number)
     return f"{int(text):,}".replace(",", "\u202f") if text.lstrip("-").isdigit() and len(text) > 4 else text
 
 
@@ -158,7 +168,28 @@ def summary(attribute: Attribute) -> str:
         case Date():
             step = "each day" if attribute.step_days == 1 else f"steps of {attribute.step_days} days"
             return f"{attribute.low} to {attribute.high}, {step}"
-    return " or ".join(reversed(attribute.value_labels)) if attribute.size else "not modelled, not in the release"
+        case DateTime():
+            return _moments(attribute)
+        case Identifier():
+            return _made_anew(attribute)
+    return " or ".join(reversed(attribute.value_labels))
+
+
+def _moments(attribute: DateTime) -> str:
+    step = f"each {attribute.unit[:-1]}" if attribute.step == 1 else f"every {attribute.step} {attribute.unit}"
+    bins = "" if attribute.value_count == attribute.points else f", {attribute.value_count} bins"
+    return f"{attribute.said(attribute.low)} to {attribute.said(attribute.high)}, {step}{bins}"
+
+
+def _made_anew(attribute: Identifier) -> str:
+    match attribute.regenerate:
+        case None:
+            return "not modelled, not in the release"
+        case "uuid":
+            return "not modelled; made anew as UUIDs"
+        case "sequence":
+            return f"not modelled; made anew, counting{f' by {attribute.pattern}' if attribute.pattern else ' from 1'}"
+    return f"not modelled; made anew by {attribute.pattern}"
 
 
 _LABELS = {
@@ -166,8 +197,13 @@ _LABELS = {
     "ordered": ("The values have an order, as listed", ""),
     "low": ("Lowest", ""),
     "high": ("Highest", ""),
-    "width": ("Bin width", "Empty: one bin a value up to 100, else 32 bins."),
-    "bins": ("Number of bins", "Empty: 32 of equal width."),
+    "width": ("or bin width", ""),
+    "unordered": ("The numbers are codes without an order", ""),
+    "step": ("A value every", "Empty: 1."),
+    "unit": ("unit", ""),
+    "regenerate": ("In a synthetic table it", ""),
+    "pattern": ("Pattern", "# a digit, @ a capital letter, * either, as in P-####. Never one copied from a record."),
+    "bins": ("Number of bins", ""),
     "edges": ("or edges", "From lowest to highest, separated by commas."),
     "true": ("Written for yes", ""),
     "false": ("Written for no", ""),
@@ -179,54 +215,80 @@ _LABELS = {
 }
 
 
+_BY_KIND = {
+    ("integer", "bins"): ("Number of bins", "All empty: one bin a value up to 100, else 32 bins."),
+    ("number", "bins"): ("Number of bins", "Both empty: 32 of equal width."),
+    ("date", "low"): ("First day", "Like 2024-12-31."),
+    ("date", "high"): ("Last day", "Like 2024-12-31."),
+    ("date", "bins"): ("Number of bins", "Or the step that makes them."),
+    ("datetime", "low"): ("From", "Like 2024-01-01 00:00. No time zone."),
+    ("datetime", "high"): ("To", "Like 2024-12-31 23:59."),
+    ("datetime", "bins"): ("Number of bins", "Both empty: one a step up to 100, else 32 bins."),
+    ("datetime", "width"): ("or steps in a bin", ""),
+    ("datetime", "format"): ("How they are written", "Empty: ISO, that is 2024-12-31T23:59:00. A zone is plain text."),
+}
+
+
 def _input(key: str, kind: str, value: str) -> Input:
-    label, hint = _LABELS[key]
+    label, hint = _BY_KIND.get((kind, key)) or _LABELS[key]
     if key == "values":
         return Input(key=key, label=label, hint=hint, value=value, type="area", wide=True)
-    if key in ("ordered", "missing_empty"):
+    if key in ("ordered", "unordered", "missing_empty"):
         return Input(key=key, label=label, value=value, type="box")
-    if key == "outside":
-        chosen = value or drafts.usual_outside(kind, has_missing=False)
-        return Input(key=key, label=label, value=chosen, type="choice", options=drafts.OUTSIDES[kind])
-    if kind == "date" and key in ("low", "high"):
-        return Input(key=key, label="First day" if key == "low" else "Last day", value=value, hint="Like 2024-12-31.")
+    if key in ("outside", "unit", "regenerate"):
+        options, usual = _choices(key, kind)
+        return Input(key=key, label=label, value=value or usual, type="choice", options=options)
     return Input(key=key, label=label, hint=hint, value=value, wide=key == "edges")
+
+
+def _choices(key: str, kind: str) -> tuple[Mapping[str, str], str]:
+    """The options of a choice, and the usual one."""
+    if key == "outside":
+        return drafts.OUTSIDES[kind], drafts.usual_outside(kind, has_missing=False)
+    return (dict(zip(UNITS, UNITS, strict=True)), "hours") if key == "unit" else (drafts.REGENERATE, "")
 
 
 # --- all lines -----------------------------------------------------------------------------------------------------
 def lines(
-    *, payload: Mapping[str, Any] | None, draft: Mapping[str, Any], editing: Collection[int] | None = ()
+    *,
+    payload: Mapping[str, Any] | None,
+    draft: Mapping[str, Any],
+    editing: Collection[int] | None = (),
+    selected: Collection[int] = (),
 ) -> list[Line]:
     """A line for each column of the table, or of the draft when the preview has expired. `editing` None: all."""
     typed = drafts.columns(draft)
     if payload is None:
         known = {column.get("place", place): name for place, (name, column) in enumerate(typed.items())}
-        return [_line(index, name, None, typed, (), editing) for index, name in sorted(known.items())]
+        return [
+            Line(
+                index=index,
+                name=name,
+                suggested=None,
+                typed=typed.get(name),
+                editing=editing is None or index in editing,
+                selected=index in selected,
+            )
+            for index, name in sorted(known.items())
+        ]
     suggestions = {item["name"]: item for item in payload.get("suggestions", ())}
     rows = payload.get("preview", ())
     return [
-        _line(index, name, suggestions.get(name), typed, _examples(rows, index), editing)
+        Line(
+            index=index,
+            name=name,
+            suggested=_suggested(suggestions.get(name)),
+            typed=typed.get(name),
+            examples=_examples(rows, index),
+            editing=editing is None or index in editing,
+            selected=index in selected,
+        )
         for index, name in enumerate(payload["columns"])
     ]
 
 
-def _line(
-    index: int,
-    name: str,
-    suggestion: Mapping[str, Any] | None,
-    typed: Mapping[str, Column],
-    examples: Sequence[str],
-    editing: Collection[int] | None,
-) -> Line:
-    suggested = drafts.typed_from(suggestion) | {"why": suggestion.get("why", "")} if suggestion else None
-    return Line(
-        index=index,
-        name=name,
-        suggested=suggested,
-        typed=typed.get(name),
-        examples=examples,
-        editing=editing is None or index in editing,
-    )
+def _suggested(suggestion: Mapping[str, Any] | None) -> Column | None:
+    return drafts.typed_from(suggestion) | {"why": suggestion.get("why", "")} if suggestion else None
 
 
 def _examples(rows: Sequence[Sequence[str]], index: int) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
@@ -17,12 +17,13 @@ from synth_engine.errors import DomainError
 from synth_engine.privacy.unit import Relation
 from synthweb.accounts.models import User
 from synthweb.datasets import draft as drafts
-from synthweb.datasets import grid, selectors
+from synthweb.datasets import grid, selectors, together
 from synthweb.datasets.editing import Outcome
-from synthweb.datasets.forms import DocumentForm, Posted
+from synthweb.datasets.forms import Posted
 from synthweb.datasets.models import Dataset, DomainVersion, Preview
 from synthweb.datasets.selectors import Need
-from synthweb.datasets.services.describing import NOT_CONFIRMED, USUAL_TABLE
+from synthweb.datasets.services.describing import NOT_CONFIRMED
+from synthweb.datasets.services.terms import USUAL_TABLE
 
 Status = Dataset.Status
 RELATIONS = (
@@ -90,47 +91,88 @@ def _row(dataset: Dataset) -> Row:
 
 
 # --- describe ------------------------------------------------------------------------------------------------------
+SHOWN = {"open": "Still open", "wrong": "To mend", "typed": "Typed, not confirmed", "confirmed": "Confirmed"}
+
+
 def describe(user: User, dataset: Dataset, query: QueryDict, *, errors: Sequence[DomainError] = ()) -> dict[str, Any]:
     """The describe page. Opens the preview, which the audit log notes."""
     payload = selectors.preview_for(user, dataset, Preview.Kind.TABLE)
     wanted = query.get("edit", "")
-    editing = None if wanted == "all" else {int(text) for text in wanted.split(",") if text.isdecimal()}
-    lines = grid.lines(payload=payload, draft=dataset.draft, editing=editing)
-    names = [line.name for line in lines]
-    shown = _shown(lines, query)
+    lines = grid.lines(
+        payload=payload,
+        draft=dataset.draft,
+        editing=None if wanted == "all" else numbers(wanted),
+        selected=numbers(query.get("select", "")),
+    )
+    visible = {line.index for line in lines if _is_shown(line, query)}
+    latest = selectors.current_domain(dataset)
     return {
         "dataset": dataset,
         "crumbs": crumbs(dataset, ("", "Describe")),
         "payload": payload,
-        "lines": shown,
-        "hidden": len(lines) - len(shown),
+        "lines": lines,
+        "visible": visible,
+        "selecting": any(line.selected for line in lines),
         "total": len(lines),
         "open": sum(line.is_open for line in lines),
-        "names": names,
-        "q": query.get("q", ""),
-        "show": query.get("show", ""),
-        "kinds": drafts.KINDS,
-        "origins": drafts.ORIGINS,
+        "names": [line.name for line in lines],
+        "filters": {key: query.get(key, "")[:200] for key in FILTERS},
+        "shown": SHOWN,
+        **choices(),
         "errors": [error for error in errors if error.rule != NOT_CONFIRMED],
         "unconfirmed": [error.column for error in errors if error.rule == NOT_CONFIRMED],
-        "version": selectors.current_domain(dataset),
+        "undescribed": [line.name for line in lines if line.typed is None] if query.get("brought") else [],
+        "version": latest,
+        "versions": dataset.domain_versions.values_list("number", flat=True) if latest else [],
         "fixed": selectors.fixed_terms(dataset),
         "table": _table(dataset),
         "relations": RELATIONS,
-        "import_form": DocumentForm(),
     }
 
 
-def _shown(lines: Sequence[grid.Line], query: QueryDict) -> list[grid.Line]:
+FILTERS = ("q", "kind", "show")
+
+
+def choices() -> dict[str, Any]:
+    """What the inputs of a line, and of several at once, offer."""
+    return {
+        "kinds": drafts.KINDS,
+        "origins": drafts.ORIGINS,
+        "all_missing": together.MISSING,
+        "all_outside": together.OUTSIDES,
+    }
+
+
+def _is_shown(line: grid.Line, query: QueryDict) -> bool:
     """Search without script; the page itself filters as one types."""
-    words = query.get("q", "").lower().split()
-    found = [line for line in lines if all(word in line.name.lower() for word in words)]
-    match query.get("show"):
-        case "open":
-            return [line for line in found if line.is_open]
-        case "wrong":
-            return [line for line in found if line.state == "wrong"]
+    named = all(word in line.name.lower() for word in query.get("q", "").lower().split())
+    show, kind = query.get("show", ""), query.get("kind", "")
+    wanted = show not in SHOWN or (line.is_open if show == "open" else line.state == show)
+    return named and wanted and (kind not in drafts.KINDS or line.kind == kind)
+
+
+def numbers(text: str) -> set[int]:
+    """Numbers and runs of them, as `ranges` writes them: "0-3,7"."""
+    found: set[int] = set()
+    for part in text.split(",")[:MOST_LINES]:
+        first, _, last = part.partition("-")
+        if all(end.isascii() and end.isdigit() and len(end) < 7 for end in (first, last or first)):
+            found.update(range(int(first), min(int(last or first), int(first) + MOST_LINES) + 1))
     return found
+
+
+MOST_LINES = 2_000
+
+
+def ranges(indices: Iterable[int]) -> str:
+    """The shortest way to write which lines are meant, for an address."""
+    runs: list[tuple[int, int]] = []
+    for index in sorted(indices):
+        if runs and runs[-1][1] == index - 1:
+            runs[-1] = (runs[-1][0], index)
+        else:
+            runs.append((index, index))
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
 
 
 def _table(dataset: Dataset) -> dict[str, str]:
@@ -156,17 +198,21 @@ def after_a_press(dataset: Dataset, posted: Posted, outcome: Outcome) -> dict[st
         "line": line,
         "open": still,
         "total": total,
-        "kinds": drafts.KINDS,
-        "origins": drafts.ORIGINS,
+        **choices(),
         "again": True,
     }
 
 
-def address_after(dataset: Dataset, posted: Posted, outcome: Outcome) -> str:
-    """Where a press leads without script: the same page, the same lines open, at the line that was pressed."""
+def address_after(
+    dataset: Dataset, posted: Posted, outcome: Outcome, *, query: QueryDict, brought: bool = False
+) -> str:
+    """Where a press leads without script: the same page, the same lines open, selected and shown, at the line that was
+    pressed."""
     address = reverse("datasets:describe", args=[dataset.code])
-    if outcome.editing:
-        address += "?" + urlencode({"edit": ",".join(map(str, sorted(outcome.editing)))})
+    kept = {key: query.get(key, "")[:200] for key in FILTERS}
+    kept |= {"edit": ranges(outcome.editing), "select": ranges(outcome.selected), "brought": "1" if brought else ""}
+    if any(kept.values()):
+        address += "?" + urlencode({key: text for key, text in kept.items() if text})
     return f"{address}#line-{posted.index}" if posted.index is not None else address
 
 

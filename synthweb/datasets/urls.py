@@ -11,6 +11,7 @@ urlpatterns = [
     path("", views.index, name="index"),
     path("<slug:code>/describe/", views.describe, name="describe"),
     path("<slug:code>/describe/import/", views.import_document, name="import"),
+    path("<slug:code>/describe/DOMAIN.json", views.draft_file, name="draft-file"),
     path("<slug:code>/domain/<int:number>/", views.domain, name="domain"),
     path("<slug:code>/domain/<int:number>/DOMAIN.json", views.domain_file, name="domain-file"),
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import Any, cast
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -17,6 +17,7 @@ from synthweb.datasets import editing, screens, selectors, services
 from synthweb.datasets.forms import DocumentForm, Posted
 from synthweb.datasets.models import Dataset
 from synthweb.datasets.selectors import Need
+from synthweb.datasets.services import documents
 
 PAGE = 25
 
@@ -45,15 +46,23 @@ def describe(request: HttpRequest, code: str) -> HttpResponse:
 
 def _change(request: HttpRequest, dataset: Dataset) -> HttpResponse:
     posted = Posted(request.POST)
-    outcome = editing.apply(posted, dataset.draft)
-    services.keep(actor=_me(request), dataset=dataset, columns=outcome.columns, table=posted.table, total=posted.total)
+    outcome = _keep(request, dataset, posted)
     if getattr(request, "htmx", False):
         return render(request, "datasets/_line_and_count.html", screens.after_a_press(dataset, posted, outcome))
-    if outcome.problem:
-        messages.error(request, outcome.problem)
     if posted.verb == "finish":
         return _finish(request, dataset)
-    return redirect(screens.address_after(dataset, posted, outcome))
+    return redirect(screens.address_after(dataset, posted, outcome, query=request.GET))
+
+
+def _keep(request: HttpRequest, dataset: Dataset, posted: Posted) -> editing.Outcome:
+    """What a press of any button does: everything typed is kept, and what came of it is told."""
+    outcome = editing.apply(posted, dataset.draft)
+    services.keep(actor=_me(request), dataset=dataset, columns=outcome.columns, table=posted.table, total=posted.total)
+    if outcome.done:
+        messages.success(request, outcome.done)
+    for problem in filter(None, [outcome.problem, *outcome.remarks]):
+        messages.warning(request, problem)
+    return outcome
 
 
 def _finish(request: HttpRequest, dataset: Dataset) -> HttpResponse:
@@ -72,21 +81,42 @@ def _finish(request: HttpRequest, dataset: Dataset) -> HttpResponse:
 @require_POST
 @login_required
 def import_document(request: HttpRequest, code: str) -> HttpResponse:
-    """Take a DOMAIN.json made elsewhere into the draft."""
+    """Take a DOMAIN.json made elsewhere into the draft, after keeping everything typed on the page it came from."""
     dataset = selectors.dataset_for(_me(request), code, Need.DESCRIBE)
+    posted = Posted(request.POST)
+    outcome = _keep(request, dataset, posted)
+    brought = False
     form = DocumentForm(request.POST, request.FILES)
-    if not form.is_valid():
-        messages.error(request, " ".join(map(str, form.errors["document"])))
-        return redirect("datasets:describe", dataset.code)
-    try:
-        remarks = services.import_document(actor=_me(request), dataset=dataset, document=form.cleaned_data["document"])
-    except DomainError as error:
-        messages.error(request, f"This description cannot be used. {error.text}")
+    if form.is_valid():
+        brought = _bring(request, dataset, form.cleaned_data["document"], replaces=posted.replaces)
     else:
-        messages.success(request, "The description was taken into the draft; look it through and confirm it below.")
-        for remark in remarks:
-            messages.warning(request, remark)
-    return redirect("datasets:describe", dataset.code)
+        messages.error(request, " ".join(map(str, form.errors["document"])))
+    return redirect(screens.address_after(dataset, posted, outcome, query=request.GET, brought=brought))
+
+
+def _bring(request: HttpRequest, dataset: Dataset, document: dict[str, Any], *, replaces: bool) -> bool:
+    try:
+        remarks = services.import_document(actor=_me(request), dataset=dataset, document=document, replaces=replaces)
+    except DomainError as error:
+        messages.error(request, f"This description cannot be used; nothing was changed. {error.text}.")
+        return False
+    messages.success(request, "The description was taken into the draft. Nothing of it is confirmed yet.")
+    for remark in remarks:
+        messages.warning(request, remark)
+    return True
+
+
+@require_safe
+@login_required
+def draft_file(request: HttpRequest, code: str) -> HttpResponse:
+    """What is typed and confirmed so far, as a DOMAIN.json; nothing that was only suggested."""
+    dataset = selectors.dataset_for(_me(request), code, Need.DESCRIBE)
+    try:
+        document = documents.draft_document(dataset)
+    except DomainError as error:
+        messages.error(request, f"There is no DOMAIN.json of the draft: {error.text}.")
+        return redirect("datasets:describe", dataset.code)
+    return _as_file(document, name=f"domain-{dataset.code}-draft.json")
 
 
 @require_safe
@@ -102,8 +132,13 @@ def domain(request: HttpRequest, code: str, number: int) -> HttpResponse:
 def domain_file(request: HttpRequest, code: str, number: int) -> HttpResponse:
     """The same as a DOMAIN.json for the command line."""
     version = selectors.domain_version_for(_me(request), code, number)
-    name = f"domain-{version.dataset.code}-v{version.number}.json"
-    return JsonResponse(version.document, headers={"Content-Disposition": f'attachment; filename="{name}"'})
+    return _as_file(version.document, name=f"domain-{version.dataset.code}-v{version.number}.json")
+
+
+def _as_file(document: dict[str, Any], *, name: str) -> HttpResponse:
+    response = JsonResponse(document, json_dumps_params={"indent": 2, "ensure_ascii": False})
+    response["Content-Disposition"] = f'attachment; filename="{name}"'
+    return response
 
 
 def _me(request: HttpRequest) -> User:

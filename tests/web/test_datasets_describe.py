@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -27,22 +25,9 @@ from synthweb.ledger import services as ledger
 from synthweb.lib import codes
 from tests.conftest import Cast
 from tests.web import scene
+from tests.web.desk import SUGGESTIONS, Desk, line, ready
 
 Browser = Callable[..., Client]
-SUGGESTIONS: list[dict[str, Any]] = [
-    {
-        "name": "sector",
-        "kind": "categorical",
-        "values": ["Farm", "Mine"],
-        "other": True,
-        "missing": ["?"],
-        "why": "Two.",
-    },
-    {"name": "age", "kind": "integer", "low": 17, "high": 90, "width": 1, "missing": None, "why": "Whole numbers."},
-    {"name": "works", "kind": "boolean", "true": "yes", "false": "no", "missing": None, "why": "Yes and no."},
-    {"name": "id", "kind": "identifier", "why": "All different."},
-]
-PREVIEW = [["Farm", "41", "yes", "a1"], ["Mine", "17", "no", "a2"]]
 
 
 @pytest.fixture(autouse=True)
@@ -50,108 +35,14 @@ def places(settings: Settings, tmp_path: Path) -> None:
     settings.VAULT_DIR, settings.PREVIEW_DIR = tmp_path / "vault", tmp_path / "previews"
 
 
-def ready(cast: Cast, suggestions: list[dict[str, Any]] | None = None) -> Dataset:
-    """A dataset that a worker has read."""
-    dataset = services.store_stream(
-        steward=cast.steward, organisation=cast.organisation, name="People", file_kind="csv", chunks=[b"a,b\n1,2\n"]
-    )
-    listed = [item | {"provenance": "suggested"} for item in suggestions or SUGGESTIONS]
-    payload = {
-        "columns": [item["name"] for item in listed],
-        "suggestions": listed,
-        "preview": PREVIEW if suggestions is None else [],
-        "rows": 2,
-        "notes": [],
-    }
-    preview_store.put(dataset, Preview.Kind.TABLE, "", payload)
-    services.mark_ready(dataset=dataset)
-    return dataset
-
-
 @pytest.fixture
 def dataset(cast: Cast) -> Dataset:
     return ready(cast)
 
 
-class FormReader(HTMLParser):
-    """Names and values of the inputs of the describe form, as a browser would send them."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.found: dict[str, Any] = {}
-        self._inside, self._select, self._area = False, "", ""
-
-    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        given = dict(attributes)
-        name, value = given.get("name") or "", given.get("value") or ""
-        if tag == "form":
-            self._inside = given.get("id") == "describe"
-        elif not self._inside:
-            return
-        elif tag == "select":
-            self._select = name
-        elif tag == "option" and self._select and ("selected" in given or self._select not in self.found):
-            self.found[self._select] = value
-        elif tag == "textarea":
-            self._area, self.found[name] = name, ""
-        elif tag == "input" and name not in ("", "select"):
-            self._input(name, value, given)
-
-    def _input(self, name: str, value: str, given: dict[str, str | None]) -> None:
-        kind = given.get("type")
-        if kind not in ("checkbox", "radio") or "checked" in given:
-            self.found[name] = "on" if kind == "checkbox" else value
-
-    def handle_data(self, data: str) -> None:
-        if self._area:
-            self.found[self._area] += data
-
-    def handle_endtag(self, tag: str) -> None:
-        self._inside = self._inside and tag != "form"
-        self._area = "" if tag == "textarea" else self._area
-        self._select = "" if tag == "select" else self._select
-
-
-class Desk:
-    """The describe page as a browser works it: posts send what the page's own inputs hold."""
-
-    def __init__(self, client: Client, dataset: Dataset) -> None:
-        self.client, self.dataset = client, dataset
-        self.address = reverse("datasets:describe", args=[dataset.code])
-
-    def page(self, query: str = "") -> str:
-        answer = self.client.get(self.address + query)
-        assert answer.status_code == 200
-        return str(answer.text)
-
-    def inputs(self, query: str = "") -> dict[str, Any]:
-        """What a browser would send with the form on the page."""
-        reader = FormReader()
-        reader.feed(self.page(query))
-        return reader.found
-
-    def press(self, button: str, *, edit: str = "", in_place: bool = False, **typed: Any) -> Any:
-        """Press one of the buttons with something typed; names are spelled `_0_low` for the input `0-low`."""
-        fields = self.inputs(f"?edit={edit}" if edit else "")
-        fields |= {(key[1:].replace("_", "-", 1) if key.startswith("_") else key): text for key, text in typed.items()}
-        headers = {"HX-Request": "true"} if in_place else {}
-        return self.client.post(self.address, fields | {"do": button}, headers=headers)
-
-    @property
-    def draft(self) -> dict[str, Any]:
-        self.dataset.refresh_from_db()
-        return self.dataset.draft
-
-
 @pytest.fixture
 def desk(browser: Browser, cast: Cast, dataset: Dataset) -> Desk:
     return Desk(browser(cast.steward), dataset)
-
-
-def line(page: str, index: int) -> str:
-    found = re.search(rf'<li class="column" id="line-{index}">.*?</li>', page, re.DOTALL)
-    assert found
-    return found.group()
 
 
 def openings() -> int:
@@ -260,7 +151,7 @@ def test_the_origin_is_recorded(desk: Desk) -> None:
 def test_without_script_a_press_comes_back_to_its_line_with_the_same_editors_open(desk: Desk) -> None:
     answer = desk.press("edit:2", edit="1", _1_low="0")
     assert answer.status_code == 302
-    assert answer.url == f"{desk.address}?edit=1%2C2#line-2"
+    assert answer.url == f"{desk.address}?edit=1-2#line-2"
     assert desk.draft["columns"]["age"]["fields"] == {"low": "0"}
 
 
@@ -387,55 +278,6 @@ def test_save_draft_keeps_whatever_was_typed(cast: Cast, dataset: Dataset) -> No
         services.confirm_domain(actor=cast.steward, dataset=dataset)
 
 
-# --- a description made elsewhere ------------------------------------------------------------------------------------
-def bring(desk: Desk, document: Any) -> str:
-    text = document if isinstance(document, bytes) else json.dumps(document).encode()
-    address = reverse("datasets:import", args=[desk.dataset.code])
-    return str(desk.client.post(address, {"document": SimpleUploadedFile("d.json", text)}, follow=True).text)
-
-
-def test_a_document_fills_the_draft_but_for_what_it_only_suggests(desk: Desk) -> None:
-    document = {
-        "attributes": [
-            {"name": "age", "kind": "integer", "low": 0, "high": 120, "width": 5, "provenance": "public-file"},
-            {"name": "works", "kind": "boolean", "true": "yes", "false": "no", "provenance": "suggested"},
-            {"name": "height", "kind": "number", "low": 0, "high": 3},
-        ],
-        "unit": {"max_records": 2, "column": "id"},
-    }
-    page = bring(desk, document)
-    assert "0 to 120" in line(page, 1)
-    assert "From a public file" in line(page, 1)
-    assert "“height” is not a column of this table." in page
-    assert "“works” holds facts that are only suggested" in page
-    assert list(desk.draft["columns"]) == ["age"]
-    assert desk.draft["table"]["unit_column"] == "id"
-
-
-@pytest.mark.parametrize(
-    ("document", "words"),
-    [
-        (b"\xff\xfe", "not JSON"),
-        (b"[1, 2]", "JSON object"),
-        ({"age": "x"}, "cannot be used"),
-        ({"attributes": [{"name": "age", "kind": "integer", "low": 9, "high": 1}]}, "low is above high"),
-        ({"attributes": [{"name": "age", "kind": "integer", "low": 1, "high": 9, "surprise": 1}]}, "unknown field"),
-        (
-            b'{"attributes": [{"name": "age", "kind": "categorical", "values": ["\\u0000"], "other": true}]}',
-            "cannot be stored",
-        ),
-        (
-            b'{"attributes": [{"name": "age", "kind": "categorical", "values": ["\\ud800"], "other": true}]}',
-            "cannot be",
-        ),
-        (b"[" * 100_000, "not JSON"),
-    ],
-)
-def test_an_unsound_document_is_refused_with_the_reason(desk: Desk, document: Any, words: str) -> None:
-    assert words in bring(desk, document)
-    assert desk.draft.get("columns", {}) == {}
-
-
 # --- the page around it ----------------------------------------------------------------------------------------------
 def test_when_the_preview_has_expired_what_was_typed_stays_and_the_table_can_be_read_again(desk: Desk) -> None:
     desk.press("confirm:1")
@@ -536,10 +378,26 @@ def test_a_hundred_columns_take_few_queries_and_no_editors(browser: Browser, cas
 
 
 def test_the_page_can_be_searched_without_script(desk: Desk) -> None:
-    page = desk.page("?q=wor")
-    assert 'data-name="works"' in page
-    assert 'data-name="age"' not in page
-    assert "3 columns are filtered out" in page
+    desk.press("confirm:1")
+    for query, shown in {
+        "?q=WOR": {2},
+        "?q=r": {0, 2},
+        "?kind=integer": {1},
+        "?show=open": {0, 2, 3},
+        "?show=confirmed": {1},
+        "?show=wrong": set(),
+        "?kind=boolean&show=confirmed": set(),
+        "?kind=nonsense&show=nonsense": {0, 1, 2, 3},
+    }.items():
+        page = desk.page(query)
+        hidden = {int(index) for index in re.findall(r'<li class="column" id="line-(\d+)" hidden>', page)}
+        assert {0, 1, 2, 3} - hidden == shown, query
+        assert (f"{len(shown)} of 4 columns shown" in page) == (len(shown) < 4)
+
+
+def test_a_press_keeps_what_is_searched_for(desk: Desk) -> None:
+    answer = desk.client.post(desk.address + "?q=wor&kind=boolean&show=open", desk.inputs() | {"do": "edit:2"})
+    assert answer.url == f"{desk.address}?q=wor&kind=boolean&show=open&edit=2#line-2"
 
 
 # --- the list, and a version for reading -----------------------------------------------------------------------------
@@ -622,10 +480,10 @@ def test_an_import_after_the_preview_knows_the_columns_of_the_table(cast: Cast, 
     known(dataset)
     attributes = [{"name": name, "kind": "integer", "low": 0, "high": 9} for name in ("age", "height")]
     remarks = services.import_document(actor=cast.steward, dataset=dataset, document={"attributes": attributes})
-    assert remarks == ["“height” is not a column of this table."]
+    assert remarks == ["Column “height”: not in this table, not taken; take the name from the header of the table."]
     with pytest.raises(services.Incomplete) as caught:
         services.confirm_domain(actor=cast.steward, dataset=dataset)
-    assert [error.column for error in caught.value.errors] == ["sector", "works", "id"]
+    assert [error.column for error in caught.value.errors] == ["sector", "age", "works", "id"]
 
 
 def test_the_names_of_the_columns_are_not_in_the_database_until_somebody_declares_them(dataset: Dataset) -> None:

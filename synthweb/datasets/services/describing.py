@@ -7,24 +7,23 @@ every column of the table has been confirmed as public knowledge.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.db import transaction
 
-from synth_engine.domain import Domain
-from synth_engine.domain.attributes import Attribute
+from synth_engine.domain import Attribute, Domain
 from synth_engine.errors import DomainError
-from synth_engine.privacy.unit import PrivacyUnit, Relation
 from synthweb.accounts.models import User
 from synthweb.audit import services as audit
 from synthweb.datasets import draft as drafts
 from synthweb.datasets import selectors
 from synthweb.datasets.models import Dataset, DomainVersion, Preview
+from synthweb.datasets.services import documents, terms
+from synthweb.datasets.together import said
+from synthweb.datasets.typed import attribute_of
 
 NOT_CONFIRMED = "not confirmed yet"
-USUAL_TABLE = {"max_records": "1", "unit_column": "", "relation": Relation.ADD_REMOVE.value, "rows": ""}
 
 
 class Incomplete(Exception):
@@ -63,10 +62,10 @@ def keep(
             kept[name] = column
     draft["columns"] = kept
     if table is not None:
-        draft["table"] = {key: str(table.get(key, "")) for key in USUAL_TABLE}
+        draft["table"] = {key: str(table.get(key, "")) for key in terms.USUAL_TABLE}
     if total is not None:
         draft["total"] = total
-    _check_text(draft)
+    terms.check_text(draft)
     locked.draft = draft
     locked.save(update_fields=["draft", "updated_at"])
     if vouched := [name for name in drafts.confirmed(draft) if name not in before]:
@@ -81,39 +80,22 @@ def keep(
     return dataset
 
 
-def import_document(*, actor: User, dataset: Dataset, document: Mapping[str, Any]) -> list[str]:
-    """Take a whole description, made elsewhere, into the draft. Facts it marks as suggested are not taken. Returns
-    what was left out and why, in words. Raises DomainError when it is not a sound description."""
+def import_document(*, actor: User, dataset: Dataset, document: Mapping[str, Any], replaces: bool = False) -> list[str]:
+    """Take a description made elsewhere into the draft, as typed and not confirmed. What is described here already
+    stays, unless the file `replaces` it. Returns a line for each thing that was not taken as it stands; raises
+    DomainError for an unsound document, and for one about another table. Nothing is kept of those."""
     domain = Domain.from_json(document)
+    dataset.refresh_from_db(fields=["draft"])
     payload = selectors.preview_for(actor, dataset, Preview.Kind.TABLE)
     known = payload["columns"] if payload else selectors.columns_of(dataset)
     names = list(known or drafts.columns(dataset.draft))
-    remarks: list[str] = []
-    taken: dict[str, drafts.Column | None] = {}
-    for attribute in domain.attributes:
-        if attribute.name not in names:
-            remarks.append(f"“{attribute.name}” is not a column of this table.")
-        elif set(attribute.facts.values()) - set(drafts.ORIGINS):
-            remarks.append(f"“{attribute.name}” holds facts that are only suggested by data; look at it yourself.")
-        else:
-            taken[attribute.name] = _column_of(attribute, place=names.index(attribute.name))
-    keep(actor=actor, dataset=dataset, columns=taken, table=_table_of(domain), total=len(names) if known else None)
-    return remarks
-
-
-def _table_of(domain: Domain) -> dict[str, str]:
-    return {
-        "max_records": str(domain.unit.max_records),
-        "unit_column": domain.unit.column or "",
-        "relation": domain.relation.value,
-        "rows": str(domain.rows or ""),
-    }
-
-
-def _column_of(attribute: Attribute, *, place: int) -> drafts.Column:
-    origins = set(attribute.facts.values())
-    origin = "public-file" if origins == {"public-file"} else "declared"
-    return drafts.typed_from(attribute.to_json()) | {"origin": origin, "confirmed": True, "place": place}
+    if not names:
+        raise DomainError("the columns of the table are not known any more", repair="read the table again first")
+    standing = {} if replaces else drafts.columns(dataset.draft)
+    taken, remarks = documents.brought(domain, names=names, standing=standing)
+    table, lines = documents.brought_table(dataset, domain, document=document, names=names, replaces=replaces)
+    keep(actor=actor, dataset=dataset, columns=taken, table=table, total=len(names) if known else None)
+    return [*said(remarks), *lines]
 
 
 # --- the description -----------------------------------------------------------------------------------------------
@@ -132,10 +114,12 @@ def declare_domain(*, actor: User, dataset: Dataset, document: Mapping[str, Any]
     with transaction.atomic():
         version = _store(actor=actor, dataset=dataset, domain=domain)
         names = selectors.columns_of(dataset) or [attribute.name for attribute in domain.attributes]
-        columns = {a.name: _column_of(a, place=names.index(a.name)) for a in domain.attributes}
+        columns = {
+            a.name: drafts.column_of(a, place=names.index(a.name)) | {"confirmed": True} for a in domain.attributes
+        }
         unfinished = {name for name, one in drafts.columns(dataset.draft).items() if not one.get("confirmed")}
         taken = {name: column for name, column in columns.items() if name not in unfinished}
-        keep(actor=actor, dataset=dataset, columns=taken, table=_table_of(domain), total=len(names))
+        keep(actor=actor, dataset=dataset, columns=taken, table=drafts.table_of(domain), total=len(names))
     return version
 
 
@@ -150,49 +134,29 @@ def domain_of(draft: Mapping[str, Any], *, names: Sequence[str] | None) -> Domai
         try:
             if column is None or not (column.get("confirmed") or column.get("tried")):
                 raise DomainError(NOT_CONFIRMED, repair="confirm it, or leave it out", column=name)
-            attributes.append(drafts.attribute_of(name, column))
+            attributes.append(attribute_of(name, column))
+            if not column.get("confirmed"):  # sound by now, and still not confirmed
+                raise DomainError(NOT_CONFIRMED, repair="confirm it, or leave it out", column=name)
         except DomainError as error:
             errors.append(error)
     if names is None and draft.get("total") != len(typed):
         errors.append(DomainError("the preview has expired", repair="read the table again to see what is still open"))
     try:
-        terms = table_terms(draft.get("table") or USUAL_TABLE, names=[*(names or typed)])
+        whom = terms.table_terms(draft.get("table") or terms.USUAL_TABLE, names=[*(names or typed)])
         if not errors:
-            return Domain(attributes=tuple(attributes), **terms)
+            return Domain(attributes=tuple(attributes), **whom)
     except DomainError as error:
         errors.append(error)
     raise Incomplete(errors)
 
 
-def table_terms(table: Mapping[str, str], *, names: Sequence[str]) -> dict[str, Any]:
-    """Privacy unit, neighbouring relation and public number of records, as typed."""
-    column = table.get("unit_column") or None
-    if column is not None and column not in names:
-        raise DomainError("the column that names people is not in this table", repair="choose one of its columns")
-    relation = table.get("relation") or Relation.ADD_REMOVE.value
-    if relation not in set(Relation):
-        raise DomainError("the neighbouring relation is not chosen", repair="choose add/remove or replace-one")
-    return {
-        "unit": PrivacyUnit(max_records=_count(table.get("max_records") or "1", "records per person"), column=column),
-        "relation": Relation(relation),
-        "rows": _count(table["rows"], "public number of rows") if table.get("rows") else None,
-    }
-
-
-def _count(text: str, what: str) -> int:
-    text = text.strip()
-    if not (text.isascii() and text.isdigit() and len(text) < 16):
-        raise DomainError(f"the {what} is not a whole number", repair="write digits only, without separators")
-    return int(text)
-
-
 @transaction.atomic
 def _store(*, actor: User, dataset: Dataset, domain: Domain) -> DomainVersion:
     domain.require_confirmed()
-    _check_text(domain.to_json())
+    terms.check_text(domain.to_json())
     locked = Dataset.objects.select_for_update().select_related("organisation").get(pk=dataset.pk)
     check_columns(locked, domain)
-    _check_fixed(locked, domain)
+    terms.check_fixed(locked, domain)
     latest = selectors.current_domain(locked)
     if latest is not None and latest.digest == domain.digest:
         return latest  # said twice is said once
@@ -223,45 +187,3 @@ def check_columns(dataset: Dataset, domain: Domain) -> None:
     for name in [*described, *([domain.unit.column] if domain.unit.column else [])]:
         if names is not None and name not in names:
             raise DomainError("the table has no such column", repair="take its name from the header", column=name)
-
-
-def _check_text(document: Mapping[str, Any]) -> None:
-    """PostgreSQL stores neither NUL nor half of a surrogate pair, and no codebook means them."""
-    text = json.dumps(document, ensure_ascii=False)
-    if "\\u0000" in text or any("\ud800" <= sign <= "\udfff" for sign in text):
-        raise DomainError("a text holds characters that cannot be stored", repair="remove control characters")
-
-
-def _check_fixed(dataset: Dataset, domain: Domain) -> None:
-    """Once an account pays for the dataset, whom it protects is settled: what was spent was spent for them."""
-    fixed, asked = selectors.fixed_terms(dataset), _asked_terms(dataset)
-    said = _terms(domain)
-    if fixed is None and asked is not None and asked != said:
-        raise DomainError(
-            "whom the description protects cannot change while a request for budget waits: it was asked for them",
-            repair="have the request decided or refused first",
-        )
-    if fixed is None:
-        return
-    if wrong := [key.replace("_", " ") for key, value in said.items() if fixed[key] != value]:
-        raise DomainError(
-            f"{', '.join(wrong)} cannot change any more: the budget of this dataset was granted for them",
-            repair="describe them as before, or upload the table as a new dataset",
-        )
-
-
-def _asked_terms(dataset: Dataset) -> dict[str, str] | None:
-    """Whom an open request for budget is to protect: the custodian decides about what they were shown."""
-    latest = selectors.current_domain(dataset)
-    if latest is None or not dataset.budget_requests.filter(state="open").exists():
-        return None
-    return _terms(Domain.from_json(latest.document))
-
-
-def _terms(domain: Domain) -> dict[str, str]:
-    return {
-        "max_records": str(domain.unit.max_records),
-        "unit_column": domain.unit.column or "",
-        "relation": domain.relation.value,
-        "invariants": ", ".join(domain.invariants),
-    }

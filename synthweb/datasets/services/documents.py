@@ -1,0 +1,105 @@
+"""DOMAIN.json in and out of a draft: what of a file is taken, and what a draft says as a file."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from synth_engine.domain import Attribute, Domain, parse_attribute
+from synth_engine.errors import DomainError
+from synthweb.datasets import draft as drafts
+from synthweb.datasets import selectors
+from synthweb.datasets.models import Dataset
+from synthweb.datasets.services import terms
+from synthweb.datasets.together import named
+from synthweb.datasets.typed import attribute_of
+
+Why = tuple[str, str]
+"""Rule and repair."""
+
+_FROM_DATA = (
+    "holds facts that are only suggested by data, or learned from it; not taken",
+    "look at it yourself, or set its provenance in the file",
+)
+_STANDS = ("described here already, kept", "forget what was typed about it, or let the file take its place")
+_NEARLY = ("holds something that this page cannot show, taken as near as it goes", "look it over")
+_ONE_ORIGIN = ("its facts come from different places, the draft keeps one word for all", "look it over")
+_ABSENT = ("not in this table, not taken", "take the name from the header of the table")
+
+
+def brought(
+    domain: Domain, *, names: Sequence[str], standing: Mapping[str, drafts.Column]
+) -> tuple[dict[str, drafts.Column | None], list[tuple[str, str, str]]]:
+    """The columns of a file as typed and not confirmed, but for those that are `standing` already; and a remark
+    (column, rule, repair) for each that is not taken as it is. Raises DomainError for a file about another table."""
+    absent = [attribute.name for attribute in domain.attributes if attribute.name not in names]
+    if len(absent) == len(domain.attributes):
+        raise DomainError(
+            f"{named(absent)}: not in this table, and the file describes no other",
+            repair="take the names from the header of the table, or open the dataset that the file is about",
+        )
+    taken: dict[str, drafts.Column | None] = {}
+    remarks = [(name, *_ABSENT) for name in absent]
+    for attribute in domain.attributes:
+        if attribute.name not in names:
+            continue
+        column = drafts.column_of(attribute, place=names.index(attribute.name)) | {"brought": True}
+        why = _remark(attribute, column, standing=standing.get(attribute.name))
+        if why is not None:
+            remarks.append((attribute.name, *why))
+        if why not in (_FROM_DATA, _STANDS) and attribute.name not in standing:
+            taken[attribute.name] = column
+    return taken, remarks
+
+
+def _remark(attribute: Attribute, column: drafts.Column, *, standing: drafts.Column | None) -> Why | None:
+    origins = set(attribute.facts.values())
+    if origins - set(drafts.ORIGINS):
+        return _FROM_DATA
+    if standing is not None:
+        said = ("kind", "origin", "fields")
+        return None if [standing.get(key) for key in said] == [column[key] for key in said] else _STANDS
+    try:
+        again = attribute_of(attribute.name, column).to_json()
+    except DomainError:
+        return _NEARLY
+    if again | {"provenance": ""} != attribute.to_json() | {"provenance": ""}:
+        return _NEARLY
+    return _ONE_ORIGIN if len(origins) > 1 else None
+
+
+def brought_table(
+    dataset: Dataset, domain: Domain, *, document: Mapping[str, Any], names: Sequence[str], replaces: bool
+) -> tuple[drafts.Fields | None, list[str]]:
+    """Whom a file protects, as far as it says so and nothing else is typed or settled."""
+    table = drafts.table_of(domain)
+    standing = terms.USUAL_TABLE | (dataset.draft.get("table") or {})
+    if domain.shorthand or not {"unit", "relation", "rows"} & set(document) or table == standing:
+        return None, []
+    if selectors.fixed_terms(dataset) is not None:
+        return None, ["Whom the releases protect is settled; what the file says about it was not taken."]
+    if standing != terms.USUAL_TABLE and not replaces:
+        return None, ["Whom the releases protect was typed here already and is kept."]
+    if table["unit_column"] and table["unit_column"] not in names:
+        told = f"{named([table['unit_column']])}: is to tell people apart and is not in this table; choose another one."
+        return table | {"unit_column": ""}, [told]
+    return table, []
+
+
+def draft_document(dataset: Dataset) -> dict[str, Any]:
+    """The draft as a DOMAIN.json: every column about which something sound was typed. What is not confirmed is marked
+    as suggested, so that no mechanism takes it. Opens no preview. Raises DomainError while there is nothing to say."""
+    documents: list[dict[str, object]] = []
+    for name, column in drafts.columns(dataset.draft).items():
+        with contextlib.suppress(DomainError):
+            document = attribute_of(name, column).to_json()
+            if not column.get("confirmed"):
+                document |= {"provenance": "suggested", "why": "Typed, and not confirmed as public knowledge."}
+            documents.append(document)
+    if not documents:
+        raise DomainError("no column is described yet", repair="confirm one, or type something about it")
+    table = terms.USUAL_TABLE | (dataset.draft.get("table") or {}) | (selectors.fixed_terms(dataset) or {})
+    said = terms.table_terms(table, names=[table["unit_column"]])
+    whole = Domain(attributes=tuple(map(parse_attribute, documents)), **said)
+    return whole.to_json() | {"attributes": documents}

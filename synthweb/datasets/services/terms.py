@@ -1,0 +1,79 @@
+"""What is said about a whole table: whom a description protects, and when that is settled."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from synth_engine.domain import Domain
+from synth_engine.errors import DomainError
+from synth_engine.privacy.unit import PrivacyUnit, Relation
+from synthweb.datasets import selectors
+from synthweb.datasets.models import Dataset
+
+USUAL_TABLE = {"max_records": "1", "unit_column": "", "relation": Relation.ADD_REMOVE.value, "rows": ""}
+
+
+def table_terms(table: Mapping[str, str], *, names: Sequence[str]) -> dict[str, Any]:
+    """Privacy unit, neighbouring relation and public number of records, as typed."""
+    column = table.get("unit_column") or None
+    if column is not None and column not in names:
+        raise DomainError("the column that names people is not in this table", repair="choose one of its columns")
+    relation = table.get("relation") or Relation.ADD_REMOVE.value
+    if relation not in set(Relation):
+        raise DomainError("the neighbouring relation is not chosen", repair="choose add/remove or replace-one")
+    return {
+        "unit": PrivacyUnit(max_records=_count(table.get("max_records") or "1", "records per person"), column=column),
+        "relation": Relation(relation),
+        "rows": _count(table["rows"], "public number of rows") if table.get("rows") else None,
+    }
+
+
+def _count(text: str, what: str) -> int:
+    text = text.strip()
+    if not (text.isascii() and text.isdigit() and len(text) < 16):
+        raise DomainError(f"the {what} is not a whole number", repair="write digits only, without separators")
+    return int(text)
+
+
+def check_text(document: Mapping[str, Any]) -> None:
+    """PostgreSQL stores neither NUL nor half of a surrogate pair, and no codebook means them."""
+    text = json.dumps(document, ensure_ascii=False)
+    if "\\u0000" in text or any("\ud800" <= sign <= "\udfff" for sign in text):
+        raise DomainError("a text holds characters that cannot be stored", repair="remove control characters")
+
+
+def check_fixed(dataset: Dataset, domain: Domain) -> None:
+    """Once an account pays for the dataset, whom it protects is settled: what was spent was spent for them."""
+    fixed, asked = selectors.fixed_terms(dataset), _asked_terms(dataset)
+    said = _terms(domain)
+    if fixed is None and asked is not None and asked != said:
+        raise DomainError(
+            "whom the description protects cannot change while a request for budget waits: it was asked for them",
+            repair="have the request decided or refused first",
+        )
+    if fixed is None:
+        return
+    if wrong := [key.replace("_", " ") for key, value in said.items() if fixed[key] != value]:
+        raise DomainError(
+            f"{', '.join(wrong)} cannot change any more: the budget of this dataset was granted for them",
+            repair="describe them as before, or upload the table as a new dataset",
+        )
+
+
+def _asked_terms(dataset: Dataset) -> dict[str, str] | None:
+    """Whom an open request for budget is to protect: the custodian decides about what they were shown."""
+    latest = selectors.current_domain(dataset)
+    if latest is None or not dataset.budget_requests.filter(state="open").exists():
+        return None
+    return _terms(Domain.from_json(latest.document))
+
+
+def _terms(domain: Domain) -> dict[str, str]:
+    return {
+        "max_records": str(domain.unit.max_records),
+        "unit_column": domain.unit.column or "",
+        "relation": domain.relation.value,
+        "invariants": ", ".join(domain.invariants),
+    }

@@ -1,0 +1,237 @@
+"""DOMAIN.json in and out of the describe page: nothing is confirmed by it, nothing typed is lost, nothing real leaves."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+from pytest_django import Settings
+
+from synth_engine.domain import Domain
+from synth_engine.errors import DomainError
+from synthweb.audit.models import AuditEntry
+from synthweb.datasets import services
+from synthweb.datasets.models import Dataset, DomainVersion, Preview
+from tests.conftest import Cast
+from tests.web import scene
+from tests.web.desk import Desk, line, ready
+
+AGE = {"name": "age", "kind": "integer", "low": 0, "high": 120, "width": 5, "provenance": "public-file"}
+WORKS = {"name": "works", "kind": "boolean", "true": "yes", "false": "no"}
+HEIGHT = {"name": "height", "kind": "number", "low": 0, "high": 3}
+
+
+@pytest.fixture(autouse=True)
+def places(settings: Settings, tmp_path: Path) -> None:
+    settings.VAULT_DIR, settings.PREVIEW_DIR = tmp_path / "vault", tmp_path / "previews"
+
+
+@pytest.fixture
+def desk(browser: Callable[..., Client], cast: Cast) -> Desk:
+    return Desk(browser(cast.steward), ready(cast))
+
+
+def bring(desk: Desk, document: Any, *, edit: str = "", **typed: Any) -> str:
+    """Choose a file and press the button, with everything else that the page's form holds."""
+    text = document if isinstance(document, bytes) else json.dumps(document).encode()
+    address = reverse("datasets:import", args=[desk.dataset.code])
+    fields = desk.inputs(f"?edit={edit}" if edit else "")
+    fields |= {key[1:].replace("_", "-", 1) if key.startswith("_") else key: value for key, value in typed.items()}
+    sent = fields | {"do": "save", "document": SimpleUploadedFile("d.json", text)}
+    return str(desk.client.post(address, sent, follow=True).text)
+
+
+def draft_file(desk: Desk) -> Any:
+    return desk.client.get(reverse("datasets:draft-file", args=[desk.dataset.code]))
+
+
+# --- in --------------------------------------------------------------------------------------------------------------
+def test_a_document_fills_the_draft_and_confirms_nothing(desk: Desk) -> None:
+    document = {"attributes": [AGE, WORKS | {"provenance": "suggested"}, HEIGHT]}
+    page = bring(desk, document | {"unit": {"max_records": 2, "column": "id"}})
+    assert "Nothing of it is confirmed yet" in page
+    assert "0 to 120" in line(page, 1)
+    assert "From a public file in the file, not confirmed" in line(page, 1)
+    assert "Column “height”: not in this table, not taken; take the name from the header" in page
+    assert "Column “works”: holds facts that are only suggested by data" in page
+    assert "3 columns: sector, works, id. Describe them below" in page
+    assert list(desk.draft["columns"]) == ["age"]
+    assert desk.draft["columns"]["age"]["confirmed"] is False
+    assert desk.draft["table"]["unit_column"] == "id"
+    assert not AuditEntry.objects.filter(action="columns.confirmed").exists()
+    answer = desk.press("finish")
+    assert answer.status_code == 422
+    assert "4 columns not confirmed yet" in answer.text
+
+
+def test_what_was_brought_is_confirmed_as_the_file_says_and_not_as_the_data_suggest(desk: Desk) -> None:
+    bring(desk, {"attributes": [AGE | {"outside": "clamp"}]})
+    desk.press("confirm:1")
+    kept = desk.draft["columns"]["age"]
+    assert (kept["confirmed"], kept["origin"], kept["fields"]["low"], kept["fields"]["width"]) == (
+        True,
+        "public-file",
+        "0",
+        "5",
+    )
+    declared = {name: desk.draft["columns"].get(name) for name in ("age",)}
+    assert "17" not in json.dumps(declared)
+
+
+def test_the_short_form_is_taken_as_codes_without_an_order(desk: Desk) -> None:
+    bring(desk, {"age": 85})
+    desk.press("confirm:1")
+    for index in (0, 2, 3):
+        desk.press(f"drop:{index}")
+    desk.press("finish")
+    [age] = Domain.from_json(DomainVersion.objects.get().document).modelled
+    assert (age.size, age.ordered) == (85, False)
+    assert "codes without an order" in desk.page("?edit=1")
+
+
+def test_what_is_described_already_stays_unless_the_file_is_to_take_its_place(desk: Desk) -> None:
+    desk.press("confirm:1", edit="1", _1_low="16")
+    page = bring(desk, {"attributes": [AGE, WORKS]})
+    assert "Column “age”: described here already, kept" in page
+    assert "16 to 90" in line(page, 1)
+    assert desk.draft["columns"]["age"]["confirmed"] is True
+    assert "Declared public in the file" in line(page, 2)
+    page = bring(desk, {"attributes": [AGE, WORKS]}, **{"both-say": "file"})
+    assert "described here already, kept" not in page
+    assert "0 to 120" in line(page, 1)
+    assert desk.draft["columns"]["age"]["confirmed"] is False
+
+
+@pytest.mark.parametrize("document", [b"nonsense", {"attributes": [AGE]}, {"attributes": [HEIGHT]}])
+def test_what_was_typed_and_not_saved_is_kept_whatever_the_file_is(desk: Desk, document: Any) -> None:
+    bring(desk, document, edit="0,1", _1_low="3", _0_values="Shop\nFarm", max_records="7")
+    kept = desk.draft["columns"]
+    assert kept["age"]["fields"] == {"low": "3"}
+    assert kept["sector"]["fields"]["values"].split() == ["Shop", "Farm"]
+    assert desk.draft["table"]["max_records"] == "7"
+
+
+def test_whom_the_file_protects_gives_way_to_what_was_typed(desk: Desk) -> None:
+    document = {"attributes": [AGE], "unit": {"max_records": 2}}
+    page = bring(desk, document, max_records="7")
+    assert "was typed here already and is kept" in page
+    assert desk.draft["table"]["max_records"] == "7"
+    bring(desk, document, max_records="7", **{"both-say": "file"})
+    assert desk.draft["table"]["max_records"] == "2"
+    page = bring(desk, {"attributes": [AGE], "unit": {"column": "person"}}, **{"both-say": "file"})
+    assert "Column “person”: is to tell people apart and is not in this table" in page
+    assert desk.draft["table"]["unit_column"] == ""
+
+
+@pytest.mark.slow
+def test_whom_an_account_protects_is_not_taken_from_a_file(cast: Cast, browser: Callable[..., Client]) -> None:
+    played = scene.play(steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation)
+    document = scene.DOMAIN | {"unit": {"max_records": 9}}
+    remarks = services.import_document(actor=cast.steward, dataset=played.dataset, document=document)
+    assert any("is settled" in remark for remark in remarks)
+
+
+def test_a_file_about_another_table_is_refused_by_its_columns(desk: Desk) -> None:
+    page = bring(desk, {"attributes": [HEIGHT, {"name": "weight", "kind": "identifier"}]})
+    assert "Columns “height”, “weight”: not in this table, and the file describes no other" in page
+    assert "nothing was changed" in page
+    assert desk.draft["columns"] == {}
+
+
+def test_what_the_page_cannot_show_is_told(desk: Desk) -> None:
+    broken = {"name": "sector", "kind": "categorical", "values": ["a\nb", "c"], "other": True}
+    mixed = AGE | {"provenance": {"kind": "declared", "bounds": "public-file", "missing": "declared"}}
+    page = bring(desk, {"attributes": [broken, mixed]})
+    assert "Column “sector”: holds something that this page cannot show" in page
+    assert "Column “age”: its facts come from different places" in page
+    assert desk.draft["columns"]["age"]["origin"] == "declared"
+
+
+@pytest.mark.parametrize(
+    ("document", "words"),
+    [
+        (b"\xff\xfe", "not JSON"),
+        (b"[1, 2]", "JSON object"),
+        (b'{"age": 3, "age": 4}', "names this twice"),
+        (b'{"age": NaN}', "not JSON"),
+        (b'{"age": ' + b"9" * 5_000 + b"}", "not JSON"),
+        ({"age": "x"}, "cannot be used"),
+        ({"attributes": [{"name": "age", "kind": "integer", "low": 9, "high": 1}]}, "low is above high"),
+        ({"attributes": [{"name": "age", "kind": "integer", "low": 1, "high": 9, "surprise": 1}]}, "unknown field"),
+        (
+            b'{"attributes": [{"name": "age", "kind": "categorical", "values": ["\\u0000"], "other": true}]}',
+            "cannot be stored",
+        ),
+        (
+            b'{"attributes": [{"name": "age", "kind": "categorical", "values": ["\\ud800"], "other": true}]}',
+            "cannot be",
+        ),
+        (b"[" * 100_000, "nested more than"),
+        (b'{"attributes": ' + b"[" * 9 + b"]" * 9 + b"}", "nested more than"),
+        (b'{"age": "[[[[[[[[[[[[[["}', "cannot be used"),
+        (b'{"a": "' + b"x" * 3_000_000 + b'"}', "at most 2.5 MB"),
+    ],
+    ids=range(14),
+)
+def test_an_unsound_document_is_refused_with_the_reason(desk: Desk, document: Any, words: str) -> None:
+    assert words in bring(desk, document)
+    assert desk.draft.get("columns", {}) == {}
+
+
+def test_without_a_preview_and_a_draft_the_table_is_to_be_read_again(cast: Cast, desk: Desk) -> None:
+    Preview.objects.update(expires_at=timezone.now())
+    with pytest.raises(DomainError, match="not known any more"):
+        services.import_document(actor=cast.steward, dataset=desk.dataset, document={"age": 5})
+
+
+# --- out -------------------------------------------------------------------------------------------------------------
+def test_the_draft_goes_out_without_a_suggestion_and_comes_back_as_it_was(desk: Desk, cast: Cast) -> None:
+    desk.press("confirm:1", edit="1", _1_low="16", _1_origin="public-file")
+    desk.press("keep:2", edit="2", _2_true="ja")  # a part, over a suggestion
+    desk.press("keep:0", edit="0", _0_kind="integer", _0_low="1", _0_high="9", _0_outside="clamp")
+    desk.press("save", max_records="3")
+    before = AuditEntry.objects.filter(action="preview.opened").count()
+    answer = draft_file(desk)
+    assert AuditEntry.objects.filter(action="preview.opened").count() == before
+    assert answer["Content-Disposition"] == f'attachment; filename="domain-{desk.dataset.code}-draft.json"'
+    document = answer.json()
+    assert [(found["name"], found["provenance"]) for found in document["attributes"]] == [
+        ("sector", "suggested"),
+        ("age", "public-file"),
+    ]
+    assert document["unit"]["max_records"] == 3
+    assert "Farm" not in answer.text
+    with pytest.raises(DomainError, match="'sector'"):
+        Domain.from_json(document).require_confirmed()
+    other = Desk(desk.client, ready(cast))
+    bring(other, document)
+    assert list(other.draft["columns"]) == ["age"]
+    assert other.draft["columns"]["age"]["origin"] == "public-file"
+    assert "16 to 90" in line(other.page(), 1)
+
+
+def test_an_empty_draft_is_no_file(desk: Desk) -> None:
+    answer = draft_file(desk)
+    assert answer.status_code == 302
+    assert "no column is described yet; confirm one" in desk.page()
+
+
+def test_every_version_is_offered_on_the_page(desk: Desk) -> None:
+    desk.press("confirm-open", statement="on")
+    desk.press("finish")
+    desk.press("confirm:1", edit="1", _1_high="99")
+    desk.press("finish")
+    page = desk.page()
+    for number in (1, 2):
+        address = reverse("datasets:domain-file", args=[desk.dataset.code, number])
+        assert address in page
+        document = desk.client.get(address).json()
+        assert Domain.from_json(document).digest == DomainVersion.objects.get(number=number).digest
+    assert Dataset.objects.get().draft["columns"]["age"]["confirmed"] is True
