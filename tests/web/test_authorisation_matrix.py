@@ -33,6 +33,16 @@ POST   datasets/upload/                                              302    422 
 GET    datasets/<code:code>/upload/                                  302    404    404    404    200    200    200    200
 GET    datasets/<code:code>/upload/again/                            405    405    405    405    405    405    405    405
 POST   datasets/<code:code>/upload/again/                            302    404    404    404    302    403    403    403
+GET    datasets/<code:code>/settings/                                302    404    404    404    200    403    403    403
+POST   datasets/<code:code>/settings/                                302    404    404    404    422    403    403    403
+GET    datasets/<code:code>/settings/form/                           405    405    405    405    405    405    405    405
+POST   datasets/<code:code>/settings/form/                           302    404    404    404    422    403    403    403
+GET    datasets/<code:code>/replace/                                 302    404    404    404    200    403    403    403
+POST   datasets/<code:code>/replace/                                 302    404    404    404    422    403    403    403
+GET    datasets/<code:code>/replace/back/                            405    405    405    405    405    405    405    405
+POST   datasets/<code:code>/replace/back/                            302    404    404    404    302    403    403    403
+GET    datasets/<code:code>/delete/                                  302    404    404    404    200    403    403    403
+POST   datasets/<code:code>/delete/                                  302    404    404    404    422    403    403    403
 GET    datasets/<code:code>/                                         302    404    404    404    200    200    200    200
 GET    datasets/<code:code>/runs/                                    302    404    404    404    200    200    200    200
 GET    docs/                                                         302    200    200    200    200    200    200    200
@@ -61,7 +71,7 @@ GET    datasets/<slug:code>/describe/                                302    404 
 POST   datasets/<slug:code>/describe/                                302    404    404    404    302    403    403    403
 GET    datasets/<slug:code>/describe/import/                         405    405    405    405    405    405    405    405
 POST   datasets/<slug:code>/describe/import/                         302    404    404    404    302    403    403    403
-GET    datasets/<slug:code>/describe/DOMAIN.json                     302    404    404    404    302    403    403    403
+GET    datasets/<slug:code>/describe/DOMAIN.json                     302    404    404    404    200    403    403    403
 GET    datasets/<slug:code>/domain/<int:number>/                     302    404    404    404    200    200    200    200
 GET    datasets/<slug:code>/domain/<int:number>/DOMAIN.json          302    404    404    404    200    200    200    200
 GET    releases/                                                     302    200    200    200    200    200    200    200
