@@ -46,6 +46,17 @@ class Cast:
         return {name: getattr(self, name) for name in names}
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--nightly", action="store_true", help="run the long tests as well; they take about an hour")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not config.getoption("--nightly"):
+        long = [item for item in items if item.get_closest_marker("nightly")]
+        items[:] = [item for item in items if item not in long]
+        config.hook.pytest_deselected(items=long)
+
+
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings(request: pytest.FixtureRequest) -> None:
     """SQLite in a file, as in production: WAL and locks between connections do not exist in memory."""
