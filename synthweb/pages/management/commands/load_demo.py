@@ -1,11 +1,12 @@
-"""`manage.py load_demo`: the example table, uploaded, described, paid for, released, compared and shared by the demo
-users through the same services as everybody's. Goes on where it stopped; nothing is done twice."""
+"""`manage.py load_demo`: the example tables, one after the other, uploaded, described, paid for, released, compared and
+shared by the demo users through the same services as everybody's. Goes on where it stopped; nothing is done twice."""
 
 from __future__ import annotations
 
 import json
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
+from synth_engine.formats import Kind
 from synth_engine.privacy.loss import atto, nano
 from synth_engine.spec import Spec
 from synthweb.accounts.models import User
@@ -29,10 +31,43 @@ from synthweb.runs import services as runs
 from synthweb.runs.models import SynthesisRun, TableErrand
 
 EXAMPLES = Path(settings.BASE_DIR) / "examples"
-NAME = "Adult (example)"
-ABOUT = (
-    "48,842 records of the 1994 US census survey. Becker, B. & Kohavi, R. (1996), Adult, UCI Machine Learning "
-    "Repository, CC BY 4.0. A public table, to try things on."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Example:
+    """A public table below `EXAMPLES`, and what people are told of it. `key` is part of the run's request key."""
+
+    key: str
+    table: str
+    kind: Kind
+    domain: str
+    name: str
+    about: str
+    protected: str
+    run: str
+
+
+ADULT = Example(
+    key="demo",
+    table="adult.csv.gz",
+    kind="csv.gz",
+    domain="adult.domain.json",
+    name="Adult (example)",
+    about="48,842 records of the 1994 US census survey. Becker, B. & Kohavi, R. (1996), Adult, UCI Machine Learning "
+    "Repository, CC BY 4.0. A public table, to try things on.",
+    protected="Respondents of the example survey",
+    run="Adult, every column by itself",
+)
+COMMUTES = Example(
+    key="demo-commutes",
+    table="commutes/commutes.parquet",
+    kind="parquet",
+    domain="commutes/commutes.domain.json",
+    name="Rhode Island commutes (example)",
+    about="406,052 jobs of 2019 by place of home and of work. US Census Bureau, LEHD Origin-Destination Employment "
+    "Statistics, public domain. A public table with two points a row, to see what becomes of distances.",
+    protected="People with a job in the example",
+    run="Commutes, every column by itself",
 )
 CAP = Amount(epsilon=nano(Fraction(4)), delta=atto(Fraction(1, 10**6)))
 SPEC = Spec(mechanism="independent", epsilon=Fraction(1), delta=Fraction(1, 10**9))
@@ -41,31 +76,32 @@ CHUNK = 1 << 18
 
 
 class Command(BaseCommand):
-    help = "Load the example table and release it once; needs the demo users and running workers."
+    help = "Load the example tables and release each once; needs the demo users and running workers."
 
     def handle(self, *_args: Any, **_options: Any) -> None:
         steward, custodian, analyst = (_demo_user(role) for role in ("steward", "custodian", "analyst"))
-        dataset = self._uploaded(steward)
-        if not dataset.domain_versions.exists():
-            document = json.loads((EXAMPLES / "adult.domain.json").read_text())
-            datasets.declare_domain(actor=steward, dataset=dataset, document=document)
-        self._paid_for(dataset, steward=steward, custodian=custodian)
-        release = self._released(dataset, steward=steward)
-        releases.share(actor=steward, release=release, analyst=analyst)
-        self._compared(release, steward=steward)
-        self.stdout.write(f"“{NAME}” is released; its comparison is ready.")
+        for example in (ADULT, COMMUTES):  # the first one is there to be looked at before the second begins
+            dataset = self._uploaded(example, steward=steward)
+            if not dataset.domain_versions.exists():
+                document = json.loads((EXAMPLES / example.domain).read_text())
+                datasets.declare_domain(actor=steward, dataset=dataset, document=document)
+            self._paid_for(example, dataset, steward=steward, custodian=custodian)
+            release = self._released(example, dataset, steward=steward)
+            releases.share(actor=steward, release=release, analyst=analyst)
+            self._compared(release, steward=steward)
+            self.stdout.write(f"“{example.name}” is released; its comparison is ready.")
 
-    def _uploaded(self, steward: User) -> Dataset:
+    def _uploaded(self, example: Example, *, steward: User) -> Dataset:
         organisation = organisation_of(steward)
-        dataset = Dataset.objects.filter(organisation=organisation, steward=steward, name=NAME).first()
+        dataset = Dataset.objects.filter(organisation=organisation, steward=steward, name=example.name).first()
         if dataset is None:
-            with (EXAMPLES / "adult.csv.gz").open("rb") as file:
+            with (EXAMPLES / example.table).open("rb") as file:
                 dataset = datasets.store_stream(
                     steward=steward,
                     organisation=organisation,
-                    name=NAME,
-                    description=ABOUT,
-                    file_kind="csv.gz",
+                    name=example.name,
+                    description=example.about,
+                    file_kind=example.kind,
                     chunks=iter(lambda: file.read(CHUNK), b""),
                 )
         if dataset.status == Dataset.Status.UPLOADED:
@@ -75,7 +111,7 @@ class Command(BaseCommand):
             raise CommandError("The example was refused; see its page.")
         return dataset
 
-    def _paid_for(self, dataset: Dataset, *, steward: User, custodian: User) -> None:
+    def _paid_for(self, example: Example, dataset: Dataset, *, steward: User, custodian: User) -> None:
         if ledger_selectors.account_of(dataset) is not None:
             return
         request = BudgetRequest.objects.filter(dataset=dataset, state=BudgetRequest.State.OPEN).first()
@@ -89,19 +125,17 @@ class Command(BaseCommand):
         ledger.grant(
             custodian=custodian,
             request=request,
-            name="Respondents of the example survey",
+            name=example.protected,
             separate=True,
             separate_reason="Another copy of a public example.",
             reason="A public table: enough for a few releases.",
         )
 
-    def _released(self, dataset: Dataset, *, steward: User) -> Release:
+    def _released(self, example: Example, dataset: Dataset, *, steward: User) -> Release:
         existing = Release.objects.filter(dataset=dataset).order_by("pk").first()
         if existing is not None:
             return existing
-        run = runs.submit(
-            steward=steward, dataset=dataset, spec=SPEC, name="Adult, every column by itself", request_key="demo"
-        )
+        run = runs.submit(steward=steward, dataset=dataset, spec=SPEC, name=example.run, request_key=example.key)
         _wait("the release is made", lambda: _state(run) not in SynthesisRun.OPEN)
         if run.release is None:
             raise CommandError(f"The run ended as “{run.get_state_display()}”; see its page.")
