@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import BinaryIO
+
+import pyrage
 
 
 class StorageError(Exception):
@@ -40,3 +43,26 @@ def read_key(path: Path) -> str:
         if line.strip() and not line.startswith("#"):
             return line.strip()
     raise StorageError(f"the key file {path} is empty")
+
+
+def fits(stored: BinaryIO, identity: pyrage.x25519.Identity) -> bool:
+    """Whether a key opens an age file. Its first piece is decrypted, dropped, and nothing else is."""
+    try:
+        pyrage.decrypt_io(stored, _FirstPiece(), [identity])
+    except _EnoughError:
+        return True
+    except pyrage.DecryptError:
+        return False
+    return True
+
+
+class _EnoughError(Exception):
+    """The first piece has come: the key fits."""
+
+
+class _FirstPiece:
+    def write(self, _data: bytes) -> int:
+        raise _EnoughError
+
+    def flush(self) -> None:
+        """Nothing is kept."""

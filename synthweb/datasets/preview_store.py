@@ -84,6 +84,16 @@ def read(preview: Preview) -> dict[str, Any]:
     return payload
 
 
+def opens(preview: Preview) -> bool:
+    """Whether the web's key of today opens a stored object; it does not, after that key was lost."""
+    try:
+        identity = pyrage.x25519.Identity.from_str(files.read_key(settings.PREVIEW_PRIVATE_KEY_FILE))
+        with _path(preview.store_name).open("rb") as stored:
+            return files.fits(stored, identity)
+    except (OSError, files.StorageError):
+        return False
+
+
 def erase(preview: Preview) -> None:
     """Remove the row, and the file once that is committed."""
     path = _path(preview.store_name)

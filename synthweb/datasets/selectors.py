@@ -6,6 +6,7 @@ among them (who see shared releases, never datasets), a dataset does not exist.
 
 from __future__ import annotations
 
+import logging
 from enum import Enum
 from typing import Any
 
@@ -16,8 +17,10 @@ from django.http import Http404
 from synthweb.accounts import selectors as people
 from synthweb.accounts.models import Role
 from synthweb.audit import services as audit
-from synthweb.datasets import preview_store
+from synthweb.datasets import files, preview_store
 from synthweb.datasets.models import Dataset, DomainVersion, Preview, RunTable, TableVersion
+
+logger = logging.getLogger(__name__)
 
 
 class Need(Enum):
@@ -164,8 +167,9 @@ def refusal_for(user: people.Person, dataset: Dataset) -> dict[str, Any] | None:
 
 
 def preview_exists(dataset: Dataset, kind: str = Preview.Kind.TABLE, subject: str = "") -> Preview | None:
-    """Whether an unexpired steward object lies in the store, without opening it."""
-    return preview_store.latest(dataset, kind, subject)
+    """Whether an unexpired steward object lies in the store that our key opens, without opening it."""
+    preview = preview_store.latest(dataset, kind, subject)
+    return preview if preview is not None and preview_store.opens(preview) else None
 
 
 def columns_of(dataset: Dataset) -> list[str] | None:
@@ -179,14 +183,14 @@ def columns_of(dataset: Dataset) -> list[str] | None:
         return None
     try:
         return list(preview_store.read(stored)["columns"])
-    except preview_store.PreviewError:
+    except files.StorageError:
         return None
 
 
 def preview_for(user: people.Person, dataset: Dataset, kind: str, subject: str = "") -> dict[str, Any] | None:
     """Open a steward object. The audit log says who opened what, every time, before anything is decrypted.
 
-    None when there is none or it has expired. PermissionDenied unless `user` may see real data of this dataset.
+    None when there is none, it has expired, or the key for it was lost. PermissionDenied unless `user` may see real data of this dataset.
     """
     if not may(user, dataset, Need.REAL):
         raise PermissionDenied
@@ -200,4 +204,8 @@ def preview_for(user: people.Person, dataset: Dataset, kind: str, subject: str =
         organisation=dataset.organisation,
         detail={"preview": preview.code, **({"release": subject} if subject else {})},
     )
-    return preview_store.read(preview)
+    try:
+        return preview_store.read(preview)
+    except files.StorageError as problem:  # costs the steward another reading, and nothing else
+        logger.error("preview %s cannot be opened: %s", preview.code, problem)
+        return None
