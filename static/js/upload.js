@@ -11,7 +11,7 @@
     const file = form.querySelector("input[type=file]").files[0];
     if (!file) return "";
     const packed = /\.gz$/i.test(file.name);
-    if (!/\.(csv|tsv|txt)(\.gz)?$/i.test(file.name)) return "This is not a CSV file by its name. Save the table as CSV UTF-8 first.";
+    if (!/\.((csv|tsv|txt)(\.gz)?|parquet|pq)$/i.test(file.name)) return "This is neither CSV nor Parquet by its name. Save the table as CSV UTF-8 first.";
     if (!packed && file.size > Number(form.dataset.maxBytes)) return "This table is too large. Leave out columns that are not needed.";
     return "";
   };
@@ -20,7 +20,7 @@
     if (!form || event.target.type !== "file") return;
     say(form, problem(form));
     const name = form.querySelector("input[name=name]");
-    if (!name.value && event.target.files[0]) name.placeholder = event.target.files[0].name.replace(/\.(csv|tsv|txt)(\.gz)?$/i, "");
+    if (name && !name.value && event.target.files[0]) name.placeholder = event.target.files[0].name.replace(/\.((csv|tsv|txt)(\.gz)?|parquet|pq)$/i, "");
   });
   document.addEventListener("htmx:confirm", (event) => {
     if (event.target.matches("form.upload") && say(event.target, problem(event.target))) event.preventDefault();

@@ -15,36 +15,8 @@ from synthweb.datasets import draft as drafts
 from synthweb.datasets.services.terms import USUAL_TABLE
 from synthweb.datasets.together import MISSING, OUTSIDES, Asked
 from synthweb.datasets.typed import CHECKED
-from synthweb.datasets.uploads import FIELD, ReceivedTable
 
 LONGEST_INPUT = 2_000_000  # characters; ten thousand categories fit
-
-
-class UploadForm(forms.Form):
-    """A new table. The file itself has gone into the vault while the request came in."""
-
-    name = forms.CharField(max_length=200, help_text="What your colleagues call this table.")
-    description = forms.CharField(
-        required=False,
-        max_length=5000,
-        widget=forms.Textarea(attrs={"rows": 3}),
-        help_text="Where it comes from, who is in it. Colleagues see it, and so do analysts you share releases with.",
-    )
-    table = forms.FileField(
-        label="Table",
-        allow_empty_file=True,
-        widget=forms.FileInput(attrs={"accept": ".csv,.tsv,.txt,.gz"}),
-        help_text="CSV in UTF-8 with one header line, plain or packed with gzip (.csv.gz).",
-    )
-
-    def clean_table(self) -> ReceivedTable:
-        received = self.cleaned_data[FIELD]
-        if not isinstance(received, ReceivedTable):
-            raise forms.ValidationError("No table came in; choose a file.")
-        if received.refusal is not None:
-            text = received.refusal.text
-            raise forms.ValidationError(f"{text[0].upper()}{text[1:]}.")
-        return received
 
 
 class DocumentForm(forms.Form):

@@ -83,6 +83,8 @@ def _row(dataset: Dataset) -> Row:
             action, name = "See how far it is", "pages:upload-status"
         case Status.REFUSED:
             action, name = "See what to mend", "pages:upload-status"
+        case Status.DELETED:
+            action, name = "Open", "pages:dataset"
         case _ if version is None:
             action, name = "Describe", "datasets:describe"
         case _:

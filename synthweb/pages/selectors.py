@@ -110,7 +110,7 @@ def state_of(dataset: Dataset) -> str:
     latest = dataset.runs.order_by("-pk").values_list("pk", "state").first() or (0, "")
     request = _newest_request(dataset)
     counts = (dataset.releases.count(), dataset.domain_versions.count())
-    parts = (dataset.status, *latest, request.state if request else "", *counts)
+    parts = (dataset.status, dataset.table_number, *latest, request.state if request else "", *counts)
     return "-".join(str(part) for part in parts)
 
 
@@ -125,7 +125,7 @@ def addresses_of(dataset: Dataset) -> Addresses:
     newest = dataset.releases.order_by("-created_at", "-pk").first()
     release = reverse("runs:new", args=[dataset.code])
     return Addresses(
-        upload=reverse("pages:upload"),
+        upload=reverse("pages:replace", args=[dataset.code]),
         describe=reverse("datasets:describe", args=[dataset.code]),
         budget=reverse("ledger:ask", args=[dataset.code]),
         release=release,
@@ -160,6 +160,7 @@ def _facts(dataset: Dataset) -> Facts:
         described=dataset.domain_versions.exists(),
         undeclared=undeclared,
         columns=columns,
+        missing=tuple(datasets.missing_columns(dataset)),
         request=request.state if request else None,
         has_budget=account is not None and any(ledger.balance(account).cap.as_dict.values()),
         running=dataset.runs.filter(state__in=SynthesisRun.OPEN).exists(),

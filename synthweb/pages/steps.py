@@ -19,6 +19,7 @@ class Facts:
     described: bool
     undeclared: int | None  # columns still open in the draft; None while nobody has looked
     columns: int | None
+    missing: tuple[str, ...]  # columns that are described and not in the table any more
     request: str | None  # state of the newest budget request: open | granted | refused
     has_budget: bool
     running: bool
@@ -112,6 +113,15 @@ def _upload(facts: Facts, addresses: Addresses) -> Step:
 
 
 def _describe(facts: Facts, addresses: Addresses) -> Step:
+    if facts.missing:
+        names = ", ".join(facts.missing[:5]) + (" and others" if len(facts.missing) > 5 else "")
+        return Step(
+            name="Describe",
+            state="later",
+            missing=f"The file was replaced or is read otherwise, and has no column {names}.",
+            action="Describe it anew",
+            address=addresses.describe,
+        )
     if facts.described:
         return Step(name="Describe", state="done", address=addresses.describe)
     missing = "Say what is public about each column."

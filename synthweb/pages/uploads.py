@@ -11,6 +11,7 @@ from django.contrib.auth.decorators import login_required
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render, resolve_url
+from django.urls import reverse
 from django.views.decorators.csrf import csrf_exempt, csrf_protect
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from django_htmx.http import HTMX_STOP_POLLING, HttpResponseClientRedirect
@@ -19,9 +20,10 @@ from synthweb.accounts.models import Role, User
 from synthweb.accounts.selectors import organisation_of, require_role
 from synthweb.datasets import selectors, uploads
 from synthweb.datasets import services as datasets
-from synthweb.datasets.forms import UploadForm
 from synthweb.datasets.models import Dataset
 from synthweb.datasets.selectors import Need
+from synthweb.datasets.table_forms import UploadForm
+from synthweb.pages import table
 from synthweb.runs import services as runs
 from synthweb.runs.models import TableErrand
 from synthweb.runs.selectors import latest_errand
@@ -82,7 +84,12 @@ def _store(request: HttpRequest, form: UploadForm) -> Dataset:
 
 
 def _page(form: UploadForm) -> dict[str, Any]:
-    return {"form": form, "max_bytes": settings.UPLOAD_MAX_BYTES}
+    return {
+        "form": form,
+        "max_bytes": settings.UPLOAD_MAX_BYTES,
+        "address": reverse("pages:upload"),
+        "press": "Upload and encrypt",
+    }
 
 
 @require_safe
@@ -97,7 +104,11 @@ def status(request: HttpRequest, code: str) -> HttpResponse:
         "busy": busy,
         "stages": _stages(errand, busy=busy),
         "describes": selectors.may(_me(request), dataset, Need.DESCRIBE),
+        "refusal": selectors.refusal_for(_me(request), dataset),
+        "missing": selectors.missing_columns(dataset),
+        "unread": selectors.needs_reading_again(dataset),
         "twins": selectors.same_content(dataset),
+        **table.form(dataset),
     }
     if not _in_place(request):
         return render(request, "datasets/status.html", context)

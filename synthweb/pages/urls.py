@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import path, register_converter
 
 from synthweb.lib import codes
-from synthweb.pages import uploads, views
+from synthweb.pages import lifecycle, uploads, views
 
 register_converter(codes.Converter, "code")
 
@@ -15,6 +15,11 @@ urlpatterns = [
     path("datasets/upload/", uploads.new, name="upload"),
     path("datasets/<code:code>/upload/", uploads.status, name="upload-status"),
     path("datasets/<code:code>/upload/again/", uploads.read_again, name="read-again"),
+    path("datasets/<code:code>/settings/", lifecycle.settings, name="settings"),
+    path("datasets/<code:code>/settings/form/", lifecycle.form, name="form"),
+    path("datasets/<code:code>/replace/", lifecycle.replace, name="replace"),
+    path("datasets/<code:code>/replace/back/", lifecycle.back, name="go-back"),
+    path("datasets/<code:code>/delete/", lifecycle.delete, name="delete"),
     path("datasets/<code:code>/", views.dataset, name="dataset"),
     path("datasets/<code:code>/runs/", views.dataset_runs, name="dataset-runs"),
     path("docs/", views.docs_index, name="docs"),

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_safe
 from django_htmx.http import HttpResponseClientRefresh
 
 from synthweb.accounts.models import User
-from synthweb.datasets.selectors import dataset_for
+from synthweb.datasets.selectors import dataset_for, refusal_for
 from synthweb.pages import docs, selectors
 
 
@@ -31,6 +31,7 @@ def dataset(request: HttpRequest, code: str) -> HttpResponse:
         "overview": selectors.overview_of(_me(request), found),
         "dataset": found,
         "busy": selectors.is_busy(found),
+        "refusal": refusal_for(_me(request), found),
     }
     return render(request, "pages/dataset.html", context)
 

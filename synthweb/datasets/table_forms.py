@@ -1,0 +1,119 @@
+"""What comes in about the table itself: a file, a name, the form of a CSV, the word to delete it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+
+from synth_engine.formats import DELIMITERS, ENCODINGS, QUOTES, Dialect
+from synthweb.datasets.models import Dataset
+from synthweb.datasets.uploads import FIELD, ReceivedTable
+
+DELIMITER_NAMES = {name.replace(" ", "-"): sign for sign, name in DELIMITERS.items()}  # a tab is no value of an input
+QUOTE_NAMES = {name.split(" ")[0]: sign for sign, name in QUOTES.items()}
+HEADERS = {"yes": "names of columns", "no": "a row like the others: columns are called column_1, column_2 …"}
+CHOOSE_AGAIN = "Choose the file again: browsers do not send it a second time by themselves."
+
+
+class NameForm(forms.Form):
+    """What a dataset is called."""
+
+    name = forms.CharField(max_length=200, help_text="What your colleagues call this table.")
+    description = forms.CharField(
+        required=False,
+        max_length=5000,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        help_text="Where it comes from, who is in it. Colleagues see it, and so do analysts you share releases with.",
+    )
+
+
+class FileForm(forms.Form):
+    """A table. Its bytes have gone into the vault while the request came in."""
+
+    table = forms.FileField(
+        label="Table",
+        allow_empty_file=True,
+        widget=forms.FileInput(attrs={"accept": ".csv,.tsv,.txt,.gz,.parquet,.pq"}),
+        help_text="CSV, plain or packed with gzip (.csv.gz), or Parquet.",
+    )
+
+    def clean_table(self) -> ReceivedTable:
+        received = self.cleaned_data[FIELD]
+        if not isinstance(received, ReceivedTable):
+            raise forms.ValidationError("No table came in; choose a file.")
+        if received.refusal is not None:
+            text = received.refusal.text
+            raise forms.ValidationError(f"{text[0].upper()}{text[1:]}.")
+        return received
+
+    def clean(self) -> dict[str, Any] | None:
+        cleaned = super().clean()
+        if self.errors and FIELD not in self.errors:
+            self.add_error(FIELD, CHOOSE_AGAIN)
+        return cleaned
+
+
+class UploadForm(FileForm, NameForm):
+    """A new table: everything at once."""
+
+    field_order = ["name", "description", "table"]
+
+
+class DialectForm(forms.Form):
+    """How a CSV is written."""
+
+    delimiter = forms.ChoiceField(
+        label="Between cells", choices=[(key, DELIMITERS[sign].capitalize()) for key, sign in DELIMITER_NAMES.items()]
+    )
+    encoding = forms.ChoiceField(label="Letters", choices=list(ENCODINGS.items()))
+    quote = forms.ChoiceField(
+        label="Around cells that hold one",
+        choices=[(key, QUOTES[sign].capitalize()) for key, sign in QUOTE_NAMES.items()],
+    )
+    header = forms.ChoiceField(
+        label="The first line is", choices=list(HEADERS.items()), widget=forms.RadioSelect, initial="yes"
+    )
+
+    @classmethod
+    def of(cls, dataset: Dataset) -> DialectForm:
+        """As it is read now."""
+        now = Dialect.from_json(dataset.dialect) if dataset.dialect else Dialect()
+        names = {sign: key for key, sign in DELIMITER_NAMES.items()}
+        quotes = {sign: key for key, sign in QUOTE_NAMES.items()}
+        return cls(
+            initial={
+                "delimiter": names.get(now.delimiter, "comma"),
+                "encoding": now.encoding,
+                "quote": quotes[now.quote],
+                "header": "yes" if now.header else "no",
+            }
+        )
+
+    @property
+    def dialect(self) -> Dialect:
+        """What was said, once it is valid."""
+        said = self.cleaned_data
+        return Dialect(
+            encoding=said["encoding"],
+            delimiter=DELIMITER_NAMES[said["delimiter"]],
+            quote=QUOTE_NAMES[said["quote"]],
+            header=said["header"] == "yes",
+        )
+
+
+class DeleteForm(forms.Form):
+    """The name of the dataset, typed: nobody deletes one by a slip."""
+
+    name = forms.CharField(widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}))
+
+    def __init__(self, *args: Any, dataset: Dataset, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._wanted = dataset.name
+        self.fields["name"].label = f"Type its name, {dataset.name}, to delete it"
+
+    def clean_name(self) -> str:
+        name: str = self.cleaned_data["name"]
+        if name != self._wanted.strip():
+            raise forms.ValidationError("This is another name. Type it exactly as it stands above.")
+        return name

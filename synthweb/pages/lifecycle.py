@@ -1,0 +1,150 @@
+"""What a steward does with a dataset after its upload: name it, replace its file, say its form, delete it."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any, cast
+
+from django.conf import settings as configured
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render, resolve_url
+from django.urls import reverse
+from django.views.decorators.csrf import csrf_exempt, csrf_protect
+from django.views.decorators.http import require_http_methods, require_POST
+from django_htmx.http import HttpResponseClientRedirect
+
+from synth_engine.errors import TableError
+from synthweb.accounts.models import User
+from synthweb.datasets import selectors, uploads
+from synthweb.datasets import services as datasets
+from synthweb.datasets.models import Dataset
+from synthweb.datasets.selectors import Need
+from synthweb.datasets.table_forms import DeleteForm, DialectForm, FileForm, NameForm
+from synthweb.lib.errors import Conflict
+from synthweb.pages import table
+from synthweb.runs import services as runs
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def settings(request: HttpRequest, code: str) -> HttpResponse:
+    """Name, description, file and its form; POST renames."""
+    dataset = selectors.dataset_for(_me(request), code, Need.DESCRIBE)
+    if request.method != "POST":
+        return render(request, "datasets/settings.html", table.settings(dataset))
+    form = NameForm(request.POST)
+    if not form.is_valid():
+        return _wrong(request, dataset, name_form=form)
+    datasets.rename(actor=_me(request), dataset=dataset, **form.cleaned_data)
+    messages.success(request, "Name and description are saved.")
+    return redirect("pages:settings", dataset.code)
+
+
+@require_POST
+@login_required
+def form(request: HttpRequest, code: str) -> HttpResponse:
+    """Say how the CSV is written, and have it read again."""
+    dataset = selectors.dataset_for(_me(request), code, Need.DESCRIBE)
+    said = DialectForm(request.POST)
+    if not said.is_valid():
+        return _wrong(request, dataset, dialect_form=said)
+    try:
+        with transaction.atomic():
+            changed = datasets.set_dialect(actor=_me(request), dataset=dataset, dialect=said.dialect)
+            runs.request_ingest(dataset=changed, actor=_me(request))
+    except Conflict as conflict:
+        said.add_error(None, f"{conflict}.")
+        return _wrong(request, dataset, dialect_form=said, status=HTTPStatus.CONFLICT)
+    return redirect("pages:upload-status", dataset.code)
+
+
+@csrf_exempt  # only so that `_replace`, which does check, runs after the encrypting handler is in place
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def replace(request: HttpRequest, code: str) -> HttpResponse:
+    """Upload a corrected file: a version of the same dataset, under the same budget."""
+    dataset = selectors.dataset_for(_me(request), code, Need.DESCRIBE)
+    with uploads.receiving(request):
+        return _replace(request, dataset)
+
+
+@csrf_protect
+def _replace(request: HttpRequest, dataset: Dataset) -> HttpResponse:
+    form = FileForm(request.POST, request.FILES) if request.method == "POST" else FileForm()
+    if form.is_bound and form.is_valid() and _replaced(request, dataset, form):
+        if _in_place(request):
+            return HttpResponseClientRedirect(resolve_url("pages:upload-status", dataset.code))
+        return redirect("pages:upload-status", dataset.code)
+    context = table.replacing(dataset) | {
+        "form": form,
+        "max_bytes": configured.UPLOAD_MAX_BYTES,
+        "address": reverse("pages:replace", args=[dataset.code]),
+        "press": "Replace the file",
+    }
+    if _in_place(request):
+        return render(request, "datasets/_upload_form.html", context)
+    status = HTTPStatus.UNPROCESSABLE_ENTITY if form.is_bound else HTTPStatus.OK
+    return render(request, "datasets/replace.html", context, status=status)
+
+
+def _replaced(request: HttpRequest, dataset: Dataset, form: FileForm) -> bool:
+    """Whether the file was taken; if not, the form says why."""
+    upload = form.cleaned_data[uploads.FIELD].intake
+    try:
+        with transaction.atomic():
+            changed = datasets.replace_file(actor=_me(request), dataset=dataset, upload=upload)
+            runs.request_ingest(dataset=changed, actor=_me(request))
+    except TableError as error:
+        form.add_error(uploads.FIELD, f"{error.text[0].upper()}{error.text[1:]}.")
+    except Conflict as conflict:
+        form.add_error(None, f"{conflict.rule[0].upper()}{conflict.rule[1:]}; {conflict.repair}.")
+    return not form.errors
+
+
+@require_POST
+@login_required
+def back(request: HttpRequest, code: str) -> HttpResponse:
+    """Give up a file that could not be read, and return to the one before it."""
+    dataset = selectors.dataset_for(_me(request), code, Need.DESCRIBE)
+    try:
+        kept = datasets.go_back(actor=_me(request), dataset=dataset)
+        messages.success(request, f"Version {kept.table_number} of the table is in force again.")
+    except Conflict as conflict:
+        messages.error(request, f"{conflict.rule[0].upper()}{conflict.rule[1:]}; {conflict.repair}.")
+    return redirect("pages:settings", dataset.code)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def delete(request: HttpRequest, code: str) -> HttpResponse:
+    """Say what goes and what stays; delete when the name is typed."""
+    dataset = selectors.dataset_for(_me(request), code, Need.DESCRIBE)
+    form = DeleteForm(request.POST if request.method == "POST" else None, dataset=dataset)
+    if form.is_bound and form.is_valid():
+        try:
+            datasets.delete(actor=_me(request), dataset=dataset)
+        except Conflict as conflict:
+            form.add_error(None, f"{conflict.rule[0].upper()}{conflict.rule[1:]}; {conflict.repair}.")
+        else:
+            messages.success(request, f"{dataset.name} is deleted: its table and everything made of it is erased.")
+            return redirect("datasets:index")
+    status = HTTPStatus.UNPROCESSABLE_ENTITY if form.is_bound else HTTPStatus.OK
+    return render(request, "datasets/delete.html", table.deleting(dataset) | {"form": form}, status=status)
+
+
+def _wrong(
+    request: HttpRequest, dataset: Dataset, *, status: HTTPStatus = HTTPStatus.UNPROCESSABLE_ENTITY, **forms: Any
+) -> HttpResponse:
+    """The same page with what was typed and what is wrong with it."""
+    return render(request, "datasets/settings.html", table.settings(dataset) | forms, status=status)
+
+
+def _in_place(request: HttpRequest) -> bool:
+    return bool(getattr(request, "htmx", False))
+
+
+def _me(request: HttpRequest) -> User:
+    return cast(User, request.user)  # every view here asks for a sign-in first

@@ -1,0 +1,91 @@
+"""What the pages about a dataset's table show: its form, its versions, what deleting it leaves behind."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.urls import reverse
+
+from synth_engine.formats import Dialect
+from synthweb.datasets import selectors
+from synthweb.datasets import services as datasets
+from synthweb.datasets.models import Dataset, TableVersion
+from synthweb.datasets.table_forms import DialectForm, NameForm
+from synthweb.ledger import selectors as ledger
+
+KIND_NAMES = {"csv": "CSV", "csv.gz": "CSV, packed with gzip", "parquet": "Parquet"}
+
+
+def settings(dataset: Dataset) -> dict[str, Any]:
+    """Name, file, form, versions and the way to delete."""
+    return {
+        **form(dataset),
+        "crumbs": crumbs(dataset, "Settings"),
+        "name_form": NameForm(initial={"name": dataset.name, "description": dataset.description}),
+        "kind": KIND_NAMES.get(dataset.file_kind, dataset.file_kind),
+        "tables": [(one, state_of(one, dataset)) for one in selectors.tables_of(dataset)],
+        "missing": selectors.missing_columns(dataset),
+        "unread": selectors.needs_reading_again(dataset),
+    }
+
+
+def form(dataset: Dataset) -> dict[str, Any]:
+    """How the file is read, and what says it otherwise."""
+    is_csv = dataset.file_kind != "parquet"
+    return {
+        "dataset": dataset,
+        "blocked": datasets.blocked(dataset),
+        "sentence": Dialect.from_json(dataset.dialect).sentence if dataset.dialect else "",
+        "dialect_form": DialectForm.of(dataset) if is_csv else None,
+        "earlier": earlier(dataset),
+    }
+
+
+def earlier(dataset: Dataset) -> TableVersion | None:
+    """The version to go back to from one that was refused."""
+    if dataset.status != Dataset.Status.REFUSED:
+        return None
+    kept = selectors.tables_of(dataset).filter(erased_at=None, read_at__isnull=False)
+    return kept.exclude(number=dataset.table_number).first()
+
+
+def state_of(version: TableVersion, dataset: Dataset) -> str:
+    """What became of a version, in words."""
+    if version.number == dataset.table_number and not dataset.is_deleted:
+        return {"ready": "in force", "refused": "could not be read"}.get(dataset.status, "being read")
+    if version.erased_at is not None:
+        return "erased"
+    return "kept until its successor is ready"
+
+
+def replacing(dataset: Dataset) -> dict[str, Any]:
+    """The page that takes a corrected file."""
+    return {
+        "dataset": dataset,
+        "crumbs": crumbs(dataset, "Replace the file"),
+        "blocked": datasets.blocked(dataset),
+        "account": ledger.account_of(dataset),
+        "version": selectors.current_domain(dataset),
+    }
+
+
+def deleting(dataset: Dataset) -> dict[str, Any]:
+    """What goes and what stays."""
+    return {
+        "dataset": dataset,
+        "crumbs": crumbs(dataset, "Delete"),
+        "blocked": datasets.blocked(dataset, deleting=True),
+        "account": ledger.account_of(dataset),
+        "releases": dataset.releases.count(),
+        "descriptions": dataset.domain_versions.count(),
+        "runs": dataset.runs.count(),
+    }
+
+
+def crumbs(dataset: Dataset, here: str) -> list[tuple[str, str]]:
+    """Where the page stands."""
+    return [
+        (reverse("datasets:index"), "Datasets"),
+        (reverse("pages:dataset", args=[dataset.code]), dataset.name),
+        ("", here),
+    ]
