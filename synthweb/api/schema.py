@@ -31,6 +31,7 @@ WRITTEN = {
     409: "The state of things does not allow it: too little budget, decided before, not ready.",
     422: "Well formed, and still not usable: each fault with pointer, column, rule and repair.",
 }
+SENT = {413: "The body is too large.", 415: "This address takes no body of this kind."}
 FAULT = {
     "type": "object",
     "description": "One thing to mend: where in the request, which column of the table, what is wrong, what to do.",
@@ -90,15 +91,17 @@ def add_problems(result: dict[str, Any], **_: object) -> dict[str, Any]:
     schemas["Fault"], schemas["Problem"] = FAULT, PROBLEM
     for path, operations in result.get("paths", {}).items():
         for method, operation in operations.items():
-            for status, text in _problems(path, method).items():
+            for status, text in _problems(path, method, operation).items():
                 operation["responses"].setdefault(str(status), _response(text))
     return result
 
 
-def _problems(path: str, method: str) -> dict[int, str]:
-    named = NAMED if "{" in path else {}
+def _problems(path: str, method: str, operation: dict[str, Any]) -> dict[int, str]:
+    asked = {parameter["in"] for parameter in operation.get("parameters", [])}
+    named = NAMED if "{" in path or "requestBody" in operation else {}
+    queried = {400: WRITTEN[400]} if "query" in asked else {}
     written = WRITTEN if method not in ("get", "delete") else {}
-    return {**ALWAYS, **named, **written}
+    return {**ALWAYS, **named, **queried, **written, **(SENT if "requestBody" in operation else {})}
 
 
 def _response(text: str) -> dict[str, Any]:

@@ -72,7 +72,9 @@ class NewRunSerializer(StrictSerializer):
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         """The types of parameters, which the engine reads leniently because forms and shells know texts alone."""
-        schema: dict[str, Any] = next((one["parameters"] for one in mechanisms.describe() if one["id"] == attrs["mechanism"]), {})
+        schema: dict[str, Any] = next(
+            (one["parameters"] for one in mechanisms.describe() if one["id"] == attrs["mechanism"]), {}
+        )
         for name, value in attrs["parameters"].items():
             kind = schema.get("properties", {}).get(name, {}).get("type")
             if kind and (isinstance(value, bool) != (kind == "boolean") or not isinstance(value, JSON_TYPES[kind])):
