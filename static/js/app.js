@@ -16,6 +16,16 @@
     }
   });
 
+  // How many of one's own runs have ended is in the title, too: it is read from another tab.
+  const title = document.title;
+  const count = () => {
+    const ended = Number(document.getElementById("run-notice")?.dataset.count ?? 0);
+    document.title = ended ? `(${ended}) ${title}` : title;
+  };
+  document.addEventListener("htmx:afterSettle", count);
+  document.addEventListener("htmx:oobAfterSwap", count);
+  count();
+
   const tell = (text) => {
     const place = document.getElementById("connection");
     if (!place) return;

@@ -38,6 +38,10 @@ class Me:
     sees_ledger = sees_datasets
 
     @property
+    def asks_for_runs(self) -> bool:
+        return Role.STEWARD in self.roles
+
+    @property
     def sees_administration(self) -> bool:
         return self.manages_people or Role.AUDITOR in self.roles
 

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from django.db.models import QuerySet
+from django.http import QueryDict
 from django.urls import reverse
 
 from synth_engine import mechanisms
@@ -15,6 +17,7 @@ from synth_engine.privacy import verify
 from synth_engine.privacy.unit import PrivacyUnit, Relation
 from synthweb.accounts.models import User
 from synthweb.lib.letters import RELATIONS
+from synthweb.lib.listing import Column, listing
 from synthweb.releases import network, selectors, words
 from synthweb.releases.models import Release
 from synthweb.releases.selectors import Need
@@ -30,6 +33,17 @@ TABS = (
     ("samples", "Samples", Need.SAMPLE),
     ("share", "Share", Need.SHARE),
     ("receipt", "Receipt", Need.VIEW),
+)
+
+
+FILTERS = (("search", "q"), ("mechanism", "mechanism"), ("dataset", "dataset"))  # of the list: name, key in addresses
+COLUMNS = (
+    Column(key="name", title="Release", order=("name",)),
+    Column(key="dataset", title="Dataset", order=("dataset__name",)),
+    Column(key="method", title="Method", order=("mechanism",)),
+    Column(key="promise", title="Promise", order=("epsilon", "delta"), number=True),
+    Column(key="rows", title="Rows", order=("rows",), number=True, falls=True),
+    Column(key="published", title="Published (UTC)", order=("created_at",), falls=True),
 )
 
 
@@ -62,6 +76,19 @@ class Verdict:
     sentences: tuple[str, ...]
     epsilon: str = ""
     delta: str = ""
+
+
+def release_list(found: QuerySet[Release], query: QueryDict) -> dict[str, Any]:
+    """The list of releases with its filter."""
+    titles = {one["id"]: one["title"] for one in mechanisms.describe()}
+    listed = listing(found, query, columns=COLUMNS, usual="-published")
+    return {
+        "list": listed,
+        "releases": [(each, titles.get(each.mechanism, each.mechanism)) for each in listed.rows],
+        "mechanisms": titles.items(),
+        "query": query,
+        "narrowed": any(query.get(key) for _, key in FILTERS),
+    }
 
 
 def frame(user: User, release: Release, *, tab: str, leaf: str = "") -> dict[str, Any]:
@@ -116,7 +143,11 @@ def overview(release: Release) -> dict[str, Any]:
 
 def compare(release: Release) -> dict[str, Any]:
     """What the comparison page shows around the report itself."""
-    return {"dataset": release.dataset, "export_url": reverse("releases:compare-json", args=[release.code])}
+    return {
+        "dataset": release.dataset,
+        "export_url": reverse("releases:compare-json", args=[release.code]),
+        "ask_url": reverse("runs:report", args=[release.code]),
+    }
 
 
 def receipt(release: Release) -> dict[str, Any]:

@@ -33,18 +33,27 @@ class Need(Enum):
     COMPARE = "compare"  # see it beside the real data
 
 
-def releases_for(user: Person, *, search: str = "") -> QuerySet[Release]:
-    """Every release that `user` may view, newest first; the models and receipts stay in the database."""
+HEAVY = ("model", "receipt", "dataset__draft")  # documents that no list shows
+
+
+def releases_for(user: Person, *, search: str = "", mechanism: str = "", dataset: str = "") -> QuerySet[Release]:
+    """Every release that `user` may view, newest first, narrowed by words of name, description and code, by method
+    and by the code of a dataset; the models and receipts stay in the database."""
     found = Release.objects.filter(_visible(user)).select_related("dataset__organisation", "created_by")
     for word in search.split():
         found = found.filter(Q(name__icontains=word) | Q(description__icontains=word) | Q(code__startswith=word))
-    return found.defer("model", "receipt").order_by("-created_at", "-pk")
+    if mechanism:
+        found = found.filter(mechanism=mechanism)
+    if dataset:
+        found = found.filter(dataset__code=dataset)
+    return found.defer(*HEAVY).order_by("-created_at", "-pk")
 
 
 def release_for(user: Person, code: str, need: Need = Need.VIEW) -> Release:
     """The release; Http404 for who may not know of it, PermissionDenied for who may know of it and not do this."""
     found = Release.objects.filter(_visible(user), code=code)
-    release = found.select_related("dataset__organisation", "account", "domain_version", "created_by").first()
+    found = found.select_related("dataset__organisation", "account", "domain_version", "created_by")
+    release = found.defer("model", "dataset__draft", "domain_version__document").first()
     if release is None:
         raise Http404("no such release")
     if not may(user, release, need):

@@ -15,11 +15,12 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from synth_engine.errors import SpecError
 from synthweb.accounts.models import User
 from synthweb.datasets import selectors as datasets
+from synthweb.datasets.files import StorageError
 from synthweb.datasets.models import Preview
 from synthweb.lib.errors import Refused
 from synthweb.releases import compare as comparison
 from synthweb.releases import network as networks
-from synthweb.releases import screens, selectors, services
+from synthweb.releases import screens, selectors, services, signals
 from synthweb.releases.forms import DescribeForm, SampleForm, ShareForm
 from synthweb.releases.selectors import Need
 
@@ -33,12 +34,10 @@ def _user(request: HttpRequest) -> User:
 @login_required
 @require_GET
 def index(request: HttpRequest) -> HttpResponse:
-    """Every release that this person may see."""
-    search = request.GET.get("q", "")
-    page = Paginator(selectors.releases_for(_user(request), search=search), PAGE).get_page(request.GET.get("page"))
-    return render(
-        request, "releases/index.html", {"page": page, "search": search, "kept": f"q={search}" if search else ""}
-    )
+    """Every release that this person may see, filtered, sorted and in pages."""
+    asked = {name: request.GET.get(key, "") for name, key in screens.FILTERS}
+    found = selectors.releases_for(_user(request), **asked)
+    return render(request, "releases/index.html", screens.release_list(found, request.GET))
 
 
 @login_required
@@ -47,6 +46,7 @@ def release(request: HttpRequest, code: str) -> HttpResponse:
     """Overview: the promise in words, what it is made of; stewards give it a name and a description."""
     need = Need.SHARE if request.method == "POST" else Need.VIEW
     found = selectors.release_for(_user(request), code, need)
+    signals.opened.send(sender=type(found), release=found, user=_user(request))
     form = DescribeForm(request.POST or None, initial={"name": found.name, "description": found.description})
     if request.method == "POST" and form.is_valid():
         services.describe(actor=_user(request), release=found, **form.cleaned_data)
@@ -70,11 +70,15 @@ def network(request: HttpRequest, code: str) -> HttpResponse:
 def compare(request: HttpRequest, code: str) -> HttpResponse:
     """Beside the real data, for stewards alone; opening it is written to the audit log."""
     found = selectors.release_for(_user(request), code, Need.COMPARE)
-    report = datasets.preview_for(_user(request), found.dataset, Preview.Kind.REPORT, found.code)
-    if report is None:
-        return redirect("runs:report", code)
     context = screens.frame(_user(request), found, tab="compare") | screens.compare(found)
-    return render(request, "releases/compare.html", context | {"comparison": comparison.page(report)})
+    try:
+        report = datasets.preview_for(_user(request), found.dataset, Preview.Kind.REPORT, found.code)
+        if report is None:
+            return redirect("runs:report", code)
+        context["comparison"] = comparison.page(report)
+    except (StorageError, comparison.UnknownReport):  # it can be made again, and not be shown
+        return render(request, "releases/compare_ask.html", context | {"expired": True})
+    return render(request, "releases/compare.html", context)
 
 
 @login_required
@@ -90,7 +94,7 @@ def samples(request: HttpRequest, code: str) -> HttpResponse:
         except SpecError as error:
             form.add_error("seed", error.text)
     page = Paginator(selectors.samples_of(_user(request), found), PAGE).get_page(request.GET.get("page"))
-    context = screens.frame(_user(request), found, tab="samples") | {"form": form, "page": page, "kept": ""}
+    context = screens.frame(_user(request), found, tab="samples") | {"form": form, "page": page}
     return render(request, "releases/samples.html", context)
 
 

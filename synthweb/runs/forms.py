@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any
 
 from django import forms
 
 from synth_engine import mechanisms
 from synth_engine.errors import InputError, SpecError
-from synth_engine.privacy.loss import parse_amount
+from synth_engine.privacy import receipt
+from synth_engine.privacy.loss import parse_amount, plain
 from synth_engine.spec import LARGEST_ROWS, Spec
 from synthweb.lib.letters import grouped, in_letters
 
@@ -37,15 +39,17 @@ class ReleaseForm(forms.Form):
     request_key = forms.CharField(max_length=64, required=False, widget=forms.HiddenInput)
     confirmed = forms.CharField(max_length=64, required=False, widget=forms.HiddenInput)
 
-    def __init__(self, data: Mapping[str, Any] | None = None, *, delta: str = "0", epsilon: str = "1") -> None:
-        fresh = {"epsilon": epsilon, "delta": delta, "request_key": secrets.token_urlsafe(24)}
+    def __init__(self, data: Mapping[str, Any] | None = None, **suggested: Any) -> None:
+        """`suggested`: what fields begin with, such as the choices of an earlier run."""
         described = mechanisms.describe()
-        super().__init__(data, initial={**fresh, "mechanism": described[0]["id"]})
+        usual = {"mechanism": described[0]["id"], "epsilon": "1", "delta": "0"}
+        initial = usual | suggested | {"request_key": secrets.token_urlsafe(24)}
+        super().__init__(data, initial=initial)
         choice = self.fields["mechanism"]
         assert isinstance(choice, forms.ChoiceField)  # noqa: S101 - declared above
         choice.choices = [(one["id"], one["title"]) for one in described]
         self.described = {one["id"]: one for one in described}
-        self.chosen = (data or {}).get("mechanism") or described[0]["id"]
+        self.chosen = (initial if data is None else data).get("mechanism") or described[0]["id"]
         for name, rule in self._schema().items():
             self.fields[PREFIX + name] = parameter_field(name, rule)
 
@@ -60,6 +64,11 @@ class ReleaseForm(forms.Form):
     def settled_fields(self) -> list[forms.BoundField]:
         """The fields that every mechanism has."""
         return [field for field in self.visible_fields() if not field.html_name.startswith(PREFIX)]
+
+    def as_suggested(self) -> ReleaseForm:
+        """The same form with everything filled in as it begins, to be checked and estimated."""
+        begun = {name: self.initial.get(name, field.initial) for name, field in self.fields.items()}
+        return ReleaseForm({name: "" if value is None else value for name, value in begun.items()})
 
     def clean_rows(self) -> int | None:
         text = self.cleaned_data["rows"]
@@ -97,6 +106,19 @@ class ReleaseForm(forms.Form):
         words = NAME.findall(error.rule)
         fields = [*words[:1], *(PREFIX + word for word in words)]
         self.add_error(next((field for field in fields if field in self.fields), None), error.text)
+
+
+def choices_of(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """What the form begins with to ask for the same again: everything of a spec but its seed, and nothing of a method
+    that is no longer on offer."""
+    if spec["mechanism"] not in {one["id"] for one in mechanisms.describe()}:
+        return {}
+    parameters = {PREFIX + name: value for name, value in spec.get("parameters", {}).items()}
+    amounts = {
+        "epsilon": plain(Fraction(spec["epsilon"])),
+        "delta": receipt.scientific(Fraction(spec.get("delta") or 0)),
+    }
+    return {"mechanism": spec["mechanism"], "rows": spec.get("rows"), **amounts, **parameters}
 
 
 def parameter_field(name: str, rule: Mapping[str, Any]) -> forms.Field:

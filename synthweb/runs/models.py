@@ -58,6 +58,7 @@ class SynthesisRun(Leased):
         CANCELLED = "cancelled", "Cancelled"
 
     OPEN = (State.REQUESTED, State.HELD, State.CHARGED, State.MEASURED)
+    TELLING = (State.FINISHED, State.FAILED)  # ends that its asker did not bring about
     SPENT = (State.CHARGED, State.MEASURED, State.FINISHED)
 
     dataset = models.ForeignKey(Dataset, on_delete=models.PROTECT, related_name="runs")
@@ -76,10 +77,11 @@ class SynthesisRun(Leased):
     answers_name = models.CharField(max_length=64, blank=True)  # artefact file of the noisy answers
     answers_digest = models.CharField(max_length=64, blank=True)
     charged_at = models.DateTimeField(null=True, blank=True)
+    seen_at = models.DateTimeField(null=True, blank=True)  # when its asker first saw how it ended
     release = models.OneToOneField(Release, null=True, blank=True, on_delete=models.PROTECT, related_name="run")
 
     class Meta:
-        indexes = [models.Index(fields=["state", "lease_until"])]
+        indexes = [models.Index(fields=["state", "lease_until"]), models.Index(fields=["created_by", "state"])]
         constraints = [
             models.UniqueConstraint(
                 fields=["created_by", "request_key"], condition=~Q(request_key=""), name="one_run_a_request"

@@ -7,7 +7,7 @@ from datetime import datetime
 from fractions import Fraction
 from typing import Any
 
-from django.core.paginator import Page
+from django.db.models import QuerySet
 from django.http import QueryDict
 from django.urls import reverse
 from django.utils import timezone
@@ -19,11 +19,12 @@ from synthweb.datasets.models import Dataset
 from synthweb.ledger.amounts import exact
 from synthweb.ledger.models import Rule
 from synthweb.ledger.selectors import Balance
+from synthweb.lib.listing import Column, listing
 from synthweb.releases import screens as releases
 from synthweb.releases.models import Release
-from synthweb.runs import stages
+from synthweb.runs import selectors, stages
 from synthweb.runs.estimate import Estimate, expected_seconds
-from synthweb.runs.forms import ANCHORS, ReleaseForm
+from synthweb.runs.forms import ANCHORS, ReleaseForm, choices_of
 from synthweb.runs.models import SynthesisRun, TableErrand
 
 State = SynthesisRun.State
@@ -35,6 +36,20 @@ FORFEITS = {
     State.MEASURED: "The budget is spent and the noisy answers are stored. If you cancel now you give up a release that "
     "is paid for; letting it finish costs nothing more.",
 }
+
+
+AGAIN = ", again"  # what the name of a run like an earlier one ends in
+LONGEST_NAME = 200
+UNSEEN_SHOWN = 99
+COLUMNS = (
+    Column(key="name", title="Run", order=("name",)),
+    Column(key="dataset", title="Dataset", order=("dataset__name",)),
+    Column(key="method", title="Method", order=("spec__mechanism",)),
+    Column(key="state", title="State", order=("state",)),
+    Column(key="price", title="Price", order=("epsilon", "rho"), number=True, falls=True),
+    Column(key="by", title="Asked by", order=("created_by__username",)),
+    Column(key="asked", title="When (UTC)", order=("created_at",), falls=True),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +79,13 @@ def suggested(balance: Balance) -> dict[str, str]:
     }
 
 
+def again(like: SynthesisRun | None) -> dict[str, Any]:
+    """The choices of an earlier run, to begin with; its seed and its request are its own."""
+    if like is None or not (choices := choices_of(like.spec)):
+        return {}
+    return choices | {"name": f"{like.name[: LONGEST_NAME - len(AGAIN)]}{AGAIN}"}
+
+
 def new_release(dataset: Dataset, form: ReleaseForm, estimate: Estimate | None) -> dict[str, Any]:
     """The new-release page."""
     return frame(dataset) | {
@@ -74,16 +96,44 @@ def new_release(dataset: Dataset, form: ReleaseForm, estimate: Estimate | None) 
     }
 
 
-def run_list(page: Page[SynthesisRun], query: QueryDict) -> dict[str, Any]:
+@dataclass(frozen=True, kw_only=True)
+class Notice:
+    """What the frame of every page says about one's own runs. `waits`: the page asks again by itself."""
+
+    count: int
+    failed: int
+    waits: bool
+    words: str
+    address: str
+
+
+def notice(user: User) -> Notice:
+    """How many of `user`'s runs have ended and were not looked at; leads to the one, or to the list of them."""
+    ends = list(selectors.ends_unseen(user).values_list("code", "state")[:UNSEEN_SHOWN])
+    failed = sum(state == State.FAILED for _, state in ends)
+    count = f"{len(ends)}{'+' if len(ends) == UNSEEN_SHOWN else ''}"
+    told = "run has" if len(ends) == 1 else "runs have"
+    end = "failed" if failed == len(ends) else "ended" if failed else "finished"
+    return Notice(
+        count=len(ends),
+        failed=failed,
+        waits=selectors.waits_for_an_end(user),
+        words=f"{count} {told} {end}",
+        address=reverse("runs:run", args=[ends[0][0]]) if len(ends) == 1 else f"{reverse('runs:index')}?seen=no",
+    )
+
+
+def run_list(found: QuerySet[SynthesisRun], query: QueryDict) -> dict[str, Any]:
     """The list of runs with its filter."""
-    kept = query.copy()
-    kept.pop("page", None)
+    listed = listing(found, query, columns=COLUMNS, usual="-asked")
+    titles = {one["id"]: one["title"] for one in mechanisms.describe()}
     return {
-        "page": page,
+        "list": listed,
+        "runs": [(each, titles.get(each.spec["mechanism"], each.spec["mechanism"])) for each in listed.rows],
         "states": [(state.value, state.label) for state in State if state != State.REQUESTED],
-        "chosen": query.get("state", ""),
-        "search": query.get("q", ""),
-        "kept": kept.urlencode(),
+        "mechanisms": titles.items(),
+        "query": query,
+        "narrowed": any(query.get(name) for name in ("q", "state", "mechanism", "dataset", "seen")),
     }
 
 
@@ -103,6 +153,7 @@ def run(found: SynthesisRun, *, may_act: bool) -> dict[str, Any]:
         "expected": expected_seconds(found.dataset),
         "events": found.events.all(),
         "forfeits": FORFEITS.get(State(found.state), ""),
+        "may_act": may_act,
         "may_cancel": may_act and found.is_open,
         "may_resume": may_act and found.state == State.FAILED and bool(found.answers_digest),
     }

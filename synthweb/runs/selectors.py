@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from django.contrib.auth.models import AbstractBaseUser
 from django.core.exceptions import PermissionDenied
-from django.db.models import Q, QuerySet
+from django.db.models import F, Q, QuerySet
 from django.http import Http404
 
 from synthweb.accounts.models import Role
@@ -23,7 +23,8 @@ def runs_for(user: AbstractBaseUser) -> QuerySet[SynthesisRun]:
     if not READERS & roles_of(user):
         raise PermissionDenied("Runs are for stewards, custodians and auditors.")
     runs = SynthesisRun.objects.filter(dataset__organisation=organisation_of(user))
-    return runs.select_related("dataset__organisation", "account", "release", "created_by").order_by("-created_at")
+    runs = runs.select_related("dataset__organisation", "account", "release", "created_by")
+    return runs.defer("dataset__draft", "release__model", "release__receipt").order_by("-created_at", "-pk")
 
 
 def run_for(user: AbstractBaseUser, code: str, *, act: bool = False) -> SynthesisRun:
@@ -39,6 +40,16 @@ def run_for(user: AbstractBaseUser, code: str, *, act: bool = False) -> Synthesi
     return run
 
 
+def ends_unseen(user: AbstractBaseUser) -> QuerySet[SynthesisRun]:
+    """What `user` asked for, that finished or failed, and whose end they have not seen yet."""
+    return unseen_of(SynthesisRun.objects.all(), user)
+
+
+def waits_for_an_end(user: AbstractBaseUser) -> bool:
+    """Whether something that `user` asked for is under way."""
+    return SynthesisRun.objects.filter(created_by=user.pk, state__in=SynthesisRun.OPEN).exists()
+
+
 def latest_errand(*, kind: str, dataset: Dataset, release: Release | None = None) -> TableErrand | None:
     """The newest errand of a kind, for its page to say whether it waits, ended or failed; the caller authorised."""
     return (
@@ -46,10 +57,19 @@ def latest_errand(*, kind: str, dataset: Dataset, release: Release | None = None
     )
 
 
+def unseen_of(runs: QuerySet[SynthesisRun], user: AbstractBaseUser) -> QuerySet[SynthesisRun]:
+    """Those of `runs` that `user` asked for and whose end they have not seen yet; a run that went on has a new one."""
+    unseen = Q(seen_at=None) | Q(seen_at__lt=F("finished_at"))
+    return runs.filter(unseen, created_by=user.pk, state__in=SynthesisRun.TELLING)
+
+
 def filtered(runs: QuerySet[SynthesisRun], query: Mapping[str, str]) -> QuerySet[SynthesisRun]:
-    """Narrowed by `state`, by a `dataset` code, and by words `q` of names and codes; unknown values narrow nothing."""
+    """Narrowed by `state`, by `mechanism`, by a `dataset` code, and by words `q` of names and codes; unknown states
+    narrow nothing."""
     if (state := query.get("state", "")) in SynthesisRun.State:
         runs = runs.filter(state=state)
+    if mechanism := query.get("mechanism", ""):
+        runs = runs.filter(spec__mechanism=mechanism)
     if dataset := query.get("dataset", ""):
         runs = runs.filter(dataset__code=dataset)
     for word in query.get("q", "").split():

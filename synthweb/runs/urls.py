@@ -9,6 +9,8 @@ from synthweb.runs import views
 app_name = "runs"
 urlpatterns = [
     path("runs/", views.index, name="index"),
+    path("runs/notice/", views.notice, name="notice"),
+    path("runs/seen/", views.seen, name="seen"),
     path("runs/<slug:code>/", views.run, name="run"),
     path("runs/<slug:code>/cancel/", views.cancel, name="cancel"),
     path("runs/<slug:code>/resume/", views.resume, name="resume"),

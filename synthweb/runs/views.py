@@ -8,26 +8,25 @@ from typing import Any, cast
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from synth_engine.errors import InputError, PrivacyError
-from synthweb.accounts.models import User
+from synthweb.accounts.models import Role, User
+from synthweb.accounts.selectors import require_role
 from synthweb.datasets import selectors as datasets
 from synthweb.datasets.models import Dataset, Preview
 from synthweb.ledger import selectors as ledger
 from synthweb.lib.errors import Refused
 from synthweb.releases import selectors as releases
-from synthweb.runs import errors, planning, screens, selectors, services
+from synthweb.runs import errors, notices, planning, screens, selectors, services
 from synthweb.runs.estimate import Estimate, estimate
 from synthweb.runs.forms import ReleaseForm
 from synthweb.runs.models import SynthesisRun, TableErrand
 
 STOP_POLLING = 286  # htmx: swap this answer in and ask no more
-PAGE = 25
 
 
 def _user(request: HttpRequest) -> User:
@@ -44,14 +43,16 @@ def new(request: HttpRequest, code: str) -> HttpResponse:
         _, account = planning.basis(dataset)
     except errors.NotReady as missing:
         return render(request, "runs/not_ready.html", screens.frame(dataset) | {"missing": missing})
-    form = ReleaseForm(request.POST if request.method == "POST" else None, **screens.suggested(ledger.balance(account)))
+    like = selectors.run_for(_user(request), request.GET["like"]) if request.GET.get("like") else None
+    suggested = screens.suggested(ledger.balance(account)) | screens.again(like)
+    form = ReleaseForm(request.POST if request.method == "POST" else None, **suggested)
     found = _estimate(form, dataset)
     if request.method == "POST" and found:
         if found.dear and form.cleaned_data["confirmed"] != found.digest:
             return render(request, "runs/confirm.html", screens.frame(dataset) | {"form": form, "estimate": found})
         if run := _submit(request, form, dataset):
             return redirect("runs:run", run.code)
-    return render(request, "runs/new.html", screens.new_release(dataset, form, found))
+    return render(request, "runs/new.html", screens.new_release(dataset, form, found) | {"like": like})
 
 
 @login_required
@@ -69,7 +70,7 @@ def preview(request: HttpRequest, code: str) -> HttpResponse:
 def _estimate(form: ReleaseForm, dataset: Dataset) -> Estimate | None:
     """The estimate of what is typed, or of the suggestions before anything is; errors go to the form."""
     if not form.is_bound:
-        form = ReleaseForm({name: field.initial or form.initial.get(name, "") for name, field in form.fields.items()})
+        form = form.as_suggested()
     if not form.is_valid():
         return None
     try:
@@ -109,10 +110,28 @@ def _request_key(dataset: Dataset, asked: dict[str, Any]) -> str:
 @login_required
 @require_GET
 def index(request: HttpRequest) -> HttpResponse:
-    """Every run of the organisation, filtered and in pages."""
+    """Every run of the organisation, filtered, sorted and in pages."""
     runs = selectors.filtered(selectors.runs_for(_user(request)), request.GET)
-    page = Paginator(runs, PAGE).get_page(request.GET.get("page"))
-    return render(request, "runs/index.html", screens.run_list(page, request.GET))
+    if request.GET.get("seen") == "no":
+        runs = selectors.unseen_of(runs, _user(request))
+    return render(request, "runs/index.html", screens.run_list(runs, request.GET))
+
+
+@login_required
+@require_GET
+def notice(request: HttpRequest) -> HttpResponse:
+    """How many of one's own runs have ended since one looked; asked for by every page while one is under way."""
+    require_role(_user(request), Role.STEWARD)
+    return render(request, "runs/_notice.html", {"notice": screens.notice(_user(request))})
+
+
+@login_required
+@require_POST
+def seen(request: HttpRequest) -> HttpResponse:
+    """All of one's own runs that have ended count as seen."""
+    require_role(_user(request), Role.STEWARD)
+    notices.see(user=_user(request))
+    return redirect("runs:index")
 
 
 @login_required
@@ -120,10 +139,14 @@ def index(request: HttpRequest) -> HttpResponse:
 def run(request: HttpRequest, code: str) -> HttpResponse:
     """One run: the whole page, or its moving part when the page asks again."""
     found = selectors.run_for(_user(request), code)
+    notices.see(user=_user(request), pk=found.pk)
     context = screens.run(found, may_act=datasets.may(_user(request), found.dataset, datasets.Need.SPEND))
     if not request.headers.get("HX-Request"):
         return render(request, "runs/run.html", context)
-    return render(request, "runs/_live.html", context, status=200 if found.is_open else STOP_POLLING)
+    if found.is_open:
+        return render(request, "runs/_live.html", context)
+    context |= {"by_htmx": True, "notice": screens.notice(_user(request))}
+    return render(request, "runs/_live.html", context, status=STOP_POLLING)
 
 
 @login_required

@@ -1,0 +1,83 @@
+"""Lists in pages: which column they are sorted by, and addresses that keep the filters. Knows no table and no app."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.core.paginator import Page, Paginator
+from django.db.models import QuerySet
+from django.http import QueryDict
+
+PAGE = 25
+
+
+@dataclass(frozen=True, kw_only=True)
+class Column:
+    """A column of a list. `order`: the fields it sorts by, the least one first; none: it does not sort. `falls`: a
+    first click puts the largest on top."""
+
+    key: str
+    title: str
+    order: tuple[str, ...] = ()
+    number: bool = False
+    falls: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Head:
+    """A column's head. `query`: what follows the ? to sort by it; `sorted`: ascending, descending or nothing."""
+
+    title: str
+    number: bool
+    query: str
+    sorted: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Listing:
+    """A page of a list, its heads, and what its links keep: empty, or ending in &."""
+
+    page: Page[Any]
+    heads: tuple[Head, ...]
+    kept: str
+
+    @property
+    def rows(self) -> Sequence[Any]:
+        return self.page.object_list
+
+
+def listing(found: QuerySet[Any], query: QueryDict, *, columns: Sequence[Column], usual: str) -> Listing:
+    """One page of `found`, sorted as `query` says ("-made" is made, falling), or else as `usual`; what it says that no
+    column answers to changes nothing."""
+    chosen = query.get("sort", "")
+    known = {column.key: column for column in columns if column.order}
+    if chosen.removeprefix("-") not in known:
+        chosen = usual
+    sign = "-" if chosen.startswith("-") else ""
+    fields = [sign + field for field in known[chosen.removeprefix("-")].order]
+    page = Paginator(found.order_by(*fields, f"{sign}pk"), PAGE).get_page(query.get("page"))
+    heads = tuple(_head(column, query, chosen) for column in columns)
+    return Listing(page=page, heads=heads, kept=_query(query, {}))
+
+
+def _head(column: Column, query: Mapping[str, Any], chosen: str) -> Head:
+    here = chosen.removeprefix("-") == column.key
+    falling = chosen.startswith("-")
+    turn = not falling if here else column.falls
+    sort = f"{'-' if turn else ''}{column.key}"
+    return Head(
+        title=column.title,
+        number=column.number,
+        query=_query(query, {"sort": sort}).removesuffix("&") if column.order else "",
+        sorted=("descending" if falling else "ascending") if here else "",
+    )
+
+
+def _query(query: Mapping[str, Any], changes: Mapping[str, str]) -> str:
+    """The filters of `query` without its page, with these changes; ends in &."""
+    kept = QueryDict(mutable=True)
+    kept.update({key: query[key] for key in query if key != "page" and query[key]} | dict(changes))
+    text = kept.urlencode()
+    return f"{text}&" if text else ""
