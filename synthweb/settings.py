@@ -9,6 +9,8 @@ from pathlib import Path
 
 import environ
 from csp.constants import NONE, SELF, UNSAFE_INLINE
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from synthweb.lib import logs
 from synthweb.lib.env import flag, secret
@@ -116,6 +118,9 @@ else:
         "application_name": "synthweb",
         "options": "-c lock_timeout=20s -c idle_in_transaction_session_timeout=120s",  # nobody holds the ledger for long
     }
+# For the process that migrates alone: the role that the others connect as (synthweb/lib/application_role.py).
+APPLICATION_ROLE = env.str("SYNTHWEB_APPLICATION_ROLE", default="")
+APPLICATION_PASSWORD = env.str("SYNTHWEB_APPLICATION_PASSWORD", default="")
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # --- people -----------------------------------------------------------------------------------------------------
@@ -153,7 +158,7 @@ CACHES = {
         "BACKEND": "django.core.cache.backends.redis.RedisCache",
         "LOCATION": CELERY_BROKER_URL if _SHARED == CELERY_BROKER_URL else f"unix://{_SHARED}",
         "KEY_PREFIX": "synthweb",
-        "OPTIONS": {"socket_timeout": 1, "socket_connect_timeout": 1},
+        "OPTIONS": {"socket_timeout": 1, "socket_connect_timeout": 1, "retry": Retry(NoBackoff(), 0)},
     },
     "process": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
 }

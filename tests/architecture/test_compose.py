@@ -81,6 +81,20 @@ def test_every_service_of_ours_speaks_to_postgres_and_redis() -> None:
         assert environment["SYNTHWEB_DEMO_USERS"].endswith(":-false}")
 
 
+def test_only_migrations_connect_as_the_owner_of_the_tables() -> None:
+    for name in MAY_KNOW:
+        environment = SERVICES[name]["environment"]
+        owns = name == "migrate"
+        role = "synthweb" if owns else environment["DATABASE_URL"].split("//")[1].split(":")[0]
+        assert environment["DATABASE_URL"].startswith(f"postgres://{role}:")
+        assert (role == SERVICES["postgres"]["environment"]["POSTGRES_USER"]) is owns
+        assert ("SYNTHWEB_APPLICATION_PASSWORD" in environment) is owns
+        assert ("POSTGRES_PASSWORD" in str(environment)) is owns
+    assert SERVICES["web"]["environment"]["DATABASE_URL"].startswith(
+        f"postgres://{SERVICES['migrate']['environment']['SYNTHWEB_APPLICATION_ROLE']}:"
+    )
+
+
 def test_the_workers_wait_for_migrations_and_get_time_to_finish() -> None:
     for name in OURS:
         assert SERVICES[name]["depends_on"]["migrate"]["condition"] == "service_completed_successfully"

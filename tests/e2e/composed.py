@@ -134,7 +134,12 @@ def running_installation() -> Iterator[Installation]:
             installation.stop()
 
 
-_VARIABLES = {"POSTGRES_PASSWORD": "unused", "SYNTHWEB_HOSTS": "127.0.0.1", "SYNTHWEB_HTTPS": "false"}
+_VARIABLES = {
+    "POSTGRES_PASSWORD": "unused",
+    "APPLICATION_PASSWORD": "limited",
+    "SYNTHWEB_HOSTS": "127.0.0.1",
+    "SYNTHWEB_HTTPS": "false",
+}
 
 
 def _places(folder: Path, database: str, broker: str, port: int) -> dict[str, str]:
@@ -143,6 +148,9 @@ def _places(folder: Path, database: str, broker: str, port: int) -> dict[str, st
     kept = {f"/run/secrets/{name}": _secret(folder, entry["file"]) for name, entry in secrets.items()}
     addresses = {
         "postgres://synthweb:unused@postgres:5432/synthweb": database,
+        "postgres://synthweb_application:limited@postgres:5432/synthweb": re.sub(
+            r"//[^@]*@", "//synthweb_application:limited@", database
+        ),
         "redis://redis:6379/0": broker,
         "0.0.0.0:8000": f"127.0.0.1:{port}",
     }

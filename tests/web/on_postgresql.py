@@ -3,17 +3,23 @@ PostgreSQL."""
 
 from __future__ import annotations
 
+import contextlib
 import random
 import threading
 import time
+from collections.abc import Callable, Iterator
+from typing import Any
 
+import psycopg
 import pytest
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management import call_command
 from django.db import DatabaseError, IntegrityError, connection, connections, transaction
 
 from synthweb.ledger import services as ledger
 from synthweb.ledger.amounts import Amount
 from synthweb.ledger.models import LedgerEntry
-from synthweb.lib import append_only
+from synthweb.lib import append_only, application_role
 from tests.web.ledger_setup import dataset, granted, hold, people
 from tests.web.test_ledger_hammer import assert_sound, at_once
 
@@ -108,3 +114,100 @@ def test_the_check_notices_a_trigger_that_is_there_but_switched_off():
     finally:
         append_only.install()
     assert append_only.check_triggers(app_configs=None, databases=list(connections)) == []
+
+
+# --- the application's own role -----------------------------------------------------------------------------------------
+@pytest.fixture
+def as_application(settings: Any) -> Iterator[Callable[[], Any]]:
+    """`with as_application():` speaks to the database with the rights that the application's role has."""
+    settings.APPLICATION_ROLE, settings.APPLICATION_PASSWORD = "limited_application", "limited"
+    call_command("migrate", verbosity=0, interactive=False)
+
+    @contextlib.contextmanager
+    def role() -> Iterator[None]:
+        with connection.cursor() as cursor:
+            cursor.execute("SET ROLE limited_application")
+        try:
+            yield
+        finally:
+            with connection.cursor() as cursor:
+                cursor.execute("RESET ROLE")
+
+    yield role
+    with connection.cursor() as cursor:
+        cursor.execute("DROP OWNED BY limited_application")
+        cursor.execute("DROP ROLE limited_application")
+
+
+def refused(statement: str) -> bool:
+    try:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute(statement)
+    except DatabaseError as error:
+        assert error.__cause__ is not None
+        return isinstance(error.__cause__, psycopg.errors.InsufficientPrivilege)
+    return False
+
+
+@pytest.mark.parametrize("table", [model._meta.db_table for model in append_only.protected_models()])
+def test_the_applications_role_can_change_nothing_of_an_append_only_table(as_application, table):
+    statements = [
+        f"UPDATE {table} SET id = id", f"DELETE FROM {table}", f"TRUNCATE {table} CASCADE", f"DROP TABLE {table} CASCADE",
+        f"ALTER TABLE {table} DISABLE TRIGGER USER", f"DROP TRIGGER {table}_refuse_change ON {table}",
+        f"SELECT 1 FROM {table} FOR UPDATE",
+    ]  # fmt: skip
+    with as_application():
+        assert [statement for statement in statements if not refused(statement)] == []
+        with connection.cursor() as cursor:
+            cursor.execute(f"SELECT count(*) FROM {table}")
+
+
+def test_the_applications_role_is_nobody_special(as_application):
+    with as_application():
+        for statement in (
+            "CREATE TABLE mine (id int)", "CREATE ROLE mine", "SET session_replication_role = replica",
+            "CREATE FUNCTION mine() RETURNS int LANGUAGE sql AS 'SELECT 1'", "DELETE FROM django_migrations",
+            "ALTER FUNCTION synthweb_refuse_change() RENAME TO mine",
+        ):  # fmt: skip
+            assert refused(statement), statement
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT rolsuper OR rolcreatedb OR rolcreaterole FROM pg_roles WHERE rolname = 'limited_application'"
+        )
+        assert cursor.fetchone() == (False,)
+
+
+def test_the_application_does_its_work_with_its_role(as_application):
+    with as_application():
+        who = people()
+        account = granted(who, dataset(who), amount=Amount(epsilon=10))
+        hold(account, "run1", (1, 0, 0))
+        ledger.charge(run_code="run1")
+        hold(account, "run2", (1, 0, 0))
+        ledger.release(run_code="run2", reason="Cancelled.")
+        assert_sound(account)
+        assert append_only.check_triggers(app_configs=None, databases=["default"]) == []
+
+
+def test_the_rights_are_the_same_after_every_migration_and_a_changed_password_holds(as_application, settings):
+    def rights() -> list[tuple[str, ...]]:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT table_name, privilege_type FROM information_schema.role_table_grants"
+                " WHERE grantee = 'limited_application' ORDER BY 1, 2"
+            )
+            return cursor.fetchall()
+
+    before = rights()
+    assert ("ledger_ledgerentry", "INSERT") in before and ("ledger_ledgerentry", "UPDATE") not in before
+    with connection.cursor() as cursor:
+        cursor.execute("GRANT UPDATE, DELETE ON ledger_ledgerentry TO limited_application")
+    settings.APPLICATION_PASSWORD = "another"
+    call_command("migrate", verbosity=0, interactive=False)
+    assert rights() == before
+
+
+@pytest.mark.parametrize(("role", "password"), [("Robert; DROP", "x"), ("limited_application", ""), ("1st", "x")])
+def test_a_role_that_cannot_be_is_refused(role, password):
+    with pytest.raises(ImproperlyConfigured):
+        application_role.grant(role, password)
