@@ -17,11 +17,13 @@ from synth_engine.mechanisms.model import Model
 from synth_engine.mechanisms.plan import Mechanism, Plan
 from synth_engine.privacy import calibrate, conversion
 from synth_engine.privacy.loss import Pure, ZeroConcentrated, parse_amount
-from synth_engine.privacy.unit import Relation
+from synth_engine.privacy.unit import Relation, histogram_sensitivity
 from synth_engine.spec import Spec
 
 AUTO_DEGREE = 2
 AUTO_CELLS = 20_000
+NOISY_TABLE = 0.01
+"""Standard deviation of a cell's noise, as a share of the records, from which tables get less of the budget."""
 _DIGITS = 10**9
 
 
@@ -74,19 +76,21 @@ class BayesianNetwork(Mechanism):
             },
             "columns_share": {
                 "type": "number",
-                "minimum": 0.05,
-                "maximum": 0.9,
-                "default": 0.4,
+                "minimum": 0,
+                "maximum": 0.95,
+                "default": 0,
                 "title": "Share of the budget for single columns",
-                "description": "More of it makes each column more accurate, and relations less.",
+                "description": "More of it makes each column more accurate, and relations less. 0: 0.6, up to 0.9 "
+                "where epsilon is so small that tables of groups would hold little but noise.",
             },
             "structure_share": {
                 "type": "number",
-                "minimum": 0.01,
-                "maximum": 0.9,
-                "default": 0.1,
+                "minimum": 0,
+                "maximum": 0.95,
+                "default": 0,
                 "title": "Share of the budget for choosing",
-                "description": "What is left after both shares is spent on the tables of the groups chosen.",
+                "description": "0: 0.1, but at most half of what single columns leave. The rest is spent on the "
+                "tables of the groups chosen.",
             },
         },
         "additionalProperties": False,
@@ -97,8 +101,8 @@ class BayesianNetwork(Mechanism):
 
     degree: int = 0
     table_cells: int = 0
-    columns_share: float = 0.4
-    structure_share: float = 0.1
+    columns_share: float = 0
+    structure_share: float = 0
 
     def calibrate(self, domain: Domain, spec: Spec) -> Plan:
         others = len(domain.modelled) - 1
@@ -112,15 +116,31 @@ class BayesianNetwork(Mechanism):
                 repair="give shares that add up to 0.99 at most",
             )
         cap = Pure(epsilon=spec.epsilon) if spec.delta == 0 else _zcdp(spec)
-        return BayesianNetworkPlan(config=self, domain=domain, spec=spec, cap=cap, shares=self._shares(cap, others))
+        return BayesianNetworkPlan(config=self, domain=domain, spec=spec, cap=cap, shares=self._shares(cap, domain))
 
-    def _shares(self, cap: Pure | ZeroConcentrated, others: int) -> Shares:
+    def _shares(self, cap: Pure | ZeroConcentrated, domain: Domain) -> Shares:
         whole = cap.epsilon if isinstance(cap, Pure) else cap.rho
-        if not others:
+        if len(domain.modelled) == 1:
             return Shares(columns=whole, choices=Fraction(0), tables=Fraction(0))
-        columns = whole * parse_amount(self.columns_share, name="columns_share")
-        choices = whole * parse_amount(self.structure_share, name="structure_share")
+        of_columns = parse_amount(self.columns_share, name="columns_share")
+        of_choices = parse_amount(self.structure_share, name="structure_share")
+        of_columns = of_columns or min(_columns_share(cap, domain), (1 - of_choices) * 9 / 10)
+        of_choices = of_choices or min(Fraction(1, 10), (1 - of_columns) / 2)
+        columns, choices = whole * of_columns, whole * of_choices
         return Shares(columns=columns, choices=choices, tables=whole - columns - choices)
+
+
+def _columns_share(cap: Pure | ZeroConcentrated, domain: Domain) -> Fraction:
+    """More than the usual for single columns where a table's noise, with half the budget for tables, is large against
+    the number of records: the public one, else a guess."""
+    sensitivity = histogram_sensitivity(domain.unit, domain.relation)
+    each = len(domain.modelled) - 1
+    if isinstance(cap, Pure):
+        spread = math.sqrt(2) * sensitivity.l1 * 2 * each / float(cap.epsilon)
+    else:
+        spread = math.sqrt(sensitivity.l2_squared * each / float(cap.rho))
+    octaves = math.log2(spread / (domain.rows or expected.ROWS) / NOISY_TABLE)
+    return Fraction(round(100 * min(max(0.6 + 0.1 * octaves, 0.6), 0.9)), 100)
 
 
 def _zcdp(spec: Spec) -> ZeroConcentrated:

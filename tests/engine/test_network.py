@@ -19,7 +19,8 @@ from synth_engine.errors import InputError, SpecError
 from synth_engine.marginals.tables import fit_margins, shrink_towards
 from synth_engine.measurement import Answers, Candidate
 from synth_engine.mechanisms import conditional
-from synth_engine.mechanisms.model import Model, Node, Table, generator, whole_weights
+from synth_engine.mechanisms.bayesian_network import BayesianNetworkPlan
+from synth_engine.mechanisms.model import Model, Node, Table, generator, strength, whole_weights
 from synth_engine.privacy.loss import Pure
 from synth_engine.spec import Spec
 
@@ -133,11 +134,64 @@ def test_a_reference_asked_about_again_keeps_its_distance_and_another_in_its_pla
     assert [session.select(kept, scale=Fraction(1)) for _ in range(3)] == [0, 0, 0]
 
 
+def test_the_network_is_written_in_the_order_of_growth_with_how_much_each_column_depends_on_its_parents() -> None:
+    model = run_of(epsilon="20").model
+    nodes = model.to_json()["network"]
+    assert [node["attribute"] for node in nodes] == [table.clique[-1] for table in model.tables]
+    drawn: list[str] = []
+    for node in nodes:
+        assert set(node) == {"attribute", "parents", "strength"}
+        assert set(node["parents"]) <= set(drawn)
+        drawn.append(node["attribute"])
+    strengths = {node["attribute"]: node["strength"] for node in nodes}
+    assert strengths[nodes[0]["attribute"]] == 0
+    assert strengths["d"] < 0.03
+    assert 0.3 < max(strengths.values()) < 0.7
+
+
+def test_strength_is_the_distance_from_independence() -> None:
+    tied = np.array([[[2.0, 0.0], [0.0, 1.0]], [[0.0, 3.0], [4.0, 0.0]]])
+    loose = np.multiply.outer([[1.0, 2.0], [3.0, 4.0]], [5.0, 5.0])
+    for shares, expected in ((tied, 0.48), (loose, 0.0), (np.ones((2, 1)), 0.0), (np.ones(5), 0.0)):
+        clique = tuple("abc"[: shares.ndim])
+        assert strength(Table(clique=clique, weights=whole_weights(shares))) == expected
+
+
 @pytest.mark.parametrize(("rows", "epsilon"), [(0, "1"), (1, "0.001"), (5, "1")])
 def test_tiny_tables_and_losses_give_a_model_that_can_be_drawn_from(rows: int, epsilon: str) -> None:
     for delta in ("0", "1e-9"):
         model = run_of(rows=rows, epsilon=epsilon, delta=delta).model
         assert len(mechanisms.draw_table(model, 40, "s")) == 40
+
+
+@pytest.mark.parametrize("delta", [Fraction(0), Fraction(1, 10**9)])
+def test_the_smaller_epsilon_is_the_more_of_it_goes_to_single_columns_and_all_of_it_is_shared_out(
+    delta: Fraction,
+) -> None:
+    parts = []
+    for epsilon in ("0.001", "0.01", "0.02", "1", "100"):
+        spec = Spec(mechanism="bayesian-network", epsilon=Fraction(epsilon), delta=delta)
+        plan = mechanisms.plan(domain_of(), spec)
+        assert isinstance(plan, BayesianNetworkPlan)
+        shares = plan.shares
+        whole = plan.cap.epsilon if isinstance(plan.cap, Pure) else plan.rho
+        assert shares.columns + shares.choices + shares.tables == whole
+        assert min(shares.choices, shares.tables) > 0
+        parts.append(shares.columns / whole)
+    assert parts == sorted(parts, reverse=True)
+    assert (parts[0], parts[-1]) == (Fraction(9, 10), Fraction(3, 5))
+
+
+def test_shares_that_are_given_are_taken() -> None:
+    spec = Spec(mechanism="bayesian-network", epsilon=Fraction(1), parameters={"structure_share": 0.5})
+    plan = mechanisms.plan(domain_of(), spec)
+    assert isinstance(plan, BayesianNetworkPlan)
+    assert plan.shares.choices == Fraction(1, 2)
+    assert plan.shares.tables > 0
+    spec = Spec(mechanism="bayesian-network", epsilon=Fraction(1), parameters={"columns_share": 0.2})
+    again = mechanisms.plan(domain_of(), spec)
+    assert isinstance(again, BayesianNetworkPlan)
+    assert again.shares.columns == Fraction(1, 5)
 
 
 def test_one_column_is_a_histogram() -> None:
@@ -153,7 +207,7 @@ def test_one_column_is_a_histogram() -> None:
     [
         ({"degree": 4}, "only 3 others"), ({"degree": -1}, "between"), ({"degree": "two"}, "type integer"),
         ({"table_cells": 10**7}, "between"), ({"columns_share": 0.9, "structure_share": 0.1}, "nothing for tables"),
-        ({"columns_share": "nan"}, "type number"), ({"structure_share": 0}, "between"),
+        ({"columns_share": "nan"}, "type number"), ({"structure_share": -0.1}, "between"),
     ],
 )  # fmt: skip
 def test_wrong_parameters_are_refused_by_name(parameters: dict[str, Any], reason: str) -> None:
