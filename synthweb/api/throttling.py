@@ -7,25 +7,23 @@ counts for itself: the limits get softer, and nothing stops."""
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Iterator
 from typing import Any
 
 from django.conf import settings
-from django.core.cache import caches
 from django.http import HttpRequest
 from django.utils.crypto import salted_hmac
-from redis.exceptions import RedisError
 from rest_framework import exceptions, permissions
 from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
 from synthweb.accounts.models import ApiToken, User
 from synthweb.accounts.throttle import address_of
+from synthweb.api.counting import Counters
 
 WINDOW = 60  # seconds
-log = logging.getLogger(__name__)
+counters = Counters()
 
 
 class Limits(BaseThrottle):
@@ -67,20 +65,7 @@ def _count(kind: str, subject: str) -> bool:
     if not limit:
         return True
     key = f"rest:{kind}:{subject}:{_window()}"
-    try:
-        return _raised("default", key) <= limit
-    except (RedisError, OSError):
-        log.warning("the cache cannot be reached: limits of requests hold for each process alone")
-        return _raised("process", key) <= limit
-
-
-def _raised(alias: str, key: str) -> int:
-    cache = caches[alias]
-    cache.add(key, 0, timeout=2 * WINDOW)
-    try:
-        return cache.incr(key)
-    except ValueError:  # it was evicted between the two steps
-        return 1
+    return counters.raised(key, seconds=2 * WINDOW) <= limit
 
 
 def _window() -> int:

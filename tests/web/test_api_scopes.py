@@ -1,0 +1,145 @@
+"""Which scope of a token opens which address: a table that a new address has to be written into. Every row is tried with
+a token that has this scope alone, and with one that has all the others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import Client
+from rest_framework.views import APIView
+
+from synthweb.accounts import forms, services, tokens
+from synthweb.accounts.models import User
+from synthweb.api.urls import urlpatterns
+from tests.conftest import Cast
+from tests.web import addresses, doorbell, scene
+from tests.web.rest import PROBLEM
+from tests.web.test_authorisation_matrix import BODIES, ask, undone
+
+TABLE = """
+GET    me/                                           read
+GET    mechanisms/                                   read
+GET    datasets/                                     read
+POST   datasets/                                     spend
+GET    datasets/<slug:code>/                         read
+GET    datasets/<slug:code>/domain/                  read
+PUT    datasets/<slug:code>/domain/                  spend
+GET    budget-requests/                              read
+POST   budget-requests/                              spend
+GET    budget-requests/<slug:code>/                  read
+POST   budget-requests/<slug:code>/grant/            grant
+POST   budget-requests/<slug:code>/refuse/           grant
+GET    accounts/                                     read
+GET    accounts/<slug:code>/                         read
+GET    accounts/<slug:code>/entries/                 read
+GET    runs/                                         read
+POST   runs/                                         spend
+GET    runs/<slug:code>/                             read
+POST   runs/<slug:code>/cancel/                      spend
+GET    releases/                                     read
+GET    releases/<slug:code>/                         read
+GET    releases/<slug:code>/receipt/                 read
+GET    releases/<slug:code>/dictionary/              read
+GET    releases/<slug:code>/samples/                 read
+POST   releases/<slug:code>/samples/                 read
+GET    releases/<slug:code>/grants/                  read
+POST   releases/<slug:code>/grants/                  share
+DELETE releases/<slug:code>/grants/<str:username>/   share
+GET    samples/<slug:code>/                          read
+GET    samples/<slug:code>/receipt/                  read
+GET    samples/<slug:code>/table.csv                 read
+GET    samples/<slug:code>/table.parquet             read
+"""
+NO_SCOPE = {"schema", "reference", "not-found"}  # the document itself, its page, and addresses where nothing is
+
+
+@pytest.fixture(autouse=True)
+def _broker_in_memory() -> Any:
+    with doorbell.queue_at(doorbell.IN_MEMORY):
+        yield
+
+
+def table() -> dict[tuple[str, str], str]:
+    """(method, route) → the scope that opens it."""
+    return {(method, route): scope for method, route, scope in map(str.split, TABLE.strip().splitlines())}
+
+
+def routed() -> set[tuple[str, str]]:
+    """Every method of every address."""
+    found = set()
+    for pattern in urlpatterns:
+        if pattern.name not in NO_SCOPE:
+            actions = getattr(pattern.callback, "actions", None)
+            view = getattr(pattern.callback, "cls", None)
+            assert view is not None and issubclass(view, APIView), pattern
+            methods = actions or [name for name in view.http_method_names if hasattr(view, name)]
+            found |= {(name.upper(), str(pattern.pattern)) for name in methods if name not in ("options", "head")}
+    return found
+
+
+def test_every_address_of_rest_has_a_row() -> None:
+    assert routed() - table().keys() == set(), "write a row for each of these"
+    assert table().keys() - routed() == set(), "these are gone: take their rows out"
+
+
+def test_every_scope_opens_something_and_no_other_is_named() -> None:
+    assert set(table().values()) == set(tokens.SCOPES)
+
+
+def _with(user: User, *scopes: str) -> Client:
+    _, text = services.create_token(user=user, name="t", scopes=scopes, days=1)
+    return Client(headers={"Authorization": f"Bearer {text}"})
+
+
+@pytest.mark.slow
+def test_each_scope_opens_what_the_table_says_and_nothing_else(cast: Cast) -> None:
+    played = scene.play(steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation)
+    reader = played.reader  # whose sample the addresses name
+    wrong = []
+    for (method, route), scope in table().items():
+        user = cast.custodian if scope == "grant" else reader if "samples/<" in route else cast.steward
+        others = [name for name in tokens.SCOPES if name != scope]
+        full = f"api/v1/{route}"
+        for scopes, opens in (([scope], True), (others, False)):
+            with undone():
+                response = ask(_with(user, *scopes), method, full, played=played, cast=cast)
+                opened = response.status_code < 400 or (full == "api/v1/datasets/" and response.status_code == 400)
+                named = f"the scope '{scope}'" in response.content.decode() if response.status_code == 403 else False
+            if opened is not opens or named is opens:
+                wrong.append(f"{method} {route} with {scopes}: {response.status_code}")
+            if not opens and response["Content-Type"] != PROBLEM:
+                wrong.append(f"{method} {route}: no problem document")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_a_token_has_read_alone_unless_somebody_chooses_more(cast: Cast, browser: Any) -> None:
+    assert forms.TokenForm().fields["scopes"].initial == ["read"]
+    page = browser(cast.steward).get("/account/tokens/").content.decode()
+    assert page.count("checked") == 1
+    for scope, words in tokens.SCOPES.items():
+        assert f"{scope}: {words}" in page
+
+
+def test_the_tokens_page_shows_what_each_token_may(cast: Cast, browser: Any) -> None:
+    services.create_token(user=cast.steward, name="mine", scopes=["read", "share"], days=1)
+    assert "read, share" in browser(cast.steward).get("/account/tokens/").content.decode()
+
+
+def test_a_scope_is_worth_nothing_without_the_role(cast: Cast) -> None:
+    played = scene.play(steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation)
+    for user in (cast.auditor, played.reader):
+        client = _with(user, *tokens.SCOPES)
+        for (method, route), scope in table().items():
+            if scope in ("spend", "share", "grant"):
+                full = f"api/v1/{route}"
+                with undone():
+                    response = ask(client, method, full, played=played, cast=cast)
+                assert response.status_code in (403, 404), (user, method, route, response.status_code)
+
+
+def test_every_body_of_the_matrix_is_of_an_address_that_exists() -> None:
+    """The bodies that make these requests succeed are those of the matrix of roles."""
+    known = {f"{method} {route}" for method, route in ((m, f"api/v1/{r}") for m, r in routed())}
+    assert set(BODIES) <= known
+    assert set(addresses.routes()) >= {f"api/v1/{route}" for _, route in routed()}
