@@ -1,4 +1,5 @@
-"""The command line: `python -m synth_engine mechanisms | synthesize | sample | verify | compare | domain`.
+"""The command line: `python -m synth_engine mechanisms | synthesize | sample | verify | verifier | compare |
+domain`.
 
 Exit code 0; 1 if a receipt does not verify or something failed; 2 for bad input, with one line on stderr that names
 column, rule and repair, never a value of the table. Each command loads only what it needs.
@@ -73,6 +74,8 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("--out", metavar="OUT", type=Path, required=True, help=".csv or .parquet")
     sub = command("verify", verify, about="recompute epsilon and delta from a receipt alone")
     sub.add_argument("receipt", metavar="RECEIPT.json", type=Path)
+    sub = command("verifier", verifier, about="write the verifier of receipts as one file that needs only Python")
+    sub.add_argument("--out", metavar="FILE.py", type=Path, required=True)
     sub = command("compare", compare, about="compare with the real table; NOT differentially private")
     sub.add_argument("real", metavar="REAL", type=Path)
     sub.add_argument("synthetic", metavar="SYNTHETIC", type=Path)
@@ -146,12 +149,19 @@ def sample(options: argparse.Namespace) -> None:
 
 def verify(options: argparse.Namespace) -> None:
     """Prints what a receipt proves."""
-    from synth_engine.privacy import verify as verifier
+    from synth_engine.privacy import verify as verifying
+    from synth_engine.privacy import verify_file
 
-    document = _read_json(options.receipt, name="receipt")
-    verified = verifier.verify(document)
-    lines = [f"epsilon = {float(verified.epsilon):.12g}", f"delta = {float(verified.delta):.12g}", *verified.sentences]
-    sys.stdout.write("\n".join(lines) + "\n")
+    sys.stdout.write(verify_file.report(verifying.verify(_read_json(options.receipt, name="receipt"))))
+
+
+def verifier(options: argparse.Namespace) -> None:
+    """Writes the program that an auditor runs."""
+    from synth_engine import tables
+    from synth_engine.privacy import standalone
+
+    tables.require_folder(options.out)
+    tables.replace(options.out, lambda path: _write_text(path, standalone.text()))
 
 
 def compare(options: argparse.Namespace) -> None:

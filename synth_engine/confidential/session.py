@@ -49,8 +49,10 @@ class SecureSampler:
 class RoomSession:
     """A Session over rows. Made by `open_session`."""
 
-    def __init__(self, rows: Rows, *, domain: Domain, cap: Loss, sampler: Sampler) -> None:
-        self._rows, self._domain, self._sampler = rows, domain, sampler
+    def __init__(
+        self, rows: Rows, *, domain: Domain, cap: Loss, sampler: Sampler, planned: tuple[Call, ...] = ()
+    ) -> None:
+        self._rows, self._domain, self._sampler, self._planned = rows, domain, sampler, planned
         self._filter = Filter(cap)
         self._sensitivity = histogram_sensitivity(domain.unit, domain.relation)
         self._journal: list[Call] = []
@@ -123,13 +125,19 @@ class RoomSession:
         return shape
 
     def _admit(self, query: Query, event: Event) -> None:
+        call = Call(query=query, event=event)
+        if self._planned and self._planned[len(self._journal) : len(self._journal) + 1] != (call,):
+            raise PrivacyError("this call is not the next one planned")
         self._filter.admit(event)
-        self._journal.append(Call(query=query, event=event))
+        self._journal.append(call)
 
 
-def open_session(rows: Rows, *, domain: Domain, cap: Loss, sampler: Sampler | None = None) -> RoomSession:
+def open_session(
+    rows: Rows, *, domain: Domain, cap: Loss, sampler: Sampler | None = None, planned: tuple[Call, ...] = ()
+) -> RoomSession:
     """A session under a cap that was charged beforehand. The rows were truncated by unit when they were opened, so
-    they must have been opened under this very domain."""
+    they must have been opened under this very domain. planned: the calls of a static plan; then nothing else, and
+    nothing in another order, is answered, because what certifies them certifies this list alone."""
     if rows.domain != domain:
         raise PrivacyError("the rows were opened under another domain")
-    return RoomSession(rows, domain=domain, cap=cap, sampler=sampler or SecureSampler())
+    return RoomSession(rows, domain=domain, cap=cap, sampler=sampler or SecureSampler(), planned=planned)

@@ -20,13 +20,13 @@ LARGEST_SCALE = Fraction(2**40)
 def laplace_scale(epsilon_share: Fraction, l1: int) -> Fraction:
     """The smallest scale with l1 / scale <= epsilon_share."""
     _require(epsilon_share, l1)
-    return _round_up(Fraction(l1) / epsilon_share)
+    return round_up(Fraction(l1) / epsilon_share)
 
 
 def selection_scale(epsilon_share: Fraction, linf: int) -> Fraction:
     """The smallest scale with 2 linf / scale <= epsilon_share."""
     _require(epsilon_share, linf)
-    return _round_up(Fraction(2 * linf) / epsilon_share)
+    return round_up(Fraction(2 * linf) / epsilon_share)
 
 
 def gaussian_sigma(rho_share: Fraction, l2_squared: int) -> Fraction:
@@ -35,7 +35,7 @@ def gaussian_sigma(rho_share: Fraction, l2_squared: int) -> Fraction:
     least = Fraction(l2_squared) / (2 * rho_share)
     # The root of num · den over den, rounded up, with 64 bits more than a float holds.
     shifted = math.isqrt((least.numerator * least.denominator) << 256) + 1
-    return _round_up(Fraction(shifted, least.denominator << 128))
+    return round_up(Fraction(shifted, least.denominator << 128))
 
 
 def gaussian_sigma_squared(rho_share: Fraction, l2_squared: int) -> Fraction:
@@ -49,7 +49,7 @@ def split(total: Fraction, weights: list[Fraction]) -> list[Fraction]:
     return [total * weight / whole for weight in weights]
 
 
-def _round_up(least: Fraction) -> Fraction:
+def round_up(least: Fraction) -> Fraction:
     """The smallest rational of 24 or 25 significant bits that is not below; a float holds it exactly."""
     exponent = least.numerator.bit_length() - least.denominator.bit_length() - BITS
     step = Fraction(2) ** exponent

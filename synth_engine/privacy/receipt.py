@@ -17,28 +17,32 @@ from typing import Any, Literal
 
 from synth_engine.errors import SpecError
 from synth_engine.privacy.events import Event
+from synth_engine.privacy.fixed import Certificate
 from synth_engine.privacy.loss import NANO, nano, plain, ratio
 from synth_engine.privacy.unit import PrivacyUnit, Relation
 
-SCHEMA = "synthweb/receipt/1"
+SCHEMA = "synthweb/receipt/2"
+"""The first version named no certificate; the verifier reads both."""
 Kind = Literal["static", "adaptive"]
 _SENSITIVITIES = ("l1", "l2_squared", "linf")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Guarantee:
-    """What is promised, never below what the calls add up to. rho: the zCDP cost of the same run, rounded up to
-    the 10⁻⁹ in which ledgers count."""
+    """What is promised, never below what the certificate shows of the calls. rho: the zCDP cost of the same run,
+    rounded up to the 10⁻⁹ in which ledgers count."""
 
     epsilon: Fraction
     delta: Fraction
     rho: Fraction
+    certificate: Certificate
 
     def to_json(self, *, relation: Relation, unit: PrivacyUnit) -> dict[str, str]:
         return {
             "epsilon": ratio(self.epsilon),
             "delta": ratio(self.delta),
             "rho": ratio(Fraction(nano(self.rho), NANO)),
+            "certificate": self.certificate,
             "sentence": self.sentence(relation=relation, unit=unit),
         }
 

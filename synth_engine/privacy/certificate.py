@@ -1,0 +1,47 @@
+"""A second opinion before anything is drawn: somebody else's accountant on the calls of a static plan.
+
+It takes seconds to load, so the web process, which only plans, never does.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from fractions import Fraction
+
+from synth_engine.errors import PrivacyError
+from synth_engine.privacy import pld
+from synth_engine.privacy.events import Event
+from synth_engine.privacy.unit import PrivacyUnit, Relation
+
+_INTERVALS = 1_500
+
+
+def composed_epsilon(
+    events: Iterable[Event], *, delta: Fraction, unit: PrivacyUnit, relation: Relation, near: Fraction
+) -> float:
+    """By dp-accounting, with losses rounded such that it errs upwards. `near`: what is expected, for the grid alone."""
+    from dp_accounting.pld import privacy_loss_distribution as pld_library  # type: ignore[import-untyped]
+
+    parts = pld.losses(events, cells=pld.cells_that_move(unit, relation))
+    interval = float(near) / (_INTERVALS * math.sqrt(parts.total()))
+    total = pld_library.identity(value_discretization_interval=interval)
+    for part, times in parts.items():
+        if isinstance(part, pld.PureLoss):
+            one = pld_library.from_discrete_laplace_mechanism(
+                part.epsilon, value_discretization_interval=interval, use_connect_dots=True
+            )
+        else:
+            one = pld_library.from_discrete_gaussian_mechanism(
+                part.sigma, sensitivity=1, value_discretization_interval=interval, use_connect_dots=True
+            )
+        total = total.compose(one.self_compose(times) if times > 1 else one)
+    return float(total.get_epsilon_for_delta(float(delta)))
+
+
+def confirm(
+    events: Iterable[Event], *, epsilon: Fraction, delta: Fraction, unit: PrivacyUnit, relation: Relation
+) -> None:
+    """Errors: PrivacyError if the calls do not meet (epsilon, delta) by composition of privacy-loss distributions."""
+    if composed_epsilon(events, delta=delta, unit=unit, relation=relation, near=epsilon) > epsilon:
+        raise PrivacyError("the calls planned are not certified to meet their target")

@@ -1,0 +1,161 @@
+"""What the verifier makes of single calls: sensitivities from unit and relation, costs and losses from the noise.
+
+Standard library only, and nothing shared with what writes receipts.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, NoReturn
+
+from synth_engine.errors import VerificationError
+from synth_engine.privacy.verify_losses import GaussianLoss, PureLoss
+
+_LAWS = {
+    "measure": ("discrete-laplace", "discrete-gaussian"),
+    "select": ("permute-and-flip", "gumbel"),
+}
+_SENSITIVITY = {
+    "discrete-laplace": "l1",
+    "discrete-gaussian": "l2_squared",
+    "permute-and-flip": "linf",
+    "gumbel": "linf",
+}
+_LARGEST_UNIT = 10**6
+SHA256 = re.compile(r"[0-9a-f]{64}")
+_RATIO = re.compile(r"(0|[1-9][0-9]*)/([1-9][0-9]*)")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cost:
+    """Of a call or of several; epsilon is None where noise has no pure guarantee. variance: of Gaussian noise."""
+
+    epsilon: Fraction | None
+    rho: Fraction
+    variance: Fraction | None = None
+
+
+def refuse(reason: str) -> NoReturn:
+    raise VerificationError(reason)
+
+
+def sensitivities(receipt: Mapping[str, Any]) -> dict[str, int]:
+    """Of a table of counts, for a unit of at most m records."""
+    m, column = receipt["unit"]["max_records"], receipt["unit"]["column"]
+    if (
+        type(m) is not int
+        or not 1 <= m <= _LARGEST_UNIT
+        or not (column is None or (isinstance(column, str) and column))
+    ):
+        refuse("the privacy unit is malformed")
+    if any(name != "rows" for name in receipt["invariants"]):
+        refuse("an invariant is unknown")
+    if receipt["relation"] == "add-remove":
+        if receipt["invariants"]:
+            refuse("the number of rows is no invariant when records are added or removed")
+        return {"l1": m, "l2_squared": m * m, "linf": m}
+    if receipt["relation"] == "replace-one":
+        return {"l1": 2 * m, "l2_squared": 2 * m * m, "linf": 2 * m}
+    refuse("the neighbouring relation is unknown")
+
+
+def amount(holder: Mapping[str, Any], name: str) -> Fraction:
+    """An exact amount: a ratio in lowest terms, as text."""
+    text = holder.get(name)
+    match = _RATIO.fullmatch(text) if isinstance(text, str) and len(text) <= 4000 else None
+    if match is None:
+        refuse(f"{name} is no ratio of whole numbers")
+    numerator, denominator = int(match[1]), int(match[2])
+    if math.gcd(numerator, denominator) != 1:
+        refuse(f"{name} is not in lowest terms")
+    return Fraction(numerator, denominator)
+
+
+def cost_of(call: Any, number: int, sensitivities: Mapping[str, int]) -> Cost:
+    """The recomputed cost of one call."""
+    if not isinstance(call, dict) or set(call) != {"query", "noise", "sensitivity", "cost"}:
+        refuse(f"call {number} has missing or unknown parts")
+    if not all(isinstance(part, dict) for part in call.values()):
+        refuse(f"call {number} is malformed")
+    query, noise = call["query"], call["noise"]
+    _check_query(query, number)
+    law = noise.get("law")
+    if not isinstance(law, str) or law not in _LAWS[query["verb"]]:
+        refuse(f"call {number} is of an unknown law, or of one that does not fit its verb")
+    kind = _SENSITIVITY[law]
+    if set(call["sensitivity"]) != {kind} or type(call["sensitivity"][kind]) is not int:
+        refuse(f"call {number} states another kind of sensitivity than its law needs")
+    if call["sensitivity"][kind] != sensitivities[kind]:
+        refuse(f"the sensitivity of call {number} does not follow from unit and relation")
+    cost = _cost(law, noise, sensitivities[kind], number)
+    stated = call["cost"]
+    expected = {"rho": cost.rho} | ({} if cost.epsilon is None else {"epsilon": cost.epsilon})
+    if set(stated) != set(expected) or any(amount(stated, name) != value for name, value in expected.items()):
+        refuse(f"the cost of call {number} does not follow from its noise")
+    return cost
+
+
+def _check_query(query: Mapping[str, Any], number: int) -> None:
+    verb = query.get("verb")
+    if not isinstance(verb, str) or verb not in _LAWS:
+        refuse(f"call {number} has an unknown verb")
+    if set(query) != {"verb", "clique", "cells"} | ({"candidates"} if verb == "select" else set()):
+        refuse(f"the query of call {number} has missing or unknown parts")
+    cliques = [query["clique"]] if verb == "measure" else query["candidates"]
+    if type(query["cells"]) is not int or query["cells"] < 1 or not isinstance(cliques, list) or not cliques:
+        refuse(f"the query of call {number} is malformed")
+    total = verb == "measure" and query["cells"] == 1  # the number of records is the table of no column
+    for clique in cliques:
+        if not isinstance(clique, list) or not (clique or total) or not all(isinstance(name, str) for name in clique):
+            refuse(f"the query of call {number} names no columns")
+        if len(set(clique)) != len(clique):
+            refuse(f"the query of call {number} names a column twice")
+
+
+def _cost(law: str, noise: Mapping[str, Any], sensitivity: int, number: int) -> Cost:
+    if law == "discrete-gaussian":
+        if set(noise) != {"law", "sigma_squared"}:
+            refuse(f"the noise of call {number} has missing or unknown parts")
+        variance = amount(noise, "sigma_squared")
+        roots = math.isqrt(variance.numerator), math.isqrt(variance.denominator)
+        _check_float(Fraction(*roots), number)
+        if Fraction(*roots) ** 2 != variance:
+            refuse(f"the noise of call {number} is not what a sampler can draw exactly")
+        return Cost(epsilon=None, rho=Fraction(sensitivity) / (2 * variance), variance=variance)
+    choosing = law in _LAWS["select"]
+    if set(noise) != {"law", "scale"} | ({"monotonic"} if choosing else set()):
+        refuse(f"the noise of call {number} has missing or unknown parts")
+    if choosing and noise["monotonic"] is not False:
+        refuse(f"call {number} claims monotonic scores; distances from a reference are not")
+    scale = amount(noise, "scale")
+    _check_float(scale, number)
+    epsilon = (2 if choosing else 1) * sensitivity / scale
+    return Cost(epsilon=epsilon, rho=epsilon**2 / (8 if law == "gumbel" else 2))
+
+
+def _check_float(value: Fraction, number: int) -> None:
+    if not Fraction(1, 2**60) <= value <= 2**60 or Fraction(float(value)) != value:
+        refuse(f"the noise of call {number} is not what a sampler can draw exactly")
+
+
+def losses(costs: Sequence[Cost], receipt: Mapping[str, Any]) -> Counter[PureLoss | GaussianLoss]:
+    """What dominates the privacy loss of each call. Where a unit has one record, one cell of a table moves by exactly
+    one (two cells where a record is replaced), and the loss is that of noise on single counts; discrete Laplace noise
+    has the two losses of randomised response there. Where it has more, only pure losses are known to be dominated."""
+    moving = None if receipt["unit"]["max_records"] > 1 else 1 if receipt["relation"] == "add-remove" else 2
+    found: Counter[PureLoss | GaussianLoss] = Counter()
+    for cost, call in zip(costs, receipt["calls"], strict=True):
+        if cost.variance is not None:
+            if moving is None:
+                refuse("privacy-loss distributions of Gaussian noise are known for units of one record only")
+            found[GaussianLoss(cost.variance)] += moving
+        elif moving is not None and call["noise"]["law"] == "discrete-laplace":
+            found[PureLoss(1 / amount(call["noise"], "scale"))] += moving
+        elif cost.epsilon is not None:
+            found[PureLoss(cost.epsilon)] += 1
+    return found

@@ -1,0 +1,379 @@
+"""Composition of privacy-loss distributions for the verifier, in whole numbers alone: what it returns is a bound.
+
+Standard library only, and nothing shared with the accountant, which works in floats.
+
+The loss of one call is a random number L. The losses of calls that were fixed beforehand add up, and the delta of a
+run is the mean of max(0, 1 - exp(epsilon - L)) over the total. That is a rising function of L and a convex one of
+exp(-L), which gives three steps that can only raise it (docs/proofs/accounting.md):
+
+- mass moves to a larger loss, at the far end to an infinite one; every count of 2^-k of mass is rounded up;
+- mass between two points of the grid is split among them so that the mean of exp(-L) stays;
+- the products of the composition are exact: whole numbers, multiplied as one long number, then rounded up.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Inexact, Rounded
+from fractions import Fraction
+from itertools import count
+from typing import NoReturn
+
+from synth_engine.errors import VerificationError
+from synth_engine.privacy.verify_bounds import log_bounds
+
+_SPARE = 56
+"""Bits of mass below delta; what is rounded up is far less than a millionth of it."""
+_TRIM = 24
+_STEEP = 30
+_FINENESS, _POINTS, _STEEPEST = 2e-4, 30_000, 1e5
+_WIDEST = 2_000_000
+"""Outcomes of all noise laws together that are worth summing up; a claim on wider noise has to rest on rho."""
+_LONGEST = 2_000_000
+"""Points of the grid that one distribution may take."""
+_SMALLEST = Fraction(1, 10**30)
+_EXACT = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[Inexact, Rounded])
+
+
+@dataclass(frozen=True)
+class PureLoss:
+    """Of anything that is epsilon-DP: randomised response has the largest, and discrete Laplace noise of sensitivity
+    one has exactly that. Its loss is epsilon or -epsilon."""
+
+    epsilon: Fraction
+
+
+@dataclass(frozen=True)
+class GaussianLoss:
+    """Of discrete Gaussian noise on a count that moves by exactly one."""
+
+    sigma_squared: Fraction
+
+
+@dataclass
+class _Losses:
+    """masses[i] of 2^-k at the loss (first + i) · step, and `infinite` at an infinite one."""
+
+    first: int
+    masses: list[int]
+    infinite: int
+
+
+@dataclass(frozen=True)
+class _Grid:
+    """Losses in whole multiples of the step, masses in 2^-bits; as much as `trim` may be moved at either end."""
+
+    step: Fraction
+    bits: int
+    trim: int
+
+
+def composed_epsilon(calls: Mapping[PureLoss | GaussianLoss, int], delta: Fraction, *, near: Fraction) -> Fraction:
+    """An epsilon at which the calls, so many of each, are (epsilon, delta)-DP. `near`, the epsilon that is expected,
+    decides about the fineness of the grid and not about the truth of the bound."""
+    if not (_SMALLEST <= near <= 1 / _SMALLEST and _SMALLEST <= delta < 1):
+        _refuse()
+    grid = _grid(calls, delta, near)
+    widths = [_radius(call.sigma_squared, grid) for call in calls if isinstance(call, GaussianLoss)]
+    if 2 * sum(widths) > _WIDEST or max(_largest(call, grid) for call in calls) > _LONGEST * grid.step:
+        _refuse()
+    parts = [_power(_one(call, grid), number, grid) for call, number in calls.items()]
+    return _least_epsilon(_all(parts, grid), delta, grid)
+
+
+def _refuse() -> NoReturn:
+    raise VerificationError("the claim is not what privacy-loss distributions of this noise can show")
+
+
+def _largest(call: PureLoss | GaussianLoss, grid: _Grid) -> Fraction:
+    if isinstance(call, PureLoss):
+        return call.epsilon
+    return (2 * _radius(call.sigma_squared, grid) + 1) / (2 * call.sigma_squared)
+
+
+def _grid(calls: Mapping[PureLoss | GaussianLoss, int], delta: Fraction, near: Fraction) -> _Grid:
+    """Splitting mass between points raises epsilon by about number · (1 + tilt) · step² / 8, the tilt being
+    -d ln(delta) / d epsilon: the step is chosen for a few parts in a hundred thousand."""
+    number, target = sum(calls.values()), float(near)
+    step = math.sqrt(_FINENESS * target / (number * (1 + _tilt(calls, target))))
+    step = max(step, target / _POINTS)
+    bits = delta.denominator.bit_length() - delta.numerator.bit_length() + _SPARE
+    return _Grid(step=Fraction(2) ** math.floor(math.log2(step)), bits=bits, trim=(1 << _SPARE - _TRIM) // number)
+
+
+def _tilt(calls: Mapping[PureLoss | GaussianLoss, int], target: float) -> float:
+    """How far the distribution has to be tilted for its mean to be the target, or a large number."""
+    low, high = 0.0, _STEEPEST / target
+    for _ in range(60):
+        middle = (low + high) / 2
+        mean = sum(_tilted_mean(call, middle) * number for call, number in calls.items())
+        low, high = (middle, high) if mean < target else (low, middle)
+    return high
+
+
+def _tilted_mean(call: PureLoss | GaussianLoss, tilt: float) -> float:
+    if isinstance(call, GaussianLoss):
+        return (tilt + 0.5) / float(call.sigma_squared)
+    return float(call.epsilon) * math.tanh((tilt + 0.5) * float(call.epsilon))
+
+
+# --- one call -----------------------------------------------------------------------------------------------------
+
+
+def _one(call: PureLoss | GaussianLoss, grid: _Grid) -> _Losses:
+    return _pure(call.epsilon, grid) if isinstance(call, PureLoss) else _gaussian(call.sigma_squared, grid)
+
+
+def _pure(epsilon: Fraction, grid: _Grid) -> _Losses:
+    """Loss epsilon with probability 1 / (1 + exp(-epsilon)), else -epsilon."""
+    width = grid.bits + 64
+    low, high = exp_bounds(epsilon, width)
+    one = 1 << width
+    found: dict[int, int] = {}
+    for loss, weight in ((epsilon, one), (-epsilon, high)):
+        mass = _ceil_div(weight << grid.bits, one + low)
+        index = math.floor(loss / grid.step)
+        beyond = loss - index * grid.step
+        share = _ceil_div((one - exp_bounds(beyond, width)[0]) << width, one - exp_bounds(grid.step, width)[1])
+        upper = min(mass, -(-mass * share >> width))
+        found[index] = found.get(index, 0) + mass - upper
+        found[index + 1] = found.get(index + 1, 0) + upper
+    return _dense(found, 0)
+
+
+def _radius(sigma_squared: Fraction, grid: _Grid) -> int:
+    """Noise beyond it has less than about 2^-bits of mass; if it has more, the bound says so by itself."""
+    return math.isqrt(math.ceil(2 * sigma_squared * grid.bits * Fraction(7, 10))) + 2
+
+
+def _gaussian(sigma_squared: Fraction, grid: _Grid) -> _Losses:
+    """Noise x has the loss (1 - 2x) / (2 sigma²), which is (1 - 2x) · up / down points of the grid. Probability and
+    shifted probability of all x between two points are summed up, and their masses set so that both sums stay."""
+    noise = _Bell.of(sigma_squared, _radius(sigma_squared, grid), grid.bits)
+    growth = _Growth(grid, noise.width)
+    falls = (1 << noise.width) - exp_bounds(grid.step, noise.width)[1]
+    up, down = (1 / (2 * sigma_squared * grid.step)).as_integer_ratio()
+    cut = noise.width - grid.bits
+    found: dict[int, int] = {}
+    x = -noise.radius
+    while x <= noise.radius:
+        index = (1 - 2 * x) * up // down
+        last = min(noise.radius, (up - down * index) // (2 * up))
+        total, shifted = noise.mass(x, last)
+        left = shifted * growth.at(index) >> noise.width
+        upper = min(total, _ceil_div(max(0, total - left) << noise.width, falls))
+        mass = -(-total >> cut)
+        moved = min(mass, -(-upper >> cut))
+        found[index] = found.get(index, 0) + mass - moved
+        found[index + 1] = found.get(index + 1, 0) + moved
+        x = last + 1
+    tail = -(-noise.tail >> cut)
+    found[min(found)] += tail
+    return _dense(found, tail)
+
+
+class _Growth:
+    """exp(point of the grid) from below, asked for from the highest point down; 0 where it is too large to matter, so
+    that all mass there is rounded up."""
+
+    def __init__(self, grid: _Grid, width: int) -> None:
+        self._step, self._width = grid.step, width
+        self._falls: dict[int, int] = {}
+        self._index, self._value = 0, 0
+
+    def at(self, index: int) -> int:
+        if index * self._step >= _STEEP:
+            return 0
+        if self._value == 0 and index >= 0:
+            self._value = (1 << 2 * self._width) // exp_bounds(index * self._step, self._width)[1]
+        elif self._value == 0:
+            self._value = exp_bounds(-index * self._step, self._width)[0]
+        else:
+            self._value = self._value * self._fall(self._index - index) >> self._width
+        self._index = index
+        return self._value
+
+    def _fall(self, points: int) -> int:
+        if points not in self._falls:
+            self._falls[points] = exp_bounds(points * self._step, self._width)[0]
+        return self._falls[points]
+
+
+@dataclass(frozen=True)
+class _Bell:
+    """exp(-x² / (2 sigma²)) for |x| <= radius + 1 and what is left beyond, in 2^-width, from below; `slack` covers
+    what each was rounded down. By f(x + 1) = f(x) r(x), r(x + 1) = r(x) exp(-1 / sigma²): all factors are at most one,
+    so the error of r(x) is at most 2x + 1 units and that of f(x) at most (x + 1)²."""
+
+    radius: int
+    width: int
+    sums: list[int]
+    slack: int
+    beyond: int
+
+    @classmethod
+    def of(cls, sigma_squared: Fraction, radius: int, bits: int) -> _Bell:
+        width = bits + 64 + 2 * radius.bit_length()
+        value = 1 << width
+        ratio, fall = exp_bounds(1 / (2 * sigma_squared), width)[0], exp_bounds(1 / sigma_squared, width)[0]
+        sums = [0]
+        for _ in range(radius + 2):
+            sums.append(sums[-1] + value)
+            value = value * ratio >> width
+            ratio = ratio * fall >> width
+        slack = (radius + 3) ** 2
+        last = exp_bounds(Fraction(2 * radius + 3) / (2 * sigma_squared), width)[1]
+        beyond = _ceil_div((value + slack) << width, (1 << width) - last)
+        return cls(radius=radius, width=width, sums=sums, slack=slack, beyond=beyond)
+
+    def mass(self, first: int, last: int) -> tuple[int, int]:
+        """Probability of first..last, rounded up, and of one less each, rounded down."""
+        number = last - first + 1
+        total = self._sum(first, last) + number * self.slack
+        return _ceil_div(total << self.width, self._low), (self._sum(first - 1, last - 1) << self.width) // self._high
+
+    @property
+    def tail(self) -> int:
+        """Probability of more than the radius, on one side, rounded up."""
+        return _ceil_div(self.beyond << self.width, self._low)
+
+    @property
+    def _low(self) -> int:
+        return self._sum(-self.radius, self.radius)
+
+    @property
+    def _high(self) -> int:
+        return self._low + (2 * self.radius + 1) * self.slack + 2 * self.beyond
+
+    def _sum(self, first: int, last: int) -> int:
+        return self._below(last + 1) - self._below(first)
+
+    def _below(self, x: int) -> int:
+        """The sum over 0..x-1, with a minus sign over x..-1."""
+        return self.sums[x] if x >= 0 else self.sums[1] - self.sums[1 - x]
+
+
+def _dense(found: dict[int, int], infinite: int) -> _Losses:
+    first = min(found)
+    masses = [0] * (max(found) - first + 1)
+    for index, mass in found.items():
+        masses[index - first] = mass
+    return _Losses(first=first, masses=masses, infinite=infinite)
+
+
+# --- composition --------------------------------------------------------------------------------------------------
+
+
+def _power(losses: _Losses, number: int, grid: _Grid) -> _Losses:
+    found = None
+    while True:
+        if number & 1:
+            found = losses if found is None else _both(found, losses, grid)
+        number >>= 1
+        if not number:
+            assert found is not None  # noqa: S101 - the number was above zero
+            return found
+        losses = _both(losses, losses, grid)
+
+
+def _all(parts: list[_Losses], grid: _Grid) -> _Losses:
+    """Short ones first, so that few products are long."""
+    order = count()
+    waiting = [(len(part.masses), next(order), part) for part in parts]
+    heapq.heapify(waiting)
+    while len(waiting) > 1:
+        one, two = heapq.heappop(waiting)[2], heapq.heappop(waiting)[2]
+        both = _both(one, two, grid)
+        heapq.heappush(waiting, (len(both.masses), next(order), both))
+    return waiting[0][2]
+
+
+def _both(one: _Losses, two: _Losses, grid: _Grid) -> _Losses:
+    """The sum of two independent losses."""
+    if len(one.masses) + len(two.masses) > 2 * _LONGEST:
+        _refuse()
+    masses = [-(-mass >> grid.bits) for mass in _product(one.masses, two.masses)]
+    totals = sum(one.masses) + one.infinite, sum(two.masses)
+    infinite = -(-(one.infinite * (totals[1] + two.infinite) + sum(one.masses) * two.infinite) >> grid.bits)
+    return _trimmed(_Losses(first=one.first + two.first, masses=masses, infinite=infinite), grid.trim)
+
+
+def _product(one: list[int], two: list[int]) -> list[int]:
+    """The coefficients of the product of two polynomials, by one product of long numbers with room in each slot.
+    Decimal numbers, because Python multiplies long ones fast; a context that raises if a digit were rounded."""
+    slot = len(str(max(one) * max(two) * min(len(one), len(two)))) + 1
+    packed = [_EXACT.create_decimal("".join(f"{mass:0{slot}d}" for mass in reversed(masses))) for masses in (one, two)]
+    length = len(one) + len(two) - 1
+    digits = f"{_EXACT.multiply(*packed):f}".zfill(length * slot)
+    return [int(digits[at : at + slot]) for at in range((length - 1) * slot, -1, -slot)]
+
+
+def _trimmed(losses: _Losses, most: int) -> _Losses:
+    """Little mass at the low end moves up to the first point that is kept, little at the high end to infinity."""
+    masses = losses.masses
+    low, moved = 0, 0
+    while low < len(masses) - 1 and moved + masses[low] <= most:
+        moved += masses[low]
+        low += 1
+    high, lost = len(masses), 0
+    while high > low + 1 and lost + masses[high - 1] <= most:
+        high -= 1
+        lost += masses[high]
+    kept = masses[low:high]
+    kept[0] += moved
+    return _Losses(first=losses.first + low, masses=kept, infinite=losses.infinite + lost)
+
+
+def _least_epsilon(losses: _Losses, delta: Fraction, grid: _Grid) -> Fraction:
+    """The least epsilon with sum of m_j max(0, 1 - exp(epsilon - loss_j)) + infinite <= delta, rounded up.
+
+    From the largest loss down: `above` is the mass above a point, `kept` the sum of m_j exp(point - loss_j) from below.
+    """
+    width = grid.bits + 64
+    allowed = math.floor(delta * (1 << grid.bits))
+    fall = exp_bounds(grid.step, width)[0]
+    above, kept = losses.infinite << width - grid.bits, 0
+    if losses.infinite > allowed:
+        _refuse()
+    allowed <<= width - grid.bits
+    for index in range(len(losses.masses) - 1, -1, -1):
+        mass = losses.masses[index] << width - grid.bits
+        next_above, next_kept = above + mass, mass + (kept * fall >> width)
+        if next_above - next_kept > allowed:
+            point = (losses.first + index + 1) * grid.step
+            below = kept * fall >> width
+            if not below:
+                return max(Fraction(0), point)
+            at = Fraction(above - allowed, below)  # exp(epsilon - point below)
+            return max(Fraction(0), min(point, point - grid.step + log_bounds(at)[1]))
+        above, kept = next_above, next_kept
+    return max(Fraction(0), losses.first * grid.step)
+
+
+def _ceil_div(one: int, two: int) -> int:
+    return -(-one // two)
+
+
+def exp_bounds(value: Fraction, width: int) -> tuple[int, int]:
+    """exp(-value) for value >= 0 in 2^-width, from below and from above: the series of exp at a small fraction of the
+    value, every term rounded, its inverse, and as many squares as the value was halved."""
+    halvings = max(0, math.floor(value).bit_length() + 8)
+    precise = width + halvings + 16
+    one = 1 << precise
+    small = value / (1 << halvings)
+    down, up = math.floor(small * one), math.ceil(small * one)
+    low = high = term_low = term_high = one
+    terms = 0
+    while term_high > 1:
+        terms += 1
+        term_low = term_low * down // (terms << precise)
+        term_high = _ceil_div(term_high * up, terms << precise)
+        low, high = low + term_low, high + term_high
+    high += 2 * term_high  # what is left of the series, each term less than half of the one before
+    low, high = one * one // high, _ceil_div(one * one, low)
+    for _ in range(halvings):
+        low, high = low * low >> precise, -(-high * high >> precise)
+    return low >> precise - width, min(-(-high >> precise - width), 1 << width)

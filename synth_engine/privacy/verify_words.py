@@ -1,0 +1,90 @@
+"""What the verifier checks of a receipt beside its numbers, and what it says in the end.
+
+Standard library only, and nothing shared with what writes receipts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+from synth_engine.privacy.verify_calls import SHA256, amount, refuse
+
+_ORIGINS = {"declared", "declared (shorthand)", "public-file", "learned"}
+_CERTIFICATES = {
+    "basic": "the epsilons of the calls add up",
+    "zcdp": "the rho of the calls adds up and is converted",
+    "pld": "the privacy-loss distributions of the calls, fixed beforehand, are composed",
+}
+
+
+def _check_facts(facts: Mapping[Any, Any]) -> None:
+    if not all(isinstance(k, str) and type(v) is int and v >= 0 for k, v in facts.items()):
+        refuse("the domain facts are malformed")
+    if facts.get("suggested"):
+        refuse("the domain holds facts that were only suggested by the data")
+    if not set(facts) <= _ORIGINS | {"suggested"}:
+        refuse("the domain holds facts of an unknown origin")
+
+
+def check_rest(receipt: Mapping[str, Any]) -> None:
+    _check_facts(receipt["domain_facts"])
+    sample = receipt["sample"]
+    if receipt["guarantee"]["sentence"] != _guarantee_sentence(receipt):
+        refuse("the sentence says something else than the numbers")
+    if sample is None:
+        return
+    if type(sample.get("rows")) is not int or sample["rows"] < 0:
+        refuse("the sample has no number of rows")
+    if not set(sample) <= {"rows", "seed", "seed_commitment", "table_sha256"}:
+        refuse("the sample has unknown parts")
+    if ("seed" in sample) == ("seed_commitment" in sample):
+        refuse("the sample must show either its seed or a commitment to it")
+    if not isinstance(sample.get("seed", ""), str):
+        refuse("the sample's seed is no text")
+    for name in ("seed_commitment", "table_sha256"):
+        if name in sample and not (isinstance(sample[name], str) and SHA256.fullmatch(sample[name])):
+            refuse(f"the sample's {name} is no SHA-256")
+
+
+def sentences(receipt: Mapping[str, Any], epsilon: Fraction, certificate: str) -> list[str]:
+    calls = len(receipt["calls"])
+    found = [
+        _guarantee_sentence(receipt),
+        f"{calls} call{'s' if calls > 1 else ''} recomputed; they add up to epsilon = {float(epsilon):.9g}.",
+        f"The mechanism is {receipt['mechanism']['kind']}; {_CERTIFICATES[certificate]}.",
+        f"The plan's digest, recomputed from this receipt, is {receipt['plan']['sha256']}: the evidence of the entry HOLD "
+        "in the ledger has to be the same.",
+    ]
+    if receipt["chosen_after_looking"]:
+        found.append("A choice was made after a look at real data; that look is not covered by the guarantee.")
+    if receipt["invariants"]:
+        found.append("The number of rows is public and exact.")
+    return found
+
+
+def _guarantee_sentence(receipt: Mapping[str, Any]) -> str:
+    claim, unit = receipt["guarantee"], receipt["unit"]
+    m = unit["max_records"]
+    one = m == 1 and unit["column"] is None
+    who = "one record" if one else f"one person, at most {m} row{'s' if m > 1 else ''}"
+    change = "added or removed" if receipt["relation"] == "add-remove" else "replaced"
+    amounts = f"epsilon = {_decimal(amount(claim, 'epsilon'))}"
+    delta = amount(claim, "delta")
+    if delta:
+        power = len(str(delta.denominator)) - 1
+        text = f"1e-{power}" if delta == Fraction(1, 10**power) else _decimal(delta)
+        amounts = f"({amounts}, delta = {text})"
+    return f"{amounts} differential privacy for {who} {change}."
+
+
+def _decimal(value: Fraction) -> str:
+    """Exact decimal digits where they end soon, else the ratio."""
+    for digits in range(41):
+        scaled = value * 10**digits
+        if scaled.denominator == 1:
+            text = str(scaled.numerator).rjust(digits + 1, "0")
+            text = f"{text[: len(text) - digits]}.{text[len(text) - digits :]}" if digits else text
+            return text if len(text) <= 40 else f"{value.numerator}/{value.denominator}"
+    return f"{value.numerator}/{value.denominator}"
