@@ -32,6 +32,7 @@ FORBIDDEN = (
     "synth_engine.pipeline",
     "synth_engine.cli",
     "opendp",
+    "dp_accounting",
     "synthweb.runs.worker",
     "synthweb.runs.tasks",
 )
