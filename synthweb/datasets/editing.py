@@ -131,13 +131,14 @@ class _Desk:
         changed = 0
         for index in chosen:
             name, suggested = self.names[index], self.posted.suggested(index)
-            found = together.change(drafts.merged(suggested, self.standing(name)), asked)
+            before = drafts.merged(suggested, self.standing(name))
+            found = together.change(before, asked)
             remarks += [(name, rule, repair) for rule, repair in found.remarks]
-            if found.column["kind"] and not self._stands(index, found.column):
+            if together.differs(before, found.column):
                 column = drafts.apart(found.column, suggested)
                 self._put(index, column and {**column, "confirmed": False})
                 changed += 1
-        self.outcome.done = f"Set for {changed} of {len(chosen)} selected; confirm them when they are right."
+        self.outcome.done = f"{changed} of {len(chosen)} selected columns changed; confirm them when they are right."
         self.outcome.remarks = together.said(remarks)
 
     def standing(self, name: str) -> Column | None:

@@ -112,6 +112,7 @@ def describe(user: User, dataset: Dataset, query: QueryDict, *, errors: Sequence
         "dataset": dataset,
         "crumbs": crumbs(dataset, ("", "Describe")),
         "payload": payload,
+        "first_rows": grid.first_rows(payload) if payload else [],
         "lines": lines,
         "visible": visible,
         "selecting": any(line.selected for line in lines),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from synthweb.datasets import draft as drafts
 from synthweb.datasets.draft import Column, Fields
-from synthweb.datasets.listed import split
+from synthweb.datasets.listed import spelled, split
 from synthweb.datasets.typed import CHECKED
 
 MISSING = {
@@ -66,6 +66,13 @@ def change(column: Column, asked: Asked) -> Set:
     _set_outside(found, asked)
     _set_bins(found, asked)
     return found
+
+
+def differs(before: Column, after: Column) -> bool:
+    """Whether anything that is typed or shown is another."""
+    if (before.get("kind"), before.get("origin") or "declared") != (after["kind"], after["origin"]):
+        return True
+    return any(spelled(before["fields"].get(key, "")) != spelled(text) for key, text in after["fields"].items())
 
 
 def _set_missing(found: Set, asked: Asked) -> None:

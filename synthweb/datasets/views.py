@@ -96,14 +96,21 @@ def import_document(request: HttpRequest, code: str) -> HttpResponse:
 
 def _bring(request: HttpRequest, dataset: Dataset, document: dict[str, Any], *, replaces: bool) -> bool:
     try:
-        remarks = services.import_document(actor=_me(request), dataset=dataset, document=document, replaces=replaces)
+        brought = services.import_document(actor=_me(request), dataset=dataset, document=document, replaces=replaces)
     except DomainError as error:
         messages.error(request, f"This description cannot be used; nothing was changed. {error.text}.")
         return False
-    messages.success(request, "The description was taken into the draft. Nothing of it is confirmed yet.")
-    for remark in remarks:
+    count = len(brought.columns)
+    if count:
+        told = (
+            f"{count} column{'s were' if count > 1 else ' was'} taken into the draft. Nothing of it is confirmed yet."
+        )
+        messages.success(request, told)
+    else:
+        messages.info(request, "No column was taken from the file.")
+    for remark in brought.remarks:
         messages.warning(request, remark)
-    return True
+    return bool(count)
 
 
 @require_safe

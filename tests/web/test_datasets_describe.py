@@ -479,8 +479,10 @@ def test_an_import_after_the_preview_knows_the_columns_of_the_table(cast: Cast, 
     Preview.objects.update(expires_at=timezone.now())
     known(dataset)
     attributes = [{"name": name, "kind": "integer", "low": 0, "high": 9} for name in ("age", "height")]
-    remarks = services.import_document(actor=cast.steward, dataset=dataset, document={"attributes": attributes})
-    assert remarks == ["Column “height”: not in this table, not taken; take the name from the header of the table."]
+    brought = services.import_document(actor=cast.steward, dataset=dataset, document={"attributes": attributes})
+    assert brought.remarks == [
+        "Column “height”: not in this table, not taken; take the name from the header of the table."
+    ]
     with pytest.raises(services.Incomplete) as caught:
         services.confirm_domain(actor=cast.steward, dataset=dataset)
     assert [error.column for error in caught.value.errors] == ["sector", "age", "works", "id"]

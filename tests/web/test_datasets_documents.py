@@ -103,6 +103,10 @@ def test_what_is_described_already_stays_unless_the_file_is_to_take_its_place(de
     assert "16 to 90" in line(page, 1)
     assert desk.draft["columns"]["age"]["confirmed"] is True
     assert "Declared public in the file" in line(page, 2)
+    assert "1 column was taken into the draft" in page
+    page = bring(desk, {"attributes": [AGE]})
+    assert "No column was taken from the file" in page
+    assert "Not described by the file" not in page
     page = bring(desk, {"attributes": [AGE, WORKS]}, **{"both-say": "file"})
     assert "described here already, kept" not in page
     assert "0 to 120" in line(page, 1)
@@ -134,8 +138,8 @@ def test_whom_the_file_protects_gives_way_to_what_was_typed(desk: Desk) -> None:
 def test_whom_an_account_protects_is_not_taken_from_a_file(cast: Cast, browser: Callable[..., Client]) -> None:
     played = scene.play(steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation)
     document = scene.DOMAIN | {"unit": {"max_records": 9}}
-    remarks = services.import_document(actor=cast.steward, dataset=played.dataset, document=document)
-    assert any("is settled" in remark for remark in remarks)
+    brought = services.import_document(actor=cast.steward, dataset=played.dataset, document=document)
+    assert any("is settled" in remark for remark in brought.remarks)
 
 
 def test_a_file_about_another_table_is_refused_by_its_columns(desk: Desk) -> None:

@@ -105,7 +105,7 @@ def set_for(desk: Desk, *select: str, query: str = "", **asked: str) -> str:
 
 def test_what_is_set_for_several_is_kept_unconfirmed_and_they_stay_selected(desk: Desk) -> None:
     page = set_for(desk, "0", "1", "3", missing="both", markers="NA", origin="public-file")
-    assert "Set for 3 of 3 selected" in page
+    assert "3 of 3 selected columns changed" in page
     assert "Column “id”: an identifier has no missing values" in page
     for index in (0, 1):
         assert "empty cell, NA" in line(page, index)
@@ -137,7 +137,7 @@ def test_a_confirmed_column_in_which_something_changes_is_open_again_and_another
     desk.press("confirm:2")
     page = set_for(desk, "1", "2", bins="8")
     assert "Column “works”: its kind has no bins" in page
-    assert "Set for 1 of 2 selected" in page
+    assert "1 of 2 selected columns changed" in page
     assert desk.draft["columns"]["age"]["confirmed"] is False
     assert desk.draft["columns"]["works"]["confirmed"] is True
     assert "17 to 90, 8 bins" in line(page, 1)

@@ -8,6 +8,7 @@ every column of the table has been confirmed as public knowledge.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from django.db import transaction
@@ -32,6 +33,14 @@ class Incomplete(Exception):
     def __init__(self, errors: Sequence[DomainError]) -> None:
         self.errors = list(errors)
         super().__init__("; ".join(error.text for error in errors))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Brought:
+    """What came of a file: the columns taken, and a line for each thing that was not taken as it stands."""
+
+    columns: list[str]
+    remarks: list[str]
 
 
 # --- the draft -----------------------------------------------------------------------------------------------------
@@ -80,10 +89,10 @@ def keep(
     return dataset
 
 
-def import_document(*, actor: User, dataset: Dataset, document: Mapping[str, Any], replaces: bool = False) -> list[str]:
+def import_document(*, actor: User, dataset: Dataset, document: Mapping[str, Any], replaces: bool = False) -> Brought:
     """Take a description made elsewhere into the draft, as typed and not confirmed. What is described here already
-    stays, unless the file `replaces` it. Returns a line for each thing that was not taken as it stands; raises
-    DomainError for an unsound document, and for one about another table. Nothing is kept of those."""
+    stays, unless the file `replaces` it. Raises DomainError for an unsound document, and for one about another
+    table; nothing is kept of those."""
     domain = Domain.from_json(document)
     dataset.refresh_from_db(fields=["draft"])
     payload = selectors.preview_for(actor, dataset, Preview.Kind.TABLE)
@@ -95,7 +104,7 @@ def import_document(*, actor: User, dataset: Dataset, document: Mapping[str, Any
     taken, remarks = documents.brought(domain, names=names, standing=standing)
     table, lines = documents.brought_table(dataset, domain, document=document, names=names, replaces=replaces)
     keep(actor=actor, dataset=dataset, columns=taken, table=table, total=len(names) if known else None)
-    return [*said(remarks), *lines]
+    return Brought(columns=list(taken), remarks=[*said(remarks), *lines])
 
 
 # --- the description -----------------------------------------------------------------------------------------------
