@@ -1,4 +1,5 @@
-"""The methods on offer. Adding one is a file here, a proof note and a line in `REGISTRY`."""
+"""The methods on offer. Adding one is a file here, a proof note, a line in `REGISTRY` and one in the verifier's list of
+what is static and what adaptive."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from synth_engine.mechanisms import forecast
 from synth_engine.mechanisms.bayesian_network import BayesianNetwork
 from synth_engine.mechanisms.independent import Independent
 from synth_engine.mechanisms.model import Model, generator
-from synth_engine.mechanisms.plan import Mechanism, Plan
+from synth_engine.mechanisms.plan import Mechanism, Plan, Rule
 from synth_engine.mechanisms.uniform import Random
 from synth_engine.spec import Spec
 
@@ -47,22 +48,24 @@ def describe() -> list[dict[str, Any]]:
     return [mechanism.describe() for mechanism in REGISTRY.values()]
 
 
-def plan(domain: Domain, spec: Spec) -> Plan:
-    """Validate and calibrate. Errors: SpecError, DomainError, RelationMismatch; nothing is read."""
+def plan(domain: Domain, spec: Spec, *, rule: Rule = "basic") -> Plan:
+    """Validate and calibrate. rule: how the account that pays adds up losses; without an account, basic.
+    Errors: SpecError, DomainError, RelationMismatch; nothing is read."""
     mechanism = REGISTRY.get(spec.mechanism)
     if mechanism is None:
         raise SpecError("there is no mechanism of this name", repair=f"known: {', '.join(REGISTRY)}")
-    return mechanism.from_parameters(spec.parameters).plan(domain, spec)
+    return mechanism.from_parameters(spec.parameters).plan(domain, spec, rule=rule)
 
 
 def forecast_curve(
-    domain: Domain, *, spec: Spec, epsilons: Sequence[Fraction], rows: int | None = None
+    domain: Domain, *, spec: Spec, epsilons: Sequence[Fraction], rows: int | None = None, rule: Rule = "basic"
 ) -> list[forecast.Point]:
     """The error to expect of every mechanism at each epsilon, from public facts alone: points with mechanism, epsilon,
     oneway and pairs (mean total variation distance of one- and two-way tables). The mechanism of the spec has its
     parameters, the others their defaults; one that does not offer this loss or domain has no points. `rows`: how many
-    records to reckon with; absent: the public number, else the spec's, else 10,000."""
-    return forecast.curve(REGISTRY, domain, spec=spec, epsilons=epsilons, rows=rows)
+    records to reckon with; absent: the public number, else the spec's, else 10,000.
+    `rule`: of the account that would pay."""
+    return forecast.curve(REGISTRY, domain, spec=spec, epsilons=epsilons, rows=rows, rule=rule)
 
 
 def draw_blocks(model: Model, rows: int, seed: str) -> Iterator[pd.DataFrame]:

@@ -18,8 +18,9 @@ from synth_engine.domain import Domain
 from synth_engine.errors import SpecError
 from synth_engine.marginals import expected, oneway
 from synth_engine.measurement import Answers, Call, Measurement, Noise, Query, Session
+from synth_engine.mechanisms.forecast import by_formula
 from synth_engine.mechanisms.model import Model, Table, whole_weights
-from synth_engine.mechanisms.plan import Mechanism, Plan, Rule
+from synth_engine.mechanisms.plan import Mechanism, Plan, Rule, guess
 from synth_engine.privacy import fixed
 from synth_engine.privacy.fixed import Certificate, NoiseLaw
 from synth_engine.privacy.unit import Relation, histogram_sensitivity
@@ -98,6 +99,21 @@ class Independent(Mechanism):
             config=self, domain=domain, spec=spec, calls=calls, noises=found.noises, found_by=found.certificate
         )
 
+    def forecast(self, domain: Domain, spec: Spec, *, rows: int | None = None, rule: Rule = "basic") -> dict[str, Any]:
+        """With noise by formula; a certificate would take a little off it."""
+        laws: tuple[NoiseLaw, ...] = ("discrete-laplace", "discrete-gaussian")
+        settled = self.settled(spec, rule=rule)
+        chosen = laws if settled._open(spec) else laws[settled.noise == "gaussian" :][:1]
+        errors = [
+            expected.independent(
+                by_formula(law, _weights(domain, law), domain=domain, spec=spec),
+                sizes=domain.sizes,
+                rows=guess(rows, domain=domain, spec=spec),
+            )
+            for law in chosen
+        ]
+        return min(errors, key=lambda found: float(found["mean"]))
+
     def _open(self, spec: Spec) -> bool:
         return self.noise == "by-delta" and spec.delta > 0
 
@@ -122,24 +138,27 @@ def _more_accurate(domain: Domain, spec: Spec) -> _Found:
 
 
 def _laplace(domain: Domain, spec: Spec) -> _Found:
-    """Shares that minimise the summed L1 error of the tables, sum of K_j / epsilon_j, for a given sum of epsilon_j."""
-    return _fixed("discrete-laplace", [Fraction(math.isqrt(a.size * _DIGITS**2), _DIGITS) for a in domain.modelled],
-                  domain=domain, spec=spec)
+    return _fixed("discrete-laplace", domain=domain, spec=spec)
 
 
 def _gaussian(domain: Domain, spec: Spec) -> _Found:
-    """Shares that minimise the sum of K_j sigma_j, with sigma_j proportional to rho_j^(-1/2), for a given sum of rho_j."""
-    return _fixed("discrete-gaussian", [Fraction(round(a.size ** (2 / 3) * _DIGITS), _DIGITS) for a in domain.modelled],
-                  domain=domain, spec=spec)
+    return _fixed("discrete-gaussian", domain=domain, spec=spec)
 
 
-def _fixed(law: NoiseLaw, weights: list[Fraction], *, domain: Domain, spec: Spec) -> _Found:
+def _weights(domain: Domain, law: NoiseLaw) -> dict[str, Fraction]:
+    """Laplace: shares that minimise the summed L1 error of the tables, sum of K_j / epsilon_j, for a given sum of
+    epsilon_j. Gaussian: sum of K_j sigma_j, with sigma_j proportional to rho_j^(-1/2), for a given sum of rho_j."""
+    if law == "discrete-laplace":
+        return {name: Fraction(math.isqrt(size * _DIGITS**2), _DIGITS) for name, size in domain.sizes.items()}
+    return {name: Fraction(round(size ** (2 / 3) * _DIGITS), _DIGITS) for name, size in domain.sizes.items()}
+
+
+def _fixed(law: NoiseLaw, *, domain: Domain, spec: Spec) -> _Found:
+    weights = tuple(_weights(domain, law).values())
     found = fixed.noise(
-        law, tuple(weights), epsilon=spec.epsilon, delta=spec.delta, unit=domain.unit, relation=domain.relation
+        law, weights, epsilon=spec.epsilon, delta=spec.delta, unit=domain.unit, relation=domain.relation
     )
-    return _Found(
-        noises=tuple(Noise(law=law, scale=scale) for scale in found.scales), certificate=found.certificate
-    )
+    return _Found(noises=tuple(Noise(law=law, scale=scale) for scale in found.scales), certificate=found.certificate)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -30,6 +30,11 @@ Rule = Literal["basic", "zcdp"]
 Cost = tuple[int, int, int]
 
 
+def guess(rows: int | None, *, domain: Domain, spec: Spec) -> int:
+    """How many records a forecast reckons with."""
+    return rows or domain.rows or spec.rows or expected.ROWS
+
+
 class Mechanism(ABC):
     """The public parameters of a method; knows no budget and no rows. Subclasses are frozen dataclasses whose
     fields are the properties of `parameters`."""
@@ -75,11 +80,11 @@ class Mechanism(ABC):
         config = self.settled(spec, rule=rule)
         return config.calibrate(domain, replace(spec, parameters=asdict(config)))  # type: ignore[call-overload]
 
-    def forecast(self, domain: Domain, spec: Spec, *, rows: int | None = None) -> dict[str, Any]:
+    def forecast(self, domain: Domain, spec: Spec, *, rows: int | None = None, rule: Rule = "basic") -> dict[str, Any]:
         """As `expected_error` of the plan. Overridden where planning takes longer than a chart of many points may."""
-        return self.plan(domain, spec).expected_error(rows=rows)
+        return self.plan(domain, spec, rule=rule).expected_error(rows=rows)
 
-    def settled(self, spec: Spec, *, rule: Rule) -> Self:
+    def settled(self, spec: Spec, *, rule: Rule) -> Self:  # noqa: ARG002 - for those that leave something open
         """What these parameters leave open, settled for an account of that rule."""
         return self
 
@@ -118,7 +123,7 @@ class Plan(ABC):
         how many records to reckon with; absent: the public number, else those asked for, else 10,000."""
 
     def _guess(self, rows: int | None) -> int:
-        return rows or self.domain.rows or self.spec.rows or expected.ROWS
+        return guess(rows, domain=self.domain, spec=self.spec)
 
     @property
     def mechanism(self) -> str:
@@ -189,9 +194,7 @@ class Plan(ABC):
 
     @property
     def guarantee(self) -> receipt.Guarantee:
-        return receipt.Guarantee(
-            epsilon=self.epsilon, delta=self.delta, rho=self.rho, certificate=self.certificate
-        )
+        return receipt.Guarantee(epsilon=self.epsilon, delta=self.delta, rho=self.rho, certificate=self.certificate)
 
     @property
     def sentence(self) -> str:

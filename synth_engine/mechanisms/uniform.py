@@ -13,7 +13,7 @@ from synth_engine.errors import SpecError
 from synth_engine.marginals import expected
 from synth_engine.measurement import Answers, Call, Noise, Query, Session
 from synth_engine.mechanisms.model import Model, Table, whole_weights
-from synth_engine.mechanisms.plan import Mechanism, Plan
+from synth_engine.mechanisms.plan import Mechanism, Plan, Rule, guess
 from synth_engine.privacy import fixed
 from synth_engine.privacy.unit import Relation, histogram_sensitivity
 from synth_engine.spec import Spec
@@ -45,12 +45,7 @@ class Random(Mechanism):
     kind: ClassVar[Literal["static", "adaptive"]] = "static"
 
     def calibrate(self, domain: Domain, spec: Spec) -> Plan:
-        if domain.rows is not None:
-            raise SpecError(
-                "mechanism random has nothing to measure where the number of records is public",
-                repair="take random values from the domain alone with synth_engine.mechanisms.uniform.model, for "
-                "nothing; or choose another method",
-            )
+        _require_something_to_measure(domain)
         law: fixed.NoiseLaw = "discrete-laplace" if spec.delta == 0 else "discrete-gaussian"
         found = fixed.noise(
             law,
@@ -63,8 +58,27 @@ class Random(Mechanism):
         noise = Noise(law=law, scale=found.scales[0])
         sensitivity = histogram_sensitivity(domain.unit, domain.relation)
         call = Call(query=Query(verb="measure", clique=(), cells=1), event=noise.event(sensitivity))
-        return RandomPlan(
-            config=self, domain=domain, spec=spec, calls=(call,), noise=noise, found_by=found.certificate
+        return RandomPlan(config=self, domain=domain, spec=spec, calls=(call,), noise=noise, found_by=found.certificate)
+
+    def forecast(
+        self,
+        domain: Domain,
+        spec: Spec,
+        *,
+        rows: int | None = None,
+        rule: Rule = "basic",  # noqa: ARG002
+    ) -> dict[str, Any]:
+        """No noise makes it better or worse."""
+        _require_something_to_measure(domain)
+        return expected.uniform(sizes=domain.sizes, rows=guess(rows, domain=domain, spec=spec))
+
+
+def _require_something_to_measure(domain: Domain) -> None:
+    if domain.rows is not None:
+        raise SpecError(
+            "mechanism random has nothing to measure where the number of records is public",
+            repair="take random values from the domain alone with synth_engine.mechanisms.uniform.model, for "
+            "nothing; or choose another method",
         )
 
 

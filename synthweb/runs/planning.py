@@ -6,6 +6,7 @@ Public facts only: the confirmed description, the account's rule, unit and relat
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from synth_engine import mechanisms
 from synth_engine.domain import Domain
@@ -37,8 +38,8 @@ def propose(*, dataset: Dataset, spec: Spec) -> Proposal:
     version, account = basis(dataset)
     _check_terms(version, account)
     _check_table(dataset, version)
-    plan = replan(version=version, spec=spec)
-    epsilon, delta, rho = plan.cost("zcdp" if account.rule == Rule.ZCDP else "basic")
+    plan = replan(version=version, spec=spec, account=account)
+    epsilon, delta, rho = plan.cost(_rule(account))
     price = Amount(epsilon=epsilon, delta=delta, rho=rho)
     return Proposal(dataset=dataset, account=account, version=version, spec=spec, plan=plan, price=price)
 
@@ -54,9 +55,13 @@ def basis(dataset: Dataset) -> tuple[DomainVersion, BudgetAccount]:
     return version, account
 
 
-def replan(*, version: DomainVersion, spec: Spec) -> Plan:
-    """The plan of a run that was submitted earlier: the same description, the same spec."""
-    return mechanisms.plan(Domain.from_json(version.document), spec)
+def replan(*, version: DomainVersion, spec: Spec, account: BudgetAccount) -> Plan:
+    """The plan of a run that was submitted earlier: the same description, the same spec, the same account."""
+    return mechanisms.plan(Domain.from_json(version.document), spec, rule=_rule(account))
+
+
+def _rule(account: BudgetAccount) -> Literal["basic", "zcdp"]:
+    return "zcdp" if account.rule == Rule.ZCDP else "basic"
 
 
 def _check_table(dataset: Dataset, version: DomainVersion) -> None:

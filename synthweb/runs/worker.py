@@ -72,7 +72,7 @@ def _advance(run: SynthesisRun, grip: lease.Lease) -> None:
     if run.attempts > MAX_ATTEMPTS:
         return fail(run, grip, failure=GAVE_UP)
     spec = Spec.from_json(run.spec)
-    plan = planning.replan(version=run.domain_version, spec=spec)
+    plan = planning.replan(version=run.domain_version, spec=spec, account=run.account)
     if run.state == State.HELD:
         _check_plan(run, plan)
         answers = _charge_and_measure(run, grip, plan, progress)
@@ -90,10 +90,11 @@ def _check_plan(run: SynthesisRun, plan: Plan) -> None:
 
 
 def _charge_and_measure(run: SynthesisRun, grip: lease.Lease, plan: Plan, progress: Progress) -> Answers:
-    """What can be known without reading a row is found out before the charge: that the vault still has the table and
-    that it is, byte for byte, the one that was stored, and that its header names the columns described. A run that
-    fails of these costs nothing. Rows are read behind the charge alone."""
+    """What can be known without reading a row is found out before the charge: that the plan provably meets its target,
+    that the vault still has the table and that it is, byte for byte, the one that was stored, and that its header names
+    the columns described. A run that fails of these costs nothing. Rows are read behind the charge alone."""
     progress(stages.OPEN.name, 0.0)
+    pipeline.confirm(plan)
     with vault.open_table(run.dataset.vault_name) as path:
         pipeline.require_columns(path, domain=plan.domain, **_form(run.dataset))
         failpoints.reach(failpoints.BEFORE_CHARGE)

@@ -244,7 +244,7 @@ def test_a_description_of_columns_that_the_table_lacks_costs_nothing(
     else:
         datasets_services.declare_domain(actor=cast.steward, dataset=dataset, document=document)
     version = dataset.domain_versions.get(number=2)
-    plan = planning.replan(version=version, spec=Spec.from_json(run.spec))
+    plan = planning.replan(version=version, spec=Spec.from_json(run.spec), account=run.account)
     SynthesisRun.objects.filter(pk=run.pk).update(domain_version=version, plan_digest=plan.digest)
     worker.synthesize(code=run.code)
     run.refresh_from_db()
