@@ -23,15 +23,22 @@ def arranged(entry: dict[str, Any]) -> tuple[Traces, Layout]:
         next((i for i, share in enumerate(side) if share >= COVERED), len(side) - 1) for side in within.values()
     )
     first, second = (escaped(name) for name in entry["places"])
-    quiet = {"gridcolor": QUIET, "zeroline": False, "automargin": True}
+    quiet = {"gridcolor": QUIET, "zeroline": False}
     layout = {
         "xaxis": {
             **quiet,
-            "title": {"text": f"kilometres between {first} and {second}"},
+            "title": {"text": f"kilometres between {first} and {second}", "standoff": 8},
             "range": [0, edges[shown]],
             "nticks": 8,
         },
-        "yaxis": {**quiet, "title": {"text": "share of records"}, "tickformat": ".0%", "range": [0, 1.02], "nticks": 6},
+        "yaxis": {
+            **quiet,
+            "automargin": True,
+            "title": {"text": "share of records"},
+            "tickformat": ".0%",
+            "range": [0, 1.02],
+            "nticks": 6,
+        },
         "hovermode": "x unified",
     }
     return traces, layout
@@ -57,7 +64,8 @@ def _gap(entry: dict[str, Any]) -> dict[str, Any]:
     return {
         "type": "scatter",
         "mode": "lines",
-        "name": f"largest gap, {entry['ks']:.3f}",
+        "name": "largest gap",
+        "showlegend": False,  # a third name would not fit on a telephone; the words beside the figure say it
         "x": [entry["ks_at_km"]] * 2,
         "y": ends,
         "line": {"color": INK, "width": 2, "dash": "dot"},

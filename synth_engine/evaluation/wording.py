@@ -78,7 +78,7 @@ READINGS: dict[str, Reading] = {
     "place_distances": {
         "title": "How far apart two places are",
         "what": "The share of records whose two places are at most so many kilometres apart, along a great circle, "
-        "real and synthetic. The number is the distance of Kolmogorov and Smirnov: the largest gap between the curves.",
+        "real and synthetic. The distance of Kolmogorov and Smirnov is the largest gap between the curves.",
         "how": "Solid blue is real, dashed orange is synthetic; the dotted line marks the largest gap. Where the orange "
         "curve lies below, synthetic records have places farther apart than real ones. On both sides every place "
         "stands at the centre of its public cell of latitude and longitude, so distances below the size of a cell mean "

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -320,6 +323,30 @@ def test_files_are_compared_by_distance_and_the_real_side_is_marked(tmp_path: Pa
     assert entry["lacking"] == {"real": 1, "synthetic": 0}
     assert sum(entry["counts"]["real"]) == sum(entry["counts"]["synthetic"]) == 2
     assert entry["ks"] == 0 and entry["verdict"]["level"] == "same"
+
+
+def test_the_command_line_writes_distances_as_json_and_as_a_page(tmp_path: Path) -> None:
+    domain = domain_of()
+    (tmp_path / "domain.json").write_text(json.dumps(domain.to_json()))
+    rng = np.random.default_rng(2)
+    for name in ("real", "synthetic"):
+        lines = [",".join(domain.names)]
+        lines += [f"{a:.4f},{b:.4f},{a:.4f},{b:.4f}" for a, b in rng.uniform((41.5, -71.7), (42.0, -71.2), (50, 2))]
+        (tmp_path / f"{name}.csv").write_text("\n".join(lines) + "\n")
+    for out in ("report.json", "report.html"):
+        command = ["compare", "real.csv", "synthetic.csv", "--domain", "domain.json", "--out", out]
+        done = subprocess.run(
+            [sys.executable, "-m", "synth_engine", *command],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(EXAMPLES.parent)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+    (entry,) = json.loads((tmp_path / "report.json").read_text())["place_distances"]
+    assert entry["counts"]["real"][0] == 50 and entry["ks"] == 0
+    assert "Distance between home and work" in (tmp_path / "report.html").read_text()
 
 
 def test_the_commutes_of_the_examples_are_described_and_compared() -> None:
