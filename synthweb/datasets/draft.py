@@ -8,7 +8,7 @@ draft; "whole" says that nothing is left to the suggestion, "brought" that the c
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from synth_engine.domain import Attribute, Domain
@@ -100,12 +100,17 @@ def table_of(domain: Domain) -> Fields:
         "unit_column": domain.unit.column or "",
         "relation": domain.relation.value,
         "rows": str(domain.rows or ""),
+        "places": "\n".join(f"{place.name}: {_in_a_line(place.columns)}" for place in domain.places),
     }
+
+
+def _in_a_line(texts: Iterable[str]) -> str:
+    return ", ".join(quoted(text, comma=True) for text in texts)
 
 
 def markers(missing: Sequence[str]) -> str:
     """Markers of missing values as typed into one line; an empty one that comes first has a box of its own."""
-    return ", ".join(quoted(marker, comma=True) for place, marker in enumerate(missing) if marker or place)
+    return _in_a_line(marker for place, marker in enumerate(missing) if marker or place)
 
 
 def usual_outside(kind: str, has_missing: bool) -> str:

@@ -130,5 +130,5 @@ class Posted:
         """The facts about the whole table, when they came along."""
         if "relation" not in self._data:
             return None
-        typed = {key: clean(self._data.get(key, ""))[:200].strip() for key in USUAL_TABLE}
+        typed = {key: clean(self._data.get(key, ""))[:5_000].strip() for key in USUAL_TABLE}
         return typed if self._data.get("rows_public") == CHECKED else typed | {"rows": ""}

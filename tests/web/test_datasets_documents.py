@@ -134,6 +134,28 @@ def test_whom_the_file_protects_gives_way_to_what_was_typed(desk: Desk) -> None:
     assert desk.draft["table"]["unit_column"] == ""
 
 
+POINTS = [{"name": name, "kind": "number", "low": -90, "high": 90} for name in ("lat", "lon, east")]
+HOME = {"name": "home", "latitude": "lat", "longitude": "lon, east"}
+
+
+def test_places_are_brought_typed_confirmed_and_taken_away(browser: Callable[..., Client], cast: Cast) -> None:
+    desk = Desk(browser(cast.steward), ready(cast, [point | {"why": "."} for point in POINTS]))
+    bring(desk, {"attributes": POINTS, "places": [HOME]})
+    assert "home: lat, &quot;lon, east&quot;</textarea>" in desk.page()
+    desk.press("confirm-open", statement="on")
+    wrong = desk.press("finish", places="home: lat")
+    assert wrong.status_code == 422
+    assert "a place is not a name and two columns; write it like" in wrong.text
+    desk.press("finish", places='home: lat, "lon, east"')
+    assert DomainVersion.objects.get().document["places"] == [HOME]
+    assert draft_file(desk).json()["places"] == [HOME]
+    assert "home: lat, lon, east" in desk.client.get(reverse("datasets:domain", args=[desk.dataset.code, 1])).text
+    page = bring(desk, {"attributes": POINTS, "places": [HOME | {"name": "work"}]})
+    assert "The places were typed here already and are kept." in page
+    desk.press("finish", places="")
+    assert "places" not in DomainVersion.objects.get(number=2).document
+
+
 @pytest.mark.slow
 def test_whom_an_account_protects_is_not_taken_from_a_file(cast: Cast, browser: Callable[..., Client]) -> None:
     played = scene.play(steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation)

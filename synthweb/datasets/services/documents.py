@@ -25,6 +25,7 @@ _FROM_DATA = (
 _STANDS = ("described here already, kept", "forget what was typed about it, or let the file take its place")
 _NEARLY = ("holds something that this page cannot show, taken as near as it goes", "look it over")
 _ONE_ORIGIN = ("its facts come from different places, the draft keeps one word for all", "look it over")
+_OTHER = "choose another one"
 _ABSENT = ("not in this table, not taken", "take the name from the header of the table")
 
 
@@ -72,19 +73,30 @@ def _remark(attribute: Attribute, column: drafts.Column, *, standing: drafts.Col
 def brought_table(
     dataset: Dataset, domain: Domain, *, document: Mapping[str, Any], names: Sequence[str], replaces: bool
 ) -> tuple[drafts.Fields | None, list[str]]:
-    """Whom a file protects, as far as it says so and nothing else is typed or settled."""
-    table = drafts.table_of(domain)
+    """Whom a file protects and which places it names, as far as nothing else is typed or settled."""
+    said = drafts.table_of(domain)
     standing = terms.USUAL_TABLE | (dataset.draft.get("table") or {})
-    if domain.shorthand or not {"unit", "relation", "rows"} & set(document) or table == standing:
-        return None, []
-    if selectors.fixed_terms(dataset) is not None:
-        return None, ["Whom the releases protect is settled; what the file says about it was not taken."]
-    if standing != terms.USUAL_TABLE and not replaces:
-        return None, ["Whom the releases protect was typed here already and is kept."]
-    if table["unit_column"] and table["unit_column"] not in names:
-        told = f"{named([table['unit_column']])}: is to tell people apart and is not in this table; choose another one."
-        return table | {"unit_column": ""}, [told]
-    return table, []
+    table = dict(standing)
+    remarks: list[str] = []
+    if said["places"] and (replaces or not standing["places"]):
+        table["places"] = said["places"]
+    elif said["places"] not in ("", standing["places"]):
+        remarks.append("The places were typed here already and are kept.")
+    whom = {key: said[key] for key in terms.WHOM}
+    if domain.shorthand or not {"unit", "relation", "rows"} & set(document) or whom.items() <= standing.items():
+        pass
+    elif selectors.fixed_terms(dataset) is not None:
+        remarks.append("Whom the releases protect is settled; what the file says about it was not taken.")
+    elif not replaces and any(standing[key] != terms.USUAL_TABLE[key] for key in terms.WHOM):
+        remarks.append("Whom the releases protect was typed here already and is kept.")
+    else:
+        table |= whom
+        if table["unit_column"] and table["unit_column"] not in names:
+            remarks.append(
+                f"{named([table['unit_column']])}: is to tell people apart and is not in this table; {_OTHER}."
+            )
+            table["unit_column"] = ""
+    return (table if table != standing else None), remarks
 
 
 def draft_document(dataset: Dataset) -> dict[str, Any]:
@@ -101,5 +113,7 @@ def draft_document(dataset: Dataset) -> dict[str, Any]:
         raise DomainError("no column is described yet", repair="confirm one, or type something about it")
     table = terms.USUAL_TABLE | (dataset.draft.get("table") or {}) | (selectors.fixed_terms(dataset) or {})
     said = terms.table_terms(table, names=[table["unit_column"]])
+    names = {document["name"] for document in documents}
+    said["places"] = tuple(place for place in said["places"] if names.issuperset(place.columns))
     whole = Domain(attributes=tuple(map(parse_attribute, documents)), **said)
     return whole.to_json() | {"attributes": documents}

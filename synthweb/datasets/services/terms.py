@@ -7,12 +7,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from synth_engine.domain import Domain
+from synth_engine.domain.places import Place
 from synth_engine.errors import DomainError
 from synth_engine.privacy.unit import PrivacyUnit, Relation
 from synthweb.datasets import selectors
+from synthweb.datasets.listed import split
 from synthweb.datasets.models import Dataset
 
-USUAL_TABLE = {"max_records": "1", "unit_column": "", "relation": Relation.ADD_REMOVE.value, "rows": ""}
+USUAL_TABLE = {"max_records": "1", "unit_column": "", "relation": Relation.ADD_REMOVE.value, "rows": "", "places": ""}
+WHOM = ("max_records", "unit_column", "relation", "rows")
+"""Those that say whom a release protects."""
 
 
 def table_terms(table: Mapping[str, str], *, names: Sequence[str]) -> dict[str, Any]:
@@ -27,7 +31,22 @@ def table_terms(table: Mapping[str, str], *, names: Sequence[str]) -> dict[str, 
         "unit": PrivacyUnit(max_records=_count(table.get("max_records") or "1", "records per person"), column=column),
         "relation": Relation(relation),
         "rows": _count(table["rows"], "public number of rows") if table.get("rows") else None,
+        "places": _places(table.get("places") or ""),
     }
+
+
+def _places(text: str) -> tuple[Place, ...]:
+    """Places as typed, one a line: a name, then its columns of latitude and longitude."""
+    found = []
+    for line in filter(None, map(str.strip, text.splitlines())):
+        name, _, columns = line.partition(":")
+        parts = split(columns)
+        if not name.strip() or len(parts) != 2:
+            raise DomainError(
+                "a place is not a name and two columns", repair="write it like “home: home_lat, home_lon”, one a line"
+            )
+        found.append(Place(name=name.strip(), latitude=parts[0], longitude=parts[1]))
+    return tuple(found)
 
 
 def _count(text: str, what: str) -> int:
