@@ -17,6 +17,7 @@ from synthweb.datasets.selectors import Need
 from synthweb.ledger import selectors as ledger
 from synthweb.ledger.models import BudgetAccount, BudgetRequest
 from synthweb.ledger.protection import Protection
+from synthweb.pages.released import Released, released
 from synthweb.pages.steps import Addresses, Facts, Step, next_step, six_steps, strip
 from synthweb.releases import selectors as releases
 from synthweb.releases.models import Release, ReleaseGrant
@@ -47,7 +48,7 @@ class Overview:
     protection: Protection | None
     account: BudgetAccount | None
     request: BudgetRequest | None
-    releases: QuerySet[Release]
+    released: Released
     runs: list[tuple[SynthesisRun, str]]  # with the title of the stage it is in
     same_content: QuerySet[Dataset]
     state: str
@@ -81,18 +82,19 @@ def overview_of(user: User, dataset: Dataset) -> Overview:
     account = ledger.account_of(dataset)
     version = datasets.current_domain(dataset)
     request = _newest_request(dataset)
-    listed = six_steps(_facts(dataset), addresses_of(dataset))
+    addresses = addresses_of(dataset)
+    listed = six_steps(_facts(dataset), addresses)
     acts = datasets.may(user, dataset, Need.DESCRIBE)
     return Overview(
         dataset=dataset,
         steps=strip(listed, acts=acts),
-        next=next_step(listed, addresses_of(dataset)),
+        next=next_step(listed, addresses),
         acts=acts,
         version=version,
         protection=_protection(account, version),
         account=account,
         request=request,
-        releases=releases.releases_for(user).filter(dataset=dataset),
+        released=released(user, dataset),
         runs=runs_of(dataset),
         same_content=datasets.same_content(dataset),
         state=state_of(dataset),
@@ -101,7 +103,7 @@ def overview_of(user: User, dataset: Dataset) -> Overview:
 
 def runs_of(dataset: Dataset) -> list[tuple[SynthesisRun, str]]:
     """The dataset's newest runs with where each stands; the caller has fetched the dataset for somebody."""
-    found = dataset.runs.select_related("account", "release").order_by("-created_at", "-pk")[:RUNS]
+    found = dataset.runs.select_related("account").defer("spec").order_by("-created_at", "-pk")[:RUNS]
     return [(run, stages.RUN[stages.position(run.stage)].title if run.is_open else "–") for run in found]
 
 
@@ -122,15 +124,15 @@ def is_busy(dataset: Dataset) -> bool:
 
 def addresses_of(dataset: Dataset) -> Addresses:
     """Where each step of this dataset happens."""
-    newest = dataset.releases.order_by("-created_at", "-pk").first()
+    newest = dataset.releases.order_by("-created_at", "-pk").values_list("code", flat=True).first()
     release = reverse("runs:new", args=[dataset.code])
     return Addresses(
         upload=reverse("pages:replace", args=[dataset.code]),
         describe=reverse("datasets:describe", args=[dataset.code]),
         budget=reverse("ledger:ask", args=[dataset.code]),
         release=release,
-        compare=reverse("releases:compare", args=[newest.code]) if newest else release,
-        share=reverse("releases:share", args=[newest.code]) if newest else release,
+        compare=reverse("releases:compare", args=[newest]) if newest else release,
+        share=reverse("releases:share", args=[newest]) if newest else release,
     )
 
 

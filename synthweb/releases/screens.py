@@ -18,7 +18,8 @@ from synth_engine.privacy.unit import PrivacyUnit, Relation
 from synthweb.accounts.models import User
 from synthweb.lib.letters import RELATIONS
 from synthweb.lib.listing import Column, listing
-from synthweb.releases import network, selectors, words
+from synthweb.datasets.selectors import table_of_run
+from synthweb.releases import citation, network, selectors, words
 from synthweb.releases.models import Release
 from synthweb.releases.selectors import Need
 
@@ -103,6 +104,7 @@ def frame(user: User, release: Release, *, tab: str, leaf: str = "") -> dict[str
         "may_share": selectors.may(user, release, Need.SHARE),
         "may_sample": selectors.may(user, release, Need.SAMPLE),
         "crumbs": _crumbs(release, tab, leaf),
+        "table": table_of_run(release.run_code),
     }
 
 
@@ -138,7 +140,8 @@ def tabs(user: User, release: Release) -> list[Tab]:
 def overview(release: Release) -> dict[str, Any]:
     """What the release is: mechanism, what it keeps, what it does not."""
     described = {one["id"]: one for one in mechanisms.describe()}
-    return {"mechanism": described.get(release.mechanism, {"title": release.mechanism, "keeps": [], "summary": ""})}
+    unknown = {"title": release.mechanism, "keeps": [], "summary": ""}
+    return {"mechanism": described.get(release.mechanism, unknown), "citation": citation.of_release(release)}
 
 
 def compare(release: Release) -> dict[str, Any]:

@@ -22,7 +22,8 @@ from synth_engine.mechanisms import Model
 from synthweb.releases.models import Release, Sample
 
 NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
-FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet takes for the start of a formula
+# What a spreadsheet takes for the start of a formula; the last four are the wide forms of the first.
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
 
 def stream_csv(sample: Sample, *, for_spreadsheets: bool = False) -> Iterator[str]:
@@ -63,7 +64,7 @@ def write_parquet(sample: Sample, file: IO[bytes]) -> None:
 def data_dictionary(release: Release) -> list[dict[str, Any]]:
     """A row for each column: kind, declared values or bounds, how missing is written, where the fact comes from."""
     domain = Domain.from_json(release.domain_version.document)
-    return [_describe(attribute) for attribute in domain.modelled]
+    return [_describe(attribute) for attribute in domain.drawn]
 
 
 def _describe(attribute: Attribute) -> dict[str, Any]:

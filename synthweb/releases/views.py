@@ -15,12 +15,11 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from synth_engine.errors import SpecError
 from synthweb.accounts.models import User
 from synthweb.datasets import selectors as datasets
-from synthweb.datasets.files import StorageError
 from synthweb.datasets.models import Preview
 from synthweb.lib.errors import Refused
+from synthweb.releases import citation, screens, selectors, services, signals
 from synthweb.releases import compare as comparison
 from synthweb.releases import network as networks
-from synthweb.releases import screens, selectors, services, signals
 from synthweb.releases.forms import DescribeForm, SampleForm, ShareForm
 from synthweb.releases.selectors import Need
 
@@ -76,7 +75,7 @@ def compare(request: HttpRequest, code: str) -> HttpResponse:
         if report is None:
             return redirect("runs:report", code)
         context["comparison"] = comparison.page(report)
-    except (StorageError, comparison.UnknownReport):  # it can be made again, and not be shown
+    except comparison.UnknownReport:  # of an earlier version: it can be made again, and not be shown
         return render(request, "releases/compare_ask.html", context | {"expired": True})
     return render(request, "releases/compare.html", context)
 
@@ -103,7 +102,8 @@ def samples(request: HttpRequest, code: str) -> HttpResponse:
 def sample(request: HttpRequest, code: str, sample_code: str) -> HttpResponse:
     """One sample of one's own: its seed, its commitment, its files."""
     found = selectors.sample_for(_user(request), sample_code, release_code=code)
-    context = screens.frame(_user(request), found.release, tab="samples", leaf=found.code) | {"sample": found}
+    context = screens.frame(_user(request), found.release, tab="samples", leaf=found.code)
+    context |= {"sample": found, "citation": citation.of_sample(found)}
     return render(request, "releases/sample.html", context)
 
 

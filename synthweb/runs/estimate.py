@@ -117,9 +117,9 @@ def rows_known(proposal: Proposal) -> tuple[int, str]:
     domain = proposal.plan.domain
     if domain.rows:
         return domain.rows, "the public number of records"
-    earlier = Release.objects.filter(dataset=proposal.dataset, rows__gt=0).order_by("-created_at").first()
-    if earlier:
-        return earlier.rows, "the noisy number of an earlier release"
+    earlier = Release.objects.filter(dataset=proposal.dataset, rows__gt=0).order_by("-created_at")
+    if rows := earlier.values_list("rows", flat=True).first():
+        return rows, "the noisy number of an earlier release"
     if proposal.spec.rows:
         return proposal.spec.rows, "the number you asked for"
     return UNKNOWN_ROWS, "assumed, because the real number is not public"

@@ -11,6 +11,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from synthweb.datasets import preview_store
 from synthweb.datasets import services as datasets_services
 from synthweb.datasets.models import Dataset, Preview
 from synthweb.ledger import services as ledger
@@ -218,7 +219,8 @@ def test_a_comparison_that_can_no_longer_be_opened_is_made_again_too(
     client, run = browser(cast.steward), finished(cast, dataset)
     assert run.release is not None
     worker.table_errand(code=services.request_report(release=run.release, actor=cast.steward).code)
-    Preview.objects.filter(kind=Preview.Kind.REPORT).update(store_name="0" * 32)
-    answer = client.get(reverse("releases:compare", args=[run.release.code]))
-    assert answer.status_code == 200
-    assert "Make it again" in answer.content.decode()
+    page, kept = reverse("releases:compare", args=[run.release.code]), Preview.objects.filter(kind=Preview.Kind.REPORT)
+    preview_store.put(dataset, Preview.Kind.REPORT, run.release.code, {"schema": "of another version"})
+    assert "Make it again" in client.get(page, follow=True).content.decode()
+    kept.update(store_name="0" * 32)
+    assert "Make it again" in client.get(page, follow=True).content.decode()

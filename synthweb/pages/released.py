@@ -1,0 +1,84 @@
+"""The releases on the page of a dataset: the newest, each with its verdict.
+
+A verdict here is what may be known without opening anything: whether a release was chosen before anybody had looked at
+a comparison with real data, and where its own comparison stands. How close it came stands in the comparison alone,
+which is real, encrypted, and opened under the audit log: a list that showed it would look at all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import F
+from django.utils import timezone
+
+from synth_engine import mechanisms
+from synthweb.accounts.models import User
+from synthweb.datasets.models import Dataset, Preview
+from synthweb.releases import selectors as releases
+from synthweb.releases.models import Release
+from synthweb.runs.models import TableErrand
+
+SHOWN = 20  # the page of all releases has the rest
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReleaseLine:
+    """A release; `looked`: chosen after looking; `compared`: ready, expired, failed, waiting, or nothing yet."""
+
+    release: Release
+    method: str
+    looked: bool
+    compared: str
+    until: datetime | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Released:
+    """The newest releases, and how many there are in all."""
+
+    lines: Sequence[ReleaseLine]
+    count: int
+
+    @property
+    def more(self) -> bool:
+        return self.count > len(self.lines)
+
+
+def released(user: User, dataset: Dataset) -> Released:
+    """What `user` may see of the releases of a dataset."""
+    found = releases.releases_for(user).filter(dataset=dataset)
+    shown = list(found.annotate(looked=F("receipt__chosen_after_looking"))[:SHOWN])
+    titles = {one["id"]: one["title"] for one in mechanisms.describe()}
+    ends, states = _ends(dataset), _states(shown)
+    lines = [
+        ReleaseLine(
+            release=each,
+            method=titles.get(each.mechanism, each.mechanism),
+            looked=bool(getattr(each, "looked", False)),
+            compared="ready" if each.code in ends else states.get(each.pk, ""),
+            until=ends.get(each.code),
+        )
+        for each in shown
+    ]
+    return Released(lines=lines, count=found.count())
+
+
+def _ends(dataset: Dataset) -> dict[str, datetime]:
+    """Release code → when its comparison expires, of those that lie in the store."""
+    stored = Preview.objects.filter(dataset=dataset, kind=Preview.Kind.REPORT, expires_at__gt=timezone.now())
+    return dict(stored.values_list("subject", "expires_at"))
+
+
+def _states(shown: Sequence[Release]) -> dict[int, str]:
+    """Release → where its newest errand stands; one that finished and left nothing has expired."""
+    words = {
+        TableErrand.State.FINISHED: "expired",
+        TableErrand.State.FAILED: "failed",
+        TableErrand.State.WAITING: "waiting",
+    }
+    errands = TableErrand.objects.filter(kind=TableErrand.Kind.REPORT, release__in=[each.pk for each in shown])
+    found = errands.order_by("created_at", "pk").values_list("release", "state")
+    return {pk: words.get(TableErrand.State(state), "") for pk, state in found if pk is not None}

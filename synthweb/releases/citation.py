@@ -1,0 +1,77 @@
+"""How to cite a release or a table drawn from it: a sentence, and a BibTeX entry.
+
+A citation says what was published, by whom and when, the guarantee, and the digest of the receipt that proves it: whoever
+reads it can ask for that receipt and check it. It never holds a seed.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from synthweb.lib.letters import grouped, in_letters
+from synthweb.releases import services
+from synthweb.releases.models import Release, Sample
+
+_ESCAPED = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"} | {
+    sign: f"\\{sign}" for sign in "{}%&#_$"
+}
+_GREEK = {"ε": r"$\varepsilon$", "δ": r"$\delta$", "ρ": r"$\rho$"}
+_SPACE = re.compile(r"\s+")
+LOOKED = "Chosen after looking at real data."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Citation:
+    """The same in two forms."""
+
+    plain: str
+    bibtex: str
+
+
+def of_release(release: Release) -> Citation:
+    return _cite(
+        release, receipt=release.receipt, key=release.code, what=f"release {release.code}", at=release.created_at
+    )
+
+
+def of_sample(sample: Sample) -> Citation:
+    """A table; its receipt has the commitment to its seed and a digest of its own."""
+    release = sample.release
+    what = f"{grouped(sample.rows)} rows, sample {sample.code} of release {release.code}"
+    return _cite(release, receipt=services.sample_receipt(sample), key=sample.code, what=what, at=sample.created_at)
+
+
+def _cite(release: Release, *, receipt: dict[str, Any], key: str, what: str, at: datetime) -> Citation:
+    name, organisation = _line(release.name), _line(release.dataset.organisation.name)
+    kind = f"Synthetic data, {what}"
+    promise = in_letters(receipt["guarantee"]["sentence"]).removesuffix(".")
+    made = f"Made with synthweb {receipt['versions']['synth_engine']}, method {receipt['mechanism']['id']}"
+    looked = f" {LOOKED}" if receipt["chosen_after_looking"] else ""
+    note = f"{made}. {promise}.{looked} Receipt SHA-256 {receipt['digest']}"
+    fields = {
+        "author": f"{{{_tex(organisation)}}}",
+        "title": f"{{{_tex(name)}}}",
+        "year": f"{at:%Y}",
+        "month": f"{at.month}",
+        "howpublished": _tex(kind),
+        "note": _tex(note),
+    }
+    body = ",\n".join(f"  {field} = {{{text}}}" for field, text in fields.items())
+    return Citation(
+        plain=f"{organisation} ({at:%Y}). {name}. {kind}, {at.day} {at:%B %Y}. {note}.",
+        bibtex=f"@misc{{synthweb-{key},\n{body}\n}}",
+    )
+
+
+def _line(text: str) -> str:
+    """On one line, whatever somebody typed."""
+    return _SPACE.sub(" ", text).strip()
+
+
+def _tex(text: str) -> str:
+    """As TeX reads it: signs that mean something to it are escaped, and thin spaces its own."""
+    signs = _ESCAPED | _GREEK | {"\u202f": r"\,"}
+    return "".join(signs.get(sign, sign) for sign in text)
