@@ -16,9 +16,9 @@ from synth_engine.privacy import receipt as receipts
 from synth_engine.privacy import verify
 from synth_engine.privacy.unit import PrivacyUnit, Relation
 from synthweb.accounts.models import User
+from synthweb.datasets.selectors import table_of_run
 from synthweb.lib.letters import RELATIONS
 from synthweb.lib.listing import Column, listing
-from synthweb.datasets.selectors import table_of_run
 from synthweb.releases import citation, network, selectors, words
 from synthweb.releases.models import Release
 from synthweb.releases.selectors import Need
