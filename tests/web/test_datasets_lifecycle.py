@@ -262,7 +262,9 @@ def test_a_corrected_file_is_a_version_under_the_same_budget(
     assert AuditEntry.objects.get(action="dataset.replaced").detail["version"] == 2
 
 
-def test_the_description_carries_over_and_releases_name_their_version(cast: Cast, dataset: Dataset) -> None:
+def test_the_description_carries_over_and_releases_name_their_version(
+    cast: Cast, dataset: Dataset, browser: Browser
+) -> None:
     replaced(cast, dataset)
     assert selectors.missing_columns(dataset) == []
     run = scene.submit(steward=cast.steward, dataset=dataset, epsilon="0.1")
@@ -273,6 +275,9 @@ def test_the_description_carries_over_and_releases_name_their_version(cast: Cast
     assert earlier is not None
     numbers = [selectors.table_of_run(one.code).number for one in (earlier, run)]  # type: ignore[union-attr]
     assert numbers == [1, 2]
+    for one, words in ((earlier, "version 1 of the table (now 2)"), (run, "version 2 of the table<")):
+        assert one.release is not None
+        assert words in browser(cast.auditor).get(reverse("releases:release", args=[one.release.code])).text
 
 
 def test_a_file_without_the_columns_described_says_so_and_nothing_runs(
