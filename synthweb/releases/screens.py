@@ -19,7 +19,7 @@ from synthweb.accounts.models import User
 from synthweb.datasets.selectors import table_of_run
 from synthweb.lib.letters import RELATIONS
 from synthweb.lib.listing import Column, listing
-from synthweb.releases import network, selectors, words
+from synthweb.releases import citation, network, selectors, words
 from synthweb.releases.models import Release
 from synthweb.releases.selectors import Need
 
@@ -140,7 +140,8 @@ def tabs(user: User, release: Release) -> list[Tab]:
 def overview(release: Release) -> dict[str, Any]:
     """What the release is: mechanism, what it keeps, what it does not."""
     described = {one["id"]: one for one in mechanisms.describe()}
-    return {"mechanism": described.get(release.mechanism, {"title": release.mechanism, "keeps": [], "summary": ""})}
+    unknown = {"title": release.mechanism, "keeps": [], "summary": ""}
+    return {"mechanism": described.get(release.mechanism, unknown), "citation": citation.of_release(release)}
 
 
 def compare(release: Release) -> dict[str, Any]:
