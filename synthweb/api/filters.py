@@ -126,6 +126,24 @@ class EntryQuery(DatedQuery):
     sort = _sort("sequence")
 
 
+class AuditQuery(DatedQuery):
+    """Which deeds, in which order."""
+
+    lookups = {
+        "since": "at__gte",
+        "until": "at__lte",
+        "actor": "actor",
+        "action": "action",
+        "object_kind": "object_kind",
+        "object": "object_code",
+    }
+    actor = Text(required=False, max_length=150, help_text="Username; or worker, system.")
+    action = Text(required=False, max_length=64, help_text="Such as run.submitted.")
+    object_kind = Text(required=False, max_length=32, help_text="Such as dataset or release.")
+    object = Text(required=False, max_length=32, help_text="Code of the object.")
+    sort = _sort("sequence")
+
+
 class RunQuery(DatedQuery):
     """Which runs, in which order."""
 
@@ -136,6 +154,13 @@ class RunQuery(DatedQuery):
     mechanism = Text(required=False, allow_blank=True, max_length=64, help_text="An id of /mechanisms/.")
     state = Choice(choices=SynthesisRun.State.choices, required=False)
     sort = _sort("created_at", "finished_at", "name", "state")
+
+
+class EventQuery(DatedQuery):
+    """Which lines of a run's log, in which order."""
+
+    lookups = {"since": "at__gte", "until": "at__lte"}
+    sort = _sort("at")
 
 
 class ReleaseQuery(DatedQuery):

@@ -23,7 +23,7 @@ from rest_framework.views import set_rollback
 from synth_engine import errors as engine_errors
 from synthweb.api import throttling
 from synthweb.api.faults import UNKNOWN, Fault, Unusable, escaped, fault
-from synthweb.lib import errors
+from synthweb.lib import errors, signatures
 
 MEDIA_TYPE = "application/problem+json"
 AS_DESCRIBED = "send what the reference describes"
@@ -87,6 +87,8 @@ def _problem(error: Exception) -> dict[str, Any] | None:
             return document(status=404, detail=ABSENT)
         case PermissionDenied():
             return document(status=403, detail=str(error) or "Your role does not allow this.")
+        case signatures.NoSigningKey():
+            return document(status=503, detail=str(error), code="no-signing-key")
         case errors.Refused():
             return _refusal(error)
         case engine_errors.InputError():

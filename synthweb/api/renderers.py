@@ -24,3 +24,17 @@ class ParquetRenderer(CsvRenderer):
 
     media_type = "application/vnd.apache.parquet"
     format = "parquet"
+
+
+class PemRenderer(CsvRenderer):
+    """The same for a public key."""
+
+    media_type = "application/x-pem-file"
+    format = "pem"
+
+
+class PythonRenderer(CsvRenderer):
+    """The same for a program."""
+
+    media_type = "text/x-python"
+    format = "py"

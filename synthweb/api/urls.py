@@ -7,7 +7,7 @@ from typing import Any
 from django.urls import path, re_path
 
 from synthweb.api import problems
-from synthweb.api.views import budget, datasets, people, reference, releases, runs
+from synthweb.api.views import books, budget, datasets, people, reference, releases, runs
 
 LIST: dict[str, Any] = {"get": "list"}
 ONE: dict[str, Any] = {"get": "retrieve"}
@@ -15,10 +15,28 @@ ONE: dict[str, Any] = {"get": "retrieve"}
 app_name = "api"
 urlpatterns = [
     path("me/", people.MeView.as_view(), name="me"),
+    path("me/history/", books.AuditViewSet.as_view(LIST, part="me"), name="my-history"),
     path("mechanisms/", people.MechanismsView.as_view(), name="mechanism-list"),
-    path("datasets/", datasets.DatasetViewSet.as_view({**LIST, "post": "create"}), name="dataset-list"),
-    path("datasets/<slug:code>/", datasets.DatasetViewSet.as_view(ONE), name="dataset-detail"),
+    path("datasets/", datasets.DatasetsViewSet.as_view({**LIST, "post": "create"}), name="dataset-list"),
+    path(
+        "datasets/<slug:code>/",
+        datasets.DatasetViewSet.as_view({**ONE, "patch": "rename", "delete": "destroy"}),
+        name="dataset-detail",
+    ),
+    path("datasets/<slug:code>/file/", datasets.FileViewSet.as_view({"put": "replace"}), name="dataset-file"),
+    path("datasets/<slug:code>/form/", datasets.DatasetViewSet.as_view({"put": "form"}), name="dataset-form"),
+    path("datasets/<slug:code>/go-back/", datasets.DatasetViewSet.as_view({"post": "go_back"}), name="dataset-go-back"),
+    path(
+        "datasets/<slug:code>/read-again/",
+        datasets.DatasetViewSet.as_view({"post": "read_again"}),
+        name="dataset-read-again",
+    ),
+    path("datasets/<slug:code>/history/", books.AuditViewSet.as_view(LIST, part="dataset"), name="dataset-history"),
     path("datasets/<slug:code>/domain/", datasets.DomainView.as_view(), name="dataset-domain"),
+    path("datasets/<slug:code>/domain/draft/", datasets.DraftView.as_view(), name="dataset-draft"),
+    path(
+        "datasets/<slug:code>/domain/<int:number>/", datasets.DomainVersionView.as_view(), name="dataset-domain-version"
+    ),
     path("budget-requests/", budget.RequestViewSet.as_view({**LIST, "post": "create"}), name="budget-request-list"),
     path("budget-requests/<slug:code>/", budget.RequestViewSet.as_view(ONE), name="budget-request-detail"),
     path(
@@ -34,11 +52,33 @@ urlpatterns = [
     path("accounts/", budget.AccountViewSet.as_view(LIST), name="account-list"),
     path("accounts/<slug:code>/", budget.AccountViewSet.as_view(ONE), name="account-detail"),
     path("accounts/<slug:code>/entries/", budget.EntryViewSet.as_view(LIST), name="account-entries"),
+    path(
+        "accounts/<slug:code>/entries.json", books.EntriesFileView.as_view({"get": "json"}), name="account-entries-json"
+    ),
+    path("accounts/<slug:code>/entries.csv", books.EntriesCsvView.as_view({"get": "csv"}), name="account-entries-csv"),
+    path("accounts/<slug:code>/head/", books.HeadView.as_view(), name="account-head"),
+    path("audit/", books.AuditViewSet.as_view(LIST), name="audit-list"),
+    path("audit/real-rows/", books.AuditViewSet.as_view(LIST, part="real-rows"), name="audit-real-rows"),
+    path("audit/head/", books.AuditHeadView.as_view(), name="audit-head"),
+    path("signing.pub", books.KeyView.as_view(), name="signing-key"),
+    path("verify_ledger.py", books.CheckerView.as_view(), name="ledger-checker"),
     path("runs/", runs.RunViewSet.as_view({**LIST, "post": "create"}), name="run-list"),
     path("runs/<slug:code>/", runs.RunViewSet.as_view(ONE), name="run-detail"),
     path("runs/<slug:code>/cancel/", runs.RunViewSet.as_view({"post": "cancel"}), name="run-cancel"),
+    path("runs/<slug:code>/resume/", runs.RunViewSet.as_view({"post": "resume"}), name="run-resume"),
+    path("runs/<slug:code>/log/", runs.LogViewSet.as_view(LIST), name="run-log"),
     path("releases/", releases.ReleaseViewSet.as_view(LIST), name="release-list"),
-    path("releases/<slug:code>/", releases.ReleaseViewSet.as_view(ONE), name="release-detail"),
+    path(
+        "releases/<slug:code>/",
+        releases.ReleaseViewSet.as_view({**ONE, "patch": "describe"}),
+        name="release-detail",
+    ),
+    path("releases/<slug:code>/network/", releases.ReleaseViewSet.as_view({"get": "network"}), name="release-network"),
+    path(
+        "releases/<slug:code>/verification/",
+        releases.ReleaseViewSet.as_view({"get": "verification"}),
+        name="release-verification",
+    ),
     path("releases/<slug:code>/receipt/", releases.ReleaseViewSet.as_view({"get": "receipt"}), name="release-receipt"),
     path(
         "releases/<slug:code>/dictionary/",

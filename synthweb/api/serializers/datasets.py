@@ -7,7 +7,9 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from synthweb.api.serializers.strict import StrictSerializer, Text
+from synth_engine.formats import DELIMITERS, ENCODINGS, QUOTES
+from synthweb.api.serializers.strict import Choice, StrictSerializer, Text, Truth, WholeNumber
+from synthweb.datasets import selectors
 from synthweb.datasets.models import Dataset, DomainVersion
 
 
@@ -20,12 +22,28 @@ class RefusalSerializer(serializers.Serializer[Any]):
     repair = serializers.CharField()
 
 
+class FormSerializer(StrictSerializer):
+    """How a CSV is written. Without a delimiter it is the one of the header line."""
+
+    encoding = Choice(choices=sorted(ENCODINGS), required=False, default="utf-8")
+    delimiter = Choice(choices=list(DELIMITERS), required=False, default="", allow_blank=True)
+    quote = Choice(choices=[mark for mark in QUOTES if mark], required=False, allow_blank=True, default='"')
+    header = Truth(required=False, default=True, help_text="Whether the first line names the columns.")
+    columns = WholeNumber(
+        required=False, allow_null=True, default=None, min_value=1, max_value=10_000, help_text="Without a header line."
+    )
+
+
 class DatasetSerializer(serializers.ModelSerializer[Dataset]):
     """One table as its organisation may know it: no number of rows, no content."""
 
     url = serializers.HyperlinkedIdentityField(view_name="api:dataset-detail", lookup_field="code")
     steward = serializers.CharField(source="steward.username")
-    refusal = RefusalSerializer(allow_null=True, help_text="Set when status is refused.")
+    refusal = serializers.SerializerMethodField(help_text="Set when status is refused; its line for stewards alone.")
+    table_version = serializers.IntegerField(source="table_number", help_text="Counts the files it has had.")
+    form = FormSerializer(
+        source="dialect", allow_null=True, help_text="How its CSV is written; null until it is known."
+    )
     account = serializers.SerializerMethodField(help_text="Code of the budget account it spends from.")
 
     class Meta:
@@ -39,14 +57,28 @@ class DatasetSerializer(serializers.ModelSerializer[Dataset]):
             "refusal",
             "steward",
             "file_kind",
+            "table_version",
+            "form",
             "account",
             "created_at",
         ]
         read_only_fields = fields
 
+    @extend_schema_field(RefusalSerializer(allow_null=True))
+    def get_refusal(self, dataset: Dataset) -> dict[str, Any] | None:
+        found = selectors.refusal_for(self.context["request"].user, dataset)
+        return found and {name: found.get(name) for name in ("line", "column", "rule", "repair")}
+
     def get_account(self, dataset: Dataset) -> str | None:
         coverage = getattr(dataset, "coverage", None)
         return coverage.account.code if coverage else None
+
+
+class NameSerializer(StrictSerializer):
+    """Another name or description; what is left out stays."""
+
+    name = Text(required=False, max_length=200)
+    description = Text(required=False, allow_blank=True, max_length=4000)
 
 
 class UploadSerializer(StrictSerializer):

@@ -115,3 +115,20 @@ class ColumnSerializer(serializers.Serializer[Any]):
     missing = serializers.CharField(allow_blank=True, help_text="How a missing value is written; empty: none are.")
     outside = serializers.CharField(help_text="What became of values outside the description.")
     provenance = serializers.CharField(help_text="Where these public facts come from.")
+
+
+class NodeSerializer(serializers.Serializer[Any]):
+    """One column of a network."""
+
+    column = serializers.CharField(source="name")
+    parents = serializers.ListField(child=serializers.CharField())
+    cells = serializers.IntegerField(help_text="Of the table that says how it is drawn.")
+
+
+class VerificationSerializer(serializers.Serializer[Any]):
+    """What the verifier said: the guarantee that the listed calls prove."""
+
+    accepted = serializers.BooleanField()
+    epsilon = serializers.CharField(allow_blank=True)
+    delta = serializers.CharField(allow_blank=True)
+    sentences = serializers.ListField(child=serializers.CharField())

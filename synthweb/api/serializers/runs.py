@@ -10,7 +10,7 @@ from synth_engine import mechanisms
 from synthweb.api.serializers.amounts import AmountSerializer, LossField, SpentField
 from synthweb.api.serializers.datasets import DocumentField
 from synthweb.api.serializers.strict import StrictSerializer, Text, WholeNumber
-from synthweb.runs.models import SynthesisRun
+from synthweb.runs.models import RunEvent, SynthesisRun
 
 JSON_TYPES: dict[str, tuple[type, ...]] = {
     "integer": (int,),
@@ -55,6 +55,15 @@ class RunSerializer(serializers.ModelSerializer[SynthesisRun]):
 
     def get_spec(self, run: SynthesisRun) -> dict[str, Any]:
         return {key: value for key, value in run.spec.items() if key != "seed"}
+
+
+class EventSerializer(serializers.ModelSerializer[RunEvent]):
+    """One line of a run's log."""
+
+    class Meta:
+        model = RunEvent
+        fields = ["at", "stage", "text"]
+        read_only_fields = fields
 
 
 class NewRunSerializer(StrictSerializer):

@@ -51,3 +51,12 @@ class WholeNumber(serializers.IntegerField):
         if type(data) is not int:
             self.fail("invalid")
         return int(super().to_internal_value(data))
+
+
+class Truth(serializers.BooleanField):
+    """true or false, and nothing that means as much."""
+
+    def to_internal_value(self, data: Any) -> bool:
+        if not isinstance(data, bool):
+            self.fail("invalid", input=data)
+        return data

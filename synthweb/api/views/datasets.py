@@ -2,38 +2,37 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from http import HTTPStatus
-from typing import IO, Any, cast
+from typing import Any
 
 from django.db import transaction
 from django.http import Http404
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiResponse, extend_schema
-from rest_framework.exceptions import ParseError
 from rest_framework.mixins import ListModelMixin
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 from rest_framework.viewsets import GenericViewSet
 
-from synth_engine.formats import MEDIA_TYPES
+from synth_engine.formats import MEDIA_TYPES, Dialect
 from synthweb.accounts.models import Role
 from synthweb.accounts.selectors import organisation_of, require_role
-from synthweb.api import descriptions, filters, idempotency, parsers
+from synthweb.api import descriptions, filters, idempotency
 from synthweb.api.authentication import caller
 from synthweb.api.filters import Filtered
+from synthweb.api.receiving import FILES, received
 from synthweb.api.serializers.datasets import (
     DatasetSerializer,
     DomainVersionSerializer,
+    FormSerializer,
+    NameSerializer,
     UploadSerializer,
 )
 from synthweb.datasets import selectors, services
 from synthweb.datasets.models import Dataset
 from synthweb.datasets.selectors import Need
-from synthweb.datasets.services.storing import cut_short
+from synthweb.datasets.services import documents
 from synthweb.runs import services as runs
 
 ACCEPTED = OpenApiResponse(
@@ -42,23 +41,18 @@ ACCEPTED = OpenApiResponse(
 )
 
 
-class DatasetViewSet(Filtered, ListModelMixin, GenericViewSet[Dataset]):
+class DatasetsViewSet(Filtered, ListModelMixin, GenericViewSet[Dataset]):
     """Tables of the caller's organisation, for stewards, custodians and auditors."""
 
     queryset = Dataset.objects.none()
     query = filters.DatasetQuery
     serializer_class = DatasetSerializer
-    parser_classes = [parsers.CsvParser, parsers.GzipParser, parsers.ParquetParser]
-    lookup_field = "code"
+    parser_classes = FILES
 
     def get_queryset(self) -> Any:
         require_role(caller(self.request), *Need.VIEW.roles)
-        return selectors.datasets_of(caller(self.request)).select_related("coverage__account")
-
-    @extend_schema(responses=DatasetSerializer)
-    def retrieve(self, request: Request, code: str) -> Response:
-        """State of one dataset; for a refused upload, what to mend."""
-        return Response(self.get_serializer(selectors.dataset_for(caller(request), code)).data)
+        deleted = self.request.query_params.get("state") == Dataset.Status.DELETED
+        return selectors.datasets_of(caller(self.request), deleted=deleted).select_related("coverage__account")
 
     @extend_schema(
         parameters=[UploadSerializer],
@@ -70,20 +64,102 @@ class DatasetViewSet(Filtered, ListModelMixin, GenericViewSet[Dataset]):
         require_role(caller(request), Role.STEWARD)
         facts = UploadSerializer(data=request.query_params)
         facts.is_valid(raise_exception=True)
-        with _received(request) as (intake, digest):
+        with received(request) as (intake, digest):
             return idempotency.once(request, lambda: self._store(request, intake, facts.validated_data), content=digest)
 
     create.takes_key = True  # type: ignore[attr-defined]  # the body is a stream: `once` is called when it is in
 
+    @transaction.atomic
     def _store(self, request: Request, intake: services.Intake, facts: dict[str, Any]) -> Response:
         """The dataset and its errand appear together, or neither does."""
-        with transaction.atomic():
-            dataset = services.store_upload(
-                steward=caller(request), organisation=organisation_of(caller(request)), upload=intake, **facts
-            )
-            runs.request_ingest(dataset=dataset, actor=caller(request))
-        body = self.get_serializer(dataset).data
-        return Response(body, status=HTTPStatus.ACCEPTED, headers={"Location": str(body["url"])})
+        dataset = services.store_upload(
+            steward=caller(request), organisation=organisation_of(caller(request)), upload=intake, **facts
+        )
+        return _to_be_read(self, request, dataset)
+
+
+class DatasetViewSet(GenericViewSet[Dataset]):
+    """One of them."""
+
+    queryset = Dataset.objects.none()
+    serializer_class = DatasetSerializer
+    lookup_field = "code"
+
+    @extend_schema(responses=DatasetSerializer)
+    def retrieve(self, request: Request, code: str) -> Response:
+        """State of one dataset; for a refused upload, what to mend."""
+        return Response(self.get_serializer(selectors.dataset_for(caller(request), code)).data)
+
+    @extend_schema(request=NameSerializer, responses=DatasetSerializer)
+    def rename(self, request: Request, code: str) -> Response:
+        """Give it another name or description."""
+        dataset = selectors.dataset_for(caller(request), code, Need.DESCRIBE)
+        wanted = NameSerializer(data=request.data)
+        wanted.is_valid(raise_exception=True)
+        words = {"name": dataset.name, "description": dataset.description, **wanted.validated_data}
+        return Response(self.get_serializer(services.rename(actor=caller(request), dataset=dataset, **words)).data)
+
+    @extend_schema(
+        responses={204: OpenApiResponse(description="Erased; what others rely on stays, and no budget returns.")}
+    )
+    def destroy(self, request: Request, code: str) -> Response:
+        """Erase the table and everything made of it for its steward. Ledger, releases and receipts stay. 409 while a
+        run is open."""
+        dataset = selectors.dataset_for(caller(request), code, Need.DESCRIBE)
+        services.delete(actor=caller(request), dataset=dataset)
+        return Response(status=HTTPStatus.NO_CONTENT)
+
+    @extend_schema(request=FormSerializer, responses={202: ACCEPTED})
+    @idempotency.idempotent
+    @transaction.atomic
+    def form(self, request: Request, code: str) -> Response:
+        """Say how the CSV is written. A worker reads it again."""
+        dataset = selectors.dataset_for(caller(request), code, Need.DESCRIBE)
+        said = FormSerializer(data=request.data)
+        said.is_valid(raise_exception=True)
+        dialect = Dialect.from_json(said.validated_data)
+        return _to_be_read(self, request, services.set_dialect(actor=caller(request), dataset=dataset, dialect=dialect))
+
+    @extend_schema(request=None, responses=DatasetSerializer)
+    @idempotency.idempotent
+    def go_back(self, request: Request, code: str) -> Response:
+        """Give up a file that was refused and return to the one before it."""
+        dataset = selectors.dataset_for(caller(request), code, Need.DESCRIBE)
+        return Response(self.get_serializer(services.go_back(actor=caller(request), dataset=dataset)).data)
+
+    @extend_schema(request=None, responses={202: ACCEPTED})
+    def read_again(self, request: Request, code: str) -> Response:
+        """Have a worker read the table once more, because its preview has expired."""
+        return _to_be_read(self, request, selectors.dataset_for(caller(request), code, Need.DESCRIBE))
+
+
+class FileViewSet(GenericViewSet[Dataset]):
+    """The file of a dataset."""
+
+    queryset = Dataset.objects.none()
+    serializer_class = DatasetSerializer
+    parser_classes = FILES
+
+    @extend_schema(request=dict.fromkeys(MEDIA_TYPES, OpenApiTypes.BINARY), responses={202: ACCEPTED})
+    def replace(self, request: Request, code: str) -> Response:
+        """Upload a corrected file: a version of the same dataset, under the same budget. 409 while a run is open."""
+        dataset = selectors.dataset_for(caller(request), code, Need.DESCRIBE)
+        with received(request) as (intake, digest):
+            return idempotency.once(request, lambda: self._replace(request, dataset, intake), content=digest)
+
+    replace.takes_key = True  # type: ignore[attr-defined]
+
+    @transaction.atomic
+    def _replace(self, request: Request, dataset: Dataset, intake: services.Intake) -> Response:
+        changed = services.replace_file(actor=caller(request), dataset=dataset, upload=intake)
+        return _to_be_read(self, request, changed)
+
+
+def _to_be_read(view: GenericViewSet[Dataset], request: Request, dataset: Dataset) -> Response:
+    """202: a worker is asked to read it; where to follow that."""
+    runs.request_ingest(dataset=dataset, actor=caller(request))
+    body = view.get_serializer(dataset).data
+    return Response(body, status=HTTPStatus.ACCEPTED, headers={"Location": str(body["url"])})
 
 
 class DomainView(APIView):
@@ -113,17 +189,19 @@ class DomainView(APIView):
         return Response(DomainVersionSerializer(version).data, status=HTTPStatus.CREATED)
 
 
-@contextmanager
-def _received(request: Request) -> Iterator[tuple[services.Intake, str]]:
-    """The body, taken in piece by piece, and the SHA-256 of it; discarded in the end unless it was kept."""
-    length = request.META.get("CONTENT_LENGTH") or ""
-    if not length.isdecimal() or int(length) == 0:
-        raise ParseError("Send the table as the body of the request, with its length (Content-Length).")
-    digest = hashlib.sha256()
-    with services.Intake(parsers.kind_of(request.content_type)) as intake:
-        for piece in parsers.pieces(cast(IO[bytes], request.data)):
-            intake.receive(piece)
-            digest.update(piece)
-        if intake.size_bytes != int(length):
-            raise cut_short()
-        yield intake, digest.hexdigest()
+class DomainVersionView(APIView):
+    """The descriptions that there have been."""
+
+    @extend_schema(operation_id="domain_version", responses=DomainVersionSerializer, tags=["datasets"])
+    def get(self, request: Request, code: str, number: int) -> Response:
+        """One confirmed description by its number."""
+        return Response(DomainVersionSerializer(selectors.domain_version_for(caller(request), code, number)).data)
+
+
+class DraftView(APIView):
+    """What is typed and confirmed so far."""
+
+    @extend_schema(operation_id="domain_draft", responses=OpenApiTypes.OBJECT, tags=["datasets"])
+    def get(self, request: Request, code: str) -> Response:
+        """The draft as a DOMAIN.json, for its stewards; nothing that was only suggested by the data."""
+        return Response(documents.draft_document(selectors.dataset_for(caller(request), code, Need.DESCRIBE)))

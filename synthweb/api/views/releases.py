@@ -22,17 +22,22 @@ from synthweb.api.authentication import caller
 from synthweb.api.filters import Filtered
 from synthweb.api.idempotency import idempotent
 from synthweb.api.renderers import CsvRenderer, ParquetRenderer
+from synthweb.api.serializers.datasets import NameSerializer
 from synthweb.api.serializers.releases import (
     ColumnSerializer,
     GrantSerializer,
     NewGrantSerializer,
     NewSampleSerializer,
+    NodeSerializer,
     ReleaseSerializer,
     SampleSerializer,
+    VerificationSerializer,
 )
 from synthweb.lib.errors import Conflict
 from synthweb.releases import selectors, services, tables
 from synthweb.releases.models import Release, ReleaseGrant, Sample
+from synthweb.releases.network import network_of
+from synthweb.releases.screens import check
 from synthweb.releases.selectors import Need
 
 FOR_SPREADSHEETS = OpenApiParameter(
@@ -49,6 +54,7 @@ class ReleaseViewSet(Filtered, ListModelMixin, GenericViewSet[Release]):
     query = filters.ReleaseQuery
     serializer_class = ReleaseSerializer
     lookup_field = "code"
+    write_scope = "share"
 
     def get_queryset(self) -> Any:
         found = selectors.releases_for(caller(self.request)).select_related("domain_version")
@@ -63,6 +69,28 @@ class ReleaseViewSet(Filtered, ListModelMixin, GenericViewSet[Release]):
     def receipt(self, request: Request, code: str) -> Response:
         """The receipt: every mechanism call; `python -m synth_engine verify` recomputes the guarantee from it."""
         return Response(selectors.release_for(caller(request), code).receipt)
+
+    @extend_schema(request=NameSerializer, responses=ReleaseSerializer)
+    def describe(self, request: Request, code: str) -> Response:
+        """Give it the name and description that analysts read."""
+        release = selectors.release_for(caller(request), code, Need.SHARE)
+        wanted = NameSerializer(data=request.data)
+        wanted.is_valid(raise_exception=True)
+        words = {"name": release.name, "description": release.description, **wanted.validated_data}
+        return Response(self.get_serializer(services.describe(actor=caller(request), release=release, **words)).data)
+
+    @extend_schema(responses=NodeSerializer(many=True))
+    def network(self, request: Request, code: str) -> Response:
+        """Which columns each column is drawn from, in the order of drawing; 404 where the method has no network."""
+        found = network_of(selectors.release_for(caller(request), code))
+        if found is None:
+            raise Http404
+        return Response(NodeSerializer(found.lines, many=True).data)
+
+    @extend_schema(responses=VerificationSerializer)
+    def verification(self, request: Request, code: str) -> Response:
+        """What our own copy of the verifier says to the receipt. Better ask one of your own."""
+        return Response(VerificationSerializer(check(selectors.release_for(caller(request), code))).data)
 
 
 class DictionaryView(APIView):

@@ -18,10 +18,10 @@ from synthweb.api import filters
 from synthweb.api.authentication import caller
 from synthweb.api.filters import Filtered
 from synthweb.api.idempotency import idempotent, key_of
-from synthweb.api.serializers.runs import NewRunSerializer, RunSerializer
+from synthweb.api.serializers.runs import EventSerializer, NewRunSerializer, RunSerializer
 from synthweb.datasets.selectors import Need, dataset_for
 from synthweb.runs import selectors, services
-from synthweb.runs.models import SynthesisRun
+from synthweb.runs.models import RunEvent, SynthesisRun
 
 ACCEPTED = OpenApiResponse(RunSerializer, description="The price is held. Follow `Location` until it is finished.")
 
@@ -66,3 +66,21 @@ class RunViewSet(Filtered, ListModelMixin, GenericViewSet[SynthesisRun]):
         """Stop a run. Before the charge nothing is spent; after it the charge stays and the result is given up."""
         run = services.cancel(actor=caller(request), run=selectors.run_for(caller(request), code, act=True))
         return Response(self.get_serializer(run).data)
+
+    @extend_schema(request=None, responses=RunSerializer)
+    @idempotent
+    def resume(self, request: Request, code: str) -> Response:
+        """Fit again from the stored noisy answers of a run that failed after its measurement; costs nothing."""
+        run = services.resume(actor=caller(request), run=selectors.run_for(caller(request), code, act=True))
+        return Response(self.get_serializer(run).data)
+
+
+class LogViewSet(Filtered, ListModelMixin, GenericViewSet[RunEvent]):
+    """What happened in a run, stage by stage: our own words, never data."""
+
+    queryset = RunEvent.objects.none()
+    query = filters.EventQuery
+    serializer_class = EventSerializer
+
+    def get_queryset(self) -> Any:
+        return RunEvent.objects.filter(run=selectors.run_for(caller(self.request), self.kwargs["code"]))
