@@ -18,7 +18,7 @@ from synth_engine.errors import TableError
 from synth_engine.formats.header import looks_like_data
 
 if TYPE_CHECKING:
-    from _csv import _reader
+    from _csv import Reader
 
 ENCODINGS = {
     "utf-8": "UTF-8",
@@ -65,7 +65,7 @@ class Dialect:
         between = f"{DELIMITERS[self.delimiter]} between cells" if self.delimiter else "delimiter as in the header"
         return f"{ENCODINGS[self.encoding]}, {between}, {QUOTES[self.quote]}, {first}"
 
-    def reader(self, lines: Iterable[str]) -> _reader:
+    def reader(self, lines: Iterable[str]) -> Reader:
         """The cells of lines in this form; malformed ones raise csv.Error."""
         if not self.quote:
             return csv.reader(lines, delimiter=self.delimiter, quotechar=None, quoting=csv.QUOTE_NONE, strict=True)
