@@ -17,12 +17,14 @@ from synthweb.ledger.models import BudgetAccount
 from synthweb.lib.letters import in_letters
 
 _PAGES = {
-    "dataset": "pages:dataset",
+    "dataset": "ledger:history-dataset",
     "account": "ledger:account",
     "release": "releases:release",
     "run": "runs:run",
     "user": "ledger:history-person",
 }
+
+_SOFTWARE = ("worker", "system", "anonymous")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +32,7 @@ class Deed:
     """One line."""
 
     entry: AuditEntry
+    person: bool  # whether somebody did it, and no part of the software
     sentence: str
     known: bool  # whether the table of words knows the action
     kind: str
@@ -71,6 +74,7 @@ def _line(entry: AuditEntry, names: _Names) -> Deed:
     name = names.of(entry.object_kind, entry.object_code)
     return Deed(
         entry=entry,
+        person=entry.actor not in _SOFTWARE,
         sentence=words.sentence(entry.action),
         known=entry.action in words.SENTENCES,
         kind="person" if entry.object_kind == "user" else entry.object_kind,

@@ -21,7 +21,7 @@ HELD, CHARGED, FREE, EDGE = "#e0a106", "#2f3a48", "#cfe6d6", "#3a8f5c"
 _INK, _GRID = "#1d2530", "#d9dee5"
 _LARGEST_SERIES = 2000  # entries drawn, the newest
 _WHAT = (
-    "The cap of the account (green line), and how much of it is spoken for: charged for good (dark), held for runs that "
+    "The cap of the account (green line), and how much of it is spoken for: charged for good (solid), held for runs that "
     "have not drawn noise yet (amber, hatched). What lies between them and the cap is free."
 )
 _HOW = (

@@ -93,6 +93,7 @@ def account_page(
         "narrow": narrow,
         "entries": [entry_line(entry, account=account) for entry in page],
         "card": figures.over_time(account),
+        "length": account.entries.count(),
         "key_name": heads.key_name(),
     }
 
