@@ -214,7 +214,7 @@ def test_a_refusal_names_the_column_and_no_value() -> None:
         (b'{"a": NaN}', "not JSON"),
         (b'{"a": 2', "not JSON"),
         (b'{"a": "\xff"}', "not JSON in UTF-8"),
-        (b"[" * 100_000, "not JSON"),
+        (b"[" * 100_000, "nested more than 8 deep"),
     ],
 )
 def test_a_file_that_is_not_sound_json_is_refused(tmp_path: Path, text: bytes, rule: str) -> None:

@@ -216,6 +216,18 @@ def test_the_same_description_again_is_the_same_version_and_another_one_the_next
     assert [version.number for version in DomainVersion.objects.order_by("number")] == [1, 2]
 
 
+def test_a_line_that_was_tried_and_mended_elsewhere_still_wants_to_be_confirmed(desk: Desk, cast: Cast) -> None:
+    desk.press("confirm-open", statement="on")
+    desk.press("confirm:1", edit="1", _1_low="x")
+    mended = desk.draft
+    assert mended["columns"]["age"]["tried"] is True
+    mended["columns"]["age"]["fields"]["low"] = "1"
+    services.save_draft(actor=cast.steward, dataset=desk.dataset, draft=mended)
+    with pytest.raises(services.Incomplete) as caught:
+        services.confirm_domain(actor=cast.steward, dataset=desk.dataset)
+    assert [(error.column, error.rule) for error in caught.value.errors] == [("age", "not confirmed yet")]
+
+
 def test_unit_relation_and_number_of_rows_are_taken_as_said(desk: Desk) -> None:
     desk.press("confirm-open", statement="on")
     terms = {"max_records": "3", "unit_column": "id", "relation": "replace-one", "rows_public": "on", "rows": "1000"}
