@@ -343,7 +343,11 @@ def test_the_openapi_document_has_no_warnings_and_every_address(tmp_path: Path, 
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_the_python_example_of_the_guide_runs_as_it_stands(
-    live_server: LiveServer, cast: Cast, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    live_server: LiveServer,
+    cast: Cast,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     played = scene.play(steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation)
     _, token = accounts.create_token(user=played.reader, name="example", scopes=["read"], days=1)
@@ -355,6 +359,9 @@ def test_the_python_example_of_the_guide_runs_as_it_stands(
     monkeypatch.chdir(tmp_path)
     exec(compile(example[1], "docs/rest.md", "exec"), {})
     assert len((tmp_path / "table.csv").read_text().splitlines()) == 1001
+    said = capsys.readouterr().out
+    assert played.release.code in said
+    assert all(sentence in said for sentence in verify.verify(played.release.receipt).sentences), said
 
 
 def _errand(dataset_code: str) -> str:
