@@ -72,7 +72,10 @@ def _number(value: Any) -> float:
     if isinstance(value, str) and not _DECIMAL.fullmatch(value):
         raise ValueError
     number = float(value)
-    if not math.isfinite(number):
+    vanished = (
+        number == 0 and isinstance(value, str) and any(digit in "123456789" for digit in value.lower().split("e")[0])
+    )
+    if vanished or not math.isfinite(number):
         raise ValueError
     return number
 

@@ -45,7 +45,7 @@ class Listing:
 
     @property
     def rows(self) -> Sequence[Any]:
-        return self.page.object_list
+        return list(self.page.object_list)
 
 
 def listing(found: QuerySet[Any], query: QueryDict, *, columns: Sequence[Column], usual: str) -> Listing:

@@ -23,9 +23,14 @@ from synthweb.releases import citation, network, selectors, words
 from synthweb.releases.models import Release
 from synthweb.releases.selectors import Need
 
-NOISE = {"discrete-laplace": "discrete Laplace noise", "discrete-gaussian": "discrete Gaussian noise"}
+NOISE = {
+    "discrete-laplace": "discrete Laplace noise",
+    "discrete-gaussian": "discrete Gaussian noise",
+    "gumbel": "Gumbel noise",
+    "permute-and-flip": "permute and flip",
+}
 NORMS = {"l1": "L1", "l2_squared": "L2 squared", "linf": "L∞"}
-VERBS = {"measure": "Counted every value of", "select": "Chose one of the column groups"}
+VERBS = {"measure": "Counted every value of"}
 
 TABS = (
     ("release", "Overview", Need.VIEW),
@@ -157,9 +162,10 @@ def receipt(release: Release) -> dict[str, Any]:
     """The receipt in words and numbers."""
     document = release.receipt
     guarantee = document["guarantee"]
+    pure = Fraction(guarantee["delta"]) == 0
     return {
         "receipt": document,
-        "calls": [call_line(number, call) for number, call in enumerate(document["calls"], start=1)],
+        "calls": [call_line(number, call, pure=pure) for number, call in enumerate(document["calls"], start=1)],
         "epsilon": short(guarantee["epsilon"]),
         "delta": receipts.scientific(Fraction(guarantee["delta"])),
         "rho": short(guarantee["rho"]) if guarantee.get("rho") else "",
@@ -173,14 +179,15 @@ def _protects(document: dict[str, Any]) -> str:
     return f"{PrivacyUnit.from_json(document['unit']).sentence()}, {RELATIONS[document['relation']]}"
 
 
-def call_line(number: int, call: dict[str, Any]) -> CallLine:
-    """One line of the journal, readable."""
+def call_line(number: int, call: dict[str, Any], *, pure: bool) -> CallLine:
+    """One line of the journal, readable; its cost in the currency in which the calls of this receipt add up."""
     query, noise = call["query"], call["noise"]
     law = next((value for value in noise.values() if isinstance(value, str) and value in NOISE), "")
     scale = next(((key, value) for key, value in noise.items() if key in ("scale", "sigma_squared")), ("scale", "0"))
     size = short(scale[1]) if scale[0] == "scale" else f"{float(Fraction(scale[1])) ** 0.5:.3g}"
     (norm, bound), *_ = call["sensitivity"].items()
-    currency = "epsilon" if "epsilon" in call["cost"] else "rho"
+    usual, other = ("epsilon", "rho") if pure else ("rho", "epsilon")
+    currency = usual if usual in call["cost"] else other
     return CallLine(
         number=number,
         what=_what(query),
@@ -194,6 +201,8 @@ def call_line(number: int, call: dict[str, Any]) -> CallLine:
 def _what(query: dict[str, Any]) -> str:
     if query["verb"] == "measure" and not query["clique"]:
         return "Counted the records"
+    if query["verb"] == "select":
+        return f"Chose one of {len(query['candidates'])} groups of columns"
     return f"{VERBS.get(query['verb'], query['verb'])} {' × '.join(query.get('clique') or [])}".strip()
 
 

@@ -12,6 +12,7 @@ from synthweb.ledger import selectors as ledger
 from synthweb.ledger.models import Rule
 from synthweb.releases import words
 from synthweb.releases.models import Release
+from synthweb.runs import planning
 from synthweb.runs.forecast import Forecast, forecast
 from synthweb.runs.models import SynthesisRun
 from synthweb.runs.planning import Proposal
@@ -108,7 +109,9 @@ def estimate(proposal: Proposal) -> Estimate:
         seconds=expected_seconds(proposal.dataset),
         memory=int(MEMORY_BASE + MEMORY_FACTOR * _unpacked(proposal.dataset)),
         digest=proposal.plan.digest,
-        forecast=forecast(proposal.plan.domain, spec=proposal.plan.spec, rows=rows),
+        forecast=forecast(
+            proposal.plan.domain, spec=proposal.plan.spec, rows=rows, rule=planning.rule_of(proposal.account)
+        ),
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from synth_engine import mechanisms
 from synth_engine.domain import Domain
+from synth_engine.mechanisms.plan import Rule
 from synth_engine.spec import Spec
 
 Measure = Literal["oneway", "pairs"]
@@ -62,11 +63,12 @@ class Forecast:
     height: int = 2 * (HEADROOM + PANEL) + GAP
 
 
-def forecast(domain: Domain, *, spec: Spec, rows: int) -> Forecast:
-    """What every method would give on `domain`, with the loss of `spec` marked."""
+def forecast(domain: Domain, *, spec: Spec, rows: int, rule: Rule = "basic") -> Forecast:
+    """What every method would give on `domain`, with the loss of `spec` marked. `rule`: how the account that pays adds
+    up losses, which some methods suit their noise to."""
     public = json.dumps([domain.to_json(), dict(spec.parameters)])
-    grid = _curve(public, spec.mechanism, spec.delta, rows, GRID)
-    here = _curve(public, spec.mechanism, spec.delta, rows, (spec.epsilon,))
+    grid = _curve(public, spec.mechanism, spec.delta, rows, rule, GRID)
+    here = _curve(public, spec.mechanism, spec.delta, rows, rule, (spec.epsilon,))
     titles = {one["id"]: one["title"] for one in mechanisms.describe()}
     offered = [name for name in titles if name in grid or name in here]
     lines = tuple(
@@ -87,14 +89,15 @@ def forecast(domain: Domain, *, spec: Spec, rows: int) -> Forecast:
 
 @lru_cache(maxsize=REMEMBERED)
 def _curve(
-    public: str, mechanism: str, delta: Fraction, rows: int, epsilons: tuple[Fraction, ...]
+    public: str, mechanism: str, delta: Fraction, rows: int, rule: Rule, epsilons: tuple[Fraction, ...]
 ) -> dict[str, list[Any]]:
     """Points by method; `public`: description and parameters as JSON. Remembered: while the slider moves only its own
     ε is new."""
     document, parameters = json.loads(public)
     spec = Spec(mechanism=mechanism, parameters=parameters, epsilon=epsilons[0], delta=delta)
     found: dict[str, list[Any]] = {}
-    points = mechanisms.forecast_curve(Domain.from_json(document), spec=spec, epsilons=epsilons, rows=rows)
+    domain = Domain.from_json(document)
+    points = mechanisms.forecast_curve(domain, spec=spec, epsilons=epsilons, rows=rows, rule=rule)
     for point in points:
         found.setdefault(point["mechanism"], []).append(point)
     return found

@@ -52,10 +52,22 @@ class ReleaseForm(forms.Form):
         self.chosen = (initial if data is None else data).get("mechanism") or described[0]["id"]
         for name, rule in self._schema().items():
             self.fields[PREFIX + name] = parameter_field(name, rule)
+        if data is not None:
+            self.data = self._defaults() | {name: data[name] for name in data}
 
     def _schema(self) -> Mapping[str, Mapping[str, Any]]:
         found: Mapping[str, Mapping[str, Any]] = self.described.get(self.chosen, {}).get("parameters", {})
         return found.get("properties", {})
+
+    def _defaults(self) -> dict[str, Any]:
+        """What stands in fields that were not sent: those of a method that was chosen a moment ago. An unticked box is
+        not sent either, and stays unticked."""
+        rules = self._schema().items()
+        return {
+            PREFIX + name: str(rule["default"])
+            for name, rule in rules
+            if rule.get("type") != "boolean" and "default" in rule
+        }
 
     def parameter_fields(self) -> list[forms.BoundField]:
         """The fields that the chosen mechanism adds."""

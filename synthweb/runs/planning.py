@@ -39,7 +39,7 @@ def propose(*, dataset: Dataset, spec: Spec) -> Proposal:
     _check_terms(version, account)
     _check_table(dataset, version)
     plan = replan(version=version, spec=spec, account=account)
-    epsilon, delta, rho = plan.cost(_rule(account))
+    epsilon, delta, rho = plan.cost(rule_of(account))
     price = Amount(epsilon=epsilon, delta=delta, rho=rho)
     return Proposal(dataset=dataset, account=account, version=version, spec=spec, plan=plan, price=price)
 
@@ -57,10 +57,11 @@ def basis(dataset: Dataset) -> tuple[DomainVersion, BudgetAccount]:
 
 def replan(*, version: DomainVersion, spec: Spec, account: BudgetAccount) -> Plan:
     """The plan of a run that was submitted earlier: the same description, the same spec, the same account."""
-    return mechanisms.plan(Domain.from_json(version.document), spec, rule=_rule(account))
+    return mechanisms.plan(Domain.from_json(version.document), spec, rule=rule_of(account))
 
 
-def _rule(account: BudgetAccount) -> Literal["basic", "zcdp"]:
+def rule_of(account: BudgetAccount) -> Literal["basic", "zcdp"]:
+    """How an account adds up losses, in the engine's words."""
     return "zcdp" if account.rule == Rule.ZCDP else "basic"
 
 

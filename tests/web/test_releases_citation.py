@@ -150,3 +150,14 @@ def test_a_dataset_says_where_each_comparison_stands_without_looking_at_one(
     assert not AuditEntry.objects.filter(action="report.opened").exists()
     Preview.objects.filter(kind=Preview.Kind.REPORT).delete()
     assert "comparison expired: make it again" in client.get(address).content.decode()
+
+
+# --- the receipt --------------------------------------------------------------------------------------------------
+@pytest.mark.django_db
+def test_the_calls_of_a_receipt_cost_what_they_add_up_in(release: Release, cast: Cast, browser: Open) -> None:
+    page = browser(cast.steward).get(reverse("releases:receipt", args=[release.code])).content.decode()
+    costs = re.findall(r'data-name="Cost">(.) ', page)
+    assert set(costs) == {"ρ"}
+    assert len(costs) == len(release.receipt["calls"])
+    assert "Gumbel noise" in page
+    assert re.search(r"Chose one of \d+ groups of columns", page)

@@ -10,6 +10,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from synth_engine import mechanisms
 from synthweb.datasets import services as datasets_services
 from synthweb.datasets.models import Dataset
 from synthweb.ledger import services as ledger
@@ -102,3 +103,13 @@ def test_every_place_of_an_error_comes_once_also_when_the_method_changes(
     assert sorted(set(places)) == sorted(places)
     assert {"epsilon-errors", "param-degree-errors"} <= set(places)
     assert errors_at(page, "param-degree")
+
+
+def test_the_fields_of_a_method_just_chosen_come_with_their_defaults(
+    browser: Open, cast: Cast, dataset: Dataset
+) -> None:
+    choices = {"mechanism": "bayesian-network", "parameters_of": "independent", "epsilon": "1", "delta": "1e-9"}
+    page = browser(cast.steward).post(reverse("runs:estimate", args=[dataset.code]), choices).content.decode()
+    schema = mechanisms.REGISTRY["bayesian-network"].parameters["properties"]
+    for name, rule in schema.items():
+        assert re.search(rf'name="param-{name}"[^>]*value="{rule["default"]}"', page), name
