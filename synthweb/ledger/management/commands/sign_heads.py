@@ -1,0 +1,56 @@
+"""`manage.py sign_heads FOLDER`: recompute every chain and write its signed head, for auditors to keep elsewhere.
+
+One file for each account and one for the audit log, named after the chain and its length, so that a daily run beside
+the old ones overwrites nothing but itself. Exit 1 if a chain is broken; the others are written all the same.
+"""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from synthweb.ledger import heads
+from synthweb.ledger.errors import ChainBroken
+from synthweb.ledger.models import BudgetAccount
+from synthweb.lib.signatures import NoSigningKey
+
+
+class Command(BaseCommand):
+    help = "Write the signed heads of the chains of every budget account and of the audit log."
+    requires_migrations_checks = True
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("folder", type=Path, help="where the files go; it has to exist")
+        parser.add_argument("--account", action="append", default=[], metavar="CODE", help="only these accounts")
+
+    def handle(self, *_args: Any, folder: Path, account: list[str], **_options: Any) -> None:
+        accounts = BudgetAccount.objects.select_related("organisation").order_by("pk")
+        if account:
+            accounts = accounts.filter(code__in=account)
+            if missing := set(account) - set(accounts.values_list("code", flat=True)):
+                raise CommandError(f"no such account: {', '.join(sorted(missing))}", returncode=2)
+        chains: dict[str, Callable[[], dict[str, Any]]] = {one.code: partial(heads.of_account, one) for one in accounts}
+        if not account:
+            chains[heads.AUDIT] = heads.of_audit_log
+        broken = [name for name, head in chains.items() if not self._write(folder, name, head)]
+        if broken:
+            raise CommandError(f"broken, and not signed: {', '.join(broken)}", returncode=1)
+
+    def _write(self, folder: Path, name: str, head: Callable[[], dict[str, Any]]) -> bool:
+        try:
+            document = head()
+            path = folder / f"head-{name}-{document['statement']['length']}.json"
+            path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        except ChainBroken as problem:
+            self.stdout.write(f"{name:<12} {self.style.ERROR('BROKEN')} {problem}")
+            return False
+        except (NoSigningKey, OSError) as problem:
+            raise CommandError(str(problem), returncode=2) from None
+        self.stdout.write(f"{name:<12} {path}")
+        return True
