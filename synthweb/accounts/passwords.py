@@ -16,7 +16,7 @@ class RevokesTokens:
         """Every password will do."""
 
     def get_help_text(self) -> str:
-        return "It revokes your API tokens and signs you out everywhere else."
+        return "A new password revokes your API tokens and signs you out everywhere else."
 
     def password_changed(self, password: str, user: AbstractBaseUser | AnonymousUser | None = None) -> None:  # noqa: ARG002
         if isinstance(user, User):

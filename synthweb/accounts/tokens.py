@@ -14,9 +14,9 @@ from synthweb.accounts.models import ApiToken
 
 PREFIX = "synthweb_"
 SCOPES = {
-    "read": "Read what you may read: datasets, releases, samples, receipts, the ledger",
-    "spend": "Upload tables, ask for budget, submit and cancel runs",
-    "share": "Share releases and revoke shares",
+    "read": "Read what you may read: datasets, releases, receipts, the ledger; draw samples",
+    "spend": "Upload, replace, describe and delete tables, ask for budget, submit and cancel runs",
+    "share": "Share releases, revoke shares, name releases",
     "grant": "Grant and refuse budget, for custodians",
 }
 SEEN_EVERY = timedelta(minutes=1)  # a busy program must not cost a write a request

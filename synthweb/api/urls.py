@@ -106,5 +106,5 @@ urlpatterns = [
     path("samples/<slug:code>/table.parquet", releases.TableViewSet.as_view({"get": "parquet"}), name="sample-parquet"),
     path("schema/", reference.SchemaView.as_view(), name="schema"),
     path("docs/", reference.page, name="reference"),
-    re_path(r"^(?P<path>.*)$", problems.not_found, name="not-found"),
+    re_path(r"^(?P<path>(?s:.*))$", problems.not_found, name="not-found"),
 ]

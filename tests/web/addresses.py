@@ -34,8 +34,8 @@ def _walk(patterns: Iterable[URLPattern | URLResolver], *, prefix: str, namespac
 def fill(route: str, *, scene: Scene, cast: Cast) -> str:
     """The address of `route` for the objects of the scene."""
     values = {**_others(scene, cast), **_codes(route, scene, cast)}
-    if route.endswith("^(?P<path>.*)$"):
-        return "/" + route.removesuffix("^(?P<path>.*)$") + "nowhere"
+    if route.endswith("^(?P<path>(?s:.*))$"):
+        return "/" + route.removesuffix("^(?P<path>(?s:.*))$") + "nowhere"
     return "/" + re.sub(r"<(?:\w+:)?(\w+)>", lambda found: str(values[found[1]]), route)
 
 

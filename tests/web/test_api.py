@@ -310,6 +310,9 @@ def test_lists_come_in_pages_in_a_stable_order(cast: Cast, played: Scene) -> Non
 def test_an_address_that_does_not_exist_is_a_problem_too(client: Client, db: None) -> None:
     assert_problem(client.get("/api/v1/nothing/"), status=404)
     assert "slash" in assert_problem(client.get("/api/v1/me"), status=404)["detail"]
+    assert_problem(client.get("/api/v1/runs/a%0Ab/"), status=404)
+    assert_problem(client.get("/api/v1/runs/a%00b/"), status=400)
+    assert_problem(Client(enforce_csrf_checks=True).post("/api/v1/nothing/", {}), status=404)
 
 
 def test_a_body_that_is_no_json_is_a_problem(steward_calls: Caller) -> None:

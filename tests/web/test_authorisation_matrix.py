@@ -200,8 +200,8 @@ GET    api/v1/samples/<slug:code>/table.csv                          401    404 
 GET    api/v1/samples/<slug:code>/table.parquet                      401    404    404    200    404    404    404    404
 GET    api/v1/schema/                                                401    200    200    200    200    200    200    200
 GET    api/v1/docs/                                                  302    200    200    200    200    200    200    200
-GET    api/v1/^(?P<path>.*)$                                         404    404    404    404    404    404    404    404
-POST   api/v1/^(?P<path>.*)$                                         404    404    404    404    404    404    404    404
+GET    api/v1/^(?P<path>(?s:.*))$                                    404    404    404    404    404    404    404    404
+POST   api/v1/^(?P<path>(?s:.*))$                                    404    404    404    404    404    404    404    404
 GET    livez                                                         200    200    200    200    200    200    200    200
 GET    readyz                                                        200    200    200    200    200    200    200    200
 GET    favicon.ico                                                   302    302    302    302    302    302    302    302
@@ -319,7 +319,7 @@ def test_a_nul_in_an_address_is_a_bad_request_and_no_failure(cast: Cast, browser
 
 def test_strangers_and_nobody_reach_no_object(cast: Cast, played: Scene) -> None:
     """The table itself: whoever wrote a 2xx for a stranger behind a code made a mistake."""
-    open_to_all = {"docs/<path:slug>/", "api/v1/^(?P<path>.*)$"}
+    open_to_all = {"docs/<path:slug>/", "api/v1/^(?P<path>(?s:.*))$"}
     for (method, route), expected in rows().items():
         if "<" in route and route not in open_to_all:
             nobody, stranger = expected[:2]
@@ -369,7 +369,7 @@ def test_no_unsafe_method_works_without_a_csrf_token(cast: Cast, played: Scene) 
             continue
         for method in ("POST", "PUT", "PATCH", "DELETE"):
             response = ask(client, method, route, played=played, cast=cast)
-            nothing_there = response.status_code == 404 and route == "api/v1/^(?P<path>.*)$"
+            nothing_there = response.status_code == 404 and route == "api/v1/^(?P<path>(?s:.*))$"
             assert nothing_there or response.status_code in (403, 405, 415), (method, route, response.status_code)
 
 
