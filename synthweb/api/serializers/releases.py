@@ -43,10 +43,10 @@ class ReleaseSerializer(serializers.ModelSerializer[Release]):
         read_only_fields = fields
 
     def get_guarantee(self, release: Release) -> str:
-        return str(release.receipt.get("guarantee", {}).get("sentence", ""))
+        return str(getattr(release, "sentence", None) or release.receipt.get("guarantee", {}).get("sentence", ""))
 
     def get_relation(self, release: Release) -> str:
-        return str(release.receipt.get("relation", ""))
+        return str(getattr(release, "relation", None) or release.receipt.get("relation", ""))
 
 
 class SampleSerializer(serializers.ModelSerializer[Sample]):
