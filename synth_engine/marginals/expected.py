@@ -44,11 +44,13 @@ def independent(noises: Mapping[str, Noise], *, sizes: Mapping[str, int], rows: 
 def network(noises: Mapping[str, Noise], table: Noise | None, *, sizes: Mapping[str, int], rows: int) -> dict[str, Any]:
     """For columns measured with that noise, and a table of each with few others measured with the noise `table`. What
     it says of a dependence counts for as much as it is larger than the noise that is left in it."""
-    errors = {name: column(sizes[name], deviation=noise.mean_deviation / rows) for name, noise in noises.items()}
-    unlearnt = 1.0
-    if table is not None:
-        left = _noise_of_pair(sizes, spread=math.sqrt(table.variance) / rows)
-        unlearnt = UNLEARNT + (1 - UNLEARNT) * left / (left + DEPENDENCE)
+    noisy = {name: column(sizes[name], deviation=noise.mean_deviation / rows) for name, noise in noises.items()}
+    if table is None:
+        return _document(noisy, rows=rows, pairs=0.0)
+    drawn = {name: _drawn_in_groups(size, sizes=sizes, rows=rows) for name, size in sizes.items()}
+    errors = {name: min(math.hypot(error, drawn[name]), 1 - 1 / sizes[name]) for name, error in noisy.items()}
+    left = _noise_of_pair(sizes, spread=math.sqrt(table.variance) / rows)
+    unlearnt = UNLEARNT + (1 - UNLEARNT) * left / (left + DEPENDENCE)
     return _document(errors, rows=rows, pairs=(DEPENDENCE + chance(sizes, rows=rows)) * unlearnt)
 
 
@@ -68,7 +70,7 @@ def column(cells: int, *, deviation: float) -> float:
 
 def chance(sizes: Mapping[str, int], *, rows: int) -> float:
     """The mean distance of a pair of independent columns from what independence lets one expect: records are whole."""
-    shares, counts = _cells_of_pairs(tuple(sorted(sizes.values())))
+    shares, counts = _cells_of_groups(tuple(sorted(sizes.values())), columns=2)
     return float((counts * np.minimum(shares, 0.5 * np.sqrt(2 / math.pi * shares / rows))).sum())
 
 
@@ -95,16 +97,25 @@ def _from_uniform(cells: int) -> float:
 
 
 @functools.lru_cache(maxsize=64)
-def _cells_of_pairs(sizes: tuple[int, ...]) -> tuple[Floats, Floats]:
-    """(share of a cell, how many cells of a pair of columns have about that share), the mean over pairs and shapes.
+def _cells_of_groups(sizes: tuple[int, ...], *, columns: int) -> tuple[Floats, Floats]:
+    """(share of a cell, how many cells of a group of columns have about that share), the mean over groups and shapes.
     Shares of a product are sums of logarithms, so the histogram of one column's is folded with itself."""
     bins = np.zeros(_OCTAVES * _BINS_PER_OCTAVE)
     for size in sizes:
         place = np.rint(-np.log2(_shapes(size)) * _BINS_PER_OCTAVE).astype(np.int64).ravel()
         bins += np.bincount(np.minimum(place, bins.size - 1), minlength=bins.size)
     bins /= len(sizes) * len(EXPONENTS)
-    counts = np.convolve(bins, bins)
+    counts = functools.reduce(np.convolve, [bins] * columns)
     return 2.0 ** (-np.arange(counts.size) / _BINS_PER_OCTAVE), counts
+
+
+def _drawn_in_groups(cells: int, *, sizes: Mapping[str, int], rows: int) -> float:
+    """The distance that drawing a column group by group of its parents' values adds: each cell is rounded, up or down,
+    with a variance of 1/6 on average or, where it is smaller, of what it holds."""
+    parents = min(2, len(sizes) - 1)
+    shares, counts = _cells_of_groups(tuple(sorted(sizes.values())), columns=parents + 1)
+    variance = float((counts * np.minimum(rows * shares, 1 / 6)).sum())
+    return math.sqrt(_effective(cells) * variance / (2 * math.pi)) / rows if cells > 1 else 0.0
 
 
 def _noise_of_pair(sizes: Mapping[str, int], *, spread: float) -> float:
