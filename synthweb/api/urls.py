@@ -7,6 +7,7 @@ from typing import Any
 from django.urls import path, re_path
 
 from synthweb.api import problems
+from synthweb.api.renderers import CsvRenderer, ParquetRenderer
 from synthweb.api.views import books, budget, datasets, people, reference, releases, runs
 
 LIST: dict[str, Any] = {"get": "list"}
@@ -102,8 +103,16 @@ urlpatterns = [
     ),
     path("samples/<slug:code>/", releases.SampleViewSet.as_view(ONE), name="sample-detail"),
     path("samples/<slug:code>/receipt/", releases.SampleViewSet.as_view({"get": "receipt"}), name="sample-receipt"),
-    path("samples/<slug:code>/table.csv", releases.TableViewSet.as_view({"get": "csv"}), name="sample-csv"),
-    path("samples/<slug:code>/table.parquet", releases.TableViewSet.as_view({"get": "parquet"}), name="sample-parquet"),
+    path(
+        "samples/<slug:code>/table.csv",
+        releases.TableViewSet.as_view({"get": "csv"}, renderer_classes=[CsvRenderer]),
+        name="sample-csv",
+    ),
+    path(
+        "samples/<slug:code>/table.parquet",
+        releases.TableViewSet.as_view({"get": "parquet"}, renderer_classes=[ParquetRenderer]),
+        name="sample-parquet",
+    ),
     path("schema/", reference.SchemaView.as_view(), name="schema"),
     path("docs/", reference.page, name="reference"),
     re_path(r"^(?P<path>(?s:.*))$", problems.not_found, name="not-found"),

@@ -22,7 +22,7 @@ from synthweb.api import filters
 from synthweb.api.authentication import caller
 from synthweb.api.filters import Filtered
 from synthweb.api.idempotency import idempotent
-from synthweb.api.renderers import CsvRenderer, ParquetRenderer
+from synthweb.api.renderers import ParquetRenderer
 from synthweb.api.serializers.datasets import NameSerializer
 from synthweb.api.serializers.releases import (
     ColumnSerializer,
@@ -141,12 +141,11 @@ class SampleViewSet(Filtered, ListModelMixin, GenericViewSet[Sample]):
 
 
 class TableViewSet(GenericViewSet[Sample]):
-    """A sample as a file, drawn anew at every download and streamed."""
+    """A sample as a file, drawn anew at every download and streamed. Each address has the one renderer of its kind."""
 
     queryset = Sample.objects.none()
     lookup_field = "code"
     makes_files = True
-    renderer_classes = [CsvRenderer, ParquetRenderer]
 
     @extend_schema(responses={(200, "text/csv"): OpenApiTypes.STR}, parameters=[FOR_SPREADSHEETS])
     def csv(self, request: Request, code: str) -> StreamingHttpResponse:
