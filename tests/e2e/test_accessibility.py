@@ -28,16 +28,17 @@ axe.run(document, {resultTypes: ["violations"], runOnly: ["wcag2a", "wcag2aa", "
        nodes: v.nodes.slice(0, 3).map(n => n.target.join(" ") + ": " + (n.failureSummary || "")) }))))
    .catch(error => done([{id: "axe", impact: "critical", nodes: [String(error)]}]));
 """
-SEEN_BY = ("steward", "custodian", "analyst", "auditor", "staff")
-LOOKS = (("light", 1440), ("dark", 390))
+LOOKS = (
+    ("light", 1440, ("steward", "custodian", "analyst", "auditor", "staff")),
+    ("dark", 390, ("steward", "analyst", "staff")),
+)
 NOT_OURS = ("admin/", "api/")  # the admin is django-unfold's; of the REST interface, the reference is looked at below
 REFERENCE = "api/v1/docs/"
 
 
-def people(cast: Cast, played: Scene) -> Iterator[tuple[str, User]]:
-    """Whoever signs in; the analyst is the one with whom something is shared."""
-    for name in SEEN_BY:
-        yield name, played.reader if name == "analyst" else getattr(cast, name)
+def user_of(name: str, cast: Cast, played: Scene) -> User:
+    """The analyst is the one with whom something is shared."""
+    return played.reader if name == "analyst" else cast.by_name()[name]
 
 
 def pages(client: Client, cast: Cast, played: Scene) -> Iterator[str]:
@@ -52,17 +53,17 @@ def pages(client: Client, cast: Cast, played: Scene) -> Iterator[str]:
             yield address
 
 
-@pytest.mark.parametrize(("theme", "width"), LOOKS)
+@pytest.mark.parametrize(("theme", "width", "names"), LOOKS)
 def test_no_page_has_a_serious_violation(
-    theme: str, width: int, cast: Cast, live_server: LiveServer, chrome: webdriver.Chrome
+    theme: str, width: int, names: tuple[str, ...], cast: Cast, live_server: LiveServer, chrome: webdriver.Chrome
 ) -> None:
     played = scene.play(steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation)
     chrome.set_window_size(width, 900)
     faults: list[str] = []
     visited = 0
-    for name, user in people(cast, played):
+    for name in names:
         client = Client()
-        client.force_login(user)
+        client.force_login(user_of(name, cast, played))
         cookie = client.cookies[settings.SESSION_COOKIE_NAME].value
         chrome.get(f"{live_server.url}/livez")
         chrome.delete_all_cookies()
@@ -74,7 +75,7 @@ def test_no_page_has_a_serious_violation(
             assert chrome.execute_script("return document.documentElement.dataset.bsTheme") == theme
             faults += [f"{address} ({name}): {fault}" for fault in judged(chrome)]
     assert not faults, "\n".join(faults)
-    assert visited > 60
+    assert visited > 20 * len(names)
 
 
 def test_the_judge_sees_a_planted_fault(live_server: LiveServer, chrome: webdriver.Chrome) -> None:

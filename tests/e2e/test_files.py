@@ -3,77 +3,31 @@ delete it. The worker is called between the presses, as the queue would."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from django.conf import settings
-from django.test import Client
 from django.urls import reverse
 from pytest_django.live_server_helper import LiveServer
 from selenium import webdriver
-from selenium.webdriver.common.action_chains import ActionChains
-from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
-from selenium.webdriver.remote.webelement import WebElement
-from selenium.webdriver.support.wait import WebDriverWait
 
 from synthweb.audit.models import AuditEntry
 from synthweb.datasets.models import Dataset
 from synthweb.runs import worker
 from synthweb.runs.models import TableErrand
 from tests.conftest import Cast
+from tests.e2e.keyboard import Keyboard
 
 pytestmark = [pytest.mark.services, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 
 
-class Keyboard:
-    """A browser without a mouse."""
-
-    def __init__(self, browser: webdriver.Chrome) -> None:
-        self.browser = browser
-
-    @property
-    def here(self) -> WebElement:
-        return self.browser.switch_to.active_element
-
-    def strike(self, *keys: str) -> None:
-        ActionChains(self.browser).send_keys(*keys).perform()
-
-    def to(self, wanted: Callable[[WebElement], bool]) -> WebElement:
-        """Tab until the focus is there; everything that can be done must be reached this way."""
-        for _ in range(80):
-            if wanted(self.here):
-                return self.here
-            self.strike(Keys.TAB)
-        raise AssertionError("the keyboard does not get there")
-
-    def field(self, name: str) -> WebElement:
-        return self.to(lambda one: one.get_dom_attribute("name") == name)
-
-    def press(self, words: str) -> None:
-        self.to(lambda one: one.tag_name in ("a", "button", "summary") and words in one.text)
-        self.strike(Keys.ENTER)
-
-    def choose(self, file: Path) -> None:
-        self.field("table").send_keys(str(file))  # the dialog of the operating system is not the page's
-
-    def reads(self, words: str) -> None:
-        WebDriverWait(self.browser, 20).until(lambda page: words in page.find_element(By.TAG_NAME, "main").text)
-
-
 @pytest.fixture
 def keyboard(chrome: webdriver.Chrome, live_server: LiveServer, cast: Cast) -> Keyboard:
-    client = Client()
-    client.force_login(cast.steward)
-    chrome.get(f"{live_server.url}/livez")
-    chrome.delete_all_cookies()
-    cookie = client.cookies[settings.SESSION_COOKIE_NAME].value
-    chrome.add_cookie({"name": settings.SESSION_COOKIE_NAME, "value": cookie})
-    chrome.get_log("browser")
-    return Keyboard(chrome)
+    found = Keyboard(chrome)
+    found.is_signed_in(cast.steward, address=live_server.url)
+    return found
 
 
 def work() -> None:
@@ -123,5 +77,4 @@ def test_a_file_is_uploaded_corrected_replaced_and_deleted_by_keyboard_alone(
     dataset.refresh_from_db()
     assert dataset.status == "deleted"
     assert AuditEntry.objects.filter(object_code=dataset.code, action="dataset.deleted").exists()
-    complaints = [line["message"] for line in keyboard.browser.get_log("browser") if "422" not in line["message"]]
-    assert not complaints
+    assert not keyboard.complaints()

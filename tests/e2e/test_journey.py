@@ -170,6 +170,10 @@ def test_the_main_job_from_upload_to_audit(
     person.wait_for_text("15 columns not confirmed yet")
     person.find("#id_document").send_keys(str(DOMAIN))
     person.press("Take it into the draft")
+    person.wait_for_text("15 of 15 columns still open")  # a file confirms nothing by itself
+    person.find("#together > summary").click()
+    person.find("#statement").click()
+    person.press("Confirm all open columns")
     person.wait_for_text("All 15 columns confirmed")
     person.picture("03-describe-confirmed")
     person.press("Confirm this description")
