@@ -7,6 +7,7 @@ among them (who see shared releases, never datasets), a dataset does not exist.
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 from enum import Enum
 from typing import Any
 
@@ -126,9 +127,15 @@ def same_content(dataset: Dataset) -> QuerySet[Dataset]:
     """Other datasets of the organisation that have, or once had, the very same table inside, oldest first; deleted
     ones too, because deleting a table does not give back what was learned from it."""
     keys = {dataset.content_key, *dataset.tables.values_list("content_key", flat=True)}
-    same = Dataset.objects.filter(Q(content_key__in=keys) | Q(tables__content_key__in=keys))
-    same = same.filter(organisation_id=dataset.organisation_id).exclude(pk=dataset.pk)
-    return same.distinct().order_by("created_at", "pk")
+    same = holding(keys, organisation_id=dataset.organisation_id).exclude(pk=dataset.pk)
+    return same.order_by("created_at", "pk")
+
+
+def holding(content_keys: Iterable[str], *, organisation_id: int) -> QuerySet[Dataset]:
+    """Datasets of an organisation that have, or once had, one of these tables inside; deleted ones too."""
+    keys = set(content_keys)
+    found = Dataset.objects.filter(Q(content_key__in=keys) | Q(tables__content_key__in=keys))
+    return found.filter(organisation_id=organisation_id).distinct()
 
 
 def tables_of(dataset: Dataset) -> QuerySet[TableVersion]:
@@ -164,6 +171,12 @@ def refusal_for(user: people.Person, dataset: Dataset) -> dict[str, Any] | None:
         return None
     line = dataset.refusal_line if may(user, dataset, Need.REAL) else None
     return {**dataset.refusal, "line": line}
+
+
+def dialect_for(user: people.Person, dataset: Dataset) -> dict[str, Any] | None:
+    """How its CSV is written. Until a description confirms it, that is a guess from rows: for whoever may see them."""
+    public = dataset.dialect is None or len(dataset.domain_versions.all())  # prefetched where datasets are listed
+    return dataset.dialect if public or may(user, dataset, Need.REAL) else None
 
 
 def preview_exists(dataset: Dataset, kind: str = Preview.Kind.TABLE, subject: str = "") -> Preview | None:

@@ -16,6 +16,7 @@ from django.http import Http404
 from synthweb.accounts.models import Membership, Role, User
 from synthweb.accounts.selectors import holders_of
 from synthweb.audit.models import AuditEntry
+from synthweb.datasets import selectors as datasets
 from synthweb.datasets.models import Dataset
 from synthweb.ledger.models import BudgetAccount
 from synthweb.releases.models import Release, ReleaseGrant, Sample
@@ -99,10 +100,11 @@ def analysts_for(release: Release) -> QuerySet[User]:
 
 def looked_at_real(account: BudgetAccount) -> bool:
     """Whether anybody has opened a comparison with real data of this account's tables, or of another upload of the very
-    same content: later choices may rest on it."""
+    same content, now or in an earlier version of either: later choices may rest on it."""
     own = Dataset.objects.filter(coverage__account=account)
-    same = Q(organisation=account.organisation_id, content_key__in=own.values("content_key"))
-    codes = Dataset.objects.filter(Q(pk__in=own.values("pk")) | same).values("code")
+    keys = {key for pair in own.values_list("content_key", "tables__content_key") for key in pair if key}
+    same = datasets.holding(keys, organisation_id=account.organisation_id)
+    codes = Dataset.objects.filter(Q(pk__in=own.values("pk")) | Q(pk__in=same.values("pk"))).values("code")
     return AuditEntry.objects.filter(action="report.opened", object_kind="dataset", object_code__in=codes).exists()
 
 

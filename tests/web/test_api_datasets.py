@@ -89,6 +89,19 @@ def test_the_form_of_a_csv_is_said_and_the_table_read_again(calls: Caller, cast:
         assert_problem(calls.send(address, wrong, method="put"), status=400)
 
 
+def test_the_form_is_a_guess_from_rows_and_for_stewards_until_a_description_confirms_it(
+    calls: Caller, cast: Cast, dataset: Dataset
+) -> None:
+    address, others = f"/datasets/{dataset.code}/", [Caller(who, "read") for who in (cast.custodian, cast.auditor)]
+    assert calls.get(address).json()["form"]["delimiter"] == ","
+    for other in others:
+        assert other.get(address).json()["form"] is None
+        assert other.get("/datasets/").json()["results"][0]["form"] is None
+    assert calls.send(f"{address}domain/", DOMAIN, method="put").status_code == 201
+    for other in others:
+        assert other.get(address).json()["form"]["delimiter"] == ","
+
+
 def test_a_deleted_dataset_is_listed_only_when_asked_for_and_takes_nothing_more(
     calls: Caller, dataset: Dataset
 ) -> None:

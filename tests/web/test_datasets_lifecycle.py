@@ -29,6 +29,7 @@ from synthweb.ledger.models import Coverage, LedgerEntry
 from synthweb.lib.errors import Conflict
 from synthweb.pages.selectors import overview_of
 from synthweb.releases.models import Release
+from synthweb.releases.selectors import looked_at_real
 from synthweb.runs import errors, planning, worker
 from synthweb.runs import services as runs
 from synthweb.runs.models import SynthesisRun, TableErrand
@@ -300,6 +301,44 @@ def test_the_very_same_file_is_noticed(browser: Browser, cast: Cast, dataset: Da
     assert "the very table that is there already" in answer.text
     assert TableVersion.objects.filter(dataset=dataset).count() == 1
     assert len(in_vault()) == 2  # of the two datasets of the scene
+
+
+def test_a_file_does_not_come_under_a_second_budget_by_replacing_another(
+    browser: Browser, cast: Cast, played: Scene, dataset: Dataset
+) -> None:
+    """A new dataset with the same content would have had to ask a custodian, who is told."""
+    fresh = played.fresh
+    assert replaced(cast, fresh, scene.TABLE).status == "ready"  # no budget of its own yet: whoever grants one is told
+    assert ledger.accounts_with_same_content(fresh) == [played.account]
+    replaced(cast, fresh, LATER + "south,40,no\n")
+    replaced(cast, fresh, LATER)
+    scene.ledger.grant(
+        custodian=cast.custodian, request=played.request, reason="Yes.", separate_reason="Tried with the wrong file."
+    )
+    fresh = Dataset.objects.get(pk=fresh.pk)
+    kept = in_vault()
+    answer = post(browser(cast.steward), "replace", fresh, table=table(scene.TABLE))
+    assert answer.status_code == 422
+    assert "spends from another budget already" in answer.text
+    assert in_vault() == kept
+    services.delete(actor=cast.steward, dataset=dataset)  # what was learned from it stays learned
+    with pytest.raises(Conflict, match="another budget"):
+        replaced(cast, fresh, scene.TABLE)
+    fresh.refresh_from_db()
+    assert (fresh.status, vault.path_of(fresh.vault_name).exists()) == ("ready", True)
+    assert replaced(cast, fresh, LATER + "south,50,no\n").status == "ready"
+
+
+@pytest.mark.parametrize("corrected", ["its own", "the other"])
+def test_a_look_at_the_same_table_counts_when_a_file_was_replaced_since(
+    cast: Cast, played: Scene, dataset: Dataset, corrected: str
+) -> None:
+    twin = scene.read(scene.upload(steward=cast.steward, organisation=cast.organisation, name="The same again"))
+    assert not looked_at_real(played.account)
+    preview_store.put(twin, Preview.Kind.REPORT, "abc", {})
+    selectors.preview_for(cast.steward, twin, Preview.Kind.REPORT, "abc")
+    replaced(cast, dataset if corrected == "its own" else twin)
+    assert looked_at_real(played.account)
 
 
 def test_a_table_that_was_replaced_or_deleted_is_still_recognised(cast: Cast, dataset: Dataset) -> None:

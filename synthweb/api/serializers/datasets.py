@@ -41,8 +41,8 @@ class DatasetSerializer(serializers.ModelSerializer[Dataset]):
     steward = serializers.CharField(source="steward.username")
     refusal = serializers.SerializerMethodField(help_text="Set when status is refused; its line for stewards alone.")
     table_version = serializers.IntegerField(source="table_number", help_text="Counts the files it has had.")
-    form = FormSerializer(
-        source="dialect", allow_null=True, help_text="How its CSV is written; null until it is known."
+    form = serializers.SerializerMethodField(
+        help_text="How its CSV is written; null until it is known, and but for stewards until a description confirms it."
     )
     account = serializers.SerializerMethodField(help_text="Code of the budget account it spends from.")
 
@@ -68,6 +68,11 @@ class DatasetSerializer(serializers.ModelSerializer[Dataset]):
     def get_refusal(self, dataset: Dataset) -> dict[str, Any] | None:
         found = selectors.refusal_for(self.context["request"].user, dataset)
         return found and {name: found.get(name) for name in ("line", "column", "rule", "repair")}
+
+    @extend_schema_field(FormSerializer(allow_null=True))
+    def get_form(self, dataset: Dataset) -> dict[str, Any] | None:
+        found = selectors.dialect_for(self.context["request"].user, dataset)
+        return found and dict(FormSerializer(found).data)
 
     def get_account(self, dataset: Dataset) -> str | None:
         coverage = getattr(dataset, "coverage", None)

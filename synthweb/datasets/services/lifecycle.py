@@ -13,7 +13,7 @@ from synth_engine.errors import TableError
 from synth_engine.formats import Dialect
 from synthweb.accounts.models import User
 from synthweb.audit import services as audit
-from synthweb.datasets import preview_store, vault
+from synthweb.datasets import preview_store, selectors, vault
 from synthweb.datasets.models import Dataset
 from synthweb.datasets.services import tables
 from synthweb.datasets.services.intake import Intake
@@ -38,7 +38,8 @@ def replace_file(*, actor: User, dataset: Dataset, upload: Intake) -> Dataset:
     """Put a received table in the place of the one in force, as its next version: same budget, same description.
 
     The file before it is kept until the new one has been read, so that one can go back. Raises Conflict while a run
-    or an errand is open: they keep the file that they were asked for. Raises TableError for the very same content.
+    or an errand is open: they keep the file that they were asked for; and for content that spends from another account
+    already. Raises TableError for the very same content.
     """
     received = upload.end()
     with transaction.atomic():
@@ -50,6 +51,7 @@ def replace_file(*, actor: User, dataset: Dataset, upload: Intake) -> Dataset:
             _check_free(locked)
             if received.content_key == locked.content_key:
                 raise TableError("this is the very table that is there already", repair="choose the corrected file")
+            _refuse_paid_elsewhere(locked, received.content_key)
             tables.in_force(locked)
             newest = locked.tables.order_by("-number").values_list("number", flat=True)[0]
             locked.table_number, locked.vault_name, locked.file_kind = newest + 1, vault_name, received.file_kind
@@ -143,6 +145,18 @@ def _check_free(dataset: Dataset) -> None:
 def _refuse_open_runs(dataset: Dataset) -> None:
     if dataset.runs.filter(state__in=dataset.runs.model.OPEN).exists():
         raise Conflict("a run of this dataset is not over", repair="wait for it or cancel it first")
+
+
+def _refuse_paid_elsewhere(dataset: Dataset, content_key: str) -> None:
+    """Two budgets on the same rows add up for the people in them. A custodian decides about that when a dataset asks
+    for budget; a dataset that has one asks nobody any more."""
+    own = getattr(dataset, "coverage", None)
+    same = selectors.holding({content_key}, organisation_id=dataset.organisation_id).exclude(pk=dataset.pk)
+    if own and same.filter(coverage__isnull=False).exclude(coverage__account=own.account_id).exists():
+        raise Conflict(
+            "this very table spends from another budget already",
+            repair="upload it as a new dataset, so that a custodian decides about its budget",
+        )
 
 
 def _refuse_deleted(dataset: Dataset) -> None:
