@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import hmac
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO, cast
@@ -12,6 +13,7 @@ from rest_framework.request import Request
 
 from synthweb.api import parsers
 from synthweb.datasets import services
+from synthweb.datasets.services.intake import content_secret
 from synthweb.datasets.services.storing import cut_short
 
 FILES = [parsers.CsvParser, parsers.GzipParser, parsers.ParquetParser]
@@ -19,12 +21,13 @@ FILES = [parsers.CsvParser, parsers.GzipParser, parsers.ParquetParser]
 
 @contextmanager
 def received(request: Request) -> Iterator[tuple[services.Intake, str]]:
-    """The body, taken in piece by piece, and the SHA-256 of it; discarded in the end unless it was kept."""
+    """The body, taken in piece by piece, and a keyed digest of it, which without the key confirms no guess about a
+    record; discarded in the end unless it was kept."""
     length = request.META.get("CONTENT_LENGTH") or ""
     if not length.isdecimal() or int(length) == 0:
         raise ParseError("Send the table as the body of the request, with its length (Content-Length).")
     stream = cast(IO[bytes], request.data)  # a type that is not taken is refused here
-    digest = hashlib.sha256()
+    digest = hmac.new(content_secret(), digestmod=hashlib.sha256)
     with services.Intake(parsers.kind_of(request.content_type)) as intake:
         for piece in parsers.pieces(stream):
             intake.receive(piece)

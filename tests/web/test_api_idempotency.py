@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -154,6 +156,16 @@ def test_an_answer_is_kept_for_the_stated_time_and_a_run_is_still_not_doubled_af
     KeptAnswer.objects.update(created_at=timezone.now() - timedelta(hours=25))
     assert sample(cast, played, "s").json()["code"] != drawn
     assert run(cast, played, "r").json()["code"] == ran
+
+
+def test_what_is_kept_of_an_upload_confirms_no_guess_about_its_rows(cast: Cast, played: Scene) -> None:
+    """Whoever has the database and knows all records but one could try all values of that one against a plain digest."""
+    assert upload(cast, played, "once").status_code == 202
+    guess = hashlib.sha256(scene.TABLE.encode()).hexdigest()
+    kept = KeptAnswer.objects.get().request_digest
+    for content in (guess, scene.TABLE):
+        parts = ["POST", "/api/v1/datasets/", "name=Again", content]
+        assert kept != hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
 @pytest.mark.parametrize("key", ["x" * 65, "é", "a\tb"])
