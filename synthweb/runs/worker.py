@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Mapping
-from typing import TypedDict, cast
+from typing import Any, TypedDict, cast
 
 from django.db import DatabaseError, InterfaceError, OperationalError, close_old_connections, transaction
 from django.db.models.functions import Now
@@ -62,7 +62,7 @@ def synthesize(*, code: str) -> None:
         except Exception as error:  # noqa: BLE001 - whatever it was, the run gets an end and the log gets no data
             if not grip.gone.is_set():  # else the error is how the pipeline passes on that the lease is lost
                 logger.error("run %s: failed with %s", code, type(error).__name__)
-            fail(run, grip, failure=_failure(error))
+            fail(run, grip, failure=_failure(error, described=run.domain_version.document))
 
 
 def _advance(run: SynthesisRun, grip: lease.Lease) -> None:
@@ -199,11 +199,14 @@ def fail(run: SynthesisRun, grip: lease.Lease, *, failure: Mapping[str, object])
         logger.info("run %s: taken over or cancelled; its failure is not recorded", run.code)
 
 
-def _failure(error: Exception) -> dict[str, object]:
-    """Code and words of ours. The engine's own errors promise to hold no value; the text of any other is dropped."""
+def _failure(error: Exception, *, described: Mapping[str, Any] | None = None) -> dict[str, object]:
+    """Code and words of ours. The engine's own errors promise to hold no value; the text of any other is dropped. A run
+    is seen by more than its steward, so a line, which depends on rows, and a name that nobody described stay here."""
     match error:
         case InputError():
-            return {"code": "input", "text": error.text, **error.as_dict()}
+            column = error.column if error.column in _names(described or {}) else None
+            told = InputError(error.rule, repair=error.repair, column=column)
+            return {"code": "input", "text": told.text, **told.as_dict()}
         case PrivacyError() | VerificationError():
             return {"code": "privacy", "text": str(error)}
         case vault.VaultError():
@@ -211,6 +214,12 @@ def _failure(error: Exception) -> dict[str, object]:
         case SynthError():
             return {"code": "engine", "text": "The engine stopped."}
     return {"code": "internal", "text": f"An error of kind {type(error).__name__} stopped the worker."}
+
+
+def _names(document: Mapping[str, Any]) -> set[str]:
+    """The columns that a description names."""
+    unit = (document.get("unit") or {}).get("column")
+    return {*(one["name"] for one in document.get("attributes", ())), *([unit] if unit else ())}
 
 
 # --- errands: reading an upload, comparing with real data ---------------------------------------------------------

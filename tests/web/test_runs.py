@@ -7,13 +7,14 @@ import copy
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.conf import settings
 from django.db.models.functions import Now
 from kombu.simple import SimpleQueue
 
-from synth_engine.errors import DomainError, RelationMismatch, SpecError
+from synth_engine.errors import DomainError, RelationMismatch, SpecError, TableError
 from synth_engine.spec import Spec
 from synthweb.audit.models import AuditEntry
 from synthweb.celery import app
@@ -30,6 +31,7 @@ from synthweb.runs import errors, lease, planning, queue, reconcile, services, w
 from synthweb.runs.models import OutboxMessage, SynthesisRun, TableErrand
 from tests.conftest import Cast
 from tests.web import doorbell, scene
+from tests.web.rest import Caller
 
 State = SynthesisRun.State
 pytestmark = pytest.mark.django_db
@@ -251,6 +253,23 @@ def test_a_description_of_columns_that_the_table_lacks_costs_nothing(
     assert run.state == State.FAILED
     assert run.failure["column"] == next(iter(change.values()))
     assert entries(run) == ["HOLD", "RELEASE"]
+
+
+def test_a_failed_run_tells_neither_a_line_nor_a_name_that_nobody_described(
+    run: SynthesisRun, cast: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Custodians and auditors read it too; where a table breaks a rule depends on its rows."""
+
+    def refuse(*_: Any, **__: Any) -> None:
+        raise TableError("a cell is too long", repair="leave the column out", line=4711, column="Jane Doe")
+
+    monkeypatch.setattr(worker.pipeline, "measure", refuse)
+    worker.synthesize(code=run.code)
+    run.refresh_from_db()
+    assert (run.state, run.failure["rule"]) == (State.FAILED, "a cell is too long")
+    shown = Caller(cast.auditor, "read").get(f"/runs/{run.code}/").text
+    for secret in ("4711", "Jane Doe"):
+        assert secret not in shown + str(run.failure)
 
 
 def test_a_table_that_is_not_read_or_was_refused_takes_no_run(cast: Cast, dataset: Dataset) -> None:
