@@ -22,6 +22,8 @@ NoiseLaw = Literal["discrete-laplace", "discrete-gaussian"]
 
 LEAST_DELTA = Fraction(1, 10**12)
 """Below it other people's accountants in floats cannot confirm what is found; the rules with a formula stay."""
+LARGEST_EPSILON = 50
+"""Above it single answers have losses so far apart that a search in floats is not worth its doubts."""
 WIDEST = 60_000
 """Of all different sigmas together: what the verifier sums up term by term has to stay short."""
 _MARGIN = 1e-4
@@ -74,7 +76,7 @@ def _shrunk(
     first: Fixed, loss: Callable[[float], pld.Loss], times: int, *, epsilon: Fraction, delta: Fraction
 ) -> Fixed:
     """The same noise smaller by one factor, if that is worth another certificate."""
-    if delta < LEAST_DELTA:
+    if delta < LEAST_DELTA or epsilon > LARGEST_EPSILON:
         return first
     scales = Counter(float(scale) for scale in first.scales)
     calls = len(first.scales) * times

@@ -77,6 +77,8 @@ def log_delta(parts: Counter[Loss], epsilon: float) -> float:
     """
     if epsilon >= sum(_largest(part) * times for part, times in parts.items()):
         return -math.inf
+    if sum(_mean(part, 0.0) * times for part, times in parts.items()) > epsilon:
+        return 0.0  # most of the distribution lies above epsilon; nobody asks for a delta of that size
     tilt = _tilt(parts, epsilon)
     deviation = math.sqrt(sum(_variance(part, tilt) * times for part, times in parts.items()))
     points = 1 << max(12, math.ceil(math.log2(800 * math.sqrt(parts.total()))))

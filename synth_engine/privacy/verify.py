@@ -187,16 +187,16 @@ def _composed(receipt: Mapping[str, Any], costs: list[Cost]) -> Cost:
 
 def _certificate(receipt: Mapping[str, Any], total: Cost) -> str:
     """By which rule epsilon follows. Where the receipt names none, the better of the two that there were."""
-    named = receipt["guarantee"].get("certificate")
-    if named is None:
+    if "certificate" not in receipt["guarantee"]:
         delta = amount(receipt["guarantee"], "delta")
         by_sum = total.epsilon is not None and not (0 < delta < 1 and epsilon_bound(total.rho, delta) < total.epsilon)
         return "basic" if by_sum else "zcdp"
-    if named not in ("basic", "zcdp", "pld"):
+    named = receipt["guarantee"]["certificate"]
+    if not isinstance(named, str) or named not in ("basic", "zcdp", "pld"):
         refuse("the certificate is unknown")
     if named == "pld" and receipt["mechanism"]["kind"] != "static":
         refuse("privacy-loss distributions certify calls that were fixed beforehand, so no adaptive mechanism")
-    return str(named)
+    return named
 
 
 def _epsilon(receipt: Mapping[str, Any], certificate: str, *, total: Cost, costs: list[Cost]) -> Fraction:

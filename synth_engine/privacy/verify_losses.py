@@ -16,7 +16,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Inexact, Rounded
 from fractions import Fraction
 from itertools import count
@@ -32,7 +32,7 @@ _STEEP = 30
 _FINENESS, _POINTS, _STEEPEST = 2e-4, 30_000, 1e5
 _WIDEST = 2_000_000
 """Outcomes of all noise laws together that are worth summing up; a claim on wider noise has to rest on rho."""
-_LONGEST = 2_000_000
+_LONGEST, _REFINED = 200_000, 16
 """Points of the grid that one distribution may take."""
 _SMALLEST = Fraction(1, 10**30)
 _EXACT = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[Inexact, Rounded])
@@ -72,11 +72,21 @@ class _Grid:
 
 
 def composed_epsilon(calls: Mapping[PureLoss | GaussianLoss, int], delta: Fraction, *, near: Fraction) -> Fraction:
-    """An epsilon at which the calls, so many of each, are (epsilon, delta)-DP. `near`, the epsilon that is expected,
-    decides about the fineness of the grid and not about the truth of the bound."""
+    """An epsilon at which the calls, so many of each, are (epsilon, delta)-DP. `near`, the epsilon that is to be shown,
+    decides about the fineness of the grid and not about the truth of the bound: the grid is refined while it is too
+    coarse to show it. That happens where few calls have few possible losses."""
     if not (_SMALLEST <= near <= 1 / _SMALLEST and _SMALLEST <= delta < 1):
         _refuse()
     grid = _grid(calls, delta, near)
+    found = _on_grid(calls, delta, grid)
+    span = sum(min(_largest(call, grid) * number, 4 * near) for call, number in calls.items())
+    while found > near and _REFINED * span < _LONGEST // 2 * grid.step:
+        grid = replace(grid, step=grid.step / _REFINED)
+        found = min(found, _on_grid(calls, delta, grid))
+    return found
+
+
+def _on_grid(calls: Mapping[PureLoss | GaussianLoss, int], delta: Fraction, grid: _Grid) -> Fraction:
     widths = [_radius(call.sigma_squared, grid) for call in calls if isinstance(call, GaussianLoss)]
     if 2 * sum(widths) > _WIDEST or max(_largest(call, grid) for call in calls) > _LONGEST * grid.step:
         _refuse()

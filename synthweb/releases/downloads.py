@@ -12,6 +12,7 @@ from django.utils.text import slugify
 from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_GET
 
+from synth_engine.privacy import standalone
 from synthweb.accounts.models import User
 from synthweb.datasets import selectors as datasets
 from synthweb.datasets.models import Preview
@@ -91,6 +92,13 @@ def compare_json(request: HttpRequest, code: str) -> HttpResponseBase:
 def receipt_json(request: HttpRequest, code: str) -> HttpResponseBase:
     release = selectors.release_for(_user(request), code)
     return _json(release.receipt, file_name(release, what="receipt", ending="json"))
+
+
+@login_required
+@require_GET
+def verifier(_request: HttpRequest) -> HttpResponseBase:
+    """The program that recomputes receipts with nothing but Python."""
+    return _attached(HttpResponse(standalone.text(), content_type="text/x-python; charset=utf-8"), standalone.NAME)
 
 
 @login_required

@@ -9,6 +9,7 @@ from synthweb.releases import downloads, views
 app_name = "releases"
 urlpatterns = [
     path("", views.index, name="index"),
+    path("verify_receipt.py", downloads.verifier, name="verifier"),
     path("<slug:code>/", views.release, name="release"),
     path("<slug:code>/network/", views.network, name="network"),
     path("<slug:code>/compare/", views.compare, name="compare"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 import pytest
@@ -11,10 +12,10 @@ from hypothesis import strategies as st
 from synth_engine import mechanisms
 from synth_engine.domain import Domain, Integer
 from synth_engine.errors import BudgetExceeded, SpecError, UnsupportedEvent
-from synth_engine.privacy import calibrate, conversion
+from synth_engine.privacy import calibrate, conversion, pld
 from synth_engine.privacy.events import DiscreteGaussian, DiscreteLaplace, Gumbel
 from synth_engine.privacy.filter import Filter
-from synth_engine.privacy.loss import Approximate, Pure, ZeroConcentrated
+from synth_engine.privacy.loss import Pure, ZeroConcentrated
 from synth_engine.privacy.unit import PrivacyUnit, Relation
 from synth_engine.spec import Spec
 
@@ -43,12 +44,16 @@ def test_every_legal_budget_is_planned_within_its_target_and_nearly_used_up(
     domain: Domain, epsilon: Fraction, delta: Fraction
 ) -> None:
     plan = mechanisms.plan(domain, Spec(mechanism="independent", epsilon=epsilon, delta=delta))
-    cap = Pure(epsilon=epsilon) if delta == 0 else Approximate(epsilon=epsilon, delta=delta)
-    admitted = Filter(cap)
+    admitted = Filter(plan.loss)
     for event in plan.events:
         admitted.admit(event)
     assert admitted.spent == plan.loss
-    target = epsilon if delta == 0 else conversion.rho_for(epsilon, delta)
+    if plan.certificate == "pld":
+        found = pld.losses(plan.events, cells=pld.cells_that_move(domain.unit, domain.relation))
+        assert pld.log_delta(found, float(epsilon)) <= math.log(delta)
+        assert pld.log_delta(found, float(epsilon) * 0.995) > math.log(delta) or len(plan.events) <= 2, "used up"
+        return
+    target = epsilon if isinstance(plan.loss, Pure) else conversion.rho_for(epsilon, delta)
     spent = plan.loss.epsilon if isinstance(plan.loss, Pure) else plan.loss.rho
     assert target * (1 - Fraction(1, 10**6)) <= spent <= target
 

@@ -171,6 +171,31 @@ def test_rows_opened_under_another_domain_are_refused() -> None:
         open_session(rows, domain=domain_of(2, 3, relation=Relation.REPLACE_ONE), cap=Pure(epsilon=Fraction(1)))
 
 
+def test_a_static_plan_is_answered_call_by_call_in_its_order_and_nothing_beyond_it() -> None:
+    """What certifies a list of calls certifies that list alone, however much its cap would still allow."""
+    counted = open_session(exact.rows_of(TABLE, DOMAIN), domain=DOMAIN, cap=Pure(epsilon=Fraction(100)))
+    counted.measure(("a",), noise=LAPLACE)
+    counted.measure(("b",), noise=LAPLACE)
+
+    def planned() -> RoomSession:
+        rows = exact.rows_of(TABLE, DOMAIN)
+        return open_session(rows, domain=DOMAIN, cap=Pure(epsilon=Fraction(100)), planned=counted.calls)
+
+    smaller = Noise(law="discrete-laplace", scale=Fraction(1))
+    for clique, noise in ((("b",), LAPLACE), (("a",), smaller), (("a",), GAUSSIAN), (("a", "b"), LAPLACE)):
+        session = planned()
+        with pytest.raises(PrivacyError, match="not the next one planned"):
+            session.measure(clique, noise=noise)
+        assert session.calls == ()
+        assert session.spent == Pure(epsilon=Fraction(0))
+    session = planned()
+    session.measure(("a",), noise=LAPLACE)
+    session.measure(("b",), noise=LAPLACE)
+    with pytest.raises(PrivacyError, match="not the next one planned"):
+        session.measure(("a",), noise=LAPLACE)
+    assert session.calls == counted.calls
+
+
 def test_a_session_shows_nothing_and_cannot_be_copied() -> None:
     session, _ = room(Pure(epsilon=Fraction(1)))
     assert repr(session) == str(session) == "<session: 0 calls>"

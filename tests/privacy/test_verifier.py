@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import copy
 import hashlib
 import json
@@ -22,7 +23,7 @@ from synth_engine.domain import Domain
 from synth_engine.errors import VerificationError
 from synth_engine.measurement import Noise
 from synth_engine.mechanisms import Plan
-from synth_engine.privacy import conversion, events, receipt, verify
+from synth_engine.privacy import conversion, events, receipt, standalone, verify
 from synth_engine.privacy.unit import PrivacyUnit, Relation
 from synth_engine.spec import Spec
 from tests.privacy import exact
@@ -33,10 +34,17 @@ DELTA = Fraction(1, 10**9)
 TABLE = ((0, 0), (1, 1))
 
 
-def honest(delta: Fraction = Fraction(0), *, domain: Domain | None = None, epsilon: Fraction = Fraction(1)) -> Document:
+def honest(
+    delta: Fraction = Fraction(0),
+    *,
+    domain: Domain | None = None,
+    epsilon: Fraction = Fraction(1),
+    noise: str = "by-delta",
+) -> Document:
     """A receipt of a real run, with the real sampler."""
     chosen = domain or domain_of(2, 3)
-    plan = mechanisms.plan(chosen, Spec(mechanism="independent", epsilon=epsilon, delta=delta))
+    spec = Spec(mechanism="independent", epsilon=epsilon, delta=delta, parameters={"noise": noise})
+    plan = mechanisms.plan(chosen, spec)
     room = open_session(exact.rows_of(TABLE, chosen), domain=chosen, cap=plan.loss)
     sample = receipt.Sample(rows=10, seed_commitment=receipt.seed_commitment("a secret"), table_sha256="0" * 64)
     return plan.receipt(plan.run(room), sample=sample, post_processing={"model": "synth_engine/model/1"})
@@ -55,8 +63,8 @@ def adaptive(cap: dict[str, str] | None = None, *, delta: Fraction = DELTA) -> D
             events.DiscreteGaussian(sigma_squared=Fraction(64), l2_squared=1),
         ),
     ]
-    return receipt.build(
-        mechanism="a-method",
+    document = receipt.build(
+        mechanism="bayesian-network",
         parameters={"degree": 2},
         kind="adaptive",
         plan_digest="1" * 64,
@@ -67,10 +75,11 @@ def adaptive(cap: dict[str, str] | None = None, *, delta: Fraction = DELTA) -> D
         domain_digest="2" * 64,
         domain_facts={"declared": 3},
         target=(Fraction(1), delta),
-        guarantee=receipt.Guarantee(epsilon=Fraction(1), delta=delta, rho=rho),
+        guarantee=receipt.Guarantee(epsilon=Fraction(1), delta=delta, rho=rho, certificate="zcdp"),
         calls=calls,
         answers_digest="3" * 64,
     )
+    return resealed(document)
 
 
 def canonical_sha256(obj: object) -> str:
@@ -82,8 +91,25 @@ def resealed(document: Document) -> Document:
     document = copy.deepcopy(document)
     if document["mechanism"]["kind"] == "static":
         document["plan"]["calls_sha256"] = canonical_sha256(document["calls"])
+    with contextlib.suppress(TypeError, KeyError, AttributeError):  # of what is too garbled to have a plan
+        document["plan"]["sha256"] = canonical_sha256(planned(document))
     document["digest"] = canonical_sha256({k: v for k, v in document.items() if k != "digest"})
     return document
+
+
+def planned(document: Document) -> Document:
+    """What the plan's digest covers, as the receipt shows it."""
+    calls = document["calls"] if document["mechanism"]["kind"] == "static" else []
+    first = document["schema"] == "synthweb/receipt/1"
+    return {
+        "schema": "synth_engine/plan/1" if first else "synth_engine/plan/2",
+        "mechanism": document["mechanism"]["id"],
+        "parameters": document["mechanism"]["parameters"],
+        "domain": document["domain_sha256"],
+        "target": [document["target"]["epsilon"], document["target"]["delta"]],
+        "calls": [{"query": call["query"], "event": {**call["noise"], **call["sensitivity"]}} for call in calls],
+        "cap": document["plan"]["cap"],
+    } | ({} if first else {"certificate": document["guarantee"]["certificate"]})
 
 
 def changed(document: Document, path: str, value: object) -> Document:
@@ -114,8 +140,10 @@ def _name(value: object) -> str:
 def test_an_honest_receipt_is_accepted_and_recomputed(relation: Relation, records: int, delta: Fraction) -> None:
     document = json.loads(json.dumps(honest(delta, domain=domain_of(2, 3, relation=relation, max_records=records))))
     found = verify.verify(document)
-    assert Fraction(999_999, 10**6) <= found.epsilon <= 1
+    assert Fraction(998, 1000) <= found.epsilon <= 1
     assert found.delta == delta
+    assert found.certificate == document["guarantee"]["certificate"]
+    assert found.plan == canonical_sha256(planned(document))
     assert str(found.rho.numerator) in document["guarantee"]["rho"]
     assert document["guarantee"]["sentence"] in found.sentences
 
@@ -199,9 +227,18 @@ PURE: list[tuple[str, object, str]] = [
     ("mechanism.kind", "adaptive", "static or adaptive"),
     ("mechanism.kind", "unknown", "static or adaptive"),
     ("mechanism.id", 7, "mechanism is malformed"),
-    ("plan.sha256", None, "plan has no SHA-256"),
     ("plan.cap", {"epsilon": "1/1"}, "fixed beforehand"),
-    ("schema", "synthweb/receipt/2", "unknown version"),
+    ("schema", "synthweb/receipt/3", "unknown version"),
+    ("schema", "synthweb/receipt/1", "missing or unknown parts"),
+    ("mechanism.id", "a-method", "mechanism is unknown"),
+    ("mechanism.id", "bayesian-network", "static or adaptive"),
+    ("mechanism.id", "random", "not the ones that this mechanism makes"),
+    ("guarantee.certificate", "zcdp", "needs a delta"),
+    ("guarantee.certificate", "pld", "needs a delta"),
+    ("guarantee.certificate", "renyi", "certificate is unknown"),
+    ("guarantee.certificate", None, "certificate is unknown"),
+    ("guarantee.certificate", ["basic"], "certificate is unknown"),
+    ("guarantee.certificate", DROP, "missing or unknown parts"),
     ("domain_facts.suggested", 1, "suggested"),
     ("domain_facts.declared", -1, "domain facts"),
     ("domain_sha256", "not a digest", "SHA-256"),
@@ -238,13 +275,18 @@ GAUSSIAN: list[tuple[str, object, str]] = [
     ("guarantee.delta", "1/1000000000000", "below what the calls add up to"),
     ("guarantee.delta", "1/1", "needs a delta"),
     ("guarantee.epsilon", "9/10", "below what the calls add up to"),
+    ("guarantee.epsilon", "0/1", "not what privacy-loss distributions"),
+    ("guarantee.epsilon", "1" + "0" * 500 + "/1", "not what privacy-loss distributions"),
+    ("guarantee.certificate", "basic", "without a pure guarantee"),
+    ("guarantee.certificate", "zcdp", "below what the calls add up to"),
     ("relation", "replace-one", "unit and relation"),
 ]
 
 
 @pytest.mark.parametrize(("path", "value", "reason"), GAUSSIAN, ids=_name)
 def test_a_tampered_gaussian_receipt_is_refused(path: str, value: object, reason: str) -> None:
-    document = changed(honest(DELTA), path, value)
+    document = changed(honest(DELTA, noise="gaussian"), path, value)
+    assert honest(DELTA, noise="gaussian")["guarantee"]["certificate"] == "pld"
     with pytest.raises(VerificationError, match=reason):
         verify.verify(resealed(document))
 
@@ -261,8 +303,10 @@ ADAPTIVE: list[tuple[str, object, str]] = [
     ("plan.cap", {"epsilon": "1/1"}, "pass the cap"),
     ("plan.cap", {"epsilon": "1/1", "rho": "1/1"}, "cap is malformed"),
     ("plan.calls_sha256", "0" * 64, "cap"),
-    ("mechanism.kind", "static", "fixed beforehand"),
+    ("mechanism.kind", "static", "static or adaptive"),
     ("mechanism.id", "independent", "static or adaptive"),
+    ("guarantee.certificate", "pld", "no adaptive mechanism"),
+    ("guarantee.certificate", "basic", "without a pure guarantee"),
 ]
 
 
@@ -279,7 +323,10 @@ def test_a_call_left_out_is_refused() -> None:
 
 def test_a_call_run_twice_is_refused() -> None:
     document = honest()
-    document["calls"].append(document["calls"][0])
+    document["calls"].append(copy.deepcopy(document["calls"][0]))
+    with pytest.raises(VerificationError, match="not the ones that this mechanism makes"):
+        verify.verify(resealed(document))
+    document["calls"][-1]["query"]["clique"] = ["c"]
     with pytest.raises(VerificationError, match="below what the calls add up to"):
         verify.verify(resealed(document))
 
@@ -296,6 +343,67 @@ def test_the_calls_of_a_static_mechanism_are_bound_to_the_plan() -> None:
     document["digest"] = canonical_sha256({k: v for k, v in document.items() if k != "digest"})
     with pytest.raises(VerificationError, match="fixed beforehand"):
         verify.verify(document)
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("mechanism.parameters", {"noise": "laplace"}),
+        ("domain_sha256", "f" * 64),
+        ("target.epsilon", "2/1"),
+        ("plan.sha256", "f" * 64),
+        ("plan.sha256", None),
+        ("guarantee.certificate", "zcdp"),
+    ],
+    ids=_name,
+)
+def test_what_the_run_was_paid_for_cannot_be_changed_afterwards(path: str, value: object) -> None:
+    """The digest of the plan is in the ledger; here the forger renews every digest but that one."""
+    document = changed(honest(), path, value)
+    document["digest"] = canonical_sha256({k: v for k, v in document.items() if k != "digest"})
+    with pytest.raises(VerificationError, match=r"digest of the plan|plan has no SHA-256"):
+        verify.verify(document)
+
+
+@pytest.mark.parametrize("delta", [Fraction(0), DELTA])
+@pytest.mark.parametrize("mechanism", list(mechanisms.REGISTRY))
+def test_the_digest_of_a_plan_follows_from_its_receipt(mechanism: str, delta: Fraction) -> None:
+    domain = domain_of(2, 3)
+    plan = mechanisms.plan(domain, Spec(mechanism=mechanism, epsilon=Fraction(1), delta=delta))
+    document = json.loads(json.dumps(_receipt_of(plan, TABLE)))
+    assert verify.verify(document).plan == plan.digest == canonical_sha256(planned(document))
+
+
+def test_the_verifier_knows_every_mechanism_and_whether_it_is_static() -> None:
+    assert {name: mechanism.kind for name, mechanism in mechanisms.REGISTRY.items()} == verify.KINDS
+
+
+RELEASED = sorted(Path(__file__).with_name("receipts").glob("*-1.json"))
+
+
+@pytest.mark.parametrize("path", RELEASED, ids=lambda path: path.stem)
+def test_receipts_of_the_first_version_still_verify(path: Path) -> None:
+    document = json.loads(path.read_text())
+    assert document["schema"] == "synthweb/receipt/1"
+    found = verify.verify(document)
+    target = Fraction(document["target"]["epsilon"])
+    assert target * Fraction(999_999, 10**6) <= found.epsilon <= target
+    assert found.delta == Fraction(document["target"]["delta"])
+
+
+@pytest.mark.parametrize("path", RELEASED, ids=lambda path: path.stem)
+def test_a_forged_receipt_of_the_first_version_is_refused(path: Path) -> None:
+    document = json.loads(path.read_text())
+    half = Fraction(document["guarantee"]["epsilon"]) / 2
+    forged = resealed(changed(document, "guarantee.epsilon", f"{half.numerator}/{half.denominator}"))
+    with pytest.raises(VerificationError, match="below what the calls add up to"):
+        verify.verify(forged)
+    with pytest.raises(VerificationError, match="missing or unknown parts"):
+        verify.verify(resealed(changed(document, "guarantee.certificate", "pld")))
+
+
+def test_there_are_receipts_of_the_first_version_of_every_kind() -> None:
+    assert len(RELEASED) >= 7
 
 
 @pytest.mark.parametrize("document", [None, [], "receipt", {}, {"schema": "synthweb/receipt/1"}])
@@ -318,7 +426,7 @@ def test_a_receipt_with_any_one_leaf_garbled_is_refused_or_unharmed_and_never_cr
         found = verify.verify(resealed(changed(document, path, value)))
     except VerificationError:
         return
-    assert Fraction(999_999, 10**6) <= found.epsilon <= 1
+    assert Fraction(998, 1000) <= found.epsilon <= 1
 
 
 def test_what_is_marked_later_is_said_and_leaves_the_rest_as_it_was() -> None:
@@ -331,11 +439,11 @@ def test_what_is_marked_later_is_said_and_leaves_the_rest_as_it_was() -> None:
 
 
 def test_the_verifier_imports_nothing_but_the_standard_library_and_its_error() -> None:
-    for module in ("verify", "verify_bounds"):
+    for module in standalone.MODULES:
         tree = ast.parse(Path(verify.__file__).with_name(f"{module}.py").read_text())
         imported = {a.name for node in ast.walk(tree) if isinstance(node, ast.Import) for a in node.names}
         imported |= {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-        own = {"synth_engine.errors", "synth_engine.privacy.verify_bounds"}
+        own = {"synth_engine.errors", *(f"synth_engine.privacy.{name}" for name in standalone.MODULES)}
         assert {name.split(".")[0] for name in imported - own} <= set(sys.stdlib_module_names)
 
 

@@ -75,6 +75,7 @@ GET    datasets/<slug:code>/describe/DOMAIN.json                     302    404 
 GET    datasets/<slug:code>/domain/<int:number>/                     302    404    404    404    200    200    200    200
 GET    datasets/<slug:code>/domain/<int:number>/DOMAIN.json          302    404    404    404    200    200    200    200
 GET    releases/                                                     302    200    200    200    200    200    200    200
+GET    releases/verify_receipt.py                                    302    200    200    200    200    200    200    200
 GET    releases/<slug:code>/                                         302    404    404    200    200    200    200    200
 POST   releases/<slug:code>/                                         302    404    404    403    200    403    403    403
 GET    releases/<slug:code>/network/                                 302    404    404    200    200    200    200    200
