@@ -6,7 +6,10 @@ import csv
 import hashlib
 import io
 import json
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
@@ -256,6 +259,20 @@ def test_the_downloaded_receipt_is_the_one_the_verifier_accepts(release: Release
     answer = browser(cast.steward).get(address("receipt-json", release))
     assert verify.verify(answer.json()).delta <= 1e-9
     assert "attachment" in answer["Content-Disposition"]
+
+
+def test_the_verifier_is_downloaded_beside_the_receipt_and_accepts_it(
+    release: Release, cast: Cast, browser: Open, tmp_path: Path
+) -> None:
+    reader = browser(cast.steward)
+    assert reverse("releases:verifier") in reader.get(address("receipt", release)).content.decode()
+    for name, found in (
+        ("verify_receipt.py", reader.get(reverse("releases:verifier"))),
+        ("receipt.json", reader.get(address("receipt-json", release))),
+    ):
+        (tmp_path / name).write_bytes(found.content)
+    command = [sys.executable, "-I", "-S", "verify_receipt.py", "receipt.json"]
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, env={})
 
 
 def look(release: Release, cast: Cast) -> None:
