@@ -79,6 +79,7 @@
     const style = getComputedStyle(document.documentElement);
     const { data, layout } = toned(figure, style);
     layout.paper_bgcolor = style.getPropertyValue("--panel").trim(); // a saved picture has the page's ground
+    layout.font = { family: style.getPropertyValue("--bs-font-sans-serif").trim(), ...layout.font };
     const width = Math.min(Math.floor(element.getBoundingClientRect().width), widest);
     if (width <= 0) return;
     layout.width = width;

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from django.db.models import QuerySet
 from django.urls import reverse
 
+from synth_engine import mechanisms
 from synthweb.accounts.models import Role, User
 from synthweb.accounts.selectors import roles_of
 from synthweb.audit.models import AuditEntry
@@ -60,7 +61,7 @@ class Home:
 
     datasets: list[DatasetLine] | None
     requests: QuerySet[BudgetRequest] | None
-    releases: QuerySet[Release] | None
+    releases: list[tuple[Release, str]] | None  # with the title of its method
     accounts: QuerySet[BudgetAccount] | None
     audits: bool
 
@@ -71,10 +72,15 @@ def home_of(user: User) -> Home:
     return Home(
         datasets=_lines(user) if Role.STEWARD in roles else None,
         requests=_open_requests(user) if Role.CUSTODIAN in roles else None,
-        releases=releases.releases_for(user)[:HOME_ROWS] if Role.ANALYST in roles else None,
+        releases=_shared_with(user) if Role.ANALYST in roles else None,
         accounts=ledger.accounts_for(user)[:HOME_ROWS] if roles & {Role.CUSTODIAN, Role.AUDITOR} else None,
         audits=Role.AUDITOR in roles,
     )
+
+
+def _shared_with(user: User) -> list[tuple[Release, str]]:
+    titles = {one["id"]: one["title"] for one in mechanisms.describe()}
+    return [(each, titles.get(each.mechanism, each.mechanism)) for each in releases.releases_for(user)[:HOME_ROWS]]
 
 
 def overview_of(user: User, dataset: Dataset) -> Overview:

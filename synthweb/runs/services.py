@@ -8,6 +8,7 @@ from __future__ import annotations
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
+from synth_engine import mechanisms
 from synth_engine.spec import Spec
 from synthweb.accounts.models import User
 from synthweb.audit import services as audit
@@ -50,6 +51,14 @@ def _same(run: SynthesisRun, *, dataset: Dataset, spec: Spec) -> SynthesisRun:
     return run
 
 
+def _usual_name(proposal: planning.Proposal) -> str:
+    """What a run is called that nobody named: `Adult: Bayesian network`, cut to the length that names have."""
+    titles = {one["id"]: one["title"] for one in mechanisms.describe()}
+    title = f": {titles.get(proposal.spec.mechanism, proposal.spec.mechanism)}"
+    longest = SynthesisRun._meta.get_field("name").max_length or 0
+    return proposal.dataset.name[: longest - len(title)] + title
+
+
 def _submit(*, steward: User, proposal: planning.Proposal, name: str, request_key: str) -> SynthesisRun:
     spec, price = proposal.spec, proposal.price
     run = SynthesisRun.objects.create(
@@ -57,7 +66,7 @@ def _submit(*, steward: User, proposal: planning.Proposal, name: str, request_ke
         account=proposal.account,
         domain_version=proposal.version,
         created_by=steward,
-        name=name.strip() or f"{proposal.dataset.name}: {spec.mechanism}",
+        name=name.strip() or _usual_name(proposal),
         spec=spec.to_json(),
         plan_digest=proposal.plan.digest,
         epsilon=price.epsilon,

@@ -10,7 +10,7 @@ from synth_engine import mechanisms
 from synth_engine.privacy.receipt import Guarantee
 from synth_engine.privacy.unit import PrivacyUnit, Relation
 from synthweb.audit.models import AuditEntry
-from synthweb.ledger.audit_log import facts
+from synthweb.ledger.deeds import facts
 from synthweb.lib.letters import in_letters
 from synthweb.releases.words import meaning
 from synthweb.runs.forms import parameter_field
@@ -27,7 +27,7 @@ PERSON = PrivacyUnit(max_records=5, column="person")
     ],
 )
 def test_the_sentence_of_a_receipt_reads_in_letters(delta: Fraction, words: str) -> None:
-    guarantee = Guarantee(epsilon=Fraction(1, 2), delta=delta, rho=Fraction(1, 8))
+    guarantee = Guarantee(epsilon=Fraction(1, 2), delta=delta, rho=Fraction(1, 8), certificate="zcdp")
     assert in_letters(guarantee.sentence(relation=Relation.ADD_REMOVE, unit=RECORD)) == words
 
 
