@@ -17,6 +17,7 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 from rest_framework.exceptions import ValidationError
+from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -62,7 +63,7 @@ def once(request: Request, act: Callable[[], Response], *, content: str) -> Resp
         KeptAnswer.objects.filter(pk=kept.pk).update(
             status=response.status_code,
             location=response.get("Location", ""),
-            body=_plain(response.data),
+            body=JSONRenderer().render(response.data).decode(),
         )
     return response
 
@@ -88,7 +89,7 @@ def _again(kept: KeptAnswer, digest: str) -> Response:
             repair="give every request a key of its own",
             field=HEADER,
         )
-    return Response(kept.body, status=kept.status, headers={**kept.headers, REPLAYED: "true"})
+    return Response(json.loads(kept.body or "null"), status=kept.status, headers={**kept.headers, REPLAYED: "true"})
 
 
 def _digest(request: Request, content: str) -> str:
@@ -98,9 +99,3 @@ def _digest(request: Request, content: str) -> str:
 
 def _spelled(data: Any) -> str:
     return json.dumps(data, sort_keys=True)
-
-
-def _plain(data: Any) -> Any:
-    from rest_framework.renderers import JSONRenderer
-
-    return json.loads(JSONRenderer().render(data)) if data is not None else None

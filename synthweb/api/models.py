@@ -18,7 +18,7 @@ class KeptAnswer(models.Model):
     request_digest = models.CharField(max_length=64)
     status = models.PositiveSmallIntegerField(null=True)  # null only inside the transaction that sets it
     location = models.CharField(max_length=500, blank=True)
-    body = models.JSONField(null=True)
+    body = models.TextField(blank=True, default="")  # as it was sent: a database's JSON would exchange its fields
     created_at = models.DateTimeField(auto_now_add=True, db_index=True)
 
     class Meta:
