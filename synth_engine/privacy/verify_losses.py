@@ -214,8 +214,8 @@ class _Growth:
 
 @dataclass(frozen=True)
 class _Bell:
-    """exp(-x² / (2 sigma²)) for |x| <= radius + 1 and what is left beyond, in 2^-width, from below; `slack` covers
-    what each was rounded down. By f(x + 1) = f(x) r(x), r(x + 1) = r(x) exp(-1 / sigma²): all factors are at most one,
+    """exp(-x² / (2 sigma²)) for |x| <= radius + 1, in 2^-width, from below; `slack` covers what each was rounded down,
+    `beyond` is at least all of them above the radius. By f(x + 1) = f(x) r(x), r(x + 1) = r(x) exp(-1 / sigma²): all factors are at most one,
     so the error of r(x) is at most 2x + 1 units and that of f(x) at most (x + 1)²."""
 
     radius: int
@@ -236,7 +236,7 @@ class _Bell:
             ratio = ratio * fall >> width
         slack = (radius + 3) ** 2
         last = exp_bounds(Fraction(2 * radius + 3) / (2 * sigma_squared), width)[1]
-        beyond = _ceil_div((value + slack) << width, (1 << width) - last)
+        beyond = _ceil_div((sums[-1] - sums[-2] + slack) << width, (1 << width) - last)
         return cls(radius=radius, width=width, sums=sums, slack=slack, beyond=beyond)
 
     def mass(self, first: int, last: int) -> tuple[int, int]:

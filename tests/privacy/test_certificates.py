@@ -375,3 +375,19 @@ def test_the_price_of_a_plan_is_its_target_or_the_sum_of_its_rho() -> None:
     plan = plan_of(domain_of(*ADULT))
     assert plan.cost("basic") == (10**9, 10**9, 0)
     assert plan.cost("zcdp") == (0, 0, math.ceil(sum(event.rho() for event in plan.events) * 10**9))
+
+
+@pytest.mark.parametrize("radius", [2, 5, 20, 60])
+@pytest.mark.parametrize("sigma_squared", [Fraction(1, 4), Fraction(2), Fraction(100)])
+def test_what_lies_beyond_the_radius_is_bounded_from_above_whatever_the_radius(
+    sigma_squared: Fraction, radius: int
+) -> None:
+    """The radius is chosen so that next to nothing lies beyond; the bound does not rest on that choice."""
+    bell = verify_losses._Bell.of(sigma_squared, radius, 80)
+    with mpmath.workdps(60):
+        variance = mpmath.mpf(sigma_squared.numerator) / sigma_squared.denominator
+        heights = [mpmath.exp(-mpmath.mpf(x * x) / (2 * variance)) for x in range(1_000)]
+        whole, beyond = 2 * sum(heights) - 1, sum(heights[radius + 1 :])
+        unit = mpmath.mpf(2) ** -bell.width
+        assert bell.tail * unit >= beyond / whole
+        assert bell._low * unit <= whole <= bell._high * unit
