@@ -1,4 +1,4 @@
-"""The conversion of rho to epsilon for the verifier, from whole-number arithmetic alone.
+"""The conversion of rho to epsilon for the verifier, logarithms and exponentials, from whole-number arithmetic alone.
 
 Standard library only, and nothing shared with `conversion`: another search for alpha, and logarithms by
 their series with proven bounds on both sides.
@@ -63,3 +63,29 @@ def _atanh_bounds(z: Fraction) -> tuple[Fraction, Fraction]:
         if terms > _BITS:
             break
     return Fraction(low, one), Fraction(high + 2 * power_high, one)
+
+
+def ceil_div(one: int, two: int) -> int:
+    return -(-one // two)
+
+
+def exp_bounds(value: Fraction, width: int) -> tuple[int, int]:
+    """exp(-value) for value >= 0 in 2^-width, from below and from above: the series of exp at a small fraction of the
+    value, every term rounded, its inverse, and as many squares as the value was halved."""
+    halvings = max(0, math.floor(value).bit_length() + 8)
+    precise = width + halvings + 16
+    one = 1 << precise
+    small = value / (1 << halvings)
+    down, up = math.floor(small * one), math.ceil(small * one)
+    low = high = term_low = term_high = one
+    terms = 0
+    while term_high > 1:
+        terms += 1
+        term_low = term_low * down // (terms << precise)
+        term_high = ceil_div(term_high * up, terms << precise)
+        low, high = low + term_low, high + term_high
+    high += 2 * term_high  # what is left of the series, each term less than half of the one before
+    low, high = one * one // high, ceil_div(one * one, low)
+    for _ in range(halvings):
+        low, high = low * low >> precise, -(-high * high >> precise)
+    return low >> precise - width, min(-(-high >> precise - width), 1 << width)

@@ -23,7 +23,8 @@ from itertools import count
 from typing import NoReturn
 
 from synth_engine.errors import VerificationError
-from synth_engine.privacy.verify_bounds import log_bounds
+from synth_engine.privacy.verify_bell import Bell
+from synth_engine.privacy.verify_bounds import ceil_div, exp_bounds, log_bounds
 
 _SPARE = 56
 """Bits of mass below delta; what is rounded up is far less than a millionth of it."""
@@ -34,7 +35,7 @@ _WIDEST = 2_000_000
 """Outcomes of all noise laws together that are worth summing up; a claim on wider noise has to rest on rho."""
 _LONGEST, _REFINED = 200_000, 16
 """Points of the grid that one distribution may take."""
-_SMALLEST = Fraction(1, 10**30)
+_SMALLEST_NEAR, _SMALLEST_DELTA = Fraction(1, 10**12), Fraction(1, 10**30)
 _EXACT = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[Inexact, Rounded])
 
 
@@ -75,7 +76,7 @@ def composed_epsilon(calls: Mapping[PureLoss | GaussianLoss, int], delta: Fracti
     """An epsilon at which the calls, so many of each, are (epsilon, delta)-DP. `near`, the epsilon that is to be shown,
     decides about the fineness of the grid and not about the truth of the bound: the grid is refined while it is too
     coarse to show it. That happens where few calls have few possible losses."""
-    if not (_SMALLEST <= near <= 1 / _SMALLEST and _SMALLEST <= delta < 1):
+    if not (_SMALLEST_NEAR <= near <= 1 / _SMALLEST_NEAR and _SMALLEST_DELTA <= delta < 1):
         _refuse()
     grid = _grid(calls, delta, near)
     found = _on_grid(calls, delta, grid)
@@ -144,10 +145,10 @@ def _pure(epsilon: Fraction, grid: _Grid) -> _Losses:
     one = 1 << width
     found: dict[int, int] = {}
     for loss, weight in ((epsilon, one), (-epsilon, high)):
-        mass = _ceil_div(weight << grid.bits, one + low)
+        mass = ceil_div(weight << grid.bits, one + low)
         index = math.floor(loss / grid.step)
         beyond = loss - index * grid.step
-        share = _ceil_div((one - exp_bounds(beyond, width)[0]) << width, one - exp_bounds(grid.step, width)[1])
+        share = ceil_div((one - exp_bounds(beyond, width)[0]) << width, one - exp_bounds(grid.step, width)[1])
         upper = min(mass, -(-mass * share >> width))
         found[index] = found.get(index, 0) + mass - upper
         found[index + 1] = found.get(index + 1, 0) + upper
@@ -162,7 +163,7 @@ def _radius(sigma_squared: Fraction, grid: _Grid) -> int:
 def _gaussian(sigma_squared: Fraction, grid: _Grid) -> _Losses:
     """Noise x has the loss (1 - 2x) / (2 sigma²), which is (1 - 2x) · up / down points of the grid. Probability and
     shifted probability of all x between two points are summed up, and their masses set so that both sums stay."""
-    noise = _Bell.of(sigma_squared, _radius(sigma_squared, grid), grid.bits)
+    noise = Bell.of(sigma_squared, _radius(sigma_squared, grid), grid.bits)
     growth = _Growth(grid, noise.width)
     falls = (1 << noise.width) - exp_bounds(grid.step, noise.width)[1]
     up, down = (1 / (2 * sigma_squared * grid.step)).as_integer_ratio()
@@ -174,14 +175,14 @@ def _gaussian(sigma_squared: Fraction, grid: _Grid) -> _Losses:
         last = min(noise.radius, (up - down * index) // (2 * up))
         total, shifted = noise.mass(x, last)
         left = shifted * growth.at(index) >> noise.width
-        upper = min(total, _ceil_div(max(0, total - left) << noise.width, falls))
+        upper = min(total, ceil_div(max(0, total - left) << noise.width, falls))
         mass = -(-total >> cut)
         moved = min(mass, -(-upper >> cut))
         found[index] = found.get(index, 0) + mass - moved
         found[index + 1] = found.get(index + 1, 0) + moved
         x = last + 1
     tail = -(-noise.tail >> cut)
-    found[min(found)] += tail
+    found[min(found) + 1] += tail  # at a point above its losses; the other tail has an infinite one
     return _dense(found, tail)
 
 
@@ -210,60 +211,6 @@ class _Growth:
         if points not in self._falls:
             self._falls[points] = exp_bounds(points * self._step, self._width)[0]
         return self._falls[points]
-
-
-@dataclass(frozen=True)
-class _Bell:
-    """exp(-x² / (2 sigma²)) for |x| <= radius + 1, in 2^-width, from below; `slack` covers what each was rounded down,
-    `beyond` is at least all of them above the radius. By f(x + 1) = f(x) r(x), r(x + 1) = r(x) exp(-1 / sigma²): all factors are at most one,
-    so the error of r(x) is at most 2x + 1 units and that of f(x) at most (x + 1)²."""
-
-    radius: int
-    width: int
-    sums: list[int]
-    slack: int
-    beyond: int
-
-    @classmethod
-    def of(cls, sigma_squared: Fraction, radius: int, bits: int) -> _Bell:
-        width = bits + 64 + 2 * radius.bit_length()
-        value = 1 << width
-        ratio, fall = exp_bounds(1 / (2 * sigma_squared), width)[0], exp_bounds(1 / sigma_squared, width)[0]
-        sums = [0]
-        for _ in range(radius + 2):
-            sums.append(sums[-1] + value)
-            value = value * ratio >> width
-            ratio = ratio * fall >> width
-        slack = (radius + 3) ** 2
-        last = exp_bounds(Fraction(2 * radius + 3) / (2 * sigma_squared), width)[1]
-        beyond = _ceil_div((sums[-1] - sums[-2] + slack) << width, (1 << width) - last)
-        return cls(radius=radius, width=width, sums=sums, slack=slack, beyond=beyond)
-
-    def mass(self, first: int, last: int) -> tuple[int, int]:
-        """Probability of first..last, rounded up, and of one less each, rounded down."""
-        number = last - first + 1
-        total = self._sum(first, last) + number * self.slack
-        return _ceil_div(total << self.width, self._low), (self._sum(first - 1, last - 1) << self.width) // self._high
-
-    @property
-    def tail(self) -> int:
-        """Probability of more than the radius, on one side, rounded up."""
-        return _ceil_div(self.beyond << self.width, self._low)
-
-    @property
-    def _low(self) -> int:
-        return self._sum(-self.radius, self.radius)
-
-    @property
-    def _high(self) -> int:
-        return self._low + (2 * self.radius + 1) * self.slack + 2 * self.beyond
-
-    def _sum(self, first: int, last: int) -> int:
-        return self._below(last + 1) - self._below(first)
-
-    def _below(self, x: int) -> int:
-        """The sum over 0..x-1, with a minus sign over x..-1."""
-        return self.sums[x] if x >= 0 else self.sums[1] - self.sums[1 - x]
 
 
 def _dense(found: dict[int, int], infinite: int) -> _Losses:
@@ -361,29 +308,3 @@ def _least_epsilon(losses: _Losses, delta: Fraction, grid: _Grid) -> Fraction:
             return max(Fraction(0), min(point, point - grid.step + log_bounds(at)[1]))
         above, kept = next_above, next_kept
     return max(Fraction(0), losses.first * grid.step)
-
-
-def _ceil_div(one: int, two: int) -> int:
-    return -(-one // two)
-
-
-def exp_bounds(value: Fraction, width: int) -> tuple[int, int]:
-    """exp(-value) for value >= 0 in 2^-width, from below and from above: the series of exp at a small fraction of the
-    value, every term rounded, its inverse, and as many squares as the value was halved."""
-    halvings = max(0, math.floor(value).bit_length() + 8)
-    precise = width + halvings + 16
-    one = 1 << precise
-    small = value / (1 << halvings)
-    down, up = math.floor(small * one), math.ceil(small * one)
-    low = high = term_low = term_high = one
-    terms = 0
-    while term_high > 1:
-        terms += 1
-        term_low = term_low * down // (terms << precise)
-        term_high = _ceil_div(term_high * up, terms << precise)
-        low, high = low + term_low, high + term_high
-    high += 2 * term_high  # what is left of the series, each term less than half of the one before
-    low, high = one * one // high, _ceil_div(one * one, low)
-    for _ in range(halvings):
-        low, high = low * low >> precise, -(-high * high >> precise)
-    return low >> precise - width, min(-(-high >> precise - width), 1 << width)
