@@ -208,7 +208,7 @@ def _bar(side: str) -> dict[str, Any]:
 def _share_axis(title: str) -> dict[str, Any]:
     return {
         "title": {"text": title},
-        "tickformat": ".0%",
+        "tickformat": ".3~%",
         "rangemode": "tozero",
         "gridcolor": QUIET,
         "zeroline": False,

@@ -35,7 +35,7 @@ def arranged(entry: dict[str, Any]) -> tuple[Traces, Layout]:
             **quiet,
             "automargin": True,
             "title": {"text": "share of records"},
-            "tickformat": ".0%",
+            "tickformat": ".3~%",
             "range": [0, 1.02],
             "nticks": 6,
         },

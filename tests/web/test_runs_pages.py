@@ -9,10 +9,11 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from synth_engine.spec import Spec
 from synthweb.datasets import services as datasets_services
 from synthweb.datasets.models import Dataset
 from synthweb.ledger import services as ledger
-from synthweb.runs import worker
+from synthweb.runs import services, worker
 from synthweb.runs.models import SynthesisRun
 from tests.conftest import Cast
 from tests.web import scene
@@ -202,3 +203,11 @@ def test_a_form_gone_back_to_and_changed_is_another_run_and_sent_twice_the_same(
     for epsilon in ("0.5", "0.5", "0.25"):
         assert post(client, dataset, epsilon=epsilon, request_key="key-of-the-form").status_code == 302
     assert sorted(run.spec["epsilon"] for run in SynthesisRun.objects.all()) == ["0.25", "0.5"]
+
+
+def test_a_run_that_nobody_named_is_called_after_its_dataset_and_its_method(cast: Cast, dataset: Dataset) -> None:
+    dataset.name = "Diary " + "x" * 194  # as long as names may be
+    dataset.save()
+    spec = Spec.from_json({"mechanism": "independent", "epsilon": "1"})
+    run = services.submit(steward=cast.steward, dataset=dataset, spec=spec)
+    assert run.name.startswith("Diary xxx") and run.name.endswith("x: Independent columns") and len(run.name) == 200
