@@ -194,7 +194,7 @@ class _Records:
                 blank += 1
                 continue
             if len(row) != width:
-                self._refuse_ragged(len(row))
+                self._refuse_ragged()
             if blank and width == 1:
                 raise TableError(
                     "a blank line in a table of one column", repair='write "" for an empty cell', line=self._line
@@ -209,13 +209,12 @@ class _Records:
     def _line(self) -> int:
         return self._reader.line_num + self._skipped
 
-    def _refuse_ragged(self, found: int) -> None:
-        columns = self._shape.columns
+    def _refuse_ragged(self) -> None:
+        """Where it is, which its steward alone is told, and not how many cells there are: the rule is for everybody."""
         raise TableError(
-            f"{found} cells where the header has {len(columns)}",
+            f"a line with more or fewer cells than the {len(self._shape.columns)} of the header",
             repair="give every line as many cells as the header; quote cells that hold the delimiter",
             line=self._line,
-            column=columns[found] if found < len(columns) else None,
         )
 
 

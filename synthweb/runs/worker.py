@@ -22,7 +22,7 @@ from synth_engine.errors import InputError, PrivacyError, SynthError, Verificati
 from synth_engine.measurement import Answers
 from synth_engine.mechanisms import Plan
 from synth_engine.spec import Spec
-from synthweb.datasets import preview_store, vault
+from synthweb.datasets import preview_store, selectors, vault
 from synthweb.datasets import services as datasets
 from synthweb.datasets.models import Dataset, Preview
 from synthweb.ledger import services as ledger
@@ -89,12 +89,20 @@ def _check_plan(run: SynthesisRun, plan: Plan) -> None:
         raise PrivacyError("the engine was updated and plans this run differently now; submit it again")
 
 
+def _check_table(run: SynthesisRun) -> None:
+    """A file is not replaced while a run waits for it; whatever else may happen to it, no run reads another one."""
+    table = selectors.table_of_run(run.code)
+    if table is not None and table.vault_name != run.dataset.vault_name:
+        raise PrivacyError("the table was replaced after this run was submitted; submit it again")
+
+
 def _charge_and_measure(run: SynthesisRun, grip: lease.Lease, plan: Plan, progress: Progress) -> Answers:
     """What can be known without reading a row is found out before the charge: that the plan provably meets its target,
     that the vault still has the table and that it is, byte for byte, the one that was stored, and that its header names
     the columns described. A run that fails of these costs nothing. Rows are read behind the charge alone."""
     progress(stages.OPEN.name, 0.0)
     pipeline.confirm(plan)
+    _check_table(run)
     with vault.open_table(run.dataset.vault_name) as path:
         pipeline.require_columns(path, domain=plan.domain, **_form(run.dataset))
         failpoints.reach(failpoints.BEFORE_CHARGE)

@@ -128,7 +128,7 @@ def test_the_names_of_counted_columns_are_known_without_a_look_at_the_file(tmp_p
 
 def test_a_first_row_of_another_length_is_refused_like_any_other(file: Path) -> None:
     file.write_bytes(b"1,2,3\n4,5\n")
-    with pytest.raises(TableError, match="3 cells where the header has 2") as refusal:
+    with pytest.raises(TableError, match="more or fewer cells than the 2 of the header") as refusal:
         cells(file, Dialect(delimiter=",", header=False, columns=2))
     assert refusal.value.line == 1
 

@@ -339,6 +339,18 @@ def test_a_plan_that_changed_since_submission_spends_nothing(run: SynthesisRun) 
     assert entries(run) == ["HOLD", "RELEASE"]
 
 
+def test_a_file_that_is_another_than_the_run_was_submitted_for_spends_nothing(run: SynthesisRun, cast: Cast) -> None:
+    other = scene.upload(steward=cast.steward, organisation=cast.organisation, table=scene.TABLE + "north,1,no\n")
+    Dataset.objects.filter(pk=run.dataset.pk).update(vault_name="moved away")  # names are unique
+    Dataset.objects.filter(pk=other.pk).update(vault_name="nothing")
+    Dataset.objects.filter(pk=run.dataset.pk).update(vault_name=other.vault_name)
+    worker.synthesize(code=run.code)
+    run.refresh_from_db()
+    assert (run.state, run.failure["code"]) == (State.FAILED, "privacy")
+    assert "was replaced" in run.failure["text"]
+    assert entries(run) == ["HOLD", "RELEASE"]
+
+
 def test_a_run_that_keeps_killing_its_worker_is_given_up(run: SynthesisRun) -> None:
     SynthesisRun.objects.filter(pk=run.pk).update(attempts=worker.MAX_ATTEMPTS)
     worker.synthesize(code=run.code)
