@@ -165,9 +165,19 @@ def postgres_url() -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def chrome() -> Iterator[webdriver.Chrome]:
-    """A headless Chromium, 1440 wide; its console is `chrome.get_log("browser")`."""
+def _chrome() -> Iterator[webdriver.Chrome]:
     yield from _while_it_runs(started.chromium())
+
+
+@pytest.fixture
+def chrome(_chrome: webdriver.Chrome) -> Iterator[webdriver.Chrome]:
+    """A headless Chromium, 1440 wide; its console is `chrome.get_log("browser")`. No page stays open behind a test: it
+    would go on asking a server that is busy with the next one."""
+    yield _chrome
+    _chrome.delete_all_cookies()
+    _chrome.get("about:blank")
+    _chrome.set_window_size(*started.WINDOW)
+    _chrome.get_log("browser")
 
 
 def _while_it_runs(service: AbstractContextManager[Started]) -> Iterator[Started]:

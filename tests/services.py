@@ -27,6 +27,7 @@ from selenium.webdriver.chrome.service import Service
 
 from synthweb.local import broker
 
+WINDOW = (1440, 1000)  # of a browser, in pixels
 OLDEST_POSTGRES = 15
 UNPRIVILEGED = ("postgres", "nobody")  # PostgreSQL refuses to run as root
 Started = TypeVar("Started")
@@ -87,7 +88,9 @@ def start_postgres() -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def chromium(*, width: int = 1440, height: int = 1000, downloads: Path | None = None) -> Iterator[webdriver.Chrome]:
+def chromium(
+    *, width: int = WINDOW[0], height: int = WINDOW[1], downloads: Path | None = None
+) -> Iterator[webdriver.Chrome]:
     """A headless Chromium that keeps its console, so that a test can ask for policy violations."""
     program, driver = find_chromium()
     with _folder("chromium") as folder:

@@ -25,7 +25,12 @@ def test_every_domain_shown_is_one(block: str) -> None:
 
 def test_every_kind_and_origin_is_explained() -> None:
     text = (DOCS / "domain.md").read_text()
-    for word in [*reading.KINDS, *domain.PROVENANCES, *moments.UNITS, *(f'"{word}"' for word in identifiers.REGENERATE)]:
+    for word in [
+        *reading.KINDS,
+        *domain.PROVENANCES,
+        *moments.UNITS,
+        *(f'"{word}"' for word in identifiers.REGENERATE),
+    ]:
         assert f"`{word}`" in text
 
 

@@ -157,9 +157,8 @@ def walks(
 
 
 def plan_of(domain: Domain, *, delta: Fraction = Fraction(0), epsilon: Fraction = EPSILON) -> BayesianNetworkPlan:
-    spec = Spec(
-        mechanism="bayesian-network", epsilon=epsilon, delta=delta, parameters={"structure_share": 0.02, "degree": 0}
-    )
+    shares = {"columns_share": 0.4, "structure_share": 0.02, "degree": 0}
+    spec = Spec(mechanism="bayesian-network", epsilon=epsilon, delta=delta, parameters=shares)
     plan = mechanisms.plan(domain, spec)
     assert isinstance(plan, BayesianNetworkPlan)
     return plan

@@ -47,7 +47,8 @@ class Recorder:
 
 
 def plan_of(domain: Domain) -> Plan:
-    return mechanisms.plan(domain, Spec(mechanism="independent", epsilon=EPSILON, delta=DELTA))
+    spec = Spec(mechanism="independent", epsilon=EPSILON, delta=DELTA, parameters={"noise": "gaussian"})
+    return mechanisms.plan(domain, spec)
 
 
 def shifts(plan: Plan, x: Table, y: Table) -> list[Cell]:

@@ -446,7 +446,10 @@ def test_a_late_worker_cannot_speak_for_a_file_that_was_replaced(cast: Cast, dat
     services.mark_ready(dataset=late)
     services.mark_refused(dataset=late, refusal={"rule": "late"})
     dataset.refresh_from_db()
-    assert (dataset.status, dataset.refusal["rule"]) == ("refused", "a line with more or fewer cells than the 2 of the header")
+    assert (dataset.status, dataset.refusal["rule"]) == (
+        "refused",
+        "a line with more or fewer cells than the 2 of the header",
+    )
 
 
 # --- rename -----------------------------------------------------------------------------------------------------------
