@@ -1,0 +1,40 @@
+"""Public sets of values for columns whose categories are not known beforehand: words, pairs of words, strings, ranges,
+codes of countries, lists, patterns, and products and unions of them. Each can rank, unrank, test and sample."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from synth_engine.values.base import LARGEST, ValueSet, refuse
+from synth_engine.values.combined import Product, Union
+from synth_engine.values.lists import SOURCES, Known, Listed
+from synth_engine.values.patterns import Pattern
+from synth_engine.values.ranges import Dates, Decimals, Integers
+from synth_engine.values.strings import Strings
+
+KINDS: dict[str, type[ValueSet]] = {
+    kind.kind: kind for kind in (Listed, Known, Integers, Decimals, Dates, Strings, Pattern, Product, Union)
+}
+MOST_DEPTH = 5
+
+__all__ = [
+    "KINDS", "LARGEST", "SOURCES", "Dates", "Decimals", "Integers", "Known", "Listed", "Pattern", "Product", "Strings",
+    "Union", "ValueSet", "from_json",
+]  # fmt: skip
+
+
+def from_json(document: object) -> ValueSet:
+    """The set that `to_json` wrote: {"set": kind, …}. A `size` beside it must be right. Errors: DomainError."""
+    if not isinstance(document, Mapping) or document.get("set") not in KINDS or _depth(document) > MOST_DEPTH:
+        refuse("no set of values of a known kind", repair=f'give {{"set": …}} with one of {", ".join(KINDS)}')
+    found = KINDS[str(document["set"])].from_json(document)
+    if document.get("size", found.size) != found.size:
+        refuse("the size of a set of values is not the stated one", repair="leave size out, or correct the set")
+    return found
+
+
+def _depth(document: Mapping[str, Any]) -> int:
+    parts = document.get("parts", ())
+    inner = [part for part in parts if isinstance(part, Mapping)] if isinstance(parts, list) else []
+    return 1 + max(map(_depth, inner), default=0)

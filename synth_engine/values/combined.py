@@ -1,0 +1,121 @@
+"""Sets made of sets: every combination of one text each, and one set or another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate
+from math import prod
+from typing import Any, ClassVar, Self
+
+from synth_engine.values.base import ValueSet, checked_size, fields, refuse
+
+MOST_PARTS = 20
+SMALL = 1_000_000
+"""A set of so many texts can be looked through."""
+
+
+class Product(ValueSet):
+    """One text of each part, with a separator between them. The separator has a character that no part but the last
+    has, so that a text falls apart in one way only."""
+
+    kind: ClassVar[str] = "product"
+
+    def __init__(self, parts: Sequence[ValueSet], separator: str) -> None:
+        self.parts, self.separator = tuple(parts), separator
+        if not 1 <= len(self.parts) <= MOST_PARTS:
+            refuse("a product of no parts, or of too many", repair=f"give 1 to {MOST_PARTS} parts")
+        if len(self.parts) > 1 and not any(self._is_mark(character) for character in separator):
+            refuse("the separator may also stand inside a part", repair="use one that no part contains")
+        self.size = checked_size(prod(part.size for part in self.parts))
+        self.longest = sum(part.longest for part in self.parts) + len(separator) * (len(self.parts) - 1)
+        known = [part.characters for part in self.parts]
+        self.characters = None if None in known else frozenset(separator).union(*(found or () for found in known))
+
+    def _is_mark(self, character: str) -> bool:
+        return all(part.characters is not None and character not in part.characters for part in self.parts[:-1])
+
+    def rank(self, text: str) -> int | None:
+        pieces = text.split(self.separator, len(self.parts) - 1) if len(self.parts) > 1 else [text]
+        if len(pieces) != len(self.parts):
+            return None
+        rank = 0
+        for part, piece in zip(self.parts, pieces, strict=True):
+            found = part.rank(piece)
+            if found is None:
+                return None
+            rank = rank * part.size + found
+        return rank
+
+    def unrank(self, rank: int) -> str:
+        rank, pieces = self.in_range(rank), []
+        for part in reversed(self.parts):
+            rank, place = divmod(rank, part.size)
+            pieces.append(part.unrank(place))
+        return self.separator.join(reversed(pieces))
+
+    def to_json(self) -> dict[str, Any]:
+        return {"set": self.kind, "parts": [part.to_json() for part in self.parts], "separator": self.separator}
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Self:
+        given = fields(document, parts=list, separator=str)
+        return cls(list(_read(given["parts"])), given["separator"])
+
+
+class Union(ValueSet):
+    """What is in one of the parts, in their order. A text of several parts counts once, where it comes first; all
+    parts but one must be small enough to be looked through."""
+
+    kind: ClassVar[str] = "union"
+
+    def __init__(self, parts: Sequence[ValueSet]) -> None:
+        self.parts = tuple(parts)
+        if not 1 <= len(self.parts) <= MOST_PARTS:
+            refuse("a union of no parts, or of too many", repair=f"give 1 to {MOST_PARTS} parts")
+        large = [part for part in self.parts if part.size > SMALL]
+        if len(large) > 1:
+            refuse(f"a union of two sets of more than {SMALL:,} values", repair="describe both by one pattern")
+        self._gone = [self._repeated(place) for place in range(len(self.parts))]
+        sizes = [part.size - len(gone) for part, gone in zip(self.parts, self._gone, strict=True)]
+        self._starts = [0, *accumulate(sizes)]
+        self.size = checked_size(self._starts[-1])
+        self.longest = max(part.longest for part in self.parts)
+        known = [part.characters for part in self.parts]
+        self.characters = None if None in known else frozenset().union(*(found or () for found in known))
+
+    def _repeated(self, place: int) -> list[int]:
+        """The ranks within a part whose texts an earlier part has, sorted."""
+        part, earlier = self.parts[place], self.parts[:place]
+        if part.size <= SMALL:
+            ranks = range(part.size)
+            return [rank for rank in ranks if any(other.rank(part.unrank(rank)) is not None for other in earlier)]
+        texts = (other.unrank(rank) for other in earlier for rank in range(other.size))
+        return sorted({rank for text in texts if (rank := part.rank(text)) is not None})
+
+    def rank(self, text: str) -> int | None:
+        for part, gone, start in zip(self.parts, self._gone, self._starts, strict=False):
+            found = part.rank(text)
+            if found is not None:
+                return start + found - sum(other < found for other in gone)
+        return None
+
+    def unrank(self, rank: int) -> str:
+        rank = self.in_range(rank)
+        place = sum(rank >= start for start in self._starts[1:])
+        found = rank - self._starts[place]
+        for other in self._gone[place]:
+            found += other <= found
+        return self.parts[place].unrank(found)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"set": self.kind, "parts": [part.to_json() for part in self.parts]}
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Self:
+        return cls(list(_read(fields(document, parts=list)["parts"])))
+
+
+def _read(documents: Sequence[Any]) -> Iterator[ValueSet]:
+    from synth_engine import values
+
+    return (values.from_json(document) for document in documents)

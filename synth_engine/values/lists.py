@@ -1,0 +1,132 @@
+"""Sets that are lists: one that a person declares, and public ones that ship with this package or a library."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from importlib import resources
+from typing import Any, ClassVar, Self
+
+from synth_engine.values.base import LONGEST, ValueSet, checked_size, fields, refuse
+
+MOST_LISTED = 1_000_000
+
+
+class Listed(ValueSet):
+    """The texts of a list, in its order."""
+
+    kind: ClassVar[str] = "list"
+
+    def __init__(self, values: Iterable[str]) -> None:
+        self.values: Sequence[str] = tuple(values)
+        if len(self.values) > MOST_LISTED:
+            refuse(f"a list of more than {MOST_LISTED:,} values", repair="describe the values by a pattern or a range")
+        self.size = checked_size(len(self.values))
+        self._check()
+        self._ranks = {value: rank for rank, value in enumerate(self.values)}
+        if len(self._ranks) < self.size:
+            refuse("a value is listed twice", repair="list each value once")
+        self.longest = max(map(len, self.values))
+        self.characters = frozenset().union(*self.values)
+
+    def _check(self) -> None:
+        if not all(isinstance(value, str) and len(value) <= LONGEST for value in self.values):
+            refuse(f"a listed value is no text of at most {LONGEST} characters", repair="list short texts")
+
+    def rank(self, text: str) -> int | None:
+        return self._ranks.get(text)
+
+    def unrank(self, rank: int) -> str:
+        return self.values[self.in_range(rank)]
+
+    def to_json(self) -> dict[str, Any]:
+        return {"set": self.kind, "values": list(self.values)}
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Self:
+        return cls(fields(document, values=list)["values"])
+
+
+class Known(Listed):
+    """A public list by its name. The document holds its digest, so that a release stays tied to the very list that
+    was used; case of letters does not matter in a table."""
+
+    kind: ClassVar[str] = "known"
+
+    def __init__(self, name: str) -> None:
+        if name not in SOURCES:
+            refuse("there is no public list of this name", repair=f"use one of {', '.join(sorted(SOURCES))}")
+        self.name = name
+        super().__init__(SOURCES[name]())
+        self._folded = {value.casefold(): rank for rank, value in enumerate(self.values)}
+
+    def rank(self, text: str) -> int | None:
+        found = self._ranks.get(text)
+        return self._folded.get(text.strip().casefold()) if found is None else found
+
+    @property
+    def sha256(self) -> str:
+        return hashlib.sha256("\n".join(self.values).encode()).hexdigest()
+
+    def to_json(self) -> dict[str, Any]:
+        return {"set": self.kind, "name": self.name, "sha256": self.sha256}
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Known:
+        given = fields({"sha256": "", **document}, name=str, sha256=str)
+        found = _known(given["name"])
+        if given["sha256"] not in ("", found.sha256):
+            refuse("the public list has changed since it was declared", repair="confirm the column again")
+        return found
+
+
+@cache
+def _known(name: str) -> Known:
+    """Made once a process: a set never changes, and the words take a while."""
+    return Known(name)
+
+
+def _english_words() -> list[str]:
+    packed = resources.files("synth_engine.values").joinpath("data/english_words.txt.gz").read_bytes()
+    return gzip.decompress(packed).decode("ascii").split()
+
+
+def _countries() -> list[str]:
+    from iso3166 import countries
+
+    return sorted(country.alpha2 for country in countries if country.alpha2 != "XK")  # in use, and not in ISO 3166
+
+
+def _country_names() -> list[str]:
+    from iso3166 import countries
+
+    return sorted(country.apolitical_name for country in countries)
+
+
+def _us_states() -> list[str]:
+    from us.states import STATES
+
+    return sorted([*(state.abbr for state in STATES), "DC"])
+
+
+def _currencies() -> list[str]:
+    from iso4217 import Currency
+
+    return sorted(currency.code for currency in Currency)
+
+
+def _time_zones() -> list[str]:
+    zones = resources.files("tzdata").joinpath("zones").read_text()
+    return sorted(zones.split())
+
+
+SOURCES: dict[str, Callable[[], list[str]]] = {
+    "english-words": cache(_english_words),
+    "countries": cache(_countries),
+    "country-names": cache(_country_names),
+    "us-states": cache(_us_states),
+    "currencies": cache(_currencies),
+    "time-zones": cache(_time_zones),
+}

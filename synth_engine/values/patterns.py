@@ -1,0 +1,206 @@
+"""Sets that are regular expressions with a finite language.
+
+The expression becomes a deterministic automaton without dead ends, in which each state knows how many texts can still
+follow; walking down those counts ranks and unranks. Size and work are bounded before anything is built.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self
+
+from synth_engine.values.base import LONGEST, ValueSet, checked_size, fields, refuse
+
+LONGEST_PATTERN = 300
+MOST_STATES = 20_000
+_INFINITE = "the pattern has an infinite language"
+_BOUND = "give every repetition an upper end, such as {0,8}"
+
+
+@dataclass
+class _Nfa:
+    """Steps: state → (first, last code point, next state); empty steps: state → states."""
+
+    steps: list[list[tuple[int, int, int]]] = field(default_factory=list)
+    empty: list[list[int]] = field(default_factory=list)
+
+    def state(self) -> int:
+        if len(self.steps) >= MOST_STATES:
+            refuse("the pattern is too complicated", repair="use a shorter one, or a list")
+        self.steps.append([])
+        self.empty.append([])
+        return len(self.steps) - 1
+
+    def add(self, node: Any, start: int) -> int:
+        """Add what a node of the parsed expression matches, from `start`; the state in which it ends."""
+        if hasattr(node, "concs"):
+            end = self.state()
+            for part in node.concs:
+                self.empty[self.add(part, start)].append(end)
+            return end
+        if hasattr(node, "mults"):
+            for part in node.mults:
+                start = self.add(part, start)
+            return start
+        if hasattr(node, "multiplicand"):
+            return self._repeated(node, start)
+        end = self.state()
+        if node.negated:
+            refuse("the pattern matches characters that it does not name", repair="name them, such as [a-z0-9 ]")
+        self.steps[start] += [(first, last, end) for first, last in node.ord_ranges]
+        return end
+
+    def _repeated(self, node: Any, start: int) -> int:
+        low, high = node.multiplier.min.v, node.multiplier.max.v
+        if high is None:
+            refuse(_INFINITE, repair=_BOUND)
+        end = self.state()
+        for count in range(high):
+            if count >= low:
+                self.empty[start].append(end)
+            start = self.add(node.multiplicand, start)
+        self.empty[start].append(end)
+        return end
+
+    def closure(self, states: frozenset[int]) -> frozenset[int]:
+        found, waiting = set(states), list(states)
+        while waiting:
+            for other in self.empty[waiting.pop()]:
+                if other not in found:
+                    found.add(other)
+                    waiting.append(other)
+        return frozenset(found)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _State:
+    """Of the deterministic automaton: steps sorted by code point, and how many texts follow from here."""
+
+    accepts: bool
+    steps: tuple[tuple[int, int, int], ...]
+    texts: int
+    longest: int
+
+
+class Pattern(ValueSet):
+    """The texts that an expression matches as a whole, in the order of their code points, shorter before longer where
+    one begins the other. Classes, alternatives, groups and repetitions with an upper end are understood."""
+
+    kind: ClassVar[str] = "pattern"
+    characters = None
+
+    def __init__(self, pattern: str) -> None:
+        self.pattern = pattern
+        if len(pattern) > LONGEST_PATTERN:
+            refuse(f"a pattern of more than {LONGEST_PATTERN} characters", repair="use a shorter one, or a list")
+        nfa = _Nfa()
+        start = nfa.state()
+        self._states = _determined(nfa, start=start, end=nfa.add(_parsed(pattern), start))
+        self.size = checked_size(self._states[0].texts)
+        self.longest = self._states[0].longest
+        if self.longest > LONGEST:
+            refuse(f"the pattern matches texts of more than {LONGEST} characters", repair=_BOUND)
+
+    def rank(self, text: str) -> int | None:
+        state, rank = self._states[0], 0
+        if len(text) > self.longest:
+            return None
+        for character in text:
+            rank += state.accepts
+            for first, last, following in state.steps:
+                texts = self._states[following].texts
+                if ord(character) <= last:
+                    rank += max(0, ord(character) - first) * texts
+                    break
+                rank += (last - first + 1) * texts
+            else:
+                return None
+            if ord(character) < first:
+                return None
+            state = self._states[following]
+        return rank if state.accepts else None
+
+    def unrank(self, rank: int) -> str:
+        rest, state, characters = self.in_range(rank), self._states[0], []
+        while not (state.accepts and rest == 0):
+            rest -= state.accepts
+            for first, last, following in state.steps:
+                texts = self._states[following].texts
+                if rest < (last - first + 1) * texts:
+                    break
+                rest -= (last - first + 1) * texts
+            ahead, rest = divmod(rest, texts)
+            characters.append(chr(first + ahead))
+            state = self._states[following]
+        return "".join(characters)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"set": self.kind, "pattern": self.pattern}
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Self:
+        return cls(**fields(document, pattern=str))
+
+
+def _parsed(pattern: str) -> Any:
+    from greenery import parse
+    from greenery.parse import NoMatch
+
+    try:
+        return parse(pattern)
+    except (NoMatch, RecursionError, ValueError, OverflowError):
+        refuse("this is no pattern that can be read", repair="use letters, [classes], (groups|alternatives) and {1,8}")
+
+
+def _determined(nfa: _Nfa, *, start: int, end: int) -> list[_State]:
+    """Subset construction, then the counts from the back. The first state is where texts begin. Nothing repeats
+    without end in `nfa`, so a state never comes back to itself."""
+    numbers = {nfa.closure(frozenset((start,))): 0}
+    found: list[tuple[bool, list[tuple[int, int, int]]]] = []
+    waiting = list(numbers)
+    while waiting:
+        members = waiting.pop(0)
+        steps = []
+        for first, last, targets in _cut([step for member in members for step in nfa.steps[member]]):
+            reached = nfa.closure(targets)
+            if reached not in numbers:
+                if len(numbers) >= MOST_STATES:
+                    refuse("the pattern is too complicated", repair="use a shorter one, or a list")
+                numbers[reached] = len(numbers)
+                waiting.append(reached)
+            steps.append((first, last, numbers[reached]))
+        found.append((end in members, steps))
+    return _counted(found)
+
+
+def _cut(steps: list[tuple[int, int, int]]) -> list[tuple[int, int, frozenset[int]]]:
+    """Overlapping ranges of characters cut into ranges that do not overlap, each with all that it leads to."""
+    ends = sorted({first for first, _, _ in steps} | {last + 1 for _, last, _ in steps})
+    reached: list[set[int]] = [set() for _ in ends]
+    for first, last, target in steps:
+        for place in range(bisect_right(ends, first) - 1, bisect_right(ends, last)):
+            reached[place].add(target)
+    pairs = zip(ends, ends[1:], reached, strict=False)  # nothing is reached from behind the last end
+    return [(first, after - 1, frozenset(targets)) for first, after, targets in pairs if targets]
+
+
+def _counted(found: list[tuple[bool, list[tuple[int, int, int]]]]) -> list[_State]:
+    done: dict[int, _State] = {}
+    path = [0]
+    while path:
+        number = path[-1]
+        accepts, steps = found[number]
+        if open_ones := [target for _, _, target in steps if target not in done]:
+            path.append(open_ones[0])
+            continue
+        alive = tuple(step for step in steps if done[step[2]].texts)
+        done[number] = _State(
+            accepts=accepts,
+            steps=alive,
+            texts=accepts + sum((last - first + 1) * done[target].texts for first, last, target in alive),
+            longest=max((done[target].longest + 1 for _, _, target in alive), default=0),
+        )
+        path.pop()
+    return [done.get(number, done[0]) for number in range(len(found))]
