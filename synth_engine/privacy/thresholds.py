@@ -1,0 +1,44 @@
+"""From how small a noisy count on a value stays unsaid, so that few values that nobody has come out by chance.
+
+Of n values each has an independent noisy count; the ones at or above the threshold are published. With probability
+`rho` no value that nobody has is among them (Weakly constrained domains, section 3). All of it is public arithmetic:
+the threshold protects nothing, the noise does.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from synth_engine.errors import SpecError
+
+MOST_BY_CHANCE = 40
+"""Values that may be expected by chance. A threshold below that would publish noise."""
+
+
+def continuous(n: int, *, rho: float, epsilon: float) -> float:
+    """The threshold for continuous Laplace noise of scale 1/epsilon, as the paper states it."""
+    return -math.log(2 * _each(n, rho)) / epsilon
+
+
+def threshold(n: int, *, rho: float, scale: Fraction) -> int:
+    """The smallest whole number, 1 or more, that keeps the promise of `rho` with discrete Laplace noise of this scale.
+
+    Errors: SpecError for a rho that is not strictly between 0 and 1.
+    """
+    least = -float(scale) * math.log((1 + math.exp(-1 / float(scale))) * _each(n, rho))
+    return max(1, math.ceil(least))
+
+
+def by_chance(n: int, *, threshold: int, scale: Fraction) -> float:
+    """How many of n values that nobody has are expected at or above the threshold."""
+    return n * math.exp(-threshold / float(scale)) / (1 + math.exp(-1 / float(scale)))
+
+
+def _each(n: int, rho: float) -> float:
+    """The probability with which a single value may pass: 1 - rho^(1/n), without cancellation."""
+    if n < 1:
+        raise SpecError("a set of values has at least one", repair="declare the set")
+    if not 0 < rho < 1:
+        raise SpecError("rho must lie strictly between 0 and 1", repair="0.9 is a common choice")
+    return -math.expm1(math.log(rho) / n)
