@@ -1,0 +1,291 @@
+"""Discovery: what it does without writing the set down has exactly the law of noise on every value of the set, and
+that law is private; planted mistakes are noticed."""
+
+from __future__ import annotations
+
+import itertools
+import secrets
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator
+from fractions import Fraction
+from functools import cache
+from math import comb, inf
+
+import mpmath
+import numpy as np
+import pytest
+from scipy import stats
+
+from synth_engine.confidential import discovery, noise
+from synth_engine.errors import PrivacyError, SpecError
+from synth_engine.measurement import Noise
+from synth_engine.privacy import thresholds
+from tests.privacy import exact
+from tests.privacy.exact import CERTAIN, ZERO, Interval, Law, Replay, enclose, iv, ratio_iv
+
+SCALE = Fraction(3, 2)
+HIGH = 5  # counts above are not told apart; beyond the largest true count the ratio of two laws does not change
+Held = tuple[int, ...]  # how many records have each value of the set
+
+
+@cache
+def p_passing(threshold: int) -> mpmath.ctx_iv.ivmpf:
+    q = iv.exp(-1 / ratio_iv(SCALE))
+    return q**threshold / (1 + q)
+
+
+@cache
+def uniform(n: int) -> tuple[Interval, ...]:
+    return tuple(enclose(iv.mpf(1) / n) for _ in range(n))
+
+
+@cache
+def geometric(steps: int) -> tuple[Interval, ...]:
+    """The steps above a threshold, all beyond the last together."""
+    q = iv.exp(-1 / ratio_iv(SCALE))
+    return tuple(enclose(chance) for chance in [(1 - q) * q**step for step in range(steps)] + [q**steps])
+
+
+@cache
+def half_of_a_continuous_tail(threshold: int) -> mpmath.ctx_iv.ivmpf:
+    return iv.exp(-threshold / ratio_iv(SCALE)) / 2
+
+
+_binomial: dict[tuple[int, str], tuple[Interval, ...]] = {}
+
+
+def binomial(n: int, p: mpmath.ctx_iv.ivmpf) -> tuple[Interval, ...]:
+    if (n, str(p)) not in _binomial:
+        _binomial[n, str(p)] = _binomial_of(n, p)
+    return _binomial[n, str(p)]
+
+
+def _binomial_of(n: int, p: mpmath.ctx_iv.ivmpf) -> tuple[Interval, ...]:
+    return tuple(enclose(comb(n, k) * p**k * (1 - p) ** (n - k)) for k in range(n + 1))
+
+
+class Sparse:
+    """The real code, with every source of chance a branch of `replay`."""
+
+    def __init__(self, threshold: int) -> None:
+        self.threshold = threshold
+
+    def inactive(self, size: int, held: Held) -> int:
+        return size - sum(count > 0 for count in held)
+
+    def p(self) -> mpmath.ctx_iv.ivmpf:
+        return p_passing(self.threshold)
+
+    def law(self, held: Held) -> Law:
+        found: Law = {}
+        scripts: list[tuple[int, ...]] = [()]
+        while scripts:
+            replay = Replay(scripts.pop(), low=self.threshold - 1, high=HIGH)
+            outcome = self.outcome(held, replay)
+            found[outcome] = found.get(outcome, ZERO) + replay.probability
+            scripts += replay.open
+        assert sum(found.values(), ZERO).low <= exact.ONE <= sum(found.values(), ZERO).high
+        return found
+
+    def outcome(self, held: Held, replay: Replay) -> Hashable:
+        """What leaves, with the three draws of chance in the order in which the code makes them."""
+        size = len(held)
+        counts = {rank: count for rank, count in enumerate(held) if count}
+        noise_ = Noise(law="discrete-laplace", scale=SCALE)
+        kept = [(rank, replay.cell(count, noise_)) for rank, count in counts.items()]
+        kept = [(rank, count) for rank, count in kept if count >= self.threshold]
+        number = replay.branch(binomial(self.inactive(size, held), self.p()))
+        number = min(number, size - len(counts))
+
+        def below(n: int) -> int:
+            return replay.branch(uniform(n))
+
+        strangers = discovery._without_repetition(number, size=size, taken=counts, below=below)
+        exceeding = [self.exceeding(replay) for _ in strangers]
+        return tuple(sorted(kept + list(zip(strangers, exceeding, strict=True))))
+
+    def exceeding(self, replay: Replay) -> int:
+        return self.threshold + replay.branch(geometric(HIGH - self.threshold))
+
+
+class CountsEveryValue(Sparse):
+    """The number of strangers from all values instead of those that nobody has."""
+
+    def inactive(self, size: int, held: Held) -> int:
+        return size
+
+
+class ActiveOnly(Sparse):
+    def inactive(self, size: int, held: Held) -> int:
+        return 0
+
+
+class ContinuousTail(Sparse):
+    def p(self) -> mpmath.ctx_iv.ivmpf:
+        return half_of_a_continuous_tail(self.threshold)
+
+
+def full_law(held: Held, threshold: int) -> Law:
+    """Noise on every value of the set, written down."""
+    cells = [exact.clamped_laplace(count, SCALE, threshold - 1, HIGH) for count in held]
+    found: Law = {}
+    for outcome in itertools.product(range(threshold - 1, HIGH + 1), repeat=len(held)):
+        probability = CERTAIN
+        for cell, value in zip(cells, outcome, strict=True):
+            probability *= cell[value - threshold + 1]
+        left = tuple((rank, value) for rank, value in enumerate(outcome) if value >= threshold)
+        found[left] = found.get(left, ZERO) + probability
+    return found
+
+
+def tables(size: int) -> Iterator[Held]:
+    return (held for held in itertools.product(range(4), repeat=size) if sum(held) <= 3)
+
+
+def agree(law: Law, other: Law) -> bool:
+    """No outcome has probabilities that are certainly different."""
+    return all(
+        law.get(outcome, ZERO).low <= other.get(outcome, ZERO).high
+        and other.get(outcome, ZERO).low <= law.get(outcome, ZERO).high
+        for outcome in law.keys() | other.keys()
+    )
+
+
+@pytest.mark.parametrize("threshold", [1, 2, 3])
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_the_law_is_that_of_noise_on_every_value(size: int, threshold: int) -> None:
+    for held in tables(size):
+        assert agree(Sparse(threshold).law(held), full_law(held, threshold)), held
+
+
+@pytest.mark.parametrize("mutant", [CountsEveryValue, ActiveOnly, ContinuousTail])
+def test_a_mistake_in_the_number_of_strangers_is_noticed(mutant: type[Sparse]) -> None:
+    assert not all(agree(mutant(2).law(held), full_law(held, 2)) for held in tables(3))
+
+
+def worst(law: Callable[[Held], Law]) -> Fraction | float:
+    laws = {held: law(held) for held in tables(2)}
+    pairs = [(x, y) for x in laws for y in laws if sum(abs(a - b) for a, b in zip(x, y, strict=True)) == 1]
+    ratio, compared = exact.worst_ratio(laws, iter(pairs))
+    assert compared == len(pairs) > 0
+    return ratio
+
+
+def test_one_record_more_or_less_is_hidden_as_claimed_and_no_better() -> None:
+    ratio = worst(Sparse(2).law)
+    assert exact.proves(ratio, epsilon=1 / SCALE + Fraction(1, 2**200))
+    assert exact.worst_epsilon(ratio) > 0.99 / SCALE
+
+
+@pytest.mark.parametrize(
+    ("mutant", "least"), [(ActiveOnly, inf), (CountsEveryValue, 1.05 / 1.5), (ContinuousTail, 0.0)]
+)
+def test_what_a_mistake_costs(mutant: type[Sparse], least: float) -> None:
+    """Leaving strangers out is no privacy at all; the other two are (at least) another law, noticed above."""
+    found = exact.worst_epsilon(worst(mutant(2).law))
+    assert found >= least
+
+
+# ---- the number of strangers, drawn bit by bit -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("n", "threshold"), [(1, 1), (5, 1), (30, 3), (10_000, 12), (10**30, 105)])
+def test_a_uniform_number_is_on_the_right_side_of_every_step(n: int, threshold: int) -> None:
+    """Just below a step of the distribution and just above it."""
+    bits = 200
+    reached = iv.mpf(0)
+    p = p_passing(threshold)
+    for k in range(min(n, 6)):
+        reached += iv.mpf(comb(n, k)) * p**k * (1 - p) ** (n - k)
+        with mpmath.workprec(700):
+            step = int(mpmath.floor(mpmath.mpf(reached.a) * 2**bits))
+        for drawn, expected in ((step - 2, k), (step + 2, k + 1)):
+            interval = discovery.passing(scale=SCALE, threshold=threshold, bits=700)
+            assert discovery._place(drawn, bits, n=n, p=interval) == expected
+
+
+def test_bits_that_leave_a_step_open_are_followed_by_more() -> None:
+    n, threshold, asked = 50, 4, []
+    p = discovery.passing(scale=SCALE, threshold=threshold, bits=700)
+    on_the_step = p.complement().power(n).low >> (700 - discovery.STEP)
+
+    def bits(count: int) -> int:
+        asked.append(count)
+        return on_the_step if len(asked) == 1 else (1 << count) - 1
+
+    assert discovery.number_passing(n, scale=SCALE, threshold=threshold, bits=bits) == 1
+    assert len(asked) == 2
+
+
+# ---- thresholds, and the whole of it with real noise -------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("n", "rho", "epsilon", "expected"),
+    [(171_000, 0.9, 1.0, 13.6066), (29_400_000_000, 0.9, 0.1, 256.6148), (171_000, 0.1, 0.01, 1052.2246)],
+)
+def test_thresholds_are_the_known_ones(n: int, rho: float, epsilon: float, expected: float) -> None:
+    assert thresholds.continuous(n, rho=rho, epsilon=epsilon) == pytest.approx(expected, abs=5e-5)
+
+
+@pytest.mark.parametrize("n", [1, 7, 171_000, 10**30])
+@pytest.mark.parametrize("rho", [0.1, 0.5, 0.999])
+def test_a_threshold_keeps_its_promise_and_the_next_lower_does_not(n: int, rho: float) -> None:
+    scale = Fraction(10)
+    found = thresholds.threshold(n, rho=rho, scale=scale)
+
+    def nobody(threshold: int) -> mpmath.ctx_iv.ivmpf:
+        q = iv.exp(-1 / ratio_iv(scale))
+        return (1 - q**threshold / (1 + q)) ** n
+
+    assert nobody(found).a >= rho
+    assert found == 1 or nobody(found - 1).b < rho
+
+
+@pytest.mark.parametrize("rho", [0.0, 1.0, -1.0, 2.0, float("nan")])
+def test_a_rho_that_is_no_probability_is_refused(rho: float) -> None:
+    with pytest.raises(SpecError):
+        thresholds.threshold(10, rho=rho, scale=Fraction(1))
+
+
+def test_a_threshold_that_lets_noise_through_is_refused() -> None:
+    with pytest.raises(PrivacyError):
+        discovery.discovered({}, size=10**6, threshold=1, scale=Fraction(1), noisy=lambda counts: counts)
+
+
+@pytest.mark.slow
+def test_real_noise_on_ten_thousand_values_and_its_simulation_have_the_same_law() -> None:
+    """Chi-square of how many values come out, and of what they exceed the threshold by, at a level of 1e-6 each."""
+    size, scale, runs = 10_000, Fraction(2), 400
+    threshold = thresholds.threshold(size, rho=0.2, scale=scale)
+    law = Noise(law="discrete-laplace", scale=scale)
+    held = {3: threshold, 17: 2 * threshold, 4_000: 1}
+
+    def noisy(counts: list[int]) -> list[int]:
+        return list(map(int, noise.noisy(np.array(counts, dtype=np.int64), law)))
+
+    truth = np.zeros(size, dtype=np.int64)
+    truth[list(held)] = list(held.values())
+    numbers, above = (Counter(), Counter()), (Counter(), Counter())
+    for _ in range(runs):
+        sparse = discovery.discovered(held, size=size, threshold=threshold, scale=scale, noisy=noisy)
+        full = noise.noisy(truth, law)
+        passed = [(int(rank), int(full[rank])) for rank in np.flatnonzero(full >= threshold)]
+        for side, found in enumerate((sparse, passed)):
+            numbers[side][min(len(found), 6)] += 1
+            above[side].update(min(count - threshold, 8) for rank, count in found if rank not in held)
+    for seen in (numbers, above):
+        outcomes = sorted(seen[0].keys() | seen[1].keys())
+        table = [[side[outcome] for outcome in outcomes] for side in seen]
+        assert stats.chi2_contingency(np.array(table)).pvalue > 1e-6
+
+
+def test_strangers_are_uniform_whether_they_are_drawn_or_listed() -> None:
+    for taken in ([], [0, 1, 2, 5, 6]):
+        sets = Counter(
+            tuple(sorted(discovery._without_repetition(2, size=9, taken=taken, below=secrets.randbelow)))
+            for _ in range(4_000)
+        )
+        left = 9 - len(taken)
+        assert len(sets) == comb(left, 2)
+        assert stats.chisquare(list(sets.values())).pvalue > 1e-6
