@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 
 from synth_engine.errors import PrivacyError
-from synth_engine.privacy import thresholds
+from synth_engine.privacy import tails, thresholds
 
 Bits = Callable[[int], int]
 Below = Callable[[int], int]
@@ -24,89 +23,16 @@ GUARD = 64
 STEP = 128
 
 
-@dataclass(frozen=True, slots=True)
-class _Interval:
-    """A number between low and high, both in units of 2^-bits, rounded outwards by every operation."""
-
-    low: int
-    high: int
-    bits: int
-
-    def __mul__(self, other: _Interval) -> _Interval:
-        return _Interval(self.low * other.low >> self.bits, -(-self.high * other.high >> self.bits), self.bits)
-
-    def __add__(self, other: _Interval) -> _Interval:
-        return _Interval(self.low + other.low, self.high + other.high, self.bits)
-
-    def times(self, factor: Fraction) -> _Interval:
-        numerator, denominator = factor.numerator, factor.denominator
-        return _Interval(self.low * numerator // denominator, -(-self.high * numerator // denominator), self.bits)
-
-    def inverse(self) -> _Interval:
-        one = 1 << (2 * self.bits)
-        return _Interval(one // self.high, -(-one // self.low), self.bits)
-
-    def power(self, exponent: int) -> _Interval:
-        result, base = _Interval(1 << self.bits, 1 << self.bits, self.bits), self
-        while exponent:
-            if exponent & 1:
-                result *= base
-            base *= base
-            exponent >>= 1
-        return result
-
-    def complement(self) -> _Interval:
-        one = 1 << self.bits
-        return _Interval(max(0, one - self.high), one - self.low, self.bits)
-
-
-def _exp_minus(x: Fraction, bits: int) -> _Interval:
-    """e^-x for x > 0: the series of e^y for y = x / 2^halvings <= 1/2, all of whose terms are positive, then squares."""
-    halvings = max(0, (x.numerator // x.denominator).bit_length() + 1)
-    y = x / (1 << halvings)
-    term = total = _Interval(1 << bits, 1 << bits, bits)
-    count = 0
-    while term.high > 1:
-        count += 1
-        term = term.times(y / count)
-        total += term
-    total += _Interval(0, 2 * term.high, bits)  # the rest is at most a geometric series with ratio 1/2
-    return total.power(1 << halvings).inverse()
-
-
-def passing(*, scale: Fraction, threshold: int, bits: int) -> _Interval:
-    """P(discrete Laplace noise >= threshold) for a threshold of 1 or more: e^(-threshold/scale) / (1 + e^(-1/scale))."""
-    one = _Interval(1 << bits, 1 << bits, bits)
-    return _exp_minus(Fraction(threshold) / scale, bits) * (one + _exp_minus(1 / scale, bits)).inverse()
-
-
 def number_passing(n: int, *, scale: Fraction, threshold: int, bits: Bits = secrets.randbits) -> int:
     """A draw from Binomial(n, P(noise >= threshold)), exactly: a uniform number is compared with the distribution's
     steps, and where the bits drawn so far leave open on which side of a step it lies, more are drawn."""
     drawn, length = bits(STEP), STEP
     while True:
         precision = length + GUARD + n.bit_length() + 2 * thresholds.MOST_BY_CHANCE
-        found = _place(drawn, length, n=n, p=passing(scale=scale, threshold=threshold, bits=precision))
+        found = tails.place(drawn, length, n=n, p=tails.passing(scale=scale, threshold=threshold, bits=precision))
         if found is not None:
             return found
         drawn, length = drawn << STEP | bits(STEP), length + STEP
-
-
-def _place(drawn: int, length: int, *, n: int, p: _Interval) -> int | None:
-    """The least k with u < P(at most k pass), for every u in [drawn, drawn + 1) / 2^length; None if that is open."""
-    shift = p.bits - length
-    first, last = drawn << shift, (drawn + 1) << shift
-    others = p.complement()
-    odds = p * others.inverse()
-    mass = reached = others.power(n)
-    for count in range(n + 1):
-        if last <= reached.low:
-            return count
-        if first < reached.high and count < n:
-            return None
-        mass = (mass * odds).times(Fraction(n - count, count + 1))
-        reached += mass
-    return n
 
 
 def discovered(

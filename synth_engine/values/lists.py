@@ -89,6 +89,7 @@ def _known(name: str) -> Known:
 
 
 def _english_words() -> list[str]:
+    """The ENABLE list, which is in the public domain."""
     packed = resources.files("synth_engine.values").joinpath("data/english_words.txt.gz").read_bytes()
     return gzip.decompress(packed).decode("ascii").split()
 

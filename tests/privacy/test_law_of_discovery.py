@@ -19,7 +19,7 @@ from scipy import stats
 from synth_engine.confidential import discovery, noise
 from synth_engine.errors import PrivacyError, SpecError
 from synth_engine.measurement import Noise
-from synth_engine.privacy import thresholds
+from synth_engine.privacy import tails, thresholds
 from tests.privacy import exact
 from tests.privacy.exact import CERTAIN, ZERO, Interval, Law, Replay, enclose, iv, ratio_iv
 
@@ -200,13 +200,13 @@ def test_a_uniform_number_is_on_the_right_side_of_every_step(n: int, threshold: 
         with mpmath.workprec(700):
             step = int(mpmath.floor(mpmath.mpf(reached.a) * 2**bits))
         for drawn, expected in ((step - 2, k), (step + 2, k + 1)):
-            interval = discovery.passing(scale=SCALE, threshold=threshold, bits=700)
-            assert discovery._place(drawn, bits, n=n, p=interval) == expected
+            interval = tails.passing(scale=SCALE, threshold=threshold, bits=700)
+            assert tails.place(drawn, bits, n=n, p=interval) == expected
 
 
 def test_bits_that_leave_a_step_open_are_followed_by_more() -> None:
     n, threshold, asked = 50, 4, []
-    p = discovery.passing(scale=SCALE, threshold=threshold, bits=700)
+    p = tails.passing(scale=SCALE, threshold=threshold, bits=700)
     on_the_step = p.complement().power(n).low >> (700 - discovery.STEP)
 
     def bits(count: int) -> int:
