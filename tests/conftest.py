@@ -171,10 +171,11 @@ def _chrome() -> Iterator[webdriver.Chrome]:
 
 @pytest.fixture
 def chrome(_chrome: webdriver.Chrome) -> Iterator[webdriver.Chrome]:
-    """A headless Chromium, 1440 wide; its console is `chrome.get_log("browser")`. No page stays open behind a test: it
-    would go on asking a server that is busy with the next one."""
+    """A headless Chromium, 1440 wide; its console is `chrome.get_log("browser")`. Nothing stays behind a test: a page
+    would go on asking a server that is busy with the next one, and a theme would be the next one's."""
     yield _chrome
     _chrome.delete_all_cookies()
+    _chrome.execute_script("try { localStorage.clear() } catch { /* a page without an address has none */ }")
     _chrome.get("about:blank")
     _chrome.set_window_size(*started.WINDOW)
     _chrome.get_log("browser")
