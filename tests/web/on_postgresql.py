@@ -48,7 +48,7 @@ def test_backends_terminated_in_the_middle_leave_the_books_right():
                 if pids:
                     cursor.execute("SELECT pg_terminate_backend(%s)", [dice.choice(pids)])
                     kills[0] += 1
-                time.sleep(0.03)
+                time.sleep(0.02)
 
     def worker(name: int) -> None:
         dice = random.Random(name)
