@@ -34,10 +34,11 @@ def test_this_runs_on_postgresql():
 def test_backends_terminated_in_the_middle_leave_the_books_right():
     who = people()
     account = granted(who, dataset(who), amount=Amount(epsilon=10**9))
-    over, kills, lost = threading.Event(), [0], [0]
+    begun, over, kills, lost = threading.Event(), threading.Event(), [0], [0]
 
     def killer() -> None:
         dice = random.Random(1)
+        begun.wait(timeout=60)  # all have connected: what is cut is their work, not their start
         with connection.cursor() as cursor:
             while not over.is_set():
                 cursor.execute(
@@ -48,9 +49,10 @@ def test_backends_terminated_in_the_middle_leave_the_books_right():
                 if pids:
                     cursor.execute("SELECT pg_terminate_backend(%s)", [dice.choice(pids)])
                     kills[0] += 1
-                time.sleep(0.02)
+                time.sleep(0.015)
 
     def worker(name: int) -> None:
+        begun.set()
         dice = random.Random(name)
         for number in range(RUNS):
             run_code = f"{name}-{number}"
