@@ -4,7 +4,7 @@ is uploaded and read, described, given budget, released, compared and shared. Th
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from synth_engine.spec import Spec
 from synthweb.accounts.models import Organisation, Role, User
@@ -19,6 +19,9 @@ from synthweb.releases.models import Release, Sample
 from synthweb.runs import services as runs
 from synthweb.runs import worker
 from synthweb.runs.models import SynthesisRun
+
+if TYPE_CHECKING:
+    from tests.conftest import Cast
 
 DOMAIN: dict[str, Any] = {
     "schema": "synth_engine/domain/1",
@@ -79,6 +82,14 @@ def ask(*, steward: User, dataset: Dataset, epsilon: int = 4) -> BudgetRequest:
     return ledger.request_budget(
         steward=steward, dataset=dataset, rule=Rule.BASIC, amount=amount, reason="To publish a synthetic table."
     )
+
+
+def funded(cast: Cast) -> Dataset:
+    """A dataset that is read, described, and may spend epsilon 4 and delta 1e-6."""
+    made = read(upload(steward=cast.steward, organisation=cast.organisation))
+    datasets.declare_domain(actor=cast.steward, dataset=made, document=DOMAIN)
+    ledger.grant(custodian=cast.custodian, request=ask(steward=cast.steward, dataset=made), reason="Agreed.")
+    return made
 
 
 def submit(*, steward: User, dataset: Dataset, epsilon: str = "1") -> SynthesisRun:

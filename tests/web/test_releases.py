@@ -25,9 +25,7 @@ from synthweb.accounts.models import Membership
 from synthweb.audit.models import AuditEntry
 from synthweb.datasets import preview_store
 from synthweb.datasets import selectors as datasets
-from synthweb.datasets import services as datasets_services
 from synthweb.datasets.models import Preview
-from synthweb.ledger import services as ledger
 from synthweb.lib.errors import Conflict
 from synthweb.releases import selectors, services, tables
 from synthweb.releases.models import Release, Sample
@@ -43,9 +41,7 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def release(cast: Cast) -> Release:
     """Finished and shared with nobody."""
-    made = scene.read(scene.upload(steward=cast.steward, organisation=cast.organisation))
-    datasets_services.declare_domain(actor=cast.steward, dataset=made, document=scene.DOMAIN)
-    ledger.grant(custodian=cast.custodian, request=scene.ask(steward=cast.steward, dataset=made), reason="Agreed.")
+    made = scene.funded(cast)
     worker.synthesize(code=scene.submit(steward=cast.steward, dataset=made).code)
     return Release.objects.get()
 

@@ -15,9 +15,7 @@ from synth_engine.mechanisms import Model
 from synth_engine.spec import Spec
 from synthweb.audit.models import AuditEntry
 from synthweb.datasets import selectors as datasets
-from synthweb.datasets import services as datasets_services
 from synthweb.datasets.models import Preview
-from synthweb.ledger import services as ledger
 from synthweb.releases import citation, network, services
 from synthweb.releases.models import Release
 from synthweb.runs import services as runs
@@ -31,9 +29,7 @@ Open = Callable[..., Client]
 @pytest.fixture
 def release(cast: Cast) -> Release:
     """Of a Bayesian network, shared with nobody."""
-    made = scene.read(scene.upload(steward=cast.steward, organisation=cast.organisation))
-    datasets_services.declare_domain(actor=cast.steward, dataset=made, document=scene.DOMAIN)
-    ledger.grant(custodian=cast.custodian, request=scene.ask(steward=cast.steward, dataset=made), reason="Agreed.")
+    made = scene.funded(cast)
     spec = Spec.from_json({"mechanism": "bayesian-network", "epsilon": "1", "delta": "1e-9"})
     worker.synthesize(code=runs.submit(steward=cast.steward, dataset=made, spec=spec, name="A network").code)
     return Release.objects.get()

@@ -41,10 +41,7 @@ NANO = 10**9
 @pytest.fixture
 def dataset(cast: Cast) -> Dataset:
     """Described, with a budget of epsilon 4 and delta 1e-6."""
-    made = scene.read(scene.upload(steward=cast.steward, organisation=cast.organisation))
-    datasets_services.declare_domain(actor=cast.steward, dataset=made, document=scene.DOMAIN)
-    ledger.grant(custodian=cast.custodian, request=scene.ask(steward=cast.steward, dataset=made), reason="Agreed.")
-    return made
+    return scene.funded(cast)
 
 
 @pytest.fixture

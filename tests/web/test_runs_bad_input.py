@@ -11,9 +11,7 @@ from django.test import Client
 from django.urls import reverse
 
 from synth_engine import mechanisms
-from synthweb.datasets import services as datasets_services
 from synthweb.datasets.models import Dataset
-from synthweb.ledger import services as ledger
 from synthweb.ledger.models import BudgetAccount, LedgerEntry
 from synthweb.runs.models import OutboxMessage, SynthesisRun
 from tests.conftest import Cast
@@ -35,9 +33,7 @@ FIELDS = ["epsilon", "delta", "param-degree", "param-columns_share", "rows"]
 @pytest.fixture
 def dataset(cast: Cast) -> Dataset:
     """Three columns, described, with a budget of epsilon 4."""
-    made = scene.read(scene.upload(steward=cast.steward, organisation=cast.organisation))
-    datasets_services.declare_domain(actor=cast.steward, dataset=made, document=scene.DOMAIN)
-    ledger.grant(custodian=cast.custodian, request=scene.ask(steward=cast.steward, dataset=made), reason="Agreed.")
+    made = scene.funded(cast)
     OutboxMessage.objects.all().delete()
     return made
 

@@ -13,9 +13,7 @@ from django.urls import reverse
 from synth_engine.domain import Domain
 from synth_engine.mechanisms import forecast_curve
 from synth_engine.spec import Spec
-from synthweb.datasets import services as datasets_services
 from synthweb.datasets.models import Dataset
-from synthweb.ledger import services as ledger
 from synthweb.runs.forecast import GRID, forecast, share
 from tests.conftest import Cast
 from tests.web import scene
@@ -61,10 +59,7 @@ def test_a_method_that_cannot_do_it_is_left_out_and_says_nothing_wrong() -> None
 
 @pytest.fixture
 def dataset(cast: Cast) -> Dataset:
-    made = scene.read(scene.upload(steward=cast.steward, organisation=cast.organisation))
-    datasets_services.declare_domain(actor=cast.steward, dataset=made, document=scene.DOMAIN)
-    ledger.grant(custodian=cast.custodian, request=scene.ask(steward=cast.steward, dataset=made), reason="Agreed.")
-    return made
+    return scene.funded(cast)
 
 
 @pytest.mark.django_db

@@ -12,9 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from synthweb.datasets import preview_store
-from synthweb.datasets import services as datasets_services
 from synthweb.datasets.models import Dataset, Preview
-from synthweb.ledger import services as ledger
 from synthweb.lib import codes
 from synthweb.releases.models import Release
 from synthweb.runs import services, worker
@@ -30,10 +28,7 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def dataset(cast: Cast) -> Dataset:
     """Described, with a budget of epsilon 4."""
-    made = scene.read(scene.upload(steward=cast.steward, organisation=cast.organisation))
-    datasets_services.declare_domain(actor=cast.steward, dataset=made, document=scene.DOMAIN)
-    ledger.grant(custodian=cast.custodian, request=scene.ask(steward=cast.steward, dataset=made), reason="Agreed.")
-    return made
+    return scene.funded(cast)
 
 
 def finished(cast: Cast, dataset: Dataset, epsilon: str = "0.5") -> SynthesisRun:

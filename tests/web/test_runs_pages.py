@@ -10,9 +10,7 @@ from django.test import Client
 from django.urls import reverse
 
 from synth_engine.spec import Spec
-from synthweb.datasets import services as datasets_services
 from synthweb.datasets.models import Dataset
-from synthweb.ledger import services as ledger
 from synthweb.runs import services, worker
 from synthweb.runs.models import SynthesisRun
 from tests.conftest import Cast
@@ -26,10 +24,7 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def dataset(cast: Cast) -> Dataset:
     """Described, with a budget of epsilon 4."""
-    made = scene.read(scene.upload(steward=cast.steward, organisation=cast.organisation))
-    datasets_services.declare_domain(actor=cast.steward, dataset=made, document=scene.DOMAIN)
-    ledger.grant(custodian=cast.custodian, request=scene.ask(steward=cast.steward, dataset=made), reason="Agreed.")
-    return made
+    return scene.funded(cast)
 
 
 def typed(**changes: str) -> dict[str, str]:
