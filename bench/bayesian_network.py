@@ -26,6 +26,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
 from synth_engine import domain, mechanisms, pipeline
 from synth_engine.spec import Spec
 

@@ -29,6 +29,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
 from synth_engine import domain as domains
 from synth_engine import mechanisms, pipeline
 from synth_engine.confidential import rows as confidential_rows

@@ -19,6 +19,8 @@ from fractions import Fraction
 from pathlib import Path
 from statistics import fmean
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
 from synth_engine import domain, mechanisms, pipeline
 from synth_engine.spec import Spec
 
