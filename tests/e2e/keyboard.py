@@ -8,14 +8,14 @@ from pathlib import Path
 from django.conf import settings
 from django.test import Client
 from selenium import webdriver
-from selenium.common.exceptions import StaleElementReferenceException
+from selenium.common.exceptions import WebDriverException
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
-from selenium.webdriver.support.wait import WebDriverWait
 
 from synthweb.accounts.models import User
+from tests.e2e.patience import is_swapped, until
 
 MOST_TABS = 120
 
@@ -39,7 +39,9 @@ class Keyboard:
             try:
                 if wanted(self.here):
                     return self.here
-            except StaleElementReferenceException:  # swapped while it was looked at
+            except WebDriverException as error:
+                if not is_swapped(error):
+                    raise
                 continue
             self.strike(Keys.TAB)
         raise AssertionError("the keyboard does not get there")
@@ -55,9 +57,7 @@ class Keyboard:
         self.field("table").send_keys(str(file))  # the dialog of the operating system is not the page's
 
     def reads(self, words: str) -> None:
-        passing = [StaleElementReferenceException]
-        wait = WebDriverWait(self.browser, 20, ignored_exceptions=passing)
-        wait.until(lambda page: words in page.find_element(By.TAG_NAME, "main").text)
+        until(self.browser, lambda page: words in page.find_element(By.TAG_NAME, "main").text)
 
     def is_signed_in(self, user: User, *, address: str) -> None:
         """As after the sign-in page, at whose server `address` is."""

@@ -20,14 +20,15 @@ from typing import Any
 
 import pytest
 from selenium import webdriver
-from selenium.common.exceptions import NoSuchElementException, StaleElementReferenceException, TimeoutException
+from selenium.common.exceptions import TimeoutException
 from selenium.webdriver.common.by import By
 from selenium.webdriver.remote.webelement import WebElement
-from selenium.webdriver.support.ui import Select, WebDriverWait
+from selenium.webdriver.support.ui import Select
 
 from synth_engine.privacy import verify
 from tests import services
 from tests.e2e.composed import ROOT, Installation, running_installation
+from tests.e2e.patience import until
 
 pytestmark = [pytest.mark.services, pytest.mark.slow, pytest.mark.xdist_group("journey")]
 PASSWORD = "a long walk by the river"
@@ -113,9 +114,8 @@ class Person:
 
     def until(self, happened: Callable[[webdriver.Chrome], Any]) -> Any:
         """The first thing that is not nothing; htmx may take an element away while it is being read."""
-        passing = [NoSuchElementException, StaleElementReferenceException]
         try:
-            return WebDriverWait(self.browser, PATIENCE, ignored_exceptions=passing).until(happened)
+            return until(self.browser, happened, seconds=PATIENCE)
         except TimeoutException:
             self.picture("failure")
             raise

@@ -9,16 +9,15 @@ from django.conf import settings
 from django.test import Client
 from django.urls import reverse
 from pytest_django.live_server_helper import LiveServer
-from selenium.common.exceptions import NoSuchElementException, StaleElementReferenceException
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
-from selenium.webdriver.support.wait import WebDriverWait
 
 from synthweb.datasets import services as datasets_services
 from synthweb.ledger import services as ledger
 from synthweb.runs.models import SynthesisRun
 from tests import services
 from tests.conftest import Cast
+from tests.e2e.patience import until
 from tests.web import scene
 
 pytestmark = [pytest.mark.services, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
@@ -39,9 +38,7 @@ def test_slider_number_and_price_move_together_and_the_button_spends_it(cast: Ca
         browser.get(live_server.url + reverse("runs:new", args=[dataset.code]))
 
         def shown(words: str, where: str) -> None:
-            passing = [NoSuchElementException, StaleElementReferenceException]
-            wait = WebDriverWait(browser, 20, ignored_exceptions=passing)
-            wait.until(lambda page: words in page.find_element(By.CSS_SELECTOR, where).text)
+            until(browser, lambda page: words in page.find_element(By.CSS_SELECTOR, where).text)
 
         def price(words: str) -> None:
             shown(words, "#estimate button")
@@ -62,14 +59,14 @@ def test_slider_number_and_price_move_together_and_the_button_spends_it(cast: Ca
         assert field.get_property("value") == "nan"
         other = browser.find_element(By.CSS_SELECTOR, "#mechanism-bayesian-network")
         other.click()
-        WebDriverWait(browser, 20).until(lambda page: page.find_elements(By.NAME, "param-degree"))
+        until(browser, lambda page: page.find_elements(By.NAME, "param-degree"))
         browser.find_element(By.CSS_SELECTOR, "#mechanism-independent").click()
-        WebDriverWait(browser, 20).until(lambda page: not page.find_elements(By.NAME, "param-degree"))
+        until(browser, lambda page: not page.find_elements(By.NAME, "param-degree"))
         field.clear()
         field.send_keys("0.25")
         price("Spend ε 0.25 and run")
         browser.find_element(By.CSS_SELECTOR, "#estimate button").click()
-        WebDriverWait(browser, 20).until(lambda page: "/runs/" in page.current_url)
+        until(browser, lambda page: "/runs/" in page.current_url)
         assert "Waiting for a worker" in browser.page_source
         complaints = [line["message"] for line in browser.get_log("browser")]
         assert not [text for text in complaints if "Content Security Policy" in text or "TypeError" in text]
