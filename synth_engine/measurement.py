@@ -80,9 +80,9 @@ class Noise:
 @dataclass(frozen=True, kw_only=True)
 class Query:
     """A public question. `clique`: of a measurement, empty for the number of records; `candidates`: of a selection;
-    `cells`: counts looked at."""
+    `cells`: counts looked at, which of group sizes are as many as a unit may have records."""
 
-    verb: Literal["measure", "select"]
+    verb: Literal["measure", "select", "group-sizes"]
     clique: Clique = ()
     candidates: tuple[Clique, ...] = ()
     cells: int
@@ -126,6 +126,18 @@ class Measurement:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
+class GroupSizes:
+    """Noisy numbers of units by how many records each has: int64, `values[k - 1]` of those with k."""
+
+    noise: Noise
+    values: Counts
+
+    def __post_init__(self) -> None:
+        if self.values.dtype != np.int64 or self.values.ndim != 1 or not self.values.size:
+            raise TypeError("group sizes are int64 in one row")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Candidate:
     """A clique that may be selected. Its score is the L1 distance of the true counts from `reference`, less
     `penalty`; both are public, so the penalty moves no score between neighbours. The reference can no more be written
@@ -163,6 +175,10 @@ class Session(Protocol):
         """The index of a candidate of large score; larger `scale` means more noise."""
         ...
 
+    def group_sizes(self, *, noise: Noise) -> GroupSizes:
+        """How many units have 1, 2, … records, up to the most that one may have, plus independent noise on each."""
+        ...
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Answers:
@@ -171,22 +187,22 @@ class Answers:
     measurements: tuple[Measurement, ...]
     selections: tuple[int, ...] = ()
     calls: tuple[Call, ...] = field(default=())
+    group_sizes: GroupSizes | None = None
 
     @property
     def digest(self) -> str:
         """SHA-256 over cliques, noise, shapes and little-endian values; independent of the file format."""
         sha = hashlib.sha256(SCHEMA.encode())
         sha.update(_canonical(self._header()))
-        for measurement in self.measurements:
-            sha.update(np.ascontiguousarray(measurement.values, dtype="<i8").tobytes())
+        for values in self._arrays().values():
+            sha.update(np.ascontiguousarray(values, dtype="<i8").tobytes())
         return sha.hexdigest()
 
     def save(self, path: Path | str) -> None:
         """Write one .npz file without pickles."""
         header = np.frombuffer(_canonical(self._header()), dtype=np.uint8)
-        arrays = {f"values_{i}": m.values for i, m in enumerate(self.measurements)}
         with Path(path).open("wb") as file:
-            np.savez_compressed(file, header=header, allow_pickle=False, **arrays)
+            np.savez_compressed(file, header=header, allow_pickle=False, **self._arrays())
 
     @classmethod
     def load(cls, path: Path | str) -> Answers:
@@ -203,9 +219,17 @@ class Answers:
                     for i, m in enumerate(header["measurements"])
                 )
                 calls = tuple(Call.from_json(call) for call in header["calls"])
+                sizes = header.get("group_sizes")
+                sizes = sizes and GroupSizes(noise=Noise.from_json(sizes["noise"]), values=archive["group_sizes"])
         except (OSError, EOFError, KeyError, TypeError, ValueError, AttributeError, PrivacyError, BadZipFile) as error:
             raise InputError("this is no file of noisy answers", repair="measure again") from error
-        return cls(measurements=measurements, selections=tuple(header["selections"]), calls=calls)
+        return cls(
+            measurements=measurements, selections=tuple(header["selections"]), calls=calls, group_sizes=sizes or None
+        )
+
+    def _arrays(self) -> dict[str, Counts]:
+        arrays = {f"values_{i}": m.values for i, m in enumerate(self.measurements)}
+        return arrays | ({} if self.group_sizes is None else {"group_sizes": self.group_sizes.values})
 
     def _header(self) -> dict[str, Any]:
         return {
@@ -216,6 +240,8 @@ class Answers:
             ],
             "selections": list(self.selections),
             "calls": [call.to_json() for call in self.calls],
+            # Left out where they were not asked for, so that answers from before there were any keep their digest.
+            **({} if self.group_sizes is None else {"group_sizes": {"noise": self.group_sizes.noise.to_json()}}),
         }
 
 

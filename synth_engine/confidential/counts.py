@@ -38,3 +38,11 @@ def distances(rows: Rows, pair: tuple[str, str]) -> NDArray[np.int64]:
     """How many records have their two places how far apart, in public bins, and last, how many lack one. Exact like
     `contingency`, and never to be released."""
     return places.histogram(rows.codes, domain=rows.domain, pair=pair)
+
+
+def group_sizes(rows: Rows) -> NDArray[np.int64]:
+    """How many units have 1, 2, … records, up to the most that one may have: of the rows that truncation left, and with
+    those that lack an id as one unit. Exact like `contingency`."""
+    records = np.bincount(rows.units())
+    most = rows.domain.unit.max_records
+    return np.bincount(records[records > 0], minlength=most + 1)[1:].astype(np.int64)

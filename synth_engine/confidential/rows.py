@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 import pyarrow as pa
@@ -27,17 +27,25 @@ class Rows:
     """Columns of codes, one entry a record. Only `counts` reads them; printing, copying, storing, walking through,
     or comparing them is refused, so that no log line, traceback or task argument can hold a record by mistake."""
 
-    __slots__ = ("__codes", "__domain", "__total")
+    __slots__ = ("__codes", "__domain", "__total", "__units")
 
-    def __init__(self, codes: Mapping[str, Codes], *, domain: Domain) -> None:
-        lengths = {len(column) for column in codes.values()}
+    def __init__(
+        self, codes: Mapping[str, Codes], *, domain: Domain, units: NDArray[np.integer[Any]] | None = None
+    ) -> None:
+        lengths = {len(column) for column in codes.values()} | ({len(units)} if units is not None else set())
         if len(lengths) != 1 or set(codes) != set(domain.names):
             raise PrivacyError("rows do not fit their domain")
-        self.__codes, self.__domain, self.__total = dict(codes), domain, lengths.pop()
+        self.__codes, self.__domain, self.__total, self.__units = dict(codes), domain, lengths.pop(), units
 
     def codes(self, name: str) -> Codes:
         """The codes of one attribute, for `counts` alone."""
         return self.__codes[name]
+
+    def units(self) -> NDArray[np.integer[Any]]:
+        """To which unit each record belongs, as numbers that say nothing else, for `counts` alone."""
+        if self.__units is None:
+            raise PrivacyError("the privacy unit of these rows has no column")
+        return self.__units
 
     @property
     def domain(self) -> Domain:
@@ -88,10 +96,12 @@ def open_table(
         if unit is not None:
             units.append(block[unit])
     columns = {name: np.concatenate(codes) for name, codes in pieces.items()}
-    if unit is not None:
-        kept = _kept(pa.chunked_array(units), most=domain.unit.max_records, random_bytes=random_bytes)
-        columns = {name: codes[kept] for name, codes in columns.items()}
-    return Rows(columns, domain=domain)
+    if unit is None:
+        return Rows(columns, domain=domain)
+    belongs = _units(pa.chunked_array(units))
+    kept = _kept(belongs, most=domain.unit.max_records, random_bytes=random_bytes)
+    columns = {name: codes[kept] for name, codes in columns.items()}
+    return Rows(columns, domain=domain, units=belongs[kept])
 
 
 def require_columns(
@@ -113,11 +123,16 @@ def _require(wanted: list[str], *, found: Collection[str]) -> None:
             raise TableError("the table has no such column", repair="check header and domain", column=name)
 
 
-def _kept(ids: pa.ChunkedArray, *, most: int, random_bytes: Callable[[int], bytes]) -> NDArray[np.intp]:
-    """At most so many records of each unit, every one with the same chance. Records without an id are one unit."""
+def _units(ids: pa.ChunkedArray) -> NDArray[np.int32]:
+    """A number for each record, the same for those of one unit. Records without an id are one unit."""
     # An empty text cannot be an id of anybody: it joins the nulls.
     encoded = pc.fill_null(ids, "").combine_chunks().dictionary_encode()
-    units = encoded.indices.to_numpy(zero_copy_only=False)
+    numbers: NDArray[np.int32] = encoded.indices.to_numpy(zero_copy_only=False)
+    return numbers
+
+
+def _kept(units: NDArray[np.int32], *, most: int, random_bytes: Callable[[int], bytes]) -> NDArray[np.intp]:
+    """At most so many records of each unit, every one with the same chance."""
     keys = np.frombuffer(random_bytes(8 * len(units)), dtype=np.uint64)
     order = np.lexsort((keys, units))
     ordered = units[order]

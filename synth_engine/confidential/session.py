@@ -18,11 +18,11 @@ from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.selection import SelectionLaw
 from synth_engine.domain import Domain
 from synth_engine.errors import PrivacyError
-from synth_engine.measurement import Call, Candidate, Clique, Counts, Measurement, Noise, Query
+from synth_engine.measurement import Call, Candidate, Clique, Counts, GroupSizes, Measurement, Noise, Query
 from synth_engine.privacy.events import Event, Gumbel, PermuteAndFlip
 from synth_engine.privacy.filter import Filter
 from synth_engine.privacy.loss import Loss, Pure
-from synth_engine.privacy.unit import histogram_sensitivity
+from synth_engine.privacy.unit import group_sizes_sensitivity, histogram_sensitivity
 
 LARGEST_TABLE = 1_000_000
 LARGEST_REFERENCE = 2**40
@@ -104,6 +104,15 @@ class RoomSession:
         self._admit(Query(verb="select", candidates=cliques, cells=cells), event)
         scores = np.array([self._score(candidate) for candidate in candidates], dtype=np.int64)
         return self._sampler.choose(scores, scale=scale, law=law)
+
+    def group_sizes(self, *, noise: Noise) -> GroupSizes:
+        """A cell for each number of records that a unit may have, empty or not, plus independent noise on each."""
+        unit = self._domain.unit
+        if unit.column is None:
+            raise PrivacyError("group sizes need a column that says to whom a record belongs")
+        event = noise.event(group_sizes_sensitivity(self._domain.relation))
+        self._admit(Query(verb="group-sizes", cells=unit.max_records), event)
+        return GroupSizes(noise=noise, values=self._sampler.counts(counts.group_sizes(self._rows), noise))
 
     def _score(self, candidate: Candidate) -> int:
         return self._distance(candidate.clique, candidate.reference) - candidate.penalty

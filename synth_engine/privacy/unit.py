@@ -71,6 +71,12 @@ class Sensitivity:
     linf: int
 
 
+def group_sizes_sensitivity(relation: Relation) -> Sensitivity:
+    """Sensitivities of the numbers of units with 1, 2, … records, whatever the most that a unit may have: a unit is in
+    one cell, so it counts there as one record does in a table of records (docs/proofs/group-sizes.md)."""
+    return histogram_sensitivity(PrivacyUnit(), relation)
+
+
 def histogram_sensitivity(unit: PrivacyUnit, relation: Relation) -> Sensitivity:
     """Sensitivities of counts for a unit of at most M records.
 

@@ -18,7 +18,7 @@ from fractions import Fraction
 from typing import Any
 
 from synth_engine.privacy.verify_bounds import epsilon_bound
-from synth_engine.privacy.verify_calls import SHA256, Cost, amount, cost_of, losses, refuse, sensitivities
+from synth_engine.privacy.verify_calls import SHA256, Cost, allowed_by, amount, cost_of, losses, refuse
 from synth_engine.privacy.verify_losses import composed_epsilon
 from synth_engine.privacy.verify_words import check_rest, sentences
 
@@ -57,7 +57,7 @@ def verify(receipt: Mapping[str, Any]) -> Verified:
     """Errors: VerificationError with the first reason found."""
     _check_shape(receipt)
     _check_digest(receipt)
-    allowed = sensitivities(receipt)
+    allowed = allowed_by(receipt)
     costs = [cost_of(call, number, allowed) for number, call in enumerate(receipt["calls"], start=1)]
     _check_kind(receipt)
     _check_plan(receipt)

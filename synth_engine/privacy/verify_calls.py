@@ -19,6 +19,7 @@ from synth_engine.privacy.verify_losses import GaussianLoss, PureLoss
 _LAWS = {
     "measure": ("discrete-laplace", "discrete-gaussian"),
     "select": ("permute-and-flip", "gumbel"),
+    "group-sizes": ("discrete-laplace", "discrete-gaussian"),
 }
 _SENSITIVITY = {
     "discrete-laplace": "l1",
@@ -44,7 +45,26 @@ def refuse(reason: str) -> NoReturn:
     raise VerificationError(reason)
 
 
-def sensitivities(receipt: Mapping[str, Any]) -> dict[str, int]:
+@dataclass(frozen=True, kw_only=True)
+class Allowed:
+    """What unit and relation allow calls to be: how far a table of records moves, how far the numbers of units by size
+    do, and how many sizes there are; none where nothing says to whom a record belongs."""
+
+    records: Mapping[str, int]
+    units: Mapping[str, int]
+    sizes: int
+
+
+def allowed_by(receipt: Mapping[str, Any]) -> Allowed:
+    """For a unit of at most m records: a table of records moves as far as m of them can, the table of units by size as
+    far as one record can."""
+    m, column = receipt["unit"]["max_records"], receipt["unit"]["column"]
+    records = _sensitivities(receipt)
+    one = {"l1": 1, "l2_squared": 1} if receipt["relation"] == "add-remove" else {"l1": 2, "l2_squared": 2}
+    return Allowed(records=records, units=one, sizes=0 if column is None else m)
+
+
+def _sensitivities(receipt: Mapping[str, Any]) -> dict[str, int]:
     """Of a table of counts, for a unit of at most m records."""
     m, column = receipt["unit"]["max_records"], receipt["unit"]["column"]
     if (
@@ -76,18 +96,18 @@ def amount(holder: Mapping[str, Any], name: str) -> Fraction:
     return Fraction(numerator, denominator)
 
 
-def cost_of(call: Any, number: int, sensitivities: Mapping[str, int]) -> Cost:
+def cost_of(call: Any, number: int, allowed: Allowed) -> Cost:
     """The recomputed cost of one call."""
     if not isinstance(call, dict) or set(call) != {"query", "noise", "sensitivity", "cost"}:
         refuse(f"call {number} has missing or unknown parts")
     if not all(isinstance(part, dict) for part in call.values()):
         refuse(f"call {number} is malformed")
     query, noise = call["query"], call["noise"]
-    _check_query(query, number)
+    _check_query(query, number, allowed)
     law = noise.get("law")
     if not isinstance(law, str) or law not in _LAWS[query["verb"]]:
         refuse(f"call {number} is of an unknown law, or of one that does not fit its verb")
-    kind = _SENSITIVITY[law]
+    kind, sensitivities = _SENSITIVITY[law], allowed.units if query["verb"] == "group-sizes" else allowed.records
     if set(call["sensitivity"]) != {kind} or type(call["sensitivity"][kind]) is not int:
         refuse(f"call {number} states another kind of sensitivity than its law needs")
     if call["sensitivity"][kind] != sensitivities[kind]:
@@ -100,12 +120,16 @@ def cost_of(call: Any, number: int, sensitivities: Mapping[str, int]) -> Cost:
     return cost
 
 
-def _check_query(query: Mapping[str, Any], number: int) -> None:
+def _check_query(query: Mapping[str, Any], number: int, allowed: Allowed) -> None:
     verb = query.get("verb")
     if not isinstance(verb, str) or verb not in _LAWS:
         refuse(f"call {number} has an unknown verb")
     if set(query) != {"verb", "clique", "cells"} | ({"candidates"} if verb == "select" else set()):
         refuse(f"the query of call {number} has missing or unknown parts")
+    if verb == "group-sizes":
+        if query["clique"] != [] or type(query["cells"]) is not int or query["cells"] != (allowed.sizes or None):
+            refuse(f"call {number} asks for group sizes that the privacy unit does not have")
+        return
     cliques = [query["clique"]] if verb == "measure" else query["candidates"]
     if type(query["cells"]) is not int or query["cells"] < 1 or not isinstance(cliques, list) or not cliques:
         refuse(f"the query of call {number} is malformed")

@@ -201,6 +201,8 @@ def call_line(number: int, call: dict[str, Any], *, pure: bool) -> CallLine:
 def _what(query: dict[str, Any]) -> str:
     if query["verb"] == "measure" and not query["clique"]:
         return "Counted the records"
+    if query["verb"] == "group-sizes":
+        return f"Counted the persons with 1 to {query['cells']} rows each"
     if query["verb"] == "select":
         return f"Chose one of {len(query['candidates'])} groups of columns"
     return f"{VERBS.get(query['verb'], query['verb'])} {' × '.join(query.get('clique') or [])}".strip()

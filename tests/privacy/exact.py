@@ -136,12 +136,16 @@ def law_of(
     program: Program, table: Table, *, domain: Domain, cap: Loss, high: int, sampler: type[Replay] = Replay
 ) -> Law:
     """The exact law of what the program returns on one table, by replaying all of its branches."""
-    rows = rows_of(table, domain)
+    return law_on(program, rows_of(table, domain), cap=cap, high=high, sampler=sampler)
+
+
+def law_on(program: Program, rows: Rows, *, cap: Loss, high: int, sampler: type[Replay] = Replay) -> Law:
+    """The same of rows that were opened already."""
     law: Law = {}
     scripts: list[tuple[int, ...]] = [()]
     while scripts:
         replay = sampler(scripts.pop(), low=0, high=high)
-        outcome = program(open_session(rows, domain=domain, cap=cap, sampler=replay), rows)
+        outcome = program(open_session(rows, domain=rows.domain, cap=cap, sampler=replay), rows)
         law[outcome] = law.get(outcome, ZERO) + replay.probability
         scripts += replay.open
     total = sum(law.values(), ZERO)
