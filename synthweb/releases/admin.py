@@ -15,7 +15,7 @@ class ReleaseAdmin(ReadOnlyAdmin):
     list_filter = ["mechanism"]
     search_fields = ["name", "code", "run_code"]
     list_select_related = ["dataset", "created_by"]
-    exclude = ["model"]
+    exclude = ["model", "sample_secret"]
     ordering = ["-created_at"]
 
 

@@ -25,7 +25,8 @@ class SampleForm(forms.Form):
         max_length=LONGEST_SEED,
         required=False,
         label="Seed",
-        help_text="Empty: a secret random one. The same seed gives the same table, byte for byte.",
+        help_text="Empty: your own secret one for this release, so that asking again gives the same table, byte for "
+        "byte. Give another for another table.",
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import secrets
+
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
@@ -9,6 +11,11 @@ from django.db.models import Q
 from synthweb.datasets.models import Dataset, DomainVersion
 from synthweb.ledger.models import BudgetAccount
 from synthweb.lib import codes
+
+
+def new_secret() -> str:
+    """256 random bits as text."""
+    return secrets.token_hex(32)
 
 
 class Release(models.Model):
@@ -28,6 +35,7 @@ class Release(models.Model):
     sample_rows = models.BigIntegerField()  # how many rows a sample has unless its requester says otherwise
     receipt = models.JSONField()
     model = models.JSONField()  # synth_engine model document: noisy answers and what was fitted to them
+    sample_secret = models.CharField(max_length=64, default=new_secret, editable=False)  # seeds of samples come from it
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="releases")
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -55,7 +63,8 @@ class ReleaseGrant(models.Model):
 
 class Sample(models.Model):
     """One table drawn from a release: a seed and a number of rows; the table itself is drawn anew at each download.
-    The seed is shown to its requester alone; the commitment to it stands in the sample's receipt."""
+    Unless its requester gave a seed, it is the one that this person has for this release: asking again for as many rows
+    gives the same table. The seed is shown to its requester alone; the commitment to it stands in the sample's receipt."""
 
     code = models.CharField(max_length=16, unique=True, default=codes.new, editable=False)
     release = models.ForeignKey(Release, on_delete=models.PROTECT, related_name="samples")

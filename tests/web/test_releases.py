@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import importlib
 import io
 import json
 import subprocess
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from django.apps import apps
 from django.conf import settings
 from django.test import Client
 from django.urls import reverse
@@ -28,7 +30,7 @@ from synthweb.datasets import selectors as datasets
 from synthweb.datasets.models import Preview
 from synthweb.lib.errors import Conflict
 from synthweb.releases import selectors, services, tables
-from synthweb.releases.models import Release, Sample
+from synthweb.releases.models import Release, Sample, new_secret
 from synthweb.runs import services as runs
 from synthweb.runs import worker
 from tests.conftest import Cast
@@ -123,12 +125,41 @@ def test_a_spreadsheet_runs_no_column_name_and_no_marker_of_a_missing_value(rele
     assert not any(age.startswith("=") for age in ages)
 
 
-def test_a_seed_is_random_and_hidden_behind_a_commitment_in_the_receipt(release: Release, cast: Cast) -> None:
-    first, second = (services.draw_sample(user=cast.steward, release=release, rows=5) for _ in range(2))
-    assert first.seed != second.seed
+def test_one_person_asking_again_gets_the_same_table_and_nobody_else_does(release: Release, cast: Cast) -> None:
+    services.share(actor=cast.steward, release=release, analyst=cast.analyst)
+    first, second = (services.draw_sample(user=cast.analyst, release=release, rows=200) for _ in range(2))
+    assert first.code != second.code
+    assert "".join(tables.stream_csv(first)) == "".join(tables.stream_csv(second))
+    other = services.draw_sample(user=cast.steward, release=release, rows=200)
+    assert "".join(tables.stream_csv(other)) != "".join(tables.stream_csv(first))
+    given = services.draw_sample(user=cast.analyst, release=release, rows=200, seed="tulip")
+    assert "".join(tables.stream_csv(given)) != "".join(tables.stream_csv(first))
+
+
+def test_a_seed_of_ones_own_hangs_on_the_secret_of_the_release(release: Release, cast: Cast) -> None:
+    before = services.own_seed(user=cast.steward, release=release)
+    assert before == services.own_seed(user=cast.steward, release=Release.objects.get(pk=release.pk))
+    release.sample_secret = new_secret()
+    assert len({before, services.own_seed(user=cast.steward, release=release)}) == 2
+
+
+def test_a_release_from_before_seeds_of_ones_own_gets_a_secret(release: Release) -> None:
+    Release.objects.update(sample_secret="")
+    migration = importlib.import_module("synthweb.releases.migrations.0002_secret_for_samples")
+    migration.give_secrets(apps, None)
+    given = Release.objects.get(pk=release.pk).sample_secret
+    assert len(given) == 64
+    migration.give_secrets(apps, None)
+    assert Release.objects.get(pk=release.pk).sample_secret == given
+
+
+def test_a_seed_is_hidden_behind_a_commitment_in_the_receipt(release: Release, cast: Cast) -> None:
+    first = services.draw_sample(user=cast.steward, release=release, rows=5)
+    assert len(first.seed) == 32
     document = services.sample_receipt(first)
     assert document["sample"] == {"rows": 5, "seed_commitment": first.commitment}
     assert first.seed not in json.dumps(document)
+    assert release.sample_secret not in json.dumps(document)
     assert verify.verify(document).epsilon <= 1
 
 

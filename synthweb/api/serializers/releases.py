@@ -84,7 +84,10 @@ class NewSampleSerializer(StrictSerializer):
 
     rows = WholeNumber(min_value=1, max_value=settings.SAMPLE_MAX_ROWS)
     seed = Text(
-        required=False, allow_null=True, max_length=64, help_text="Left out: a fresh secret one, told in the answer."
+        required=False,
+        allow_null=True,
+        max_length=64,
+        help_text="Left out: your own secret one for this release, told in the answer; the same rows are the same table.",
     )
 
 
