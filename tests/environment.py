@@ -18,7 +18,7 @@ def _make() -> None:
     folder = Path(tempfile.mkdtemp(prefix="synthweb-tests-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     wanted = os.environ.get("SYNTHWEB_TEST_DATABASE", "sqlite")
-    for name in [name for name in os.environ if name.startswith("SYNTHWEB_")]:
+    for name in [name for name in os.environ if name.startswith("SYNTHWEB_") and name != "SYNTHWEB_SHARED"]:
         del os.environ[name]  # somebody's own settings must not steer the tests
     os.environ.pop("DATABASE_URL", None)
     os.environ["SYNTHWEB_TEST_FOLDER"] = str(folder)

@@ -150,7 +150,7 @@ def _parsed(pattern: str) -> Any:
 
     try:
         return parse(pattern)
-    except (NoMatch, RecursionError, ValueError, OverflowError):
+    except (NoMatch, RecursionError, ValueError, IndexError, OverflowError):
         refuse("this is no pattern that can be read", repair="use letters, [classes], (groups|alternatives) and {1,8}")
 
 

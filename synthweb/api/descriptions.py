@@ -14,10 +14,16 @@ from synthweb.api.problems import engine_fault
 DETAIL = "This description cannot be used; nothing was changed."
 
 
-def checked(document: object) -> Mapping[str, Any]:
-    """The document, if it is a sound and fully declared description; Unusable (422) with all that is to mend."""
+def an_object(document: object) -> Mapping[str, Any]:
+    """The document, if it is a JSON object."""
     if not isinstance(document, Mapping):
         raise Unusable(detail=DETAIL, faults=[fault("the domain is not a JSON object", repair="send a DOMAIN.json")])
+    return document
+
+
+def checked(given: object) -> Mapping[str, Any]:
+    """The document, if it is a sound and fully declared description; Unusable (422) with all that is to mend."""
+    document = an_object(given)
     if faults := list(_column_faults(document)):
         raise Unusable(detail=DETAIL, faults=faults)
     try:

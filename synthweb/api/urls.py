@@ -38,6 +38,11 @@ urlpatterns = [
     path(
         "datasets/<slug:code>/domain/<int:number>/", datasets.DomainVersionView.as_view(), name="dataset-domain-version"
     ),
+    path(
+        "datasets/<slug:code>/domain/<int:number>/table-schema/",
+        datasets.TableSchemaView.as_view(),
+        name="dataset-table-schema",
+    ),
     path("budget-requests/", budget.RequestViewSet.as_view({**LIST, "post": "create"}), name="budget-request-list"),
     path("budget-requests/<slug:code>/", budget.RequestViewSet.as_view(ONE), name="budget-request-detail"),
     path(

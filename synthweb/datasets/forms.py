@@ -20,12 +20,12 @@ LONGEST_INPUT = 2_000_000  # characters; ten thousand categories fit
 
 
 class DocumentForm(forms.Form):
-    """A DOMAIN.json. It is read in memory: settings.py allows no other upload handler, so nothing touches a disk."""
+    """A description from elsewhere. It is read in memory: settings.py allows no other upload handler, so nothing touches a disk."""
 
     document = forms.FileField(
-        label="DOMAIN.json",
+        label="Description",
         widget=forms.FileInput(attrs={"accept": ".json,application/json"}),
-        error_messages={"required": "No file came in: choose a DOMAIN.json of at most 2.5 MB."},
+        error_messages={"required": "No file came in: choose a JSON file of at most 2.5 MB."},
     )
 
     def clean_document(self) -> dict[str, Any]:
@@ -34,7 +34,7 @@ class DocumentForm(forms.Form):
         except DomainError as error:
             raise forms.ValidationError(f"{error.text[0].upper()}{error.text[1:]}.") from None
         if not isinstance(document, dict):
-            raise forms.ValidationError("A domain is a JSON object; see docs/domain.schema.json.")
+            raise forms.ValidationError("A description is a JSON object; see docs/domain.md.")
         return document
 
 

@@ -14,4 +14,5 @@ urlpatterns = [
     path("<slug:code>/describe/DOMAIN.json", views.draft_file, name="draft-file"),
     path("<slug:code>/domain/<int:number>/", views.domain, name="domain"),
     path("<slug:code>/domain/<int:number>/DOMAIN.json", views.domain_file, name="domain-file"),
+    path("<slug:code>/domain/<int:number>/table-schema.json", views.table_schema_file, name="table-schema-file"),
 ]

@@ -11,6 +11,8 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from synth_engine import dictionaries
+from synth_engine.domain import Domain
 from synth_engine.errors import DomainError
 from synthweb.accounts.models import User
 from synthweb.datasets import editing, screens, selectors, services
@@ -81,7 +83,7 @@ def _finish(request: HttpRequest, dataset: Dataset) -> HttpResponse:
 @require_POST
 @login_required
 def import_document(request: HttpRequest, code: str) -> HttpResponse:
-    """Take a DOMAIN.json made elsewhere into the draft, after keeping everything typed on the page it came from."""
+    """Take a description made elsewhere, of any kind, into the draft, after keeping everything typed on the page it came from."""
     dataset = selectors.dataset_for(_me(request), code, Need.DESCRIBE)
     posted = Posted(request.POST)
     outcome = _keep(request, dataset, posted)
@@ -100,14 +102,12 @@ def _bring(request: HttpRequest, dataset: Dataset, document: dict[str, Any], *, 
     except DomainError as error:
         messages.error(request, f"This description cannot be used; nothing was changed. {error.text}.")
         return False
-    count = len(brought.columns)
+    count, file = len(brought.columns), f"The file was read as a {brought.title}"
     if count:
-        told = (
-            f"{count} column{'s were' if count > 1 else ' was'} taken into the draft. Nothing of it is confirmed yet."
-        )
-        messages.success(request, told)
+        told = f"{count} column{'s were' if count > 1 else ' was'} taken into the draft"
+        messages.success(request, f"{file}: {told}. Nothing of it is confirmed yet.")
     else:
-        messages.info(request, "No column was taken from the file.")
+        messages.info(request, f"{file}: no column was taken from it.")
     for remark in brought.remarks:
         messages.warning(request, remark)
     return bool(count)
@@ -140,6 +140,15 @@ def domain_file(request: HttpRequest, code: str, number: int) -> HttpResponse:
     """The same as a DOMAIN.json for the command line."""
     version = selectors.domain_version_for(_me(request), code, number)
     return _as_file(version.document, name=f"domain-{version.dataset.code}-v{version.number}.json")
+
+
+@require_safe
+@login_required
+def table_schema_file(request: HttpRequest, code: str, number: int) -> HttpResponse:
+    """The same as a Frictionless Table Schema of the tables that releases give."""
+    version = selectors.domain_version_for(_me(request), code, number)
+    schema = dictionaries.to_schema(Domain.from_json(version.document))
+    return _as_file(schema, name=f"table-schema-{version.dataset.code}-v{version.number}.json")
 
 
 def _as_file(document: dict[str, Any], *, name: str) -> HttpResponse:

@@ -193,3 +193,24 @@ def test_the_log_of_a_run_is_a_list_and_only_a_failed_run_resumes(calls: Caller,
     lines = calls.get(f"/runs/{played.run.code}/log/?sort=at").json()["results"]
     assert lines[0]["text"].startswith("Submitted")
     assert_problem(calls.send(f"/runs/{played.run.code}/resume/", None), status=409)
+
+
+def test_a_dictionary_is_taken_into_the_draft_and_a_schema_comes_out(calls: Caller, played: Scene) -> None:
+    schema = calls.get(f"/datasets/{played.dataset.code}/domain/1/table-schema/").json()
+    assert [field["type"] for field in schema["fields"]] == ["string", "integer", "boolean"]
+    assert_problem(calls.get(f"/datasets/{played.dataset.code}/domain/2/table-schema/"), status=404)
+    played.account.refresh_from_db()
+    held = played.account.epsilon_held
+    address = f"/datasets/{played.fresh.code}/domain/draft/"
+    answer = calls.send(f"{address}?replaces=true", schema).json()
+    assert (answer["title"], answer["columns"]) == ("Table Schema", ["region", "age", "works"])
+    draft = calls.get(address).json()["attributes"]
+    assert {column["provenance"] for column in draft} == {"suggested"}
+    answer = calls.send(address, {"age": {"values": {"min": 0, "max": 9}}, "size": {"description": "Of what?"}}).json()
+    assert answer["columns"] == []
+    assert len(answer["remarks"]) == 2
+    assert_problem(calls.send(address, {"other": {"values": {"min": 0, "max": 9}}}), status=422)
+    assert_problem(calls.send(address, []), status=422)
+    assert_problem(calls.send(f"{address}?replaces=perhaps", schema), status=400)
+    played.account.refresh_from_db()
+    assert played.account.epsilon_held == held

@@ -29,7 +29,9 @@ PATCH  datasets/<slug:code>/                         spend
 GET    datasets/<slug:code>/domain/                  read
 PUT    datasets/<slug:code>/domain/                  spend
 GET    datasets/<slug:code>/domain/<int:number>/     read
+GET    datasets/<slug:code>/domain/<int:number>/table-schema/ read
 GET    datasets/<slug:code>/domain/draft/            read
+POST   datasets/<slug:code>/domain/draft/            spend
 PUT    datasets/<slug:code>/file/                    spend
 PUT    datasets/<slug:code>/form/                    spend
 POST   datasets/<slug:code>/go-back/                 spend

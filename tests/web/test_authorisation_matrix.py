@@ -74,6 +74,7 @@ POST   datasets/<slug:code>/describe/import/                         302    404 
 GET    datasets/<slug:code>/describe/DOMAIN.json                     302    404    404    404    200    403    403    403
 GET    datasets/<slug:code>/domain/<int:number>/                     302    404    404    404    200    200    200    200
 GET    datasets/<slug:code>/domain/<int:number>/DOMAIN.json          302    404    404    404    200    200    200    200
+GET    datasets/<slug:code>/domain/<int:number>/table-schema.json    302    404    404    404    200    200    200    200
 GET    releases/                                                     302    200    200    200    200    200    200    200
 GET    releases/verify_receipt.py                                    302    200    200    200    200    200    200    200
 GET    releases/<slug:code>/                                         302    404    404    200    200    200    200    200
@@ -144,7 +145,9 @@ GET    api/v1/datasets/<slug:code>/                                  401    404 
 GET    api/v1/datasets/<slug:code>/domain/                           401    404    404    404    200    200    200    200
 PUT    api/v1/datasets/<slug:code>/domain/                           401    404    404    404    201    403    403    403
 GET    api/v1/datasets/<slug:code>/domain/draft/                     401    404    404    404    200    403    403    403
+POST   api/v1/datasets/<slug:code>/domain/draft/                     401    404    404    404    200    403    403    403
 GET    api/v1/datasets/<slug:code>/domain/<int:number>/              401    404    404    404    200    200    200    200
+GET    api/v1/datasets/<slug:code>/domain/<int:number>/table-schema/ 401    404    404    404    200    200    200    200
 PATCH  api/v1/datasets/<slug:code>/                                  401    404    404    404    200    403    403    403
 DELETE api/v1/datasets/<slug:code>/                                  401    404    404    404    409    403    403    403
 GET    api/v1/datasets/<slug:code>/file/                             401    405    405    405    405    405    405    405
@@ -226,6 +229,7 @@ BODIES: dict[str, Callable[[Scene, Cast], dict[str, Any]]] = {
     "POST api/v1/releases/<slug:code>/samples/": lambda *_: {"rows": 3},
     "POST api/v1/releases/<slug:code>/grants/": lambda _, cast: {"analyst": cast.analyst.username},
     "PUT api/v1/datasets/<slug:code>/domain/": lambda *_: scene.DOMAIN,
+    "POST api/v1/datasets/<slug:code>/domain/draft/": lambda *_: scene.DOMAIN,
 }
 UNWATCHED = {"accounts.user", "sessions.session", "audit.chainhead"}  # last sign-in; the end of the log below
 READING_IS_RECORDED = {"preview.opened", "report.opened"}

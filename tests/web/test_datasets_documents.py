@@ -105,7 +105,7 @@ def test_what_is_described_already_stays_unless_the_file_is_to_take_its_place(de
     assert "Declared public in the file" in line(page, 2)
     assert "1 column was taken into the draft" in page
     page = bring(desk, {"attributes": [AGE]})
-    assert "No column was taken from the file" in page
+    assert "The file was read as a DOMAIN.json: no column was taken from it" in page
     assert "Not described by the file" not in page
     page = bring(desk, {"attributes": [AGE, WORKS]}, **{"both-say": "file"})
     assert "described here already, kept" not in page
@@ -261,3 +261,54 @@ def test_every_version_is_offered_on_the_page(desk: Desk) -> None:
         document = desk.client.get(address).json()
         assert Domain.from_json(document).digest == DomainVersion.objects.get(number=number).digest
     assert Dataset.objects.get().draft["columns"]["age"]["confirmed"] is True
+
+
+# --- dictionaries and schemas -----------------------------------------------------------------------------------------
+def test_a_data_dictionary_is_recognised_and_told_what_it_leaves_open(desk: Desk) -> None:
+    page = bring(
+        desk,
+        {
+            "age": {"description": "Years", "values": {"N": "N/A", "min": 0, "max": 99}},
+            "sector": {"description": "Where"},
+            "height": {"values": {"min": 0, "max": 3}},
+            "works": {"values": {"min": 1}},
+        },
+    )
+    assert "The file was read as a data dictionary: 2 columns were taken" in page
+    assert "0 to 99, each value" in line(page, 1)
+    assert "From a public file in the file, not confirmed" in line(page, 1)
+    assert "not modelled, not in the release" in line(page, 0)
+    assert "Column “sector”: the dictionary does not say which values it has" in page
+    assert "Column “height”: not in this table, not taken" in page
+    assert "Column “works”: its range has only one end; add the other one here." in page
+    assert desk.draft["columns"]["age"]["fields"]["missing"] == "N"
+
+
+def test_a_table_schema_is_recognised_and_one_comes_out_again(desk: Desk) -> None:
+    schema = {
+        "fields": [
+            {"name": "sector", "constraints": {"enum": ["Farm", "Mine"]}},
+            {"name": "age", "type": "integer"},
+            {"name": "works", "type": "boolean", "trueValues": ["yes"], "falseValues": ["no"]},
+        ],
+        "missingValues": ["-"],
+    }
+    page = bring(desk, schema)
+    assert "The file was read as a Table Schema: 2 columns were taken" in page
+    assert "Column “age”: has a type but no minimum and maximum" in page
+    desk.press("confirm-open", statement="on")
+    desk.press("finish")
+    address = reverse("datasets:table-schema-file", args=[desk.dataset.code, 1])
+    answer = desk.client.get(address)
+    assert "attachment" in answer["Content-Disposition"]
+    fields = {field["name"]: field for field in answer.json()["fields"]}
+    assert (fields["sector"]["constraints"]["enum"], fields["sector"]["missingValues"]) == (["Farm", "Mine"], ["-"])
+    assert fields["age"]["constraints"] == {"required": True, "minimum": 17, "maximum": 90}
+    assert "id" not in fields
+    assert address in desk.page()
+
+
+def test_a_document_of_no_kind_changes_nothing(desk: Desk) -> None:
+    page = bring(desk, {"title": "Minutes of a meeting"})
+    assert "nothing was changed. no description of a kind that is known; bring a DOMAIN.json" in page
+    assert desk.draft["columns"] == {}

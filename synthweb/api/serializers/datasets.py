@@ -109,3 +109,21 @@ class DomainVersionSerializer(serializers.ModelSerializer[DomainVersion]):
         model = DomainVersion
         fields = ["dataset", "number", "digest", "document", "confirmed_by", "created_at"]
         read_only_fields = fields
+
+
+class ImportQuerySerializer(StrictSerializer):
+    """How a document is taken into a draft."""
+
+    replaces = serializers.BooleanField(
+        required=False, default=False, help_text="Whether it takes the place of what is described already."
+    )
+
+
+class BroughtSerializer(serializers.Serializer[Any]):
+    """What came of a document."""
+
+    title = serializers.CharField(help_text="Which kind of document it was taken for.")
+    columns = serializers.ListField(child=serializers.CharField(), help_text="The columns taken; none is confirmed.")
+    remarks = serializers.ListField(
+        child=serializers.CharField(), help_text="A line for each thing that was not taken as it stands."
+    )

@@ -15,6 +15,8 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 from rest_framework.viewsets import GenericViewSet
 
+from synth_engine import dictionaries
+from synth_engine.domain import Domain
 from synth_engine.formats import MEDIA_TYPES, Dialect
 from synthweb.accounts.models import Role
 from synthweb.accounts.selectors import organisation_of, require_role
@@ -23,9 +25,11 @@ from synthweb.api.authentication import caller
 from synthweb.api.filters import Filtered
 from synthweb.api.receiving import FILES, received
 from synthweb.api.serializers.datasets import (
+    BroughtSerializer,
     DatasetSerializer,
     DomainVersionSerializer,
     FormSerializer,
+    ImportQuerySerializer,
     NameSerializer,
     UploadSerializer,
 )
@@ -205,3 +209,33 @@ class DraftView(APIView):
     def get(self, request: Request, code: str) -> Response:
         """The draft as a DOMAIN.json, for its stewards; nothing that was only suggested by the data."""
         return Response(documents.draft_document(selectors.dataset_for(caller(request), code, Need.DESCRIBE)))
+
+    @extend_schema(
+        operation_id="domain_draft_import",
+        parameters=[ImportQuerySerializer],
+        request=OpenApiTypes.OBJECT,
+        responses=BroughtSerializer,
+        tags=["datasets"],
+    )
+    def post(self, request: Request, code: str) -> Response:
+        """Take a DOMAIN.json, a Frictionless Table Schema or a data dictionary into the draft; which one it is shows by
+        itself. Nothing is confirmed by it and no budget is touched. What is described already stays, unless
+        `?replaces=true`."""
+        dataset = selectors.dataset_for(caller(request), code, Need.DESCRIBE)
+        asked = ImportQuerySerializer(data=request.query_params.dict())
+        asked.is_valid(raise_exception=True)
+        document = descriptions.an_object(request.data)
+        brought = services.import_document(
+            actor=caller(request), dataset=dataset, document=document, **asked.validated_data
+        )
+        return Response(BroughtSerializer(brought).data)
+
+
+class TableSchemaView(APIView):
+    """Descriptions for other programs."""
+
+    @extend_schema(operation_id="domain_table_schema", responses=OpenApiTypes.OBJECT, tags=["datasets"])
+    def get(self, request: Request, code: str, number: int) -> Response:
+        """One confirmed description as a Frictionless Table Schema of the tables that releases give."""
+        version = selectors.domain_version_for(caller(request), code, number)
+        return Response(dictionaries.to_schema(Domain.from_json(version.document)))

@@ -13,6 +13,7 @@ from typing import Any
 
 from django.db import transaction
 
+from synth_engine import dictionaries
 from synth_engine.domain import Attribute, Domain
 from synth_engine.errors import DomainError
 from synthweb.accounts.models import User
@@ -37,8 +38,10 @@ class Incomplete(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Brought:
-    """What came of a file: the columns taken, and a line for each thing that was not taken as it stands."""
+    """What came of a file: what kind of document it is, the columns taken, and a line for each thing that was not
+    taken as it stands."""
 
+    title: str
     columns: list[str]
     remarks: list[str]
 
@@ -90,10 +93,10 @@ def keep(
 
 
 def import_document(*, actor: User, dataset: Dataset, document: Mapping[str, Any], replaces: bool = False) -> Brought:
-    """Take a description made elsewhere into the draft, as typed and not confirmed. What is described here already
-    stays, unless the file `replaces` it. Raises DomainError for an unsound document, and for one about another
-    table; nothing is kept of those."""
-    domain = Domain.from_json(document)
+    """Take a description made elsewhere into the draft, as typed and not confirmed: a DOMAIN.json, a Table Schema or a
+    data dictionary. What is described here already stays, unless the file `replaces` it. Raises DomainError for an
+    unsound document, and for one about another table; nothing is kept of those."""
+    kind, reading, domain = documents.read(document)
     dataset.refresh_from_db(fields=["draft"])
     payload = selectors.preview_for(actor, dataset, Preview.Kind.TABLE)
     known = payload["columns"] if payload else selectors.columns_of(dataset)
@@ -101,10 +104,12 @@ def import_document(*, actor: User, dataset: Dataset, document: Mapping[str, Any
     if not names:
         raise DomainError("the columns of the table are not known any more", repair="read the table again first")
     standing = {} if replaces else drafts.columns(dataset.draft)
-    taken, remarks = documents.brought(domain, names=names, standing=standing)
-    table, lines = documents.brought_table(dataset, domain, document=document, names=names, replaces=replaces)
+    taken, remarks = documents.brought(reading, names=names, standing=standing)
+    table, lines = None, list[str]()
+    if domain is not None:
+        table, lines = documents.brought_table(dataset, domain, document=document, names=names, replaces=replaces)
     keep(actor=actor, dataset=dataset, columns=taken, table=table, total=len(names) if known else None)
-    return Brought(columns=list(taken), remarks=[*said(remarks), *lines])
+    return Brought(title=dictionaries.TITLES[kind], columns=list(taken), remarks=[*said(remarks), *lines])
 
 
 # --- the description -----------------------------------------------------------------------------------------------

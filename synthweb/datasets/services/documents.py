@@ -1,4 +1,4 @@
-"""DOMAIN.json in and out of a draft: what of a file is taken, and what a draft says as a file."""
+"""Documents in and out of a draft: what of a file is taken, and what a draft says as a DOMAIN.json."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from synth_engine import dictionaries
 from synth_engine.domain import Attribute, Domain, parse_attribute
 from synth_engine.errors import DomainError
 from synthweb.datasets import draft as drafts
@@ -29,20 +30,31 @@ _OTHER = "choose another one"
 _ABSENT = ("not in this table, not taken", "take the name from the header of the table")
 
 
+def read(document: Mapping[str, Any]) -> tuple[dictionaries.Kind, dictionaries.Reading, Domain | None]:
+    """What a document of any kind describes, and the whole domain if it is one. Errors: DomainError."""
+    kind = dictionaries.recognise(document)
+    if kind != "domain":
+        return kind, dictionaries.read(document, kind=kind), None
+    domain = Domain.from_json(document)
+    return kind, dictionaries.Reading(attributes=domain.attributes), domain
+
+
 def brought(
-    domain: Domain, *, names: Sequence[str], standing: Mapping[str, drafts.Column]
+    reading: dictionaries.Reading, *, names: Sequence[str], standing: Mapping[str, drafts.Column]
 ) -> tuple[dict[str, drafts.Column | None], list[tuple[str, str, str]]]:
     """The columns of a file as typed and not confirmed, but for those that are `standing` already; and a remark
     (column, rule, repair) for each that is not taken as it is. Raises DomainError for a file about another table."""
-    absent = [attribute.name for attribute in domain.attributes if attribute.name not in names]
-    if len(absent) == len(domain.attributes):
+    about = dict.fromkeys([*(a.name for a in reading.attributes), *(remark.column for remark in reading.remarks)])
+    absent = [name for name in about if name not in names]
+    if len(absent) == len(about):
         raise DomainError(
             f"{named(absent)}: not in this table, and the file describes no other",
             repair="take the names from the header of the table, or open the dataset that the file is about",
         )
     taken: dict[str, drafts.Column | None] = {}
     remarks = [(name, *_ABSENT) for name in absent]
-    for attribute in domain.attributes:
+    remarks += [(*remark,) for remark in reading.remarks if remark.column in names]
+    for attribute in reading.attributes:
         if attribute.name not in names:
             continue
         column = drafts.column_of(attribute, place=names.index(attribute.name)) | {"brought": True}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
 import subprocess
 import sys
 from itertools import combinations
@@ -19,8 +18,8 @@ import pytest
 from synth_engine.domain import Domain
 from synth_engine.evaluation import report, tallies
 from tests.engine.evaluation.tables import DOMAIN, codes, compared, shuffled, tally
+from tests.shared import needs
 
-SHARED = Path(os.environ.get("SYNTHWEB_SHARED", Path(__file__).parents[4] / "shared"))
 RED = "Computed on real data: not differentially private"
 
 
@@ -146,9 +145,8 @@ def test_real_rows_are_refused_in_a_private_report() -> None:
 @pytest.mark.slow
 @pytest.mark.shared_data
 def test_the_report_agrees_with_the_benchmark_score_on_adult(tmp_path: Path) -> None:
-    if not (SHARED / "tools" / "score.py").exists():
-        pytest.skip("the public benchmark data is not beside this checkout; set SYNTHWEB_SHARED")
-    subprocess.run([sys.executable, SHARED / "tools" / "split.py", tmp_path], check=True)
+    needs("tools/score.py")
+    subprocess.run([sys.executable, needs("tools/split.py"), tmp_path], check=True)
     train, test = pd.read_csv(tmp_path / "train.csv"), pd.read_csv(tmp_path / "test.csv")
     rng = np.random.default_rng(3)
     drawn = {name: rng.permutation(test[name].to_numpy()) for name in test}  # columns without dependence
@@ -165,7 +163,7 @@ def test_the_report_agrees_with_the_benchmark_score_on_adult(tmp_path: Path) -> 
 
 
 def _score_module() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("benchmark_score", SHARED / "tools" / "score.py")
+    spec = importlib.util.spec_from_file_location("benchmark_score", needs("tools/score.py"))
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
