@@ -20,12 +20,26 @@ _MOST = 2**62  # numbers that are permuted; places to the left of them are drawn
 
 
 def with_identifiers(
-    domain: Domain, frame: pd.DataFrame, *, start: int, generator: Callable[[str], np.random.Generator]
+    domain: Domain,
+    frame: pd.DataFrame,
+    *,
+    start: int,
+    generator: Callable[[str], np.random.Generator],
+    persons: Whole | None = None,
 ) -> pd.DataFrame:
     """The table with the identifiers that are made anew, in the declared order of columns. `start` is the place of its
-    first row, `generator` gives the public randomness of a column, the same for every piece of a table."""
+    first row, `generator` gives the public randomness of a column, the same for every piece of a table. `persons`: the
+    number of the person to whom each row belongs, where persons have several."""
+    rows = np.arange(start, start + len(frame), dtype=np.uint64)
     made = {
-        attribute.name: pd.Series(_texts(attribute, start, len(frame), generator(attribute.name)), dtype="str")
+        attribute.name: pd.Series(
+            _texts(
+                attribute,
+                persons if persons is not None and attribute == domain.grouped else rows,
+                generator(attribute.name),
+            ),
+            dtype="str",
+        )
         for attribute in domain.drawn
         if isinstance(attribute, Identifier)
     }
@@ -34,9 +48,9 @@ def with_identifiers(
     return pd.DataFrame({a.name: made.get(a.name, frame.get(a.name)) for a in domain.drawn})
 
 
-def _texts(attribute: Identifier, start: int, rows: int, rng: np.random.Generator) -> NDArray[np.str_]:
+def _texts(attribute: Identifier, places: Whole, rng: np.random.Generator) -> NDArray[np.str_]:
+    """The identifiers that stand at these places, counted from 0; the same place has the same one."""
     keys = rng.integers(0, 2**64, size=ROUNDS + 1, dtype=np.uint64)
-    places = np.arange(start, start + rows, dtype=np.uint64)
     if attribute.regenerate == "sequence":
         places = places + np.uint64(1)
         if not attribute.template:

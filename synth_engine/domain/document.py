@@ -97,6 +97,13 @@ class Domain:
         return tuple(attribute for attribute in self.attributes if attribute.in_table)
 
     @property
+    def grouped(self) -> Identifier | None:
+        """The column of persons that a drawn table has anew, several rows each; None where a person has one row, or the
+        column is left out."""
+        named = [a for a in self.attributes if a.name == self.unit.column and isinstance(a, Identifier) and a.in_table]
+        return named[0] if named and self.unit.max_records > 1 else None
+
+    @property
     def sizes(self) -> dict[str, int]:
         """Number of codes of each modelled attribute, in order."""
         return dict(self._sizes)

@@ -12,7 +12,7 @@ import pandas as pd
 from synth_engine import codec
 from synth_engine.domain import Domain
 from synth_engine.errors import SpecError
-from synth_engine.mechanisms import forecast
+from synth_engine.mechanisms import forecast, groups
 from synth_engine.mechanisms.bayesian_network import BayesianNetwork
 from synth_engine.mechanisms.independent import Independent
 from synth_engine.mechanisms.model import Model, generator
@@ -71,11 +71,16 @@ def forecast_curve(
 def draw_blocks(model: Model, rows: int, seed: str) -> Iterator[pd.DataFrame]:
     """One table of the release in blocks of `BLOCK` rows, so that a large one never stands in memory as values."""
     codes = model.sample(rows, seed=seed)
+    ends = model.group_ends(rows, seed=seed)
     for number, start in enumerate(range(0, max(rows, 1), BLOCK)):
         block = {name: column[start : start + BLOCK] for name, column in codes.items()}
         frame = codec.decode(model.domain, block, generator(seed, purpose=("decode", str(number))))
         yield codec.with_identifiers(
-            model.domain, frame, start=start, generator=lambda name: generator(seed, purpose=("identifier", name))
+            model.domain,
+            frame,
+            start=start,
+            generator=lambda name: generator(seed, purpose=("identifier", name)),
+            persons=None if ends is None else groups.members(ends, start=start, rows=len(frame)),
         )
 
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from synth_engine.domain import Domain
 from synth_engine.errors import InputError, SpecError
 from synth_engine.measurement import Clique
-from synth_engine.mechanisms import conditional
+from synth_engine.mechanisms import conditional, groups
 
 SCHEMA = "synth_engine/model/1"
 WHOLE = 10**9
@@ -51,6 +51,8 @@ class Model:
 
     Without a network the tables are independent and cover each attribute once. With one, the i-th table is of the
     parents and the attribute of the i-th node, and gives the attribute when its parents are drawn already.
+
+    `groups`, of a domain whose persons are made anew, are the weights of 1, 2, … rows a person; they add up to `WHOLE`.
     """
 
     mechanism: str
@@ -58,6 +60,7 @@ class Model:
     rows: int
     tables: tuple[Table, ...]
     network: tuple[Node, ...] = ()
+    groups: Weights | None = None
 
     def __post_init__(self) -> None:
         if self.rows < 0:
@@ -71,6 +74,16 @@ class Model:
             raise InputError("the tables of the model do not cover the domain", repair="use the model of this release")
         for table in self.tables:
             self._check(table)
+        self._check_groups()
+
+    def _check_groups(self) -> None:
+        weights, most = self.groups, self.domain.unit.max_records
+        if weights is None:
+            return
+        if self.domain.grouped is None:
+            raise InputError("the domain of the model makes no persons anew", repair="use the model of this release")
+        if weights.ndim != 1 or weights.size > most or weights.min() < 0 or weights.sum() != WHOLE:
+            raise InputError("the group sizes of the model are malformed", repair="use the model of this release")
 
     def _check_network(self) -> None:
         drawn: set[str] = set()
@@ -104,6 +117,17 @@ class Model:
             codes = self._flat_sample(rows, population=population, seed=seed)
         return {name: codes[name] for name in self.domain.sizes}
 
+    def group_ends(self, rows: int, *, seed: str) -> Weights | None:
+        """Up to which row the rows of each person go; None where persons are not made anew. As in `sample`, the groups
+        of a table smaller than the model's own are a random part of those of one of that size."""
+        if self.groups is None:
+            return None
+        sizes = np.arange(1, self.groups.size + 1)
+        population = max(rows, min(self.rows, POPULATION), 1)
+        persons = max(1, round(population * WHOLE / int(self.groups @ sizes)))
+        dealt = np.repeat(sizes, round_to_total(self.groups, persons))
+        return groups.ends(dealt, rows, rng=generator(seed, purpose=("groups",)))
+
     def _network_sample(self, population: int, *, seed: str) -> Codes:
         codes: Codes = {}
         for node, table in zip(self.network, self.tables, strict=True):
@@ -136,7 +160,8 @@ class Model:
             {"attribute": node.attribute, "parents": list(node.parents), "strength": strength(table)}
             for node, table in zip(self.network, self.tables, strict=False)
         ]
-        return document | ({"network": network} if network else {})
+        grouped = {} if self.groups is None else {"groups": self.groups.tolist()}
+        return document | ({"network": network} if network else {}) | grouped
 
     @classmethod
     def from_json(cls, obj: Mapping[str, Any]) -> Model:
@@ -156,8 +181,14 @@ class Model:
                 Node(attribute=str(node["attribute"]), parents=tuple(node["parents"]))
                 for node in obj.get("network", ())
             )
+            sizes = obj.get("groups")
             return cls(
-                mechanism=str(obj["mechanism"]), domain=domain, rows=int(obj["rows"]), tables=tables, network=network
+                mechanism=str(obj["mechanism"]),
+                domain=domain,
+                rows=int(obj["rows"]),
+                tables=tables,
+                network=network,
+                groups=None if sizes is None else np.array(sizes, dtype=np.int64),
             )
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise InputError("this is no model document", repair="use the file that --model wrote") from error
