@@ -22,6 +22,7 @@ NUMPY_RANDOMNESS = {
     "synth_engine/codec/identifiers.py",
     "synth_engine/codec/moments.py",
     "synth_engine/mechanisms/conditional.py",
+    "synth_engine/mechanisms/groups.py",
     "synth_engine/mechanisms/model.py",
     "synth_engine/evaluation/report.py",
 }
