@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from synth_engine.codec.decoding import as_text, decode
+from synth_engine.codec.decoding import as_text, decode, values_of
 from synth_engine.codec.encoding import Codes, encode, encode_column
 from synth_engine.codec.identifiers import with_identifiers
 
-__all__ = ["Codes", "as_text", "decode", "encode", "encode_column", "with_identifiers"]
+__all__ = ["Codes", "as_text", "decode", "encode", "encode_column", "values_of", "with_identifiers"]

@@ -3,7 +3,6 @@ bin, so that decoding and encoding again gives the same codes."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,20 +14,19 @@ from numpy.typing import NDArray
 
 from synth_engine.codec import moments
 from synth_engine.domain import OTHER, Attribute, Boolean, Categorical, Date, DateTime, Domain, Integer, Number
+from synth_engine.domain.ladders import decimals_inside
 
 Column = pd.Series  # of one attribute, in its natural type
-
-_GRID_POINTS = 2  # decimals finer than a bin's width: at least a hundred values to draw from
-_MAX_DECIMALS = 15
 
 
 def decode(domain: Domain, codes: Mapping[str, NDArray[np.integer[Any]]], rng: np.random.Generator) -> pd.DataFrame:
     """The table that codes stand for; a missing value is NA. Columns come in the domain's order, identifiers are
     absent. `rng` places numbers, days and moments inside their bins: post-processing, nothing secret hangs on it."""
-    return pd.DataFrame({a.name: _values(a, np.asarray(codes[a.name], dtype=np.intp), rng) for a in domain.modelled})
+    return pd.DataFrame({a.name: values_of(a, np.asarray(codes[a.name], dtype=np.intp), rng) for a in domain.modelled})
 
 
-def _values(attribute: Attribute, codes: NDArray[np.intp], rng: np.random.Generator) -> Column:
+def values_of(attribute: Attribute, codes: NDArray[np.intp], rng: np.random.Generator) -> Column:
+    """The column that the codes of one attribute stand for."""
     match attribute:
         case Categorical() | Boolean():
             return _texts(attribute, codes)
@@ -61,7 +59,7 @@ def _integers(attribute: Integer, codes: NDArray[np.intp], rng: np.random.Genera
 
 
 def _numbers(attribute: Number, codes: NDArray[np.intp], rng: np.random.Generator) -> Column:
-    grid = [_grid(attribute, code) for code in range(attribute.value_count)]
+    grid = [decimals_inside(attribute, code) for code in range(attribute.value_count)]
     first, last, scale = (np.asarray(part) for part in zip(*grid, strict=True))
     missing = codes == attribute.missing_code
     bins = np.where(missing, 0, codes)
@@ -79,24 +77,6 @@ def _dates(attribute: Date, codes: NDArray[np.intp], rng: np.random.Generator) -
         end = (attribute.high - attribute.low).days + 1
         days = rng.integers(days, np.minimum(days + attribute.step_days, end))
     return pd.Series((np.datetime64(attribute.low, "D") + days).astype("datetime64[s]")).mask(missing)
-
-
-def _grid(attribute: Number, code: int) -> tuple[int, int, float]:
-    """First and last multiple of 1/scale inside a bin; scale 0 where there is none."""
-    start, end = attribute.cuts[code], attribute.cuts[code + 1]
-    if start == end:
-        return 0, 0, 0.0
-    room = 17 - math.ceil(math.log10(max(abs(start), abs(end), 1.0)) + 1)
-    decimals = max(0, min(_GRID_POINTS - math.floor(math.log10(end - start)), _MAX_DECIMALS, room))
-    scale = 10.0**decimals
-    closed = code == attribute.value_count - 1
-    first, last = math.floor(start * scale) - 1, math.ceil(end * scale) + 1
-    # Rounding may put a product on the wrong side of an edge by one step; the division is what gets written.
-    while first / scale < start:
-        first += 1
-    while last / scale > end or (not closed and last / scale == end):
-        last -= 1
-    return (first, last, scale) if first <= last else (0, 0, 0.0)
 
 
 def as_text(domain: Domain, frame: pd.DataFrame) -> pd.DataFrame:

@@ -13,11 +13,15 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
+from synth_engine.domain import constraints as rules
 from synth_engine.domain import places as named_places
+from synth_engine.domain import satisfiable
 from synth_engine.domain.attributes import Attribute
+from synth_engine.domain.constraints import Constraint
 from synth_engine.domain.identifiers import Identifier
 from synth_engine.domain.places import Place
 from synth_engine.domain.reading import Fields, parse_attribute
+from synth_engine.domain.relations import Component
 from synth_engine.domain.scales import Integer
 from synth_engine.errors import DomainError
 from synth_engine.privacy.unit import PrivacyUnit, Relation
@@ -35,7 +39,8 @@ class Domain:
 
     `rows` is the exact number of records where it is public, which only the replace-one relation allows (under
     add/remove the number itself differs between neighbours, so it is noisy and paid for). `shorthand` remembers that
-    the description was given as column sizes alone. `places` are the points of a record, if it has any."""
+    the description was given as column sizes alone. `places` are the points of a record, if it has any, and
+    `constraints` what holds in every record."""
 
     attributes: tuple[Attribute, ...]
     unit: PrivacyUnit = field(default_factory=PrivacyUnit)
@@ -44,6 +49,7 @@ class Domain:
     rows: int | None = None
     shorthand: bool = False
     places: tuple[Place, ...] = ()
+    constraints: tuple[Constraint, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "attributes", tuple(self.attributes))
@@ -56,6 +62,8 @@ class Domain:
             raise DomainError("no column to model", repair="describe at least one column that is not an identifier")
         self._check_rows()
         named_places.check(self.places, self.attributes)
+        object.__setattr__(self, "constraints", tuple(self.constraints))
+        object.__setattr__(self, "_components", satisfiable.check(self.constraints, self.attributes))
         if self.shorthand and set(self.facts) != {"declared (shorthand)"}:
             raise DomainError("a shorthand with facts that are not declared", repair='leave "shorthand" out')
 
@@ -112,6 +120,12 @@ class Domain:
     def _sizes(self) -> dict[str, int]:
         return {attribute.name: attribute.size for attribute in self.modelled}
 
+    @property
+    def components(self) -> tuple[Component, ...]:
+        """The constraints over codes, by the columns that they connect."""
+        found: tuple[Component, ...] = self.__dict__["_components"]
+        return found
+
     def attribute(self, name: str) -> Attribute:
         for attribute in self.attributes:
             if attribute.name == name:
@@ -137,8 +151,9 @@ class Domain:
     def facts(self) -> dict[str, int]:
         """How many facts come from where."""
         if self.shorthand and all(set(a.facts.values()) == {"declared"} for a in self.attributes):
-            return {"declared (shorthand)": sum(len(a.facts) for a in self.attributes)}
-        return dict(sorted(Counter(origin for a in self.attributes for origin in a.facts.values()).items()))
+            return {"declared (shorthand)": sum(len(a.facts) for a in self.attributes) + len(self.constraints)}
+        origins = [origin for a in self.attributes for origin in a.facts.values()]
+        return dict(sorted(Counter([*origins, *(each.provenance for each in self.constraints)]).items()))
 
     @property
     def digest(self) -> str:
@@ -166,8 +181,9 @@ class Domain:
             "rows": self.rows,
             "shorthand": self.shorthand,
             "attributes": [attribute.to_json() for attribute in self.attributes],
-            # Left out where there are none, so that domains from before there were places keep their digest.
+            # Left out where there are none, so that domains from before there were any keep their digest.
             **({"places": [place.to_json() for place in self.places]} if self.places else {}),
+            **({"constraints": [each.to_json() for each in self.constraints]} if self.constraints else {}),
         }
 
     @classmethod
@@ -178,7 +194,9 @@ class Domain:
         if not isinstance(document.get("attributes"), list) and "schema" not in document:
             return cls._from_sizes(document)
         reader = Fields(document)
-        reader.only("schema", "relation", "unit", "invariants", "rows", "shorthand", "attributes", "places")
+        reader.only(
+            "schema", "relation", "unit", "invariants", "rows", "shorthand", "attributes", "places", "constraints"
+        )
         if reader.text("schema", default=SCHEMA_NAME) != SCHEMA_NAME:
             raise DomainError("unknown schema", repair=f"write {SCHEMA_NAME!r}")
         relation = reader.text("relation", default=Relation.ADD_REMOVE.value)
@@ -192,6 +210,7 @@ class Domain:
             rows=reader.integer("rows", default=None),
             shorthand=reader.boolean("shorthand"),
             places=named_places.parse(reader.list("places") if "places" in document else ()),
+            constraints=rules.parse(reader.list("constraints") if "constraints" in document else ()),
         )
 
     @classmethod

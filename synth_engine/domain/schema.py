@@ -5,6 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from synth_engine.domain.attributes import MAX_CODES, Attribute, Boolean, Categorical
+from synth_engine.domain.constraints import (
+    MOST_CONSTRAINTS,
+    ORIGINS,
+    Constraint,
+    Dependency,
+    Impossible,
+    MissingIff,
+    Order,
+)
 from synth_engine.domain.document import SCHEMA_NAME
 from synth_engine.domain.facts import PROVENANCES
 from synth_engine.domain.identifiers import LONGEST_PATTERN, REGENERATE, Identifier
@@ -123,6 +132,56 @@ _ATTRIBUTES: tuple[Schema, ...] = (
     ),
 )
 
+_VALUE: Schema = {
+    "description": "The text of a value or bin, null for missing, or values of a scale from one end to the other.",
+    "anyOf": [
+        {"type": ["string", "integer", "null"]},
+        {
+            "type": "object",
+            "properties": {key: {"type": ["string", "number", "null"]} for key in ("from", "to")},
+            "minProperties": 1,
+            "additionalProperties": False,
+        },
+    ],
+}
+_VALUES: Schema = {"type": "array", "items": _VALUE, "minItems": 1}
+_PLAIN_VALUE: Schema = {"type": ["string", "integer", "null"]}
+
+
+def _constraint(kind: type[Constraint], properties: Schema, *, optional: tuple[str, ...] = ()) -> Schema:
+    shared: Schema = {
+        "kind": {"const": kind.kind},
+        "provenance": {"enum": list(ORIGINS)},
+        "why": {"type": "string", "description": "A sentence for people; not part of the domain."},
+    }
+    return {
+        "type": "object",
+        "description": (kind.__doc__ or "").replace("\n", " ").replace("    ", ""),
+        "properties": shared | properties,
+        "required": ["kind", *(name for name in properties if name not in optional)],
+        "additionalProperties": False,
+    }
+
+
+_CONSTRAINTS: tuple[Schema, ...] = (
+    _constraint(Impossible, {"columns": {"type": "object", "minProperties": 1, "additionalProperties": _VALUES}}),
+    _constraint(Order, {"first": _NAME, "second": _NAME, "strict": {"type": "boolean"}}, optional=("strict",)),
+    _constraint(
+        Dependency,
+        {
+            "from": _NAME,
+            "to": _NAME,
+            "table": {
+                "type": "array",
+                "items": {"type": "array", "items": _PLAIN_VALUE, "minItems": 2, "maxItems": 2},
+                "minItems": 1,
+                "maxItems": MAX_CODES,
+            },
+        },
+    ),
+    _constraint(MissingIff, {"column": _NAME, "when": _NAME, "values": _VALUES}),
+)
+
 _FULL: Schema = {
     "title": "The public description of a table",
     "type": "object",
@@ -157,6 +216,12 @@ _FULL: Schema = {
                 "required": ["name", "latitude", "longitude"],
                 "additionalProperties": False,
             },
+        },
+        "constraints": {
+            "type": "array",
+            "description": "What holds in every record, as public knowledge. Synthetic tables keep to all of it.",
+            "maxItems": MOST_CONSTRAINTS,
+            "items": {"oneOf": list(_CONSTRAINTS)},
         },
     },
     "required": ["attributes"],

@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 
 from synth_engine import codec
+from synth_engine.constraints import values
 from synth_engine.domain import Domain
 from synth_engine.errors import SpecError
 from synth_engine.mechanisms import forecast, groups
@@ -69,12 +70,15 @@ def forecast_curve(
 
 
 def draw_blocks(model: Model, rows: int, seed: str) -> Iterator[pd.DataFrame]:
-    """One table of the release in blocks of `BLOCK` rows, so that a large one never stands in memory as values."""
+    """One table of the release in blocks of `BLOCK` rows, so that a large one never stands in memory as values. Every
+    row keeps to every constraint of the domain."""
     codes = model.sample(rows, seed=seed)
     ends = model.group_ends(rows, seed=seed)
     for number, start in enumerate(range(0, max(rows, 1), BLOCK)):
         block = {name: column[start : start + BLOCK] for name, column in codes.items()}
         frame = codec.decode(model.domain, block, generator(seed, purpose=("decode", str(number))))
+        again = generator(seed, purpose=("order", str(number)))
+        frame = values.in_order(model.domain, frame, codes=block, rng=again)
         yield codec.with_identifiers(
             model.domain,
             frame,

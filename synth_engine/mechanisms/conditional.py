@@ -18,8 +18,7 @@ def draw(weights: Weights, given: list[Column], *, rows: int, rng: np.random.Gen
     by the golden ratio, so that the errors of many small groups cancel. Groups without weight follow the table's sums.
     """
     size = weights.shape[-1]
-    table = weights.reshape(-1, size)
-    table = np.where(table.sum(axis=1, keepdims=True) > 0, table, table.sum(axis=0))
+    table = _with_sums(weights).reshape(-1, size)
     groups = np.zeros(rows, dtype=np.int64)
     for axis, codes in enumerate(given):
         groups = groups * weights.shape[axis] + codes
@@ -39,3 +38,16 @@ def draw(weights: Weights, given: list[Column], *, rows: int, rng: np.random.Gen
     codes = np.empty(rows, dtype=np.uint16)
     codes[order] = found.astype(np.uint16)
     return codes
+
+
+def shares(weights: Weights) -> npt.NDArray[np.float64]:
+    """The distribution of the last attribute given the others, as `draw` follows it."""
+    table = _with_sums(weights).astype(np.float64)
+    found: npt.NDArray[np.float64] = table / table.sum(axis=-1, keepdims=True)
+    return found
+
+
+def _with_sums(weights: Weights) -> Weights:
+    """The table with its sums in the place of groups without weight."""
+    others = tuple(range(weights.ndim - 1))
+    return np.where(weights.sum(axis=-1, keepdims=True) > 0, weights, weights.sum(axis=others))

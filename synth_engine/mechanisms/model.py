@@ -6,13 +6,16 @@ Weights are whole numbers, so that drawing is exact and gives the same rows on e
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from synth_engine.constraints import records
+from synth_engine.constraints import tables as restricting
 from synth_engine.domain import Domain
 from synth_engine.errors import InputError, SpecError
 from synth_engine.measurement import Clique
@@ -101,8 +104,9 @@ class Model:
         if weights.shape != shape or weights.dtype != np.int64 or weights.min() < 0 or weights.sum() != WHOLE:
             raise InputError("a table of the model is malformed", repair="use the model of this release")
 
-    def sample(self, rows: int, *, seed: str) -> Codes:
-        """Codes of each attribute, shape (rows,).
+    def sample(self, rows: int, *, seed: str, enforce: bool = True) -> Codes:
+        """Codes of each attribute, shape (rows,), with every declared constraint kept; without `enforce`, as the
+        model alone has it.
 
         Counts are the nearest whole numbers to the weights (largest remainder), in random order. A table
         smaller than the model's own number of rows is a simple random part of one of that size, so that a
@@ -111,10 +115,19 @@ class Model:
         if type(rows) is not int or not 0 <= rows <= LARGEST_SAMPLE:
             raise SpecError(f"rows must be a whole number from 0 to {LARGEST_SAMPLE}")
         population = max(rows, min(self.rows, POPULATION))
+        tables = self._possible if enforce else self.tables
         if self.network:
-            codes = {name: column[:rows] for name, column in self._network_sample(population, seed=seed).items()}
+            drawn = self._network_sample(tables, population, seed=seed)
+            codes = {name: column[:rows] for name, column in drawn.items()}
         else:
-            codes = self._flat_sample(rows, population=population, seed=seed)
+            codes = self._flat_sample(tables, rows, population=population, seed=seed)
+        if enforce and self.domain.constraints:
+            codes = records.repaired(
+                codes,
+                domain=self.domain,
+                factors=self._factors,
+                generator=lambda clique: generator(seed, purpose=("repair", *clique)),
+            )
         return {name: codes[name] for name in self.domain.sizes}
 
     def group_ends(self, rows: int, *, seed: str) -> Weights | None:
@@ -128,17 +141,45 @@ class Model:
         dealt = np.repeat(sizes, round_to_total(self.groups, persons))
         return groups.ends(dealt, rows, rng=generator(seed, purpose=("groups",)))
 
-    def _network_sample(self, population: int, *, seed: str) -> Codes:
+    @cached_property
+    def _possible(self) -> tuple[Table, ...]:
+        """The tables without the cells that the domain's constraints exclude. Sums are kept where they were measured;
+        uniform values stay uniform among those that can be."""
+        given: list[restricting.Weighted] = [(table.clique, table.weights.astype(np.float64)) for table in self.tables]
+        if not self.domain.constraints:
+            return self.tables
+        if not self.network:
+            measured = any(np.ptp(table.weights) > 1 for table in self.tables)
+            given = restricting.joined(self.domain, given, keep=measured)
+            return tuple(Table(clique=clique, weights=whole_weights(weights)) for clique, weights in given)
+        found = []
+        for table, (clique, weights) in zip(self.tables, given, strict=True):
+            allowed = restricting.possible(self.domain, clique)
+            if not allowed.all():
+                last = len(clique) - 1
+                weights = restricting.restricted(weights, allowed, margins=[(last,), tuple(range(last))])
+                table = Table(clique=clique, weights=whole_weights(weights))
+            found.append(table)
+        return tuple(found)
+
+    @cached_property
+    def _factors(self) -> list[records.Factor]:
+        """Tables whose product gives the weight of a record."""
+        if not self.network:
+            return [(table.clique, table.weights.astype(np.float64)) for table in self._possible]
+        return [(table.clique, conditional.shares(table.weights)) for table in self._possible]
+
+    def _network_sample(self, tables: Sequence[Table], population: int, *, seed: str) -> Codes:
         codes: Codes = {}
-        for node, table in zip(self.network, self.tables, strict=True):
+        for node, table in zip(self.network, tables, strict=True):
             rng = generator(seed, purpose=("sample", *table.clique))
             given = [codes[name] for name in node.parents]
             codes[node.attribute] = conditional.draw(table.weights, given, rows=population, rng=rng)
         return codes
 
-    def _flat_sample(self, rows: int, *, population: int, seed: str) -> Codes:
+    def _flat_sample(self, tables: Sequence[Table], rows: int, *, population: int, seed: str) -> Codes:
         codes: Codes = {}
-        for table in self.tables:
+        for table in tables:
             rng = generator(seed, purpose=("sample", *table.clique))
             counts = round_to_total(table.weights.ravel(), population)
             cells = np.repeat(np.arange(counts.size, dtype=np.uint32), counts)

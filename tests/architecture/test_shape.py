@@ -21,6 +21,8 @@ NUMPY_RANDOMNESS = {
     "synth_engine/codec/decoding.py",
     "synth_engine/codec/identifiers.py",
     "synth_engine/codec/moments.py",
+    "synth_engine/constraints/records.py",
+    "synth_engine/constraints/values.py",
     "synth_engine/mechanisms/conditional.py",
     "synth_engine/mechanisms/groups.py",
     "synth_engine/mechanisms/model.py",

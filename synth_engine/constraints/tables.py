@@ -1,0 +1,91 @@
+"""Constraints inside the tables of a model: cells that cannot be lose their weight, and the rest is scaled so that the
+sums that were measured stay as they are, as far as that can be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synth_engine.domain import Domain
+from synth_engine.domain.relations import ALL, Truth
+from synth_engine.domain.satisfiable import GRID_UP_TO
+from synth_engine.measurement import Clique
+
+Floats = NDArray[np.float64]
+Weighted = tuple[Clique, Floats]
+"""Weights of the cells of a clique."""
+
+ROUNDS = 200
+CLOSE = 1e-6
+"""Share of the weight by which sums may be off when fitting ends."""
+
+
+def possible(domain: Domain, clique: Clique) -> Truth:
+    """Which cells of a table the constraints allow, as far as they can be judged from its columns."""
+    shape = domain.shape(clique)
+    axes = np.meshgrid(*map(np.arange, shape), indexing="ij", sparse=True)
+    codes = dict(zip(clique, axes, strict=True))
+    holds = reduce(np.logical_and, (component.holds(codes) for component in domain.components), ALL)
+    return np.broadcast_to(holds, shape)
+
+
+def restricted(weights: Floats, allowed: Truth, *, margins: Sequence[tuple[int, ...]]) -> Floats:
+    """The table without what cannot be, near to the one given (in relative entropy) among those that keep its sums over
+    all axes but `margins`. Where no weight is left, all that can be weighs the same."""
+    kept = np.where(allowed, weights, 0.0)
+    if kept.sum() <= 0:
+        return allowed.astype(np.float64)
+    if allowed.all():
+        return kept
+    return _fitted(kept, [(axes, _sums(weights, axes)) for axes in margins])
+
+
+def joined(domain: Domain, tables: Sequence[Weighted], *, keep: bool) -> list[Weighted]:
+    """Independent tables, with those multiplied into one that hold the columns of a component, as long as that stays
+    small, and without what cannot be. `keep`: the sums of the tables were measured, and are kept."""
+    left = list(tables)
+    for component in domain.components:
+        touched = [one for one in left if set(one[0]) & set(component.columns)]
+        clique = tuple(name for names, _ in touched for name in names)
+        if prod(domain.shape(clique)) > GRID_UP_TO:
+            continue  # left to repair
+        whole: Floats = reduce(np.multiply.outer, (weights / weights.sum() for _, weights in touched))
+        place = next(i for i, one in enumerate(left) if one is touched[0])
+        left = [one for one in left if not set(one[0]) & set(component.columns)]
+        margins = _axes(touched) if keep else []
+        left.insert(place, (clique, restricted(whole, possible(domain, clique), margins=margins)))
+    return left
+
+
+def _axes(tables: Sequence[Weighted]) -> list[tuple[int, ...]]:
+    """The axes of each table in the product of all."""
+    found, start = [], 0
+    for clique, _ in tables:
+        found.append(tuple(range(start, start + len(clique))))
+        start += len(clique)
+    return found
+
+
+def _fitted(table: Floats, margins: Sequence[tuple[tuple[int, ...], Floats]]) -> Floats:
+    """Iterative proportional fitting (Deming and Stephan 1940). Zeros stay zeros; sums that these make impossible are
+    met as nearly as it goes, the last of them best."""
+    total = float(table.sum())
+    for _ in range(ROUNDS if margins else 0):
+        off = 0.0
+        for axes, wanted in margins:
+            sums = _sums(table, axes)
+            off = max(off, float(np.abs(np.where(sums > 0, wanted - sums, 0.0)).sum()))
+            table = table * np.divide(wanted, sums, out=np.zeros_like(sums), where=sums > 0)
+        if off <= CLOSE * total:
+            break
+    return table
+
+
+def _sums(table: Floats, axes: tuple[int, ...]) -> Floats:
+    others = tuple(axis for axis in range(table.ndim) if axis not in axes)
+    sums: Floats = table.sum(axis=others, keepdims=True)
+    return sums

@@ -1,0 +1,171 @@
+"""Which codes of a column a declaration names: by their text, as a range of a scale, or as missing."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from synth_engine.domain.attributes import MISSING, Attribute
+from synth_engine.domain.ladders import Ladder, is_scale, ladder
+from synth_engine.domain.moments import DateTime
+from synth_engine.domain.scales import Date, Number
+from synth_engine.errors import DomainError
+
+_LAST = datetime.time(23, 59, 59)
+_DAY = 86_400
+
+
+@dataclass(frozen=True, kw_only=True)
+class Range:
+    """Values of a scale from `low` to `high`, both included; None where it has no end. Days and moments are texts."""
+
+    low: float | str | None = None
+    high: float | str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        return {key: value for key, value in (("from", self.low), ("to", self.high)) if value is not None}
+
+    @property
+    def words(self) -> str:
+        if self.low is None or self.high is None:
+            return f"up to {self.high}" if self.low is None else f"{self.low} or more"
+        return f"{self.low} to {self.high}"
+
+
+Value = str | Range | None
+"""The text of a value or bin, a range, or None for missing."""
+
+
+def parse(documents: object, *, column: str) -> tuple[Value, ...]:
+    """Values from JSON. Whole numbers may stand for the texts that they are written as."""
+    if not isinstance(documents, Sequence) or isinstance(documents, str) or not documents:
+        raise DomainError("the values of a constraint are no list", repair="list at least one", column=column)
+    return tuple(_value(document, column=column) for document in documents)
+
+
+def to_json(values: Sequence[Value]) -> list[Any]:
+    return [value.to_json() if isinstance(value, Range) else value for value in values]
+
+
+def words(values: Sequence[Value]) -> str:
+    """The values as people read them: "a, b or missing"."""
+    texts = [MISSING.strip("()") if v is None else v.words if isinstance(v, Range) else v for v in values]
+    shown = texts if len(texts) <= 6 else [*texts[:5], f"{len(texts) - 5} more"]
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} or {shown[-1]}"
+
+
+def codes(attribute: Attribute, values: Sequence[Value]) -> tuple[int, ...]:
+    """The codes that are named, ascending. Errors: DomainError for what the column does not declare."""
+    found: set[int] = set()
+    known = {label: code for code, label in enumerate(attribute.labels)}
+    for place, value in enumerate(values, start=1):
+        if value is None:
+            found.add(_missing(attribute))
+        elif isinstance(value, Range):
+            found |= set(_inside(attribute, value))
+        elif value in known:
+            found.add(known[value])
+        else:
+            raise attribute.error(
+                f"value {place} of a constraint is not declared",
+                repair="take one of the column's values or bins, null for missing, or a range of a scale",
+            )
+    return tuple(sorted(found))
+
+
+def each(attribute: Attribute, values: Iterable[Value]) -> Iterator[int]:
+    """The one code of each text, or of missing, of the places of a table."""
+    known = {label: code for code, label in enumerate(attribute.labels)}
+    for place, value in enumerate(values, start=1):
+        if value is not None and value not in known:
+            raise attribute.error(
+                f"pair {place} of a table holds what is not declared",
+                repair="take one of the column's values or bins, or null for missing",
+            )
+        yield _missing(attribute) if value is None else known[str(value)]
+
+
+def _missing(attribute: Attribute) -> int:
+    if attribute.missing_code is None:
+        raise attribute.error(
+            "a constraint speaks of missing values, which this column cannot have",
+            repair="declare its missing markers, or correct the constraint",
+        )
+    return attribute.missing_code
+
+
+def _inside(attribute: Attribute, wanted: Range) -> Iterator[int]:
+    if not is_scale(attribute):
+        raise attribute.error("a range of a column that is no scale", repair="list its values")
+    low, high = _end(attribute, wanted.low, last=False), _end(attribute, wanted.high, last=True)
+    if low > high:
+        raise attribute.error("a range of a constraint ends before it begins", repair="swap its ends")
+    starts, ends = _spans(attribute, ladder(attribute))
+    # A number's bin reaches up to its upper edge, where the next one begins: to touch there is not to overlap.
+    touching = isinstance(attribute, Number)
+    apart = (ends <= low) | (starts >= high) if touching and low < high else (ends < low) | (starts > high)
+    within = (starts >= low) & (ends <= high)
+    if not (apart | within).all():
+        raise attribute.error(
+            "a range of a constraint cuts a bin in two",
+            repair="begin and end it where bins do, or put edges of bins where it begins and ends",
+        )
+    if not within.any():
+        raise attribute.error("a range of a constraint holds no value", repair="take it within the bounds")
+    yield from np.flatnonzero(within & ~apart if touching else within).tolist()
+
+
+def _spans(attribute: Attribute, scale: Ladder) -> tuple[Any, Any]:
+    if isinstance(attribute, Number):
+        cuts = np.asarray(attribute.cuts, dtype=np.float64)
+        return cuts[:-1], cuts[1:]
+    return scale.low[: attribute.value_count], scale.high[: attribute.value_count]
+
+
+def _end(attribute: Attribute, end: float | str | None, *, last: bool) -> float:
+    if end is None:
+        return np.inf if last else -np.inf
+    try:
+        if isinstance(attribute, Date):
+            return float(datetime.date.fromisoformat(str(end)).toordinal())
+        if isinstance(attribute, DateTime):
+            return _seconds(str(end), last=last)
+        if isinstance(end, str):
+            raise ValueError
+        return float(end)
+    except (ValueError, OverflowError):
+        raise attribute.error(
+            "an end of a range cannot be read", repair="write it as the column's bounds are"
+        ) from None
+
+
+def _seconds(text: str, *, last: bool) -> float:
+    if len(text) == len("2024-12-31"):
+        moment = datetime.datetime.combine(datetime.date.fromisoformat(text), _LAST if last else datetime.time())
+    else:
+        moment = datetime.datetime.fromisoformat(text)
+    if moment.tzinfo is not None:
+        raise ValueError
+    return float(moment.toordinal() * _DAY + moment.hour * 3_600 + moment.minute * 60 + moment.second)
+
+
+def _value(document: object, *, column: str) -> Value:
+    if document is None or isinstance(document, str):
+        return document
+    if isinstance(document, int) and not isinstance(document, bool):
+        return str(document)
+    if isinstance(document, Mapping) and document and set(document) <= {"from", "to"}:
+        low, high = document.get("from"), document.get("to")
+        if all(
+            end is None or (isinstance(end, int | float | str) and not isinstance(end, bool)) for end in (low, high)
+        ):
+            return Range(low=low, high=high)
+    raise DomainError(
+        "a value of a constraint is neither text, null nor a range",
+        repair='write a text, null for missing, or {"from": …, "to": …}',
+        column=column,
+    )

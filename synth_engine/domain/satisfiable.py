@@ -1,0 +1,147 @@
+"""Whether any record can keep to the constraints of a domain: judged by a search over codes, never over data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from math import prod
+
+import numpy as np
+
+from synth_engine.domain.attributes import Attribute, Boolean, Categorical
+from synth_engine.domain.constraints import Constraint, Dependency
+from synth_engine.domain.relations import ALL, Component, Truth, components
+from synth_engine.errors import DomainError
+
+MOST_STEPS = 200_000
+"""How often a search asks whether a constraint holds before it gives up: about a second."""
+MOST_COLUMNS = 24
+"""Columns that constraints may tie to each other."""
+GRID_UP_TO = 1 << 18
+"""Records of a component up to which all are looked at."""
+
+
+def check(constraints: Sequence[Constraint], attributes: Sequence[Attribute]) -> tuple[Component, ...]:
+    """Refuses constraints that name what is not there, contradict each other, or leave no record possible."""
+    known = {attribute.name: attribute for attribute in attributes}
+    for constraint in constraints:
+        for name in constraint.columns:
+            _check_column(name, known)
+        constraint.check(known)
+    _check_dependencies(constraints, known)
+    found = components(constraints, attributes)
+    for component in found:
+        if len(component.columns) > MOST_COLUMNS:
+            raise DomainError(
+                f"constraints tie more than {MOST_COLUMNS} columns to each other",
+                repair="take some of them away",
+                column=component.columns[0],
+            )
+        _check_orders(component)
+        if witness(component, known) is None:
+            raise DomainError(
+                "the constraints leave no record possible",
+                repair=f"take one of those away that are about {', '.join(component.columns)}",
+                column=component.columns[0],
+            )
+        _check_values(component, known)
+    return found
+
+
+def witness(component: Component, known: Mapping[str, Attribute]) -> dict[str, int] | None:
+    """A record that keeps to all constraints of a component, or None where there is none. Raises DomainError where
+    the search gives up."""
+    order, sizes = search_order(component), {name: known[name].size for name in component.columns}
+    steps = 0
+
+    def extended(record: dict[str, int]) -> dict[str, int] | None:
+        nonlocal steps
+        if len(record) == len(order):
+            return record
+        steps += len(component.relations)
+        if steps > MOST_STEPS:
+            raise DomainError(
+                f"whether these constraints leave a record possible was not found out in {MOST_STEPS:,} steps",
+                repair=f"connect fewer columns than {', '.join(component.columns)}, or use fewer values or bins",
+                column=component.columns[0],
+            )
+        column = order[len(record)]
+        codes = {name: np.asarray(code) for name, code in record.items()} | {column: np.arange(sizes[column])}
+        fits = np.broadcast_to(component.holds(codes) & ALL, (sizes[column],))
+        for code in np.flatnonzero(fits).tolist():
+            if (found := extended(record | {column: code})) is not None:
+                return found
+        return None
+
+    return extended({})
+
+
+def _possible(component: Component, sizes: Mapping[str, int]) -> Truth:
+    """Whether each combination of codes of a component may be; one axis a column."""
+    axes = np.meshgrid(*(np.arange(sizes[name]) for name in component.columns), indexing="ij", sparse=True)
+    shape = tuple(sizes[name] for name in component.columns)
+    return np.broadcast_to(component.holds(dict(zip(component.columns, axes, strict=True))), shape)
+
+
+def search_order(component: Component) -> list[str]:
+    """Columns of a component so that each but the first is tied to one before it, those with most ties first."""
+    ties = {name: [r.columns for r in component.relations if name in r.columns] for name in component.columns}
+    left = sorted(component.columns, key=lambda name: -len(ties[name]))
+    found = [left.pop(0)]
+    while left:
+        near = [name for name in left if any(set(columns) & set(found) for columns in ties[name])]
+        found.append((near or left)[0])
+        left.remove(found[-1])
+    return found
+
+
+def _check_column(name: str, known: Mapping[str, Attribute]) -> None:
+    if name not in known:
+        raise DomainError(
+            "a constraint is about a column that is not described",
+            repair="describe the column, or correct the constraint",
+            column=name,
+        )
+    if not known[name].size:
+        raise known[name].error("a constraint is about an identifier", repair="describe the column, or take it away")
+
+
+def _check_dependencies(constraints: Sequence[Constraint], known: Mapping[str, Attribute]) -> None:
+    """Two tables that say different things of one value: neither would be what was meant."""
+    tables = [constraint for constraint in constraints if isinstance(constraint, Dependency)]
+    for first, second in combinations(tables, 2):
+        if first.columns == second.columns:
+            one, other = first.pairs(known), second.pairs(known)
+            if any(other.get(code, gives) != gives for code, gives in one.items()):
+                raise known[first.given].error(
+                    "two dependencies give one value different ones", repair="keep one of the tables"
+                )
+
+
+def _check_orders(component: Component) -> None:
+    for orders in component.orders:
+        name = orders.refused()
+        if name is not None:
+            raise DomainError(
+                "an order that the bounds of its columns exclude",
+                repair="correct the bounds, or take the constraint away",
+                column=name,
+            )
+
+
+def _check_values(component: Component, known: Mapping[str, Attribute]) -> None:
+    """A value that is listed and can never be is a slip in one of the two lists."""
+    sizes = {name: known[name].size for name in component.columns}
+    if prod(sizes.values()) > GRID_UP_TO:
+        return  # not claimed then
+    possible = _possible(component, sizes)
+    for axis, name in enumerate(component.columns):
+        if not isinstance(known[name], Categorical | Boolean):
+            continue
+        alive = np.asarray(np.moveaxis(possible, axis, 0).reshape(sizes[name], -1).any(axis=1), dtype=np.bool_)
+        if not alive[: known[name].value_count].all():
+            place = int(np.argmin(alive[: known[name].value_count])) + 1
+            raise known[name].error(
+                f"the constraints exclude value {place} whatever the other columns hold",
+                repair="take the value off its list, or correct the constraint",
+            )
