@@ -184,3 +184,9 @@ def open_count(draft: Mapping[str, Any], names: Sequence[str] | None = None) -> 
         return len(set(names) - set(done)), len(names)
     total = draft.get("total")
     return (max(0, total - len(done)), total) if isinstance(total, int) else None
+
+
+def sharing(draft: Mapping[str, Any], *, total: int) -> int:
+    """How many of `total` columns share a release's ε, as far as is said: all but those left out."""
+    out = [column for column in columns(draft).values() if column.get("kind") == "identifier"]
+    return max(1, total - len(out))

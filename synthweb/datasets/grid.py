@@ -11,10 +11,12 @@ from typing import Any
 from synth_engine.domain import Attribute, Categorical, Date, DateTime, Identifier, Integer, Number
 from synth_engine.domain.moments import UNITS
 from synth_engine.errors import DomainError
+from synth_engine.mechanisms import enough
 from synthweb.datasets import draft as drafts
 from synthweb.datasets.draft import Column
 from synthweb.datasets.listed import plain
 from synthweb.datasets.typed import attribute_of
+from synthweb.lib.letters import grouped
 
 EXAMPLES = 4
 LISTED = 5  # values named in a line; the editor shows all
@@ -48,6 +50,7 @@ class Line:
     examples: Sequence[str] = ()
     editing: bool = False
     selected: bool = False
+    sharing: int = 1  # columns that share a release's ε
 
     @property
     def confirmed(self) -> bool:
@@ -115,6 +118,11 @@ class Line:
         return str(self.suggested.get("why", "")) if self.suggested and not self.confirmed else ""
 
     @property
+    def reason(self) -> str:
+        """The first sentence of it, for the line."""
+        return self.why.partition(". ")[0].removesuffix(".") + "." if self.why and self.state == "suggested" else ""
+
+    @property
     def suggested_json(self) -> str:
         return "" if self.confirmed or self.suggested is None else json.dumps(self.suggested, ensure_ascii=False)
 
@@ -122,6 +130,17 @@ class Line:
     def summary(self) -> str:
         """Values, bounds and bins in one line."""
         return summary(self._read) if isinstance(self._read, Attribute) else ""
+
+    @property
+    def many(self) -> str:
+        """What very many codes ask for, from the description alone."""
+        if not isinstance(self._read, Attribute) or self._read.size <= enough.MANY_CODES:
+            return ""
+        needed = grouped(enough.rows_for(self._read.size, columns=self.sharing))
+        return (
+            f"{grouped(self._read.size)} codes: at ε = 1, shared by {self.sharing} columns, noise outweighs them "
+            f"below about {needed} records. Fewer values or wider bins keep more."
+        )
 
     @property
     def missing(self) -> str:
@@ -258,6 +277,7 @@ def lines(
 ) -> list[Line]:
     """A line for each column of the table, or of the draft when the preview has expired. `editing` None: all."""
     typed = drafts.columns(draft)
+    sharing = drafts.sharing(draft, total=len(typed if payload is None else payload["columns"]))
     if payload is None:
         known = {column.get("place", place): name for place, (name, column) in enumerate(typed.items())}
         return [
@@ -268,6 +288,7 @@ def lines(
                 typed=typed.get(name),
                 editing=editing is None or index in editing,
                 selected=index in selected,
+                sharing=sharing,
             )
             for index, name in sorted(known.items())
         ]
@@ -282,6 +303,7 @@ def lines(
             examples=_examples(rows, index),
             editing=editing is None or index in editing,
             selected=index in selected,
+            sharing=sharing,
         )
         for index, name in enumerate(payload["columns"])
     ]

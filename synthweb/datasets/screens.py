@@ -121,7 +121,7 @@ def describe(user: User, dataset: Dataset, query: QueryDict, *, errors: Sequence
         "names": [line.name for line in lines],
         "filters": {key: query.get(key, "")[:200] for key in FILTERS},
         "shown": SHOWN,
-        **choices(),
+        **choices(dataset),
         "errors": [error for error in errors if error.rule != NOT_CONFIRMED],
         "unconfirmed": [error.column for error in errors if error.rule == NOT_CONFIRMED],
         "undescribed": [line.name for line in lines if line.typed is None] if query.get("brought") else [],
@@ -136,9 +136,10 @@ def describe(user: User, dataset: Dataset, query: QueryDict, *, errors: Sequence
 FILTERS = ("q", "kind", "show")
 
 
-def choices() -> dict[str, Any]:
-    """What the inputs of a line, and of several at once, offer."""
+def choices(dataset: Dataset) -> dict[str, Any]:
+    """What the inputs of a line, and of several at once, offer, and where they are posted to."""
     return {
+        "here": reverse("datasets:describe", args=[dataset.code]),
         "kinds": drafts.KINDS,
         "origins": drafts.ORIGINS,
         "all_missing": together.MISSING,
@@ -194,6 +195,7 @@ def after_a_press(dataset: Dataset, posted: Posted, outcome: Outcome) -> dict[st
         suggested=posted.suggested(index) or None,
         typed=drafts.columns(dataset.draft).get(name),
         editing=index in outcome.editing,
+        sharing=drafts.sharing(dataset.draft, total=posted.total or 1),
     )
     still, total = drafts.open_count(dataset.draft) or (0, 0)  # (0, 0) shows nothing
     return {
@@ -201,7 +203,7 @@ def after_a_press(dataset: Dataset, posted: Posted, outcome: Outcome) -> dict[st
         "line": line,
         "open": still,
         "total": total,
-        **choices(),
+        **choices(dataset),
         "again": True,
     }
 

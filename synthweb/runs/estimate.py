@@ -12,7 +12,8 @@ from synthweb.ledger import selectors as ledger
 from synthweb.ledger.models import Rule
 from synthweb.releases import words
 from synthweb.releases.models import Release
-from synthweb.runs import planning
+from synthweb.runs import enough, planning
+from synthweb.runs.enough import Enough
 from synthweb.runs.forecast import Forecast, forecast
 from synthweb.runs.models import SynthesisRun
 from synthweb.runs.planning import Proposal
@@ -22,6 +23,7 @@ START_SECONDS = 3  # to start, fit and publish
 BYTES_A_SECOND = 20e6  # a table read and encoded on one core
 MEMORY_BASE, MEMORY_FACTOR = 250e6, 4  # bytes: the libraries, and the table while it is read
 UNKNOWN_ROWS = 10_000
+ASSUMED = "assumed, because the real number is not public"
 DISTANCE_GRADES = ((0.02, "very close"), (0.05, "close"), (0.15, "rough"), (float("inf"), "mostly noise"))
 
 
@@ -73,6 +75,7 @@ class Estimate:
     memory: int
     digest: str
     forecast: Forecast
+    enough: Enough
 
     @property
     def price(self) -> Bar:
@@ -89,9 +92,9 @@ class Estimate:
         return any(bar.share_of_free > CONFIRM_ABOVE for bar in self.bars if bar.unit != "delta")
 
 
-def estimate(proposal: Proposal) -> Estimate:
-    """What `proposal` would mean."""
-    rows, source = rows_known(proposal)
+def estimate(proposal: Proposal, *, guess: int | None = None) -> Estimate:
+    """What `proposal` would mean. `guess`: a public guess of the number of records, where that is not public."""
+    rows, source = rows_known(proposal, guess=guess)
     error = proposal.plan.expected_error(rows=rows)
     return Estimate(
         sentence=proposal.plan.sentence,
@@ -112,20 +115,23 @@ def estimate(proposal: Proposal) -> Estimate:
         forecast=forecast(
             proposal.plan.domain, spec=proposal.plan.spec, rows=rows, rule=planning.rule_of(proposal.account)
         ),
+        enough=enough.told(proposal.plan.domain, rows=rows, epsilon=proposal.spec.epsilon, assumed=source == ASSUMED),
     )
 
 
-def rows_known(proposal: Proposal) -> tuple[int, str]:
-    """How many records error is estimated for: only a public or an already paid-for number."""
+def rows_known(proposal: Proposal, *, guess: int | None = None) -> tuple[int, str]:
+    """How many records error is estimated for: only a public or an already paid-for number, or what was typed."""
     domain = proposal.plan.domain
     if domain.rows:
         return domain.rows, "the public number of records"
     earlier = Release.objects.filter(dataset=proposal.dataset, rows__gt=0).order_by("-created_at")
     if rows := earlier.values_list("rows", flat=True).first():
         return rows, "the noisy number of an earlier release"
+    if guess:
+        return guess, "your guess"
     if proposal.spec.rows:
         return proposal.spec.rows, "the number you asked for"
-    return UNKNOWN_ROWS, "assumed, because the real number is not public"
+    return UNKNOWN_ROWS, ASSUMED
 
 
 def expected_seconds(dataset: Dataset) -> int:

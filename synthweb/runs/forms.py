@@ -35,6 +35,7 @@ class ReleaseForm(forms.Form):
     epsilon = forms.CharField(max_length=40, label="Privacy loss ε", error_messages=AMOUNT)
     delta = forms.CharField(max_length=40, required=False, label="δ", error_messages=AMOUNT)
     rows = forms.CharField(max_length=12, required=False, label="Rows of a sample", error_messages=SHORT)
+    records = forms.CharField(max_length=12, required=False, label="About how many records", error_messages=SHORT)
     name = forms.CharField(max_length=200, required=False, label="Name of the release", error_messages=SHORT)
     request_key = forms.CharField(max_length=64, required=False, widget=forms.HiddenInput)
     confirmed = forms.CharField(max_length=64, required=False, widget=forms.HiddenInput)
@@ -83,7 +84,13 @@ class ReleaseForm(forms.Form):
         return ReleaseForm({name: "" if value is None else value for name, value in begun.items()})
 
     def clean_rows(self) -> int | None:
-        text = self.cleaned_data["rows"]
+        return self._count("rows")
+
+    def clean_records(self) -> int | None:
+        return self._count("records")
+
+    def _count(self, name: str) -> int | None:
+        text = self.cleaned_data[name]
         if not text:
             return None
         if not DIGITS.fullmatch(text) or not 1 <= int(text) <= LARGEST_ROWS:

@@ -74,7 +74,8 @@ def _estimate(form: ReleaseForm, dataset: Dataset) -> Estimate | None:
     if not form.is_valid():
         return None
     try:
-        return estimate(planning.propose(dataset=dataset, spec=form.cleaned_data["spec"]))
+        proposal = planning.propose(dataset=dataset, spec=form.cleaned_data["spec"])
+        return estimate(proposal, guess=form.cleaned_data["records"])
     except InputError as error:
         form.refuse(error)
     except (PrivacyError, Refused) as error:

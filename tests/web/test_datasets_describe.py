@@ -525,3 +525,18 @@ def test_whom_the_description_protects_stays_while_a_custodian_decides(cast: Cas
     assert services.declare_domain(actor=cast.steward, dataset=made, document=narrower).number == 2
     ledger.refuse(custodian=cast.custodian, request=request, reason="One record is enough.")
     assert services.declare_domain(actor=cast.steward, dataset=made, document=scene.DOMAIN).number == 3
+
+
+# --- what a line says about itself -----------------------------------------------------------------------------------
+def test_a_suggestion_says_why_until_something_is_said(desk: Desk) -> None:
+    assert "Whole numbers." in line(desk.page(), 1)
+    desk.press("confirm:1")
+    assert "Whole numbers." not in line(desk.page(), 1)
+
+
+def test_very_many_codes_say_how_many_records_they_need(desk: Desk) -> None:
+    assert "noise outweighs" not in desk.page()
+    desk.press("drop:3")
+    answer = desk.press("keep:1", edit="1", in_place=True, _1_low="0", _1_high="999", _1_width="1", _1_bins="")
+    assert "1\u202f000 codes: at ε = 1, shared by 3 columns, noise outweighs them below about 3\u202f000" in answer.text
+    assert "below about 3\u202f000 records" in line(desk.page(), 1)

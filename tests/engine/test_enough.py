@@ -1,0 +1,72 @@
+"""Enough records? n·ε against the number of codes, and whether the rule agrees with noise that is really drawn."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from synth_engine.domain import Domain
+from synth_engine.mechanisms import enough
+
+ONE = Fraction(1)
+
+
+def table(*sizes: int, **more: object) -> Domain:
+    columns = [
+        {"name": f"c{place}", "kind": "integer", "low": 0, "high": size - 1, "width": 1}
+        for place, size in enumerate(sizes)
+    ]
+    return Domain.from_json({"attributes": columns, **more})
+
+
+def test_strength_is_records_times_epsilon_over_columns_times_codes() -> None:
+    found = enough.verdict(table(10, 50), rows=1_000, epsilon=Fraction(1, 2))
+    assert dict(found.strengths) == {"c0": 1_000 * 0.5 / (2 * 10), "c1": 1_000 * 0.5 / (2 * 50)}
+    assert [name for name, _ in found.strengths] == ["c1", "c0"]
+
+
+def test_more_records_a_person_and_replace_one_weaken_it() -> None:
+    def strength(**more: object) -> float:
+        return dict(enough.verdict(table(10, **more), rows=1_000, epsilon=ONE).strengths)["c0"]
+
+    assert strength() == 100
+    assert strength(unit={"max_records": 5}) == 20
+    assert strength(relation="replace-one") == 50
+
+
+@pytest.mark.parametrize(
+    ("sizes", "rows", "level"),
+    [
+        ((100, 100, 2, 2), 399, "too-little"),  # two of four columns at a strength just below one
+        ((100, 100, 2, 2), 400, "thin"),  # at one, they are not lost; their pairs are
+        ((1_000, 2, 2, 2), 3_999, "thin"),  # one of four is lost
+        ((2, 2, 2, 2), 16, "enough"),
+        ((10, 10, 10, 10), 399, "thin"),  # columns are there, pairs are not
+        ((10, 10, 10, 10), 400, "enough"),
+        ((10, 10, 10, 10), 39, "too-little"),
+    ],
+)
+def test_verdicts(sizes: tuple[int, ...], rows: int, level: str) -> None:
+    assert enough.verdict(table(*sizes), rows=rows, epsilon=ONE).level == level
+
+
+def test_what_it_says_is_needed_is_what_is_needed() -> None:
+    domain = table(10, 20, 40, 300)
+    short = enough.verdict(domain, rows=50, epsilon=ONE)
+    assert short.level == "too-little"
+    assert enough.verdict(domain, rows=short.least_rows, epsilon=ONE).level != "too-little"
+    assert enough.verdict(domain, rows=short.least_rows - 1, epsilon=ONE).level == "too-little"
+    loss = Fraction(short.least_epsilon)
+    assert enough.verdict(domain, rows=50, epsilon=loss * Fraction(101, 100)).level != "too-little"
+    assert enough.verdict(domain, rows=50, epsilon=loss * Fraction(99, 100)).level == "too-little"
+
+
+@pytest.mark.parametrize("strength", [0.5, 1, 5, 20])
+def test_the_rule_of_half_a_strength_holds_for_laplace_noise(strength: float) -> None:
+    """The expected distance before anything is smoothed is 1/(2s), up to a tenth."""
+    codes, columns, rng = 200, 4, np.random.default_rng(1)
+    rows = enough.rows_for(codes, columns=columns) * strength
+    noise = rng.laplace(scale=columns, size=(400, codes))
+    assert np.abs(noise).sum(axis=1).mean() / (2 * rows) == pytest.approx(1 / (2 * strength), rel=0.1)

@@ -1,0 +1,81 @@
+"""Whether there are enough records, where the loss is chosen: the verdict, what it is reckoned from, what it advises."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from synthweb.datasets.models import Dataset
+from synthweb.releases.models import Release
+from synthweb.runs import worker
+from synthweb.runs.models import SynthesisRun
+from tests.conftest import Cast
+from tests.web import scene
+
+Open = Callable[..., Client]
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def dataset(cast: Cast) -> Dataset:
+    return scene.funded(cast)
+
+
+@pytest.fixture
+def say(browser: Open, cast: Cast, dataset: Dataset) -> Callable[..., str]:
+    client, address = browser(cast.steward), reverse("runs:estimate", args=[dataset.code])
+
+    def typed(**changes: Any) -> str:
+        fields = {"mechanism": "independent", "epsilon": "1", "delta": "1e-9"} | changes
+        return str(client.post(address, fields).text)
+
+    return typed
+
+
+def test_few_records_are_an_honest_no_with_what_would_do(say: Callable[..., str]) -> None:
+    page = say(records="5")
+    assert "Do not release this" in page
+    assert 'role="alert"' in page
+    assert "3 columns of 3 in which noise outweighs" in page
+    assert "Describe “age”, “region”, “works” with fewer values" in page
+    assert "about 9 records are the least" in page  # three columns, the middle one of three codes
+    assert "an ε of 1.8" in page
+    assert "5 records (your guess)" in page
+    assert "Do not release this" not in say(records="9")
+    assert "Do not release this" not in say(records="5", epsilon="1.81")
+
+
+def test_single_columns_may_hold_where_pairs_do_not(say: Callable[..., str]) -> None:
+    page = say(records="40", epsilon="0.5")
+    assert "Few records for what is described" in page
+    assert "Enough records" in say(records="5000")
+
+
+def test_without_a_number_it_says_that_one_is_assumed(say: Callable[..., str]) -> None:
+    page = say()
+    assert "10\u202f000 records (assumed, because the real number is not public)" in page
+    assert 'href="#id_records"' in page
+    assert "say about how many" not in say(records="300")
+
+
+@pytest.mark.parametrize("typed", ["many", "-3", "0", "1e3"])
+def test_a_guess_that_is_no_number_is_refused_at_its_field(say: Callable[..., str], typed: str) -> None:
+    page = say(records=typed)
+    assert "About how many records:</strong> A whole number from 1" in page
+
+
+def test_a_number_that_was_paid_for_comes_before_a_guess(
+    say: Callable[..., str], browser: Open, cast: Cast, dataset: Dataset
+) -> None:
+    address = reverse("runs:new", args=[dataset.code])
+    typed = {"mechanism": "independent", "epsilon": "0.1", "delta": "1e-9", "records": "5"}
+    answer = browser(cast.steward).post(address, typed)
+    assert answer.status_code == 302  # advice, never a refusal
+    worker.synthesize(code=SynthesisRun.objects.get().code)
+    paid = Release.objects.get().rows
+    page = say(records="5")
+    assert f"{paid} records (the noisy number of an earlier release)" in page
