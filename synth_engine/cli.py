@@ -1,5 +1,5 @@
-"""The command line: `python -m synth_engine mechanisms | synthesize | sample | verify | verifier | compare |
-domain`.
+"""The command line: `python -m synth_engine mechanisms | synthesize | describe | sample | verify | verifier |
+compare | domain`.
 
 Exit code 0; 1 if a receipt does not verify or something failed; 2 for bad input, with one line on stderr that names
 column, rule and repair, never a value of the table. Each command loads only what it needs.
@@ -67,7 +67,10 @@ def _parser() -> argparse.ArgumentParser:
 
     command("mechanisms", mechanisms, about="list the mechanisms as JSON")
     _synthesize_arguments(command("synthesize", synthesize, about="make a synthetic table from a sensitive one"))
-    sub = command("sample", sample, about="draw another table from a stored model")
+    sub = command("describe", describe, about="write a model as a description, to be read and edited")
+    sub.add_argument("model", metavar="MODEL.json", type=Path)
+    sub.add_argument("--out", metavar="DESCRIPTION.json", type=Path, required=True)
+    sub = command("sample", sample, about="draw another table from a stored model or description")
     sub.add_argument("model", metavar="MODEL.json", type=Path)
     sub.add_argument("--rows", metavar="N", default="0", help="0 or absent: the model's own number of records")
     sub.add_argument("--seed", metavar="S", help="absent: a fresh secret one")
@@ -137,14 +140,29 @@ def synthesize(options: argparse.Namespace) -> None:
 
 
 def sample(options: argparse.Namespace) -> None:
-    """Draws a table from a model: post-processing, which costs nothing."""
+    """Draws a table from a model or a description: post-processing, which costs nothing."""
     from synth_engine import tables
+    from synth_engine.mechanisms import description
     from synth_engine.mechanisms.model import Model
 
     tables.require_format(options.out)
-    model = Model.from_json(_read_json(options.model, name="model"))
+    document = _read_json(options.model, name="model")
+    described = document.get("schema") == description.SCHEMA
+    model = description.read(document) if described else Model.from_json(document)
+    if described and description.edited(document, model):
+        sys.stderr.write("note: this description was edited, so the table is no release of what was measured\n")
     rows = _whole(options.rows, name="rows") or model.rows
     tables.write(model, rows, seed=options.seed or secrets.token_hex(32), path=options.out)
+
+
+def describe(options: argparse.Namespace) -> None:
+    """Writes a model as a description that people can read and edit."""
+    from synth_engine import tables
+    from synth_engine.mechanisms import description
+    from synth_engine.mechanisms.model import Model
+
+    tables.require_folder(options.out)
+    _write_json(options.out, description.write(Model.from_json(_read_json(options.model, name="model"))))
 
 
 def verify(options: argparse.Namespace) -> None:
