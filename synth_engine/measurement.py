@@ -79,22 +79,32 @@ class Noise:
 
 @dataclass(frozen=True, kw_only=True)
 class Query:
-    """A public question. `clique`: of a measurement, empty for the number of records; `candidates`: of a selection;
-    `cells`: counts looked at, which of group sizes are as many as a unit may have records."""
+    """A public question. `clique`: of a measurement, empty for the number of records, or the one attribute of a
+    discovery; `candidates`: of a selection; `threshold`: of a discovery; `cells`: counts that get noise, written down or
+    not, which of group sizes are as many as a unit may have records."""
 
-    verb: Literal["measure", "select", "group-sizes"]
+    verb: Literal["measure", "select", "discover", "group-sizes"]
     clique: Clique = ()
     candidates: tuple[Clique, ...] = ()
     cells: int
+    threshold: int | None = None
 
     def to_json(self) -> dict[str, Any]:
         shared: dict[str, Any] = {"verb": self.verb, "clique": list(self.clique), "cells": self.cells}
+        if self.verb == "discover":
+            return shared | {"threshold": self.threshold}
         return shared | ({"candidates": [list(c) for c in self.candidates]} if self.verb == "select" else {})
 
     @classmethod
     def from_json(cls, obj: Mapping[str, Any]) -> Query:
         candidates = tuple(tuple(c) for c in obj.get("candidates", ()))
-        return cls(verb=obj["verb"], clique=tuple(obj["clique"]), candidates=candidates, cells=obj["cells"])
+        return cls(
+            verb=obj["verb"],
+            clique=tuple(obj["clique"]),
+            candidates=candidates,
+            cells=obj["cells"],
+            threshold=obj.get("threshold"),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,6 +133,41 @@ class Measurement:
     def __post_init__(self) -> None:
         if self.values.dtype != np.int64 or self.values.ndim != len(self.clique):
             raise TypeError("values are int64 with one axis for each attribute")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Discovery:
+    """The values of a weak attribute whose noisy counts reach a threshold: their numbers within the public set, which may
+    be larger than any machine word, and those counts, in the order of the numbers."""
+
+    attribute: str
+    noise: Noise
+    threshold: int
+    found: tuple[tuple[int, int], ...]
+
+    def __post_init__(self) -> None:
+        ranks = [rank for rank, _ in self.found]
+        if ranks != sorted(set(ranks)) or any(type(n) is not int for pair in self.found for n in pair):
+            raise TypeError("what was found is whole numbers, in order")
+        if any(count < self.threshold or rank < 0 for rank, count in self.found):
+            raise TypeError("what was found lies below the threshold")
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "attribute": self.attribute,
+            "noise": self.noise.to_json(),
+            "threshold": self.threshold,
+            "found": [list(pair) for pair in self.found],
+        }
+
+    @classmethod
+    def from_json(cls, obj: Mapping[str, Any]) -> Discovery:
+        return cls(
+            attribute=obj["attribute"],
+            noise=Noise.from_json(obj["noise"]),
+            threshold=obj["threshold"],
+            found=tuple((rank, count) for rank, count in obj["found"]),
+        )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -179,6 +224,14 @@ class Session(Protocol):
         """How many units have 1, 2, … records, up to the most that one may have, plus independent noise on each."""
         ...
 
+    def discover(self, name: str, *, noise: Noise, threshold: int) -> Discovery:
+        """The values of a weak attribute whose noisy counts reach a public threshold, with these counts."""
+        ...
+
+    def settle(self, domain: Domain) -> None:
+        """From now on the rows are counted under what was learned in place of what was open."""
+        ...
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Answers:
@@ -186,6 +239,7 @@ class Answers:
 
     measurements: tuple[Measurement, ...]
     selections: tuple[int, ...] = ()
+    discoveries: tuple[Discovery, ...] = ()
     calls: tuple[Call, ...] = field(default=())
     group_sizes: GroupSizes | None = None
 
@@ -221,10 +275,16 @@ class Answers:
                 calls = tuple(Call.from_json(call) for call in header["calls"])
                 sizes = header.get("group_sizes")
                 sizes = sizes and GroupSizes(noise=Noise.from_json(sizes["noise"]), values=archive["group_sizes"])
+                discoveries = tuple(map(Discovery.from_json, header.get("discoveries", ())))
+                selections = tuple(header["selections"])
         except (OSError, EOFError, KeyError, TypeError, ValueError, AttributeError, PrivacyError, BadZipFile) as error:
             raise InputError("this is no file of noisy answers", repair="measure again") from error
         return cls(
-            measurements=measurements, selections=tuple(header["selections"]), calls=calls, group_sizes=sizes or None
+            measurements=measurements,
+            selections=selections,
+            discoveries=discoveries,
+            calls=calls,
+            group_sizes=sizes or None,
         )
 
     def _arrays(self) -> dict[str, Counts]:
@@ -242,6 +302,7 @@ class Answers:
             "calls": [call.to_json() for call in self.calls],
             # Left out where they were not asked for, so that answers from before there were any keep their digest.
             **({} if self.group_sizes is None else {"group_sizes": {"noise": self.group_sizes.noise.to_json()}}),
+            **({"discoveries": [found.to_json() for found in self.discoveries]} if self.discoveries else {}),
         }
 
 

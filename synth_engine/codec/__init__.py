@@ -6,5 +6,9 @@ from __future__ import annotations
 from synth_engine.codec.decoding import as_text, decode, values_of
 from synth_engine.codec.encoding import Codes, encode, encode_column
 from synth_engine.codec.identifiers import with_identifiers
+from synth_engine.codec.settling import Ranking, settled_cells, settled_ranks
 
-__all__ = ["Codes", "as_text", "decode", "encode", "encode_column", "values_of", "with_identifiers"]
+__all__ = [
+    "Codes", "Ranking", "as_text", "decode", "encode", "encode_column", "settled_cells", "settled_ranks", "values_of",
+    "with_identifiers",
+]  # fmt: skip

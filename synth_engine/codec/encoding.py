@@ -14,7 +14,19 @@ import pyarrow.compute as pc
 from numpy.typing import ArrayLike, NDArray
 
 from synth_engine.codec import moments
-from synth_engine.domain import OTHER, Attribute, Boolean, Categorical, Date, DateTime, Domain, Integer, Number
+from synth_engine.domain import (
+    OTHER,
+    Attribute,
+    Boolean,
+    Categorical,
+    Date,
+    DateTime,
+    Domain,
+    Integer,
+    Number,
+    Range,
+    Weak,
+)
 from synth_engine.errors import DomainError
 
 Codes = NDArray[np.uint16]
@@ -84,6 +96,10 @@ def _value_codes(attribute: Attribute, texts: list[str]) -> Codes:
             span = int((attribute.high - attribute.low).total_seconds())
             cuts = [*map(attribute.offset, attribute.cuts[:-1]), span + 1]
             return _binned(attribute, moments.seconds_since(attribute, texts), low=0, high=span, cuts=cuts)
+        case Range():
+            return _value_codes(attribute.grid, texts)
+        case Weak():
+            return np.zeros(len(texts), dtype=np.uint16)  # "other", or missing where there is no "other"
     raise TypeError(f"no codes for {attribute.kind}")
 
 

@@ -46,3 +46,11 @@ def group_sizes(rows: Rows) -> NDArray[np.int64]:
     records = np.bincount(rows.units())
     most = rows.domain.unit.max_records
     return np.bincount(records[records > 0], minlength=most + 1)[1:].astype(np.int64)
+
+
+def by_rank(rows: Rows, name: str) -> dict[int, int]:
+    """How many records have each value that occurs in a weak attribute, by its number within the public set. Exact, and
+    it tells what occurs: for `discovery` alone."""
+    places, ranks = rows.ranked(name)
+    found = np.bincount(places, minlength=len(ranks))
+    return {rank: int(count) for rank, count in zip(ranks, found, strict=True) if count}

@@ -51,8 +51,7 @@ def discovered(
     discrete Laplace noise of `scale`. The same rule holds for a value that somebody has and for one that nobody has, so
     nothing tells them apart.
     """
-    if threshold < 1 or thresholds.by_chance(size, threshold=threshold, scale=scale) > thresholds.MOST_BY_CHANCE:
-        raise PrivacyError("the threshold is too low for a set of this size")
+    require(size=size, threshold=threshold, scale=scale)
     ranks = sorted(counts)
     kept = [
         (rank, count)
@@ -62,6 +61,12 @@ def discovered(
     number = number_passing(size - len(ranks), scale=scale, threshold=threshold, bits=bits)
     strangers = _without_repetition(number, size=size, taken=ranks, below=below)
     return sorted(kept + list(zip(strangers, _exceeding(number, threshold=threshold, noisy=noisy), strict=True)))
+
+
+def require(*, size: int, threshold: int, scale: Fraction) -> None:
+    """Raises PrivacyError for a threshold, a public number, that would let much noise through."""
+    if threshold < 1 or thresholds.by_chance(size, threshold=threshold, scale=scale) > thresholds.MOST_BY_CHANCE:
+        raise PrivacyError("the threshold is too low for a set of this size")
 
 
 def _without_repetition(number: int, *, size: int, taken: Iterable[int], below: Below) -> list[int]:

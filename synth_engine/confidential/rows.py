@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NoReturn
 
 import numpy as np
@@ -18,24 +19,35 @@ from synth_engine import codec
 from synth_engine.codec import Codes
 from synth_engine.confidential import ingest
 from synth_engine.confidential.sources import Limits, Progress
-from synth_engine.domain import Domain
+from synth_engine.domain import Domain, Range, Weak
 from synth_engine.errors import PrivacyError, TableError
 from synth_engine.formats import Dialect, Kind
+
+Ranked = tuple[NDArray[np.int32], list[int]]
+"""Of a weak attribute: for each record a place in the list, and the list: different numbers within the public set."""
 
 
 class Rows:
     """Columns of codes, one entry a record. Only `counts` reads them; printing, copying, storing, walking through,
     or comparing them is refused, so that no log line, traceback or task argument can hold a record by mistake."""
 
-    __slots__ = ("__codes", "__domain", "__total", "__units")
+    __slots__ = ("__codes", "__domain", "__ranked", "__total", "__units")
 
     def __init__(
-        self, codes: Mapping[str, Codes], *, domain: Domain, units: NDArray[np.integer[Any]] | None = None
+        self,
+        codes: Mapping[str, Codes],
+        *,
+        domain: Domain,
+        ranked: Mapping[str, Ranked] = MappingProxyType({}),
+        units: NDArray[np.integer[Any]] | None = None,
     ) -> None:
-        lengths = {len(column) for column in codes.values()} | ({len(units)} if units is not None else set())
-        if len(lengths) != 1 or set(codes) != set(domain.names):
+        lengths = {len(column) for column in codes.values()} | {len(places) for places, _ in ranked.values()}
+        lengths |= {len(units)} if units is not None else set()
+        weak = {attribute.name for attribute in domain.open if isinstance(attribute, Weak)}
+        if len(lengths) != 1 or set(codes) != set(domain.names) or set(ranked) != weak:
             raise PrivacyError("rows do not fit their domain")
         self.__codes, self.__domain, self.__total, self.__units = dict(codes), domain, lengths.pop(), units
+        self.__ranked = dict(ranked)
 
     def codes(self, name: str) -> Codes:
         """The codes of one attribute, for `counts` alone."""
@@ -46,6 +58,25 @@ class Rows:
         if self.__units is None:
             raise PrivacyError("the privacy unit of these rows has no column")
         return self.__units
+
+    def ranked(self, name: str) -> Ranked:
+        """The numbers of the values of a weak attribute, for `counts` alone."""
+        return self.__ranked[name]
+
+    def settled(self, domain: Domain) -> Rows:
+        """The same records under what was learned. Raises DomainError where that does not fit what was declared."""
+        learned = {attribute.name: domain.attribute(attribute.name) for attribute in self.__domain.open}
+        if self.__domain.settled(learned) != domain:
+            raise PrivacyError("more than what was open has changed")
+        codes = dict(self.__codes)
+        for attribute in self.__domain.open:
+            name, found = attribute.name, learned[attribute.name]
+            if isinstance(attribute, Weak):
+                places, ranks = self.__ranked[name]
+                codes[name] = codec.settled_ranks(attribute, found, ranks)[places]
+            elif isinstance(attribute, Range):
+                codes[name] = codec.settled_cells(attribute, found)[codes[name]]
+        return Rows(codes, domain=domain, units=self.__units)
 
     @property
     def domain(self) -> Domain:
@@ -88,20 +119,26 @@ def open_table(
     wanted = _wanted(domain)
     pieces: dict[str, list[Codes]] = {name: [] for name in domain.names}
     units: list[pa.Array] = []
+    rankings = {a.name: codec.Ranking(a) for a in domain.open if isinstance(a, Weak)}
+    places: dict[str, list[NDArray[np.int32]]] = {name: [] for name in rankings}
     found = ingest.blocks(path, kind=kind, dialect=dialect, limits=limits or Limits(), wanted=wanted, progress=progress)
     for block in found:
         _require(wanted, found=block)
         for name, codes in codec.encode(domain, block).items():
             pieces[name].append(codes)
+        for name, ranking in rankings.items():
+            places[name].append(ranking.places(block[name]))
         if unit is not None:
             units.append(block[unit])
     columns = {name: np.concatenate(codes) for name, codes in pieces.items()}
+    ranked = {name: (np.concatenate(places[name]), ranking.ranks) for name, ranking in rankings.items()}
     if unit is None:
-        return Rows(columns, domain=domain)
+        return Rows(columns, domain=domain, ranked=ranked)
     belongs = _units(pa.chunked_array(units))
     kept = _kept(belongs, most=domain.unit.max_records, random_bytes=random_bytes)
     columns = {name: codes[kept] for name, codes in columns.items()}
-    return Rows(columns, domain=domain, units=belongs[kept])
+    ranked = {name: (found[kept], ranks) for name, (found, ranks) in ranked.items()}
+    return Rows(columns, domain=domain, ranked=ranked, units=belongs[kept])
 
 
 def require_columns(

@@ -13,12 +13,22 @@ from typing import Protocol
 
 import numpy as np
 
-from synth_engine.confidential import counts, noise, selection
+from synth_engine.confidential import counts, discovery, noise, selection
 from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.selection import SelectionLaw
-from synth_engine.domain import Domain
+from synth_engine.domain import Domain, Weak
 from synth_engine.errors import PrivacyError
-from synth_engine.measurement import Call, Candidate, Clique, Counts, GroupSizes, Measurement, Noise, Query
+from synth_engine.measurement import (
+    Call,
+    Candidate,
+    Clique,
+    Counts,
+    Discovery,
+    GroupSizes,
+    Measurement,
+    Noise,
+    Query,
+)
 from synth_engine.privacy.events import Event, Gumbel, PermuteAndFlip
 from synth_engine.privacy.filter import Filter
 from synth_engine.privacy.loss import Loss, Pure
@@ -35,6 +45,8 @@ class Sampler(Protocol):
 
     def choose(self, scores: Counts, *, scale: Fraction, law: SelectionLaw) -> int: ...
 
+    def discover(self, tally: dict[int, int], *, size: int, threshold: int, noise: Noise) -> list[tuple[int, int]]: ...
+
 
 class SecureSampler:
     """OpenDP's exact samplers."""
@@ -44,6 +56,13 @@ class SecureSampler:
 
     def choose(self, scores: Counts, *, scale: Fraction, law: SelectionLaw) -> int:
         return selection.choose(scores, scale=scale, law=law)
+
+    def discover(self, tally: dict[int, int], *, size: int, threshold: int, noise: Noise) -> list[tuple[int, int]]:
+        def noisy(values: list[int]) -> list[int]:
+            drawn: list[int] = self.counts(np.array(values, dtype=np.int64), noise).tolist()
+            return drawn
+
+        return discovery.discovered(tally, size=size, threshold=threshold, scale=noise.scale, noisy=noisy)
 
 
 class RoomSession:
@@ -113,6 +132,29 @@ class RoomSession:
         event = noise.event(group_sizes_sensitivity(self._domain.relation))
         self._admit(Query(verb="group-sizes", cells=unit.max_records), event)
         return GroupSizes(noise=noise, values=self._sampler.counts(counts.group_sizes(self._rows), noise))
+
+    def discover(self, name: str, *, noise: Noise, threshold: int) -> Discovery:
+        """What `measure` of the whole public set would say of the values that reach the threshold; neither time nor answer
+        depends on how large the set is, and nothing tells a value that somebody has from one that nobody has."""
+        attribute = self._domain.attribute(name)
+        if not isinstance(attribute, Weak):
+            raise PrivacyError("only the values of a weak attribute are discovered")
+        if noise.law != "discrete-laplace":
+            raise PrivacyError("values are discovered with discrete Laplace noise")
+        size = attribute.population
+        discovery.require(size=size, threshold=threshold, scale=noise.scale)
+        query = Query(verb="discover", clique=(name,), cells=size, threshold=threshold)
+        self._admit(query, noise.event(self._sensitivity))
+        tally = counts.by_rank(self._rows, name)
+        found = self._sampler.discover(tally, size=size, threshold=threshold, noise=noise)
+        return Discovery(attribute=name, noise=noise, threshold=threshold, found=tuple(found))
+
+    def settle(self, domain: Domain) -> None:
+        """Counts the rows under what was learned from now on. The caller chose `domain` from public facts and paid
+        answers alone; that nothing but open attributes differs is checked. It asks nothing, so it costs nothing."""
+        self._rows = self._rows.settled(domain)
+        self._domain = domain
+        self._distances.clear()
 
     def _score(self, candidate: Candidate) -> int:
         return self._distance(candidate.clique, candidate.reference) - candidate.penalty

@@ -14,6 +14,7 @@ from synth_engine.domain.document import SCHEMA_NAME, Domain, read
 from synth_engine.domain.facts import PROVENANCES, Provenance
 from synth_engine.domain.identifiers import Identifier
 from synth_engine.domain.moments import DateTime
+from synth_engine.domain.open import Open, Range, Weak
 from synth_engine.domain.places import Place
 from synth_engine.domain.reading import parse_attribute
 from synth_engine.domain.scales import Date, Integer, Number
@@ -39,9 +40,12 @@ __all__ = [
     "Integer",
     "MissingIff",
     "Number",
+    "Open",
     "Order",
     "Place",
     "Provenance",
+    "Range",
+    "Weak",
     "parse_attribute",
     "read",
 ]

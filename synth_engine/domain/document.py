@@ -7,7 +7,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
 from pathlib import Path
@@ -19,6 +19,7 @@ from synth_engine.domain import satisfiable
 from synth_engine.domain.attributes import Attribute
 from synth_engine.domain.constraints import Constraint
 from synth_engine.domain.identifiers import Identifier
+from synth_engine.domain.open import Open
 from synth_engine.domain.places import Place
 from synth_engine.domain.reading import Fields, parse_attribute
 from synth_engine.domain.relations import Component
@@ -98,6 +99,20 @@ class Domain:
     def names(self) -> tuple[str, ...]:
         """Names of the modelled attributes, in order."""
         return tuple(attribute.name for attribute in self.modelled)
+
+    @cached_property
+    def open(self) -> tuple[Open, ...]:
+        """The attributes that a run has to learn first."""
+        return tuple(attribute for attribute in self.attributes if isinstance(attribute, Open))
+
+    def settled(self, learned: Mapping[str, Attribute]) -> Domain:
+        """The domain with what was learned in place of what was open; nothing else may differ."""
+        for attribute in self.open:
+            if attribute.name not in learned or not attribute.admits(learned[attribute.name]):
+                raise attribute.error("what was learned does not fit what was declared", repair="learn it again")
+        if set(learned) != {attribute.name for attribute in self.open}:
+            raise DomainError("a column was learned that was not open", repair="learn open columns alone")
+        return replace(self, attributes=tuple(learned.get(a.name, a) for a in self.attributes))
 
     @property
     def drawn(self) -> tuple[Attribute, ...]:

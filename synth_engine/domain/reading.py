@@ -6,15 +6,17 @@ import datetime
 from collections.abc import Mapping
 from typing import Any
 
+from synth_engine import values as public_sets
 from synth_engine.domain.attributes import Attribute, Boolean, Categorical
 from synth_engine.domain.identifiers import Identifier
 from synth_engine.domain.moments import DateTime
+from synth_engine.domain.open import Range, Weak
 from synth_engine.domain.scales import Date, Integer, Number
 from synth_engine.errors import DomainError
 
 _LAST = datetime.time(23, 59, 59)
 KINDS: dict[str, type[Attribute]] = {
-    kind.kind: kind for kind in (Categorical, Integer, Number, Boolean, Date, DateTime, Identifier)
+    kind.kind: kind for kind in (Categorical, Integer, Number, Boolean, Date, DateTime, Identifier, Weak, Range)
 }
 
 
@@ -116,6 +118,19 @@ class Fields:
         except ValueError:
             raise self._wrong(key, 'a moment like "2024-12-31T23:59"') from None
 
+    def bound(self, key: str) -> Any:
+        """A number, or a day where the range is one of days."""
+        if self.document.get("of") == "date":
+            return self.day(key)
+        return self.integer(key) if self.document.get("of") == "integer" else self.number(key)
+
+    def value_set(self, key: str) -> public_sets.ValueSet | None:
+        value = self.document.get(key)
+        try:
+            return None if value is None else public_sets.from_json(value)
+        except DomainError as error:
+            raise DomainError(error.rule, repair=error.repair, column=self.column) from None
+
     def needed(self, **values: object) -> dict[str, object]:
         for key, value in values.items():
             if value is None:
@@ -147,6 +162,12 @@ _PARSERS: dict[type[Attribute], Any] = {
         f.needed(low=f.moment("low"), high=f.moment("high", end=True))
         | {"step": f.integer("step"), "unit": f.text("unit", default=None), "width": f.integer("width")}
         | {"format": f.text("format", default=None)}
+    ),
+    Weak: lambda f: f.needed(values=f.value_set("values")) | {"rho": f.number("rho")},
+    Range: lambda f: (
+        f.needed(of=f.text("of", default=None))
+        | f.needed(low=f.bound("low"), high=f.bound("high"))
+        | {"bins": f.integer("bins"), "format": f.text("format", default=None)}
     ),
     Identifier: lambda f: {
         "regenerate": f.text("regenerate", default=None),

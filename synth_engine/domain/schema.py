@@ -18,9 +18,11 @@ from synth_engine.domain.document import SCHEMA_NAME
 from synth_engine.domain.facts import PROVENANCES
 from synth_engine.domain.identifiers import LONGEST_PATTERN, REGENERATE, Identifier
 from synth_engine.domain.moments import UNITS, DateTime
+from synth_engine.domain.open import MOST_BINS, SCALES, Range, Weak
 from synth_engine.domain.places import MOST_PLACES
 from synth_engine.domain.scales import MAX_EXACT, Date, Integer, Number
 from synth_engine.privacy.unit import Relation
+from synth_engine.values import KINDS
 
 Schema = dict[str, Any]
 
@@ -122,6 +124,30 @@ _ATTRIBUTES: tuple[Schema, ...] = (
             "format": {"type": "string"},
         },
         required=("low", "high"),
+    ),
+    _attribute(
+        Weak,
+        {
+            "values": {
+                "type": "object",
+                "description": "A public set of texts, see docs/domain.md.",
+                "properties": {"set": {"enum": list(KINDS)}, "size": {"type": "integer", "minimum": 1}},
+                "required": ["set"],
+            },
+            "rho": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1},
+        },
+        required=("values",),
+    ),
+    _attribute(
+        Range,
+        {
+            "of": {"enum": list(SCALES)},
+            "low": {"anyOf": [_NUMBER, _DAY]},
+            "high": {"anyOf": [_NUMBER, _DAY]},
+            "bins": {"type": "integer", "minimum": 2, "maximum": MOST_BINS},
+            "format": {"type": "string"},
+        },
+        required=("of", "low", "high"),
     ),
     _attribute(
         Identifier,

@@ -13,18 +13,20 @@ from synth_engine import codec
 from synth_engine.constraints import values
 from synth_engine.domain import Domain
 from synth_engine.errors import SpecError
-from synth_engine.mechanisms import forecast, groups
+from synth_engine.mechanisms import forecast, groups, staged
 from synth_engine.mechanisms.bayesian_network import BayesianNetwork
 from synth_engine.mechanisms.independent import Independent
 from synth_engine.mechanisms.model import Model, generator
 from synth_engine.mechanisms.plan import Mechanism, Plan, Rule
 from synth_engine.mechanisms.uniform import Random
+from synth_engine.mechanisms.weak_domain import WeakDomain
 from synth_engine.spec import Spec
 
 REGISTRY: dict[str, type[Mechanism]] = {
     Independent.id: Independent,
     BayesianNetwork.id: BayesianNetwork,
     Random.id: Random,
+    WeakDomain.id: WeakDomain,
 }
 
 BLOCK = 1 << 16
@@ -44,9 +46,10 @@ __all__ = [
 ]
 
 
-def describe() -> list[dict[str, Any]]:
-    """Every mechanism on offer: id, title, summary, paper, keeps, parameters (JSON schema), relations, losses, kind."""
-    return [mechanism.describe() for mechanism in REGISTRY.values()]
+def describe(domain: Domain | None = None) -> list[dict[str, Any]]:
+    """Every mechanism on offer: id, title, summary, paper, keeps, parameters (JSON schema), relations, losses, kind.
+    domain: those that are for a table like it."""
+    return [mechanism.describe() for mechanism in REGISTRY.values() if domain is None or mechanism.suits(domain)]
 
 
 def plan(domain: Domain, spec: Spec, *, rule: Rule = "basic") -> Plan:
@@ -55,7 +58,10 @@ def plan(domain: Domain, spec: Spec, *, rule: Rule = "basic") -> Plan:
     mechanism = REGISTRY.get(spec.mechanism)
     if mechanism is None:
         raise SpecError("there is no mechanism of this name", repair=f"known: {', '.join(REGISTRY)}")
-    return mechanism.from_parameters(spec.parameters).plan(domain, spec, rule=rule)
+    config = mechanism.from_parameters(spec.parameters)
+    if domain.open and not config.takes_open:
+        return staged.plan(*config.checked(domain, spec, rule=rule), domain=domain)
+    return config.plan(domain, spec, rule=rule)
 
 
 def forecast_curve(

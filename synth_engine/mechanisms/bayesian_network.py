@@ -14,7 +14,7 @@ from synth_engine.marginals import expected, oneway
 from synth_engine.measurement import Answers, Clique, Measurement, Noise, Session
 from synth_engine.mechanisms.growth import Growth, Limits
 from synth_engine.mechanisms.model import Model
-from synth_engine.mechanisms.plan import Mechanism, Plan
+from synth_engine.mechanisms.plan import Budget, Mechanism, Plan
 from synth_engine.privacy import calibrate, conversion
 from synth_engine.privacy.loss import Pure, ZeroConcentrated, parse_amount
 from synth_engine.privacy.unit import Relation, histogram_sensitivity
@@ -104,7 +104,7 @@ class BayesianNetwork(Mechanism):
     columns_share: float = 0
     structure_share: float = 0
 
-    def calibrate(self, domain: Domain, spec: Spec) -> Plan:
+    def calibrate(self, domain: Domain, spec: Spec, *, within: Budget | None = None) -> Plan:
         others = len(domain.modelled) - 1
         if self.degree > others:
             raise SpecError(
@@ -115,7 +115,7 @@ class BayesianNetwork(Mechanism):
                 "columns_share and structure_share leave nothing for tables",
                 repair="give shares that add up to 0.99 at most",
             )
-        cap = Pure(epsilon=spec.epsilon) if spec.delta == 0 else _zcdp(spec)
+        cap = within or (Pure(epsilon=spec.epsilon) if spec.delta == 0 else _zcdp(spec))
         return BayesianNetworkPlan(config=self, domain=domain, spec=spec, cap=cap, shares=self._shares(cap, domain))
 
     def _shares(self, cap: Pure | ZeroConcentrated, domain: Domain) -> Shares:
@@ -232,7 +232,7 @@ class BayesianNetworkPlan(Plan):
             return Fraction(1)
         part = self.shares.choices / choices
         if not isinstance(self.cap, Pure):  # rho = epsilon² / 8; the root is rounded down
-            part = Fraction(math.isqrt(8 * part.numerator * part.denominator << 128), part.denominator << 64)
+            part = calibrate.root_down(8 * part)
         return calibrate.selection_scale(part, self.sensitivity.linf)
 
     def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:

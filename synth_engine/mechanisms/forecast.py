@@ -11,6 +11,7 @@ from typing import TypedDict
 from synth_engine.domain import Domain
 from synth_engine.errors import InputError, PrivacyError, SpecError
 from synth_engine.measurement import Noise, NoiseLaw
+from synth_engine.mechanisms import staged
 from synth_engine.mechanisms.plan import Mechanism, Rule
 from synth_engine.privacy import conversion
 from synth_engine.privacy.unit import histogram_sensitivity
@@ -63,7 +64,10 @@ def _point(mechanism: type[Mechanism], domain: Domain, *, spec: Spec, rows: int 
     chosen = spec.parameters if spec.mechanism == mechanism.id else {}
     asked = replace(spec, mechanism=mechanism.id, parameters=chosen)
     try:
-        found = mechanism.from_parameters(chosen).forecast(domain, asked, rows=rows, rule=rule)
+        config = mechanism.from_parameters(chosen)
+        if domain.open and not config.takes_open:
+            domain, asked = staged.outlook(domain, asked)
+        found = config.forecast(domain, asked, rows=rows, rule=rule)
     except (SpecError, InputError, PrivacyError):
         return None
     return Point(mechanism=mechanism.id, epsilon=float(spec.epsilon), oneway=found["mean"], pairs=found["mean_pairs"])

@@ -18,11 +18,13 @@ from synth_engine.domain import Domain
 from synth_engine.errors import SpecError
 from synth_engine.marginals import expected, oneway
 from synth_engine.measurement import Answers, Call, Measurement, Noise, Query, Session
+from synth_engine.mechanisms import shares
 from synth_engine.mechanisms.forecast import by_formula
 from synth_engine.mechanisms.model import Model, Table, whole_weights
-from synth_engine.mechanisms.plan import Mechanism, Plan, Rule, guess
+from synth_engine.mechanisms.plan import Budget, Mechanism, Plan, Rule, guess
 from synth_engine.privacy import fixed
 from synth_engine.privacy.fixed import Certificate, NoiseLaw
+from synth_engine.privacy.loss import ZeroConcentrated
 from synth_engine.privacy.unit import Relation, histogram_sensitivity
 from synth_engine.spec import Spec
 
@@ -83,9 +85,11 @@ class Independent(Mechanism):
         """Where rho is paid for, Gaussian noise: Laplace noise of the same (epsilon, delta) costs several times more."""
         return replace(self, noise="gaussian") if self._open(spec) and rule == "zcdp" else self
 
-    def calibrate(self, domain: Domain, spec: Spec) -> Plan:
+    def calibrate(self, domain: Domain, spec: Spec, *, within: Budget | None = None) -> Plan:
         if self.noise == "gaussian" and spec.delta == 0:
             raise SpecError("Gaussian noise needs a delta above 0", repair="give a delta such as 1e-9, or use laplace")
+        if within is not None:
+            return self._after_another_stage(domain, spec, within)
         if self._open(spec):
             found = _more_accurate(domain, spec)
         else:
@@ -98,6 +102,13 @@ class Independent(Mechanism):
         return IndependentPlan(
             config=self, domain=domain, spec=spec, calls=calls, noises=found.noises, found_by=found.certificate
         )
+
+    def _after_another_stage(self, domain: Domain, spec: Spec, within: Budget) -> Plan:
+        """Shares of what is left; Gaussian noise where rho is, unless the other one was asked for."""
+        gaussian = isinstance(within, ZeroConcentrated) and self.noise != "laplace"
+        weights = tuple(_weights(domain, "discrete-gaussian" if gaussian else "discrete-laplace").values())
+        noises = shares.noises(within, weights, domain=domain, laplace=not gaussian)
+        return IndependentPlan(config=self, domain=domain, spec=spec, cap=within, noises=noises)
 
     def forecast(self, domain: Domain, spec: Spec, *, rows: int | None = None, rule: Rule = "basic") -> dict[str, Any]:
         """With noise by formula; a certificate would take a little off it."""

@@ -28,6 +28,7 @@ from synth_engine.spec import Spec
 
 Rule = Literal["basic", "zcdp"]
 Cost = tuple[int, int, int]
+Budget = Pure | ZeroConcentrated
 
 
 def guess(rows: int | None, *, domain: Domain, spec: Spec) -> int:
@@ -48,11 +49,18 @@ class Mechanism(ABC):
     relations: ClassVar[tuple[Relation, ...]]
     losses: ClassVar[tuple[str, ...]]
     kind: ClassVar[Literal["static", "adaptive"]]
+    takes_open: ClassVar[bool] = False
+    """Whether it learns open columns by itself, instead of running after they were learned."""
 
     @classmethod
     def from_parameters(cls, given: Mapping[str, Any]) -> Self:
         """Errors: SpecError naming the parameter."""
         return cls(**schemas.checked(given, schema=cls.parameters))
+
+    @classmethod
+    def suits(cls, domain: Domain) -> bool:  # noqa: ARG003 - for those that are not for every table
+        """Whether it is meant for a table like this one. One that is not says why when it is asked to plan."""
+        return True
 
     @classmethod
     def describe(cls) -> dict[str, Any]:
@@ -71,6 +79,11 @@ class Mechanism(ABC):
 
     def plan(self, domain: Domain, spec: Spec, *, rule: Rule = "basic") -> Plan:
         """Check what every mechanism needs, then calibrate. rule: how the account that pays adds up losses."""
+        config, settled = self.checked(domain, spec, rule=rule)
+        return config.calibrate(domain, settled)
+
+    def checked(self, domain: Domain, spec: Spec, *, rule: Rule) -> tuple[Self, Spec]:
+        """What is calibrated: these parameters with what they left open settled, and the spec that says so."""
         domain.require_confirmed()
         if domain.relation not in self.relations:
             raise RelationMismatch(f"{self.id} is not stated for the {domain.relation.value} relation")
@@ -78,7 +91,7 @@ class Mechanism(ABC):
         if loss not in self.losses:
             raise SpecError(f"{self.id} has no {loss} form", repair=f"it offers: {', '.join(self.losses)}")
         config = self.settled(spec, rule=rule)
-        return config.calibrate(domain, replace(spec, parameters=asdict(config)))  # type: ignore[call-overload]
+        return config, replace(spec, parameters=asdict(config))  # type: ignore[call-overload]
 
     def forecast(self, domain: Domain, spec: Spec, *, rows: int | None = None, rule: Rule = "basic") -> dict[str, Any]:
         """As `expected_error` of the plan. Overridden where planning takes longer than a chart of many points may."""
@@ -89,8 +102,10 @@ class Mechanism(ABC):
         return self
 
     @abstractmethod
-    def calibrate(self, domain: Domain, spec: Spec) -> Plan:
-        """Noise from public facts and the target loss alone."""
+    def calibrate(self, domain: Domain, spec: Spec, *, within: Budget | None = None) -> Plan:
+        """Noise from public facts and the target loss alone. within: what is left of a budget that was fixed beforehand,
+        for a mechanism that runs after another stage; all of its calls have to fit there, and what the target buys by
+        itself does not matter."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +120,7 @@ class Plan(ABC):
     domain: Domain
     spec: Spec
     calls: tuple[Call, ...] = ()
-    cap: Pure | ZeroConcentrated | None = field(default=None)
+    cap: Budget | None = field(default=None)
     found_by: Certificate | None = None
 
     @abstractmethod
@@ -128,6 +143,10 @@ class Plan(ABC):
     @property
     def mechanism(self) -> str:
         return self.config.id
+
+    @property
+    def kind(self) -> Literal["static", "adaptive"]:
+        return self.config.kind
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -213,7 +232,7 @@ class Plan(ABC):
         return receipt.build(
             mechanism=self.mechanism,
             parameters=self.spec.parameters,
-            kind=self.config.kind,
+            kind=self.kind,
             plan_digest=self.digest,
             cap=self._cap_json(),
             relation=self.domain.relation,

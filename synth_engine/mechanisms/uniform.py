@@ -12,8 +12,9 @@ from synth_engine.domain import Domain
 from synth_engine.errors import SpecError
 from synth_engine.marginals import expected
 from synth_engine.measurement import Answers, Call, Noise, Query, Session
+from synth_engine.mechanisms import shares
 from synth_engine.mechanisms.model import Model, Table, whole_weights
-from synth_engine.mechanisms.plan import Mechanism, Plan, Rule, guess
+from synth_engine.mechanisms.plan import Budget, Mechanism, Plan, Rule, guess
 from synth_engine.privacy import fixed
 from synth_engine.privacy.unit import Relation, histogram_sensitivity
 from synth_engine.spec import Spec
@@ -44,8 +45,11 @@ class Random(Mechanism):
     losses: ClassVar[tuple[str, ...]] = ("pure", "approximate")
     kind: ClassVar[Literal["static", "adaptive"]] = "static"
 
-    def calibrate(self, domain: Domain, spec: Spec) -> Plan:
+    def calibrate(self, domain: Domain, spec: Spec, *, within: Budget | None = None) -> Plan:
         _require_something_to_measure(domain)
+        if within is not None:
+            (noise,) = shares.noises(within, (Fraction(1),), domain=domain)
+            return RandomPlan(config=self, domain=domain, spec=spec, cap=within, noise=noise)
         law: fixed.NoiseLaw = "discrete-laplace" if spec.delta == 0 else "discrete-gaussian"
         found = fixed.noise(
             law,

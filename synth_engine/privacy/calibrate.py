@@ -43,6 +43,11 @@ def gaussian_sigma_squared(rho_share: Fraction, l2_squared: int) -> Fraction:
     return gaussian_sigma(rho_share, l2_squared) ** 2
 
 
+def root_down(square: Fraction) -> Fraction:
+    """The root of a positive number, rounded down with 64 bits to spare: an epsilon that costs no more than its rho."""
+    return Fraction(math.isqrt(square.numerator * square.denominator << 128), square.denominator << 64)
+
+
 def split(total: Fraction, weights: list[Fraction]) -> list[Fraction]:
     """Shares of a total in proportion to the weights; they add up to it exactly."""
     whole = sum(weights, Fraction(0))

@@ -35,8 +35,9 @@ _PARTS = {
     "unit": {"max_records", "column"}, "target": {"epsilon", "delta"},
 }  # fmt: skip
 _CLAIM = {"epsilon", "delta", "rho", "sentence"}
-KINDS = {"random": "static", "independent": "static", "bayesian-network": "adaptive"}
-"""Of every known mechanism: whether its calls are fixed before any answer is seen."""
+KINDS = {"random": "static", "independent": "static", "bayesian-network": "adaptive", "weak-domain": "static"}
+"""Of every known mechanism: whether its calls are fixed before any answer is seen. One whose calls are may still run after
+columns were learned, and is adaptive then, under a cap: that claims less."""
 _NANO, _GRID = 10**9, 10**12
 
 
@@ -120,7 +121,7 @@ def _check_kind(receipt: Mapping[str, Any]) -> None:
     name, kind, plan = receipt["mechanism"]["id"], receipt["mechanism"]["kind"], receipt["plan"]
     if name not in KINDS:
         refuse("the mechanism is unknown")
-    if KINDS[name] != kind:
+    if kind not in ("static", "adaptive") or (kind == "static" and KINDS[name] != kind):
         refuse("the mechanism is not of the kind that it says: static or adaptive")
     if not receipt["calls"]:
         refuse("the receipt lists no call")
@@ -130,15 +131,28 @@ def _check_kind(receipt: Mapping[str, Any]) -> None:
         _check_static_calls(name, [call["query"] for call in receipt["calls"]])
     elif plan["calls_sha256"] is not None or not isinstance(plan["cap"], dict):
         refuse("an adaptive mechanism needs a cap that was set beforehand")
+    elif KINDS[name] == "static":
+        _check_calls_after_learning([call["query"] for call in receipt["calls"]])
 
 
 def _check_static_calls(name: str, queries: list[dict[str, Any]]) -> None:
-    cliques = [query["clique"] for query in queries if query["verb"] == "measure"]
+    """One table of each column at most, or, of `random`, the number of records alone; which `weak-domain` may ask as well."""
+    verbs = ("measure", "discover") if name == "weak-domain" else ("measure",)
+    cliques = [query["clique"] for query in queries if query["verb"] in verbs]
+    columns = [clique[0] for clique in cliques if clique]
+    totals = len(cliques) - len(columns)
     if name == "random":
-        fits = cliques == [[]]
+        fits = not columns and totals == 1
     else:
-        fits = all(len(clique) == 1 for clique in cliques) and len({clique[0] for clique in cliques}) == len(cliques)
-    if not fits or len(cliques) != len(queries):
+        fits = len(set(columns)) == len(columns) and totals <= (name == "weak-domain")
+    if not fits or len(cliques) != len(queries) or any(len(clique) > 1 for clique in cliques):
+        refuse("the calls are not the ones that this mechanism makes")
+
+
+def _check_calls_after_learning(queries: list[dict[str, Any]]) -> None:
+    """What a mechanism that is static by itself may have asked where columns were learned first: no choices, and tables
+    of single columns."""
+    if any(query["verb"] == "select" or len(query["clique"]) > 1 for query in queries):
         refuse("the calls are not the ones that this mechanism makes")
 
 

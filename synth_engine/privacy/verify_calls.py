@@ -20,7 +20,15 @@ _LAWS = {
     "measure": ("discrete-laplace", "discrete-gaussian"),
     "select": ("permute-and-flip", "gumbel"),
     "group-sizes": ("discrete-laplace", "discrete-gaussian"),
+    "discover": ("discrete-laplace",),
 }
+_PARTS_OF: dict[str, set[str]] = {
+    "measure": set(),
+    "group-sizes": set(),
+    "select": {"candidates"},
+    "discover": {"threshold"},
+}
+"""What a query has beside its verb, its clique and its number of cells."""
 _SENSITIVITY = {
     "discrete-laplace": "l1",
     "discrete-gaussian": "l2_squared",
@@ -124,13 +132,13 @@ def _check_query(query: Mapping[str, Any], number: int, allowed: Allowed) -> Non
     verb = query.get("verb")
     if not isinstance(verb, str) or verb not in _LAWS:
         refuse(f"call {number} has an unknown verb")
-    if set(query) != {"verb", "clique", "cells"} | ({"candidates"} if verb == "select" else set()):
+    if set(query) != {"verb", "clique", "cells"} | _PARTS_OF[verb]:
         refuse(f"the query of call {number} has missing or unknown parts")
     if verb == "group-sizes":
         if query["clique"] != [] or type(query["cells"]) is not int or query["cells"] != (allowed.sizes or None):
             refuse(f"call {number} asks for group sizes that the privacy unit does not have")
         return
-    cliques = [query["clique"]] if verb == "measure" else query["candidates"]
+    cliques = query["candidates"] if verb == "select" else [query["clique"]]
     if type(query["cells"]) is not int or query["cells"] < 1 or not isinstance(cliques, list) or not cliques:
         refuse(f"the query of call {number} is malformed")
     total = verb == "measure" and query["cells"] == 1  # the number of records is the table of no column
@@ -139,6 +147,12 @@ def _check_query(query: Mapping[str, Any], number: int, allowed: Allowed) -> Non
             refuse(f"the query of call {number} names no columns")
         if len(set(clique)) != len(clique):
             refuse(f"the query of call {number} names a column twice")
+    if verb == "discover" and (len(cliques[0]) != 1 or not _is_threshold(query["threshold"])):
+        refuse(f"the query of call {number} has no threshold of 1 or more, or not one column")
+
+
+def _is_threshold(value: Any) -> bool:
+    return type(value) is int and value >= 1
 
 
 def _cost(law: str, noise: Mapping[str, Any], sensitivity: int, number: int) -> Cost:

@@ -50,6 +50,12 @@ class ValueSet(ABC):
     def __contains__(self, text: object) -> bool:
         return isinstance(text, str) and self.rank(text) is not None
 
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, ValueSet) and self.to_json() == other.to_json())
+
+    def __hash__(self) -> int:
+        return hash((self.kind, self.size))
+
     def __len__(self) -> NoReturn:
         raise TypeError("a value set may be larger than len() can say; use size")
 

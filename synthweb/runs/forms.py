@@ -11,6 +11,7 @@ from typing import Any
 from django import forms
 
 from synth_engine import mechanisms
+from synth_engine.domain import Domain
 from synth_engine.errors import InputError, SpecError
 from synth_engine.privacy import receipt
 from synth_engine.privacy.loss import parse_amount, plain
@@ -40,9 +41,12 @@ class ReleaseForm(forms.Form):
     request_key = forms.CharField(max_length=64, required=False, widget=forms.HiddenInput)
     confirmed = forms.CharField(max_length=64, required=False, widget=forms.HiddenInput)
 
-    def __init__(self, data: Mapping[str, Any] | None = None, **suggested: Any) -> None:
-        """`suggested`: what fields begin with, such as the choices of an earlier run."""
-        described = mechanisms.describe()
+    def __init__(
+        self, data: Mapping[str, Any] | None = None, *, domain: Domain | None = None, **suggested: Any
+    ) -> None:
+        """`domain`: of the table; methods that are not for it are not offered. `suggested`: what fields begin with, such
+        as the choices of an earlier run."""
+        self.domain, described = domain, mechanisms.describe(domain)
         usual = {"mechanism": described[0]["id"], "epsilon": "1", "delta": "0"}
         initial = usual | suggested | {"request_key": secrets.token_urlsafe(24)}
         super().__init__(data, initial=initial)
@@ -81,7 +85,7 @@ class ReleaseForm(forms.Form):
     def as_suggested(self) -> ReleaseForm:
         """The same form with everything filled in as it begins, to be checked and estimated."""
         begun = {name: self.initial.get(name, field.initial) for name, field in self.fields.items()}
-        return ReleaseForm({name: "" if value is None else value for name, value in begun.items()})
+        return ReleaseForm({name: "" if value is None else value for name, value in begun.items()}, domain=self.domain)
 
     def clean_rows(self) -> int | None:
         return self._count("rows")

@@ -13,6 +13,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
+from synth_engine.domain import Domain
 from synth_engine.errors import InputError, PrivacyError
 from synthweb.accounts.models import Role, User
 from synthweb.accounts.selectors import require_role
@@ -40,12 +41,13 @@ def new(request: HttpRequest, code: str) -> HttpResponse:
     """Choices on the left, what they mean on the right; nothing is spent before the button, and twice above half."""
     dataset = datasets.dataset_for(_user(request), code, datasets.Need.SPEND)
     try:
-        _, account = planning.basis(dataset)
+        version, account = planning.basis(dataset)
     except errors.NotReady as missing:
         return render(request, "runs/not_ready.html", screens.frame(dataset) | {"missing": missing})
+    domain = Domain.from_json(version.document)
     like = selectors.run_for(_user(request), request.GET["like"]) if request.GET.get("like") else None
     suggested = screens.suggested(ledger.balance(account)) | screens.again(like)
-    form = ReleaseForm(request.POST if request.method == "POST" else None, **suggested)
+    form = ReleaseForm(request.POST if request.method == "POST" else None, domain=domain, **suggested)
     found = _estimate(form, dataset)
     if request.method == "POST" and found:
         if found.dear and form.cleaned_data["confirmed"] != found.digest:

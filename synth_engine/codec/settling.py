@@ -1,0 +1,72 @@
+"""Columns that are open: numbering the texts of a set too large to list, and passing from what was open to what was
+learned without reading the table again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from synth_engine.codec.encoding import Codes, encode_column
+from synth_engine.domain import Attribute, Categorical, Date, Range, Weak
+
+Places = NDArray[np.int32]
+
+
+class Ranking:
+    """The numbers of a column's texts within their public set, block by block. Numbers may be larger than any machine
+    word, so a record holds the place of its number in `ranks`."""
+
+    def __init__(self, attribute: Weak) -> None:
+        self.attribute = attribute
+        self.ranks: list[int] = []
+        self._places: dict[int, int] = {}
+
+    def places(self, column: Any) -> Places:
+        """The place in `ranks` of each text of a block (PyArrow; null is missing)."""
+        if not pa.types.is_dictionary(column.type):
+            column = column.dictionary_encode()
+        chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+        return np.concatenate([self._of_chunk(chunk) for chunk in chunks] or [np.empty(0, dtype=np.int32)])
+
+    def _of_chunk(self, chunk: Any) -> Places:
+        table = np.array([self._place(text) for text in [*chunk.dictionary.to_pylist(), None]], dtype=np.int32)
+        indices = pc.fill_null(chunk.indices, len(table) - 1) if chunk.null_count else chunk.indices
+        found: Places = table[indices.to_numpy(zero_copy_only=False)]
+        return found
+
+    def _place(self, text: str | None) -> int:
+        rank = self.attribute.rank(text)
+        if rank not in self._places:
+            self._places[rank] = len(self.ranks)
+            self.ranks.append(rank)
+        return self._places[rank]
+
+
+def settled_ranks(attribute: Weak, settled: Attribute, ranks: Sequence[int]) -> Codes:
+    """The code under the learned attribute, a categorical one, of each number."""
+    if not isinstance(settled, Categorical):
+        raise TypeError("a weak attribute becomes a categorical one")
+    codes = {attribute.values.rank(text): code for code, text in enumerate(settled.values)}
+    absent = settled.missing_code
+    if settled.other_code is not None:
+        outside = settled.other_code
+    else:
+        outside = 0 if absent is None or settled.outside == "clamp" else absent
+    if absent is not None:
+        codes[attribute.population - 1] = absent
+    return np.fromiter((codes.get(rank, outside) for rank in ranks), dtype=np.uint16, count=len(ranks))
+
+
+def settled_cells(attribute: Range, settled: Attribute) -> Codes:
+    """The code under the learned attribute of each code of the grid."""
+    grid = attribute.grid
+    if isinstance(grid, Date):
+        starts = [grid.days(code)[0].strftime(grid.format) for code in range(grid.value_count)]
+    else:
+        starts = [repr(cut) for cut in grid.cuts[:-1]]
+    return encode_column(settled, pa.array([*starts, *([None] if grid.missing is not None else [])], type=pa.string()))

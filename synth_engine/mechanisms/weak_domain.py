@@ -1,0 +1,181 @@
+"""Histograms of columns whose values are not known beforehand: CatHist, made exact, and columns drawn independently."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from synth_engine import codec
+from synth_engine.domain import Attribute, Domain, Open, Range, Weak
+from synth_engine.errors import InputError, SpecError
+from synth_engine.marginals import expected, oneway
+from synth_engine.measurement import Answers, Call, Discovery, Measurement, Noise, Query, Session
+from synth_engine.mechanisms import learning
+from synth_engine.mechanisms.learning import Answer, Question
+from synth_engine.mechanisms.model import Model, Table, whole_weights
+from synth_engine.mechanisms.plan import Budget, Mechanism, Plan
+from synth_engine.privacy import fixed
+from synth_engine.privacy.unit import Relation, histogram_sensitivity
+from synth_engine.spec import Spec
+
+_DIGITS = 10**9
+_WEAK_CODES = 30
+"""A weak column gets the budget of a column with so many codes: its threshold is many times its noise."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WeakDomain(Mechanism):
+    """Thresholded noisy counts over a public set of values of any size, for every weak column; a noisy histogram for
+    every other one.
+
+    Asks: one `discover` for each weak attribute, one `measure` for each other, and, where no column tells the number of
+        records, one for that; all fixed beforehand (static).
+    Privacy: discrete Laplace throughout, with shares of epsilon; for delta > 0 all noise shrinks to the least for which
+        the composition of privacy-loss distributions meets the target. Proofs: docs/proofs/discover.md,
+        docs/proofs/independent.md, docs/proofs/accounting.md.
+    Public assumptions: the sets and their order, rho, the rest of the domain, the unit, the relation; the number of
+        records only where it is a public invariant.
+    """
+
+    id: ClassVar[str] = "weak-domain"
+    title: ClassVar[str] = "Columns with unknown values"
+    summary: ClassVar[str] = (
+        "Finds the frequent values of columns out of a public set that is too large to list, such as all pairs of "
+        "English words, with their noisy counts, and draws the columns independently."
+    )
+    paper: ClassVar[str] = "Ping, Stoyanovich and Howe 2017 (Weakly constrained domains: CatHist)"
+    keeps: ClassVar[tuple[str, ...]] = ("frequent values of single columns", "number of records")
+    parameters: ClassVar[dict[str, Any]] = {"type": "object", "properties": {}, "additionalProperties": False}
+    relations: ClassVar[tuple[Relation, ...]] = (Relation.ADD_REMOVE, Relation.REPLACE_ONE)
+    losses: ClassVar[tuple[str, ...]] = ("pure", "approximate")
+    kind: ClassVar[Literal["static", "adaptive"]] = "static"
+    takes_open: ClassVar[bool] = True
+
+    @classmethod
+    def suits(cls, domain: Domain) -> bool:
+        return any(isinstance(attribute, Weak) for attribute in domain.open)
+
+    def calibrate(self, domain: Domain, spec: Spec, *, within: Budget | None = None) -> Plan:
+        if within is not None:
+            raise SpecError("mechanism weak-domain learns by itself and has no stage before it")
+        if not self.suits(domain):
+            raise SpecError(
+                "mechanism weak-domain needs a column whose values are not known",
+                repair="describe one as weak, or choose the method independent",
+            )
+        names = [*domain.names, *([None] if _needs_total(domain) else [])]
+        weights = [_weight(None if name is None else domain.attribute(name)) for name in names]
+        found = fixed.noise(
+            "discrete-laplace",
+            tuple(weights),
+            epsilon=spec.epsilon,
+            delta=spec.delta,
+            unit=domain.unit,
+            relation=domain.relation,
+        )
+        noises = tuple(Noise(law="discrete-laplace", scale=scale) for scale in found.scales)
+        steps = tuple(_step(domain, name, noise) for name, noise in zip(names, noises, strict=True))
+        sensitivity = histogram_sensitivity(domain.unit, domain.relation)
+        calls = tuple(step.call(sensitivity) for step in steps)
+        return WeakDomainPlan(
+            config=self, domain=domain, spec=spec, calls=calls, steps=steps, found_by=found.certificate
+        )
+
+
+def _needs_total(domain: Domain) -> bool:
+    """A discovery leaves out what is rare, so it does not tell how many records there are."""
+    return domain.rows is None and all(isinstance(attribute, Weak) for attribute in domain.modelled)
+
+
+def _weight(attribute: Attribute | None) -> Fraction:
+    """Of the share of epsilon: as `independent` has it; the number of records needs little."""
+    codes = 1 if attribute is None else _WEAK_CODES if isinstance(attribute, Weak) else attribute.size
+    return Fraction(round(codes**0.5 * _DIGITS), _DIGITS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Count:
+    """A table of an attribute that is known, or the number of records."""
+
+    clique: tuple[str, ...]
+    cells: int
+    noise: Noise
+
+    def call(self, sensitivity: Any) -> Call:
+        query = Query(verb="measure", clique=self.clique, cells=self.cells)
+        return Call(query=query, event=self.noise.event(sensitivity))
+
+    def ask(self, session: Session) -> Answer:
+        return session.measure(self.clique, noise=self.noise)
+
+
+def _step(domain: Domain, name: str | None, noise: Noise) -> Question | _Count:
+    if name is None:
+        return _Count(clique=(), cells=1, noise=noise)
+    attribute = domain.attribute(name)
+    if isinstance(attribute, Open):
+        return Question(attribute=attribute, noise=noise, threshold=learning.threshold(attribute, noise))
+    return _Count(clique=(name,), cells=attribute.size, noise=noise)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WeakDomainPlan(Plan):
+    """`weak-domain` with its noise set."""
+
+    steps: tuple[Question | _Count, ...]
+
+    def run(self, session: Session) -> Answers:
+        answers = [step.ask(session) for step in self.steps]
+        return Answers(
+            measurements=tuple(a for a in answers if isinstance(a, Measurement)),
+            discoveries=tuple(a for a in answers if isinstance(a, Discovery)),
+            calls=session.calls,
+        )
+
+    def fit(self, answers: Answers) -> Model:
+        given = {a.attribute: a for a in answers.discoveries} | {
+            a.clique[0]: a for a in answers.measurements if a.clique
+        }
+        if set(given) != set(self.domain.names):
+            raise InputError("these answers are not of this plan", repair="use the answers of this release")
+        questions = [step for step in self.steps if isinstance(step, Question)]
+        learned = learning.learned(questions, [given[asked.attribute.name] for asked in questions])
+        domain = self.domain.settled(learned)
+        rows = self.domain.rows if self.domain.rows is not None else oneway.total(answers.measurements)
+        tables = tuple(
+            Table(clique=(name,), weights=whole_weights(self._counts(domain.attribute(name), given[name], rows=rows)))
+            for name in domain.names
+        )
+        return Model(mechanism=self.mechanism, domain=domain, rows=rows, tables=tables)
+
+    def _counts(self, attribute: Attribute, answer: Answer, *, rows: int) -> npt.NDArray[np.float64]:
+        declared = self.domain.attribute(attribute.name)
+        if isinstance(answer, Discovery):
+            assert isinstance(declared, Weak)  # noqa: S101 - what was asked
+            return _frequencies(declared, attribute, answer, rows=rows)
+        counts = oneway.denoise(answer.values, noise=answer.noise, total=rows, along=declared.value_count)
+        if not isinstance(declared, Range):
+            return counts
+        table = codec.settled_cells(declared, attribute)
+        return np.bincount(table, weights=counts, minlength=attribute.size).astype(np.float64)
+
+    def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:
+        guess = learning.foreseen(self.domain)
+        noises = {step.clique[0]: step.noise for step in self.steps if isinstance(step, _Count) and step.clique}
+        noises |= {step.attribute.name: step.noise for step in self.steps if isinstance(step, Question)}
+        return expected.independent(noises, sizes=guess.sizes, rows=self._guess(rows))
+
+
+def _frequencies(declared: Weak, settled: Attribute, answer: Discovery, *, rows: int) -> npt.NDArray[np.float64]:
+    """Noisy counts of what was found; the records that are left have another value, or one too rare to be found."""
+    ranks = [rank for rank, _ in answer.found]
+    codes = codec.settled_ranks(declared, settled, ranks)
+    counts = np.bincount(codes, weights=[count for _, count in answer.found], minlength=settled.size).astype(np.float64)
+    elsewhere = settled.other_code if settled.other_code is not None else settled.missing_code
+    if elsewhere is not None:
+        counts[elsewhere] = max(0.0, rows - (counts.sum() - counts[elsewhere]))
+    return counts
