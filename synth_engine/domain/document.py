@@ -64,6 +64,7 @@ class Domain:
         self._check_rows()
         named_places.check(self.places, self.attributes)
         object.__setattr__(self, "constraints", tuple(self.constraints))
+        self._check_constraints_know_their_columns()
         object.__setattr__(self, "_components", satisfiable.check(self.constraints, self.attributes))
         if self.shorthand and set(self.facts) != {"declared (shorthand)"}:
             raise DomainError("a shorthand with facts that are not declared", repair='leave "shorthand" out')
@@ -89,6 +90,16 @@ class Domain:
                     "the pattern allows fewer identifiers than there are rows", repair="give it more places"
                 )
         object.__setattr__(self, "invariants", ("rows",))
+
+    def _check_constraints_know_their_columns(self) -> None:
+        """What a run finds must never contradict a constraint: it has been paid for by then."""
+        bound = {name for constraint in self.constraints for name in constraint.columns}
+        for attribute in self.open:
+            if attribute.name in bound:
+                raise attribute.error(
+                    "a constraint is about a column that is not known beforehand",
+                    repair="declare its values or bounds, or take the constraint away",
+                )
 
     @cached_property
     def modelled(self) -> tuple[Attribute, ...]:
