@@ -20,6 +20,7 @@ from synth_engine.codec import places
 from synth_engine.confidential import counts
 from synth_engine.confidential import ingest as reading
 from synth_engine.confidential import rows as confidential_rows
+from synth_engine.constraints import counting
 from synth_engine.domain import Domain
 from synth_engine.errors import Cancelled, PrivacyError, SynthError
 from synth_engine.evaluation import report as comparison
@@ -216,7 +217,9 @@ def report(
     drawn = model.sample(rows, seed=seed)
     cliques = comparison.cliques(domain)
     apart = places.histograms(drawn, domain=domain)
-    synthetic = tallies.from_codes(drawn, sizes=domain.sizes, cliques=cliques, distances=apart)
+    broken = counting.breaking(drawn.__getitem__, domain=domain)
+    synthetic = tallies.from_codes(drawn, sizes=domain.sizes, cliques=cliques, distances=apart, breaking=broken)
+    unenforced = model.sample(rows, seed=seed, enforce=False) if domain.constraints else drawn
     real = _real_tallies(path, domain=domain, kind=kind, dialect=dialect, progress=progress)
     first = next(mechanisms.draw_blocks(model, rows, seed)).head(REPORT_ROWS)
     return comparison.compare(
@@ -225,6 +228,7 @@ def report(
         domain,
         rows_real=_first_rows(path, domain=domain, kind=kind, dialect=dialect),
         rows_synthetic=_records(domain, codec.as_text(domain, first).to_numpy().tolist()),
+        unenforced=counting.breaking(unenforced.__getitem__, domain=domain),
     )
 
 
@@ -268,7 +272,8 @@ def _real_tallies(
         return counts.contingency(rows, clique)
 
     apart = {pair: counts.distances(rows, pair) for pair in places.pairs(domain)}
-    return tallies.gather(cliques, count, private=False, n=rows.total, distances=apart)
+    broken = counts.breaking(rows)
+    return tallies.gather(cliques, count, private=False, n=rows.total, distances=apart, breaking=broken)
 
 
 def _first_rows(

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from synth_engine.codec import places
 from synth_engine.confidential.rows import Rows
+from synth_engine.constraints import counting
 
 _BLOCK = 2**16  # records at a time: their cells fit a processor's cache
 
@@ -54,3 +55,8 @@ def by_rank(rows: Rows, name: str) -> dict[int, int]:
     places, ranks = rows.ranked(name)
     found = np.bincount(places, minlength=len(ranks))
     return {rank: int(count) for rank, count in zip(ranks, found, strict=True) if count}
+
+
+def breaking(rows: Rows) -> tuple[int, ...]:
+    """How many records break each declared constraint. Exact like `contingency`, and never to be released."""
+    return counting.breaking(rows.codes, domain=rows.domain)

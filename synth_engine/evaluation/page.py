@@ -28,7 +28,7 @@ def html(report: Report, *, title: str = "Real and synthetic data compared") -> 
             '<meta name="viewport" content="width=device-width, initial-scale=1"><meta name="referrer" content="no-referrer">',
             f"<title>{escape(title)}</title><style>{(ASSETS / 'page.css').read_text('utf-8')}</style></head><body>",
             _red(f"{shown.red}. Do not share this file.") if shown.red else "",
-            f"<main><h1>{escape(title)}</h1>{_head(shown)}{_columns(shown)}{_distances(shown)}{_together(shown)}{_rows(shown)}</main>",
+            f"<main><h1>{escape(title)}</h1>{_head(shown)}{_columns(shown)}{_distances(shown)}{_together(shown)}{_constraints(shown)}{_rows(shown)}</main>",
             f'<script type="application/json" id="figures">{numbers}</script>',
             f"<script>{get_plotlyjs()}</script><script>{(ASSETS / 'page.js').read_text('utf-8')}</script></body></html>",
         ]
@@ -76,6 +76,10 @@ def _together(shown: view.Comparison) -> str:
         if maps
         else left_out
     )
+
+
+def _constraints(shown: view.Comparison) -> str:
+    return f'<h2>Constraints</h2><div class="wide">{_card(shown.constraints)}</div>' if shown.constraints else ""
 
 
 def _card(card: view.Card) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from synth_engine.domain import Attribute, Domain, Integer, Number
-from synth_engine.evaluation import apart, wording
+from synth_engine.evaluation import apart, kept, wording
 from synth_engine.evaluation.distances import (
     chance_distance,
     normalised_mutual_information,
@@ -45,10 +45,12 @@ def compare(
     *,
     rows_real: Sequence[Mapping[str, object]] | None = None,
     rows_synthetic: Sequence[Mapping[str, object]] | None = None,
+    unenforced: Sequence[int] = (),
 ) -> Report:
     """The report. Tables that one side lacks are left out, so that noisy answers, which are never complete, can stand
     for the real side: with `private` tallies on both sides the report is private as well. Rows are shown as given, the
-    first 20 of each, and only beside tallies that are not private."""
+    first 20 of each, and only beside tallies that are not private. `unenforced`: as `Tallies.breaking`, of the same
+    synthetic table without its constraints enforced."""
     private = real.private and synthetic.private
     if rows_real and real.private:
         raise ValueError("real rows do not belong in a private report")
@@ -69,6 +71,7 @@ def compare(
         "pairs": _worst_first(pairs),
         "triples": _worst_first(triples),
         "place_distances": apart.entries(real, synthetic, domain),
+        "constraints": kept.entries(real, synthetic, domain, unenforced=unenforced),
         "left_out": _left_out(domain, asked=asked, known=set(known)),
         "rules": {"cell_bound": CELL_BOUND, "triples": TRIPLES, "triples_of": comb(len(domain.names), 3), "seed": SEED},
         "side_by_side": _side_by_side(domain, rows_real, rows_synthetic),

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from synth_engine.evaluation import figures, style
+from synth_engine.evaluation import figures, kept, style
 from synth_engine.evaluation.apart import miles
 from synth_engine.evaluation.report import Report
 from synth_engine.evaluation.thumbnails import thumbnail
@@ -95,6 +95,7 @@ class Comparison:
     dependence_verdict: str
     pairs: Card | None
     triples: Card | None
+    constraints: Card | None
     rows: Entry | None
     left_out: Table | None
     reading: Entry = field(repr=False)
@@ -116,6 +117,7 @@ def lay_out(report: Report) -> Comparison:
         dependence_verdict=report["summary"]["mi_err"]["verdict"]["words"] if pairs else "",
         pairs=_groups(report, "pairs", figure=figures.tvd_heatmap(report)) if pairs else None,
         triples=_groups(report, "triples", figure=None) if triples else None,
+        constraints=_constraints(report, report.get("constraints", ())),
         rows=report["side_by_side"],
         left_out=_left_out(report["left_out"]),
         reading=report["reading"],
@@ -246,6 +248,29 @@ def _groups(report: Report, name: Literal["pairs", "triples"], *, figure: figure
     table = _table(f"{reading['title']}, worst first", head, rows, words=True)
     verdict = report["summary"]["tvd2" if name == "pairs" else "tvd3"]["verdict"]
     return _card(report, name, reading, table, verdict["words"], mark=MARKS[verdict["level"]], figure=figure)
+
+
+def _constraints(report: Report, entries: Sequence[Entry]) -> Card | None:
+    if not entries:
+        return None
+    head = ("Constraint", "Real", "Synthetic, not enforced", "Synthetic")
+    sides = ("real", "unenforced", "synthetic")
+    rows = [
+        (
+            entry["sentence"],
+            *("" if entry["records"][side] is None else count(entry["records"][side]) for side in sides),
+        )
+        for entry in entries
+    ]
+    reading = report["reading"]["constraints"]
+    return _card(
+        report,
+        "constraints",
+        reading,
+        _table("Records that break them", head, rows),
+        kept.verdict(entries),
+        figure=None,
+    )
 
 
 def _left_out(entries: list[Entry]) -> Table | None:

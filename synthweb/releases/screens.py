@@ -11,6 +11,7 @@ from django.http import QueryDict
 from django.urls import reverse
 
 from synth_engine import mechanisms
+from synth_engine.domain import constraints
 from synth_engine.errors import SynthError
 from synth_engine.privacy import receipt as receipts
 from synth_engine.privacy import verify
@@ -146,7 +147,16 @@ def overview(release: Release) -> dict[str, Any]:
     """What the release is: mechanism, what it keeps, what it does not."""
     described = {one["id"]: one for one in mechanisms.describe()}
     unknown = {"title": release.mechanism, "keeps": [], "summary": ""}
-    return {"mechanism": described.get(release.mechanism, unknown), "citation": citation.of_release(release)}
+    return {
+        "mechanism": described.get(release.mechanism, unknown),
+        "citation": citation.of_release(release),
+        "constraints": [each.sentence for each in constraints.parse(_constraints(release))],
+    }
+
+
+def _constraints(release: Release) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = release.domain_version.document.get("constraints", [])
+    return found
 
 
 def compare(release: Release) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import itertools
 import json
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from synth_engine import codec, mechanisms, tables
+from synth_engine import codec, mechanisms, pipeline, tables
 from synth_engine.constraints import values
 from synth_engine.domain import (
     Boolean,
@@ -35,8 +36,10 @@ from synth_engine.domain import (
 from synth_engine.domain.conditions import Range
 from synth_engine.domain.relations import relation
 from synth_engine.errors import DomainError
+from synth_engine.evaluation import page
 from synth_engine.mechanisms import uniform
 from synth_engine.mechanisms.model import Model, Node, Table, whole_weights
+from synth_engine.spec import Spec
 
 moment = datetime.datetime  # clocks without a zone are meant
 
@@ -432,3 +435,47 @@ def test_no_constraint_is_ever_broken(model: Model, rows: int, joins: bool) -> N
         assert all(np.array_equal(codes[name], plain[name]) for name in untouched)
     read = codec.encode(domain, dict(codec.as_text(domain, frame).items()))
     assert all(np.array_equal(read[name], codes[name]) for name in domain.names), "a value left its bin"
+
+
+# --- what the steward reads ------------------------------------------------------------------------------------------
+def test_the_stewards_report_counts_records_that_break_a_constraint(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text("a,b,m\n" + "1,2,x\n" * 200 + "2,1,x\n" * 7 + "0,0,\n" * 100 + "2,2,\n" * 3)
+    rules = (Order(first="a", second="b"), MissingIff(column="m", when="a", values=("0",)))
+    attributes = (
+        Integer(name="a", low=0, high=2),
+        Integer(name="b", low=0, high=2),
+        Categorical(name="m", values=("x", "y"), missing=("",)),
+    )
+    domain = Domain(attributes=attributes, constraints=rules)
+    spec = Spec(mechanism="independent", epsilon=Fraction(50), seed="s")
+    release = pipeline.synthesize(path, domain=domain, spec=spec)
+    found = pipeline.report(path, domain=domain, model=release.model, rows=300, seed="s")
+    assert [entry["sentence"] for entry in found["constraints"]] == [
+        "a ≤ b",
+        "m is missing exactly where a is 0",
+        "any of these",
+    ]
+    assert [entry["records"]["real"] for entry in found["constraints"]] == [7, 3, 10]
+    assert [entry["records"]["synthetic"] for entry in found["constraints"]] == [0, 0, 0]
+    assert all(entry["records"]["unenforced"] > 20 for entry in found["constraints"])
+    assert found["private"] is False
+    text = page.html(found)
+    assert "a ≤ b" in text
+    assert "some real records do not" in text
+    (tmp_path / "drawn.csv").write_bytes(b"".join(tables.csv_pieces(release.model, 300, seed="s")))
+    compared = pipeline.compare(path, tmp_path / "drawn.csv", domain=domain)
+    assert [entry["records"] for entry in compared["constraints"]][-1] == {
+        "real": 10,
+        "unenforced": None,
+        "synthetic": 0,
+    }
+
+
+def test_constraints_change_neither_what_is_asked_nor_what_it_costs() -> None:
+    spec = Spec(mechanism="bayesian-network", epsilon=Fraction(1))
+    with_, without = mechanisms.plan(town(*RULES), spec), mechanisms.plan(town(), spec)
+    assert with_.loss == without.loss
+    assert with_.calls == without.calls
+    spec = Spec(mechanism="independent", epsilon=Fraction(1))
+    assert mechanisms.plan(town(*RULES), spec).calls == mechanisms.plan(town(), spec).calls

@@ -1,0 +1,30 @@
+"""How many records break each constraint, from codes: two values of one bin count as in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synth_engine.domain import Domain
+from synth_engine.domain.relations import relation
+
+_BLOCK = 1 << 18  # records at a time
+
+
+def breaking(codes: Callable[[str], NDArray[Any]], *, domain: Domain) -> tuple[int, ...]:
+    """One number for each constraint of the domain, in order, and last, how many records break any. `codes` gives a
+    column. Of a real table the numbers are confidential."""
+    known = {attribute.name: attribute for attribute in domain.attributes}
+    relations = [relation(constraint, known) for constraint in domain.constraints]
+    if not relations:
+        return ()
+    columns = {name: codes(name) for name in dict.fromkeys(name for one in relations for name in one.columns)}
+    found = np.zeros(len(relations) + 1, dtype=np.int64)
+    for start in range(0, len(next(iter(columns.values()))), _BLOCK):
+        part = {name: column[start : start + _BLOCK] for name, column in columns.items()}
+        broken = [~one.holds(part) for one in relations]
+        found += [int(np.count_nonzero(each)) for each in (*broken, np.logical_or.reduce(broken))]
+    return tuple(found.tolist())
