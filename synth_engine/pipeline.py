@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
-from synth_engine import codec, mechanisms
+from synth_engine import codec, mechanisms, readers
 from synth_engine.codec import places
 from synth_engine.confidential import counts
 from synth_engine.confidential import ingest as reading
@@ -104,7 +104,7 @@ class Release:
 @_sealed
 def detect(path: Path | str, *, kind: Kind | None = None) -> Dialect | None:
     """How a CSV is written, guessed from its content, for its steward to look at; None for other kinds of files."""
-    return reading.detect(path, kind=kind)
+    return readers.detect(path, kind=kind)
 
 
 @_sealed

@@ -15,13 +15,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from synth_engine import codec
+from synth_engine import codec, readers
 from synth_engine.codec import Codes
-from synth_engine.confidential import ingest
-from synth_engine.confidential.sources import Limits, Progress
 from synth_engine.domain import Domain, Range, Weak
 from synth_engine.errors import PrivacyError, TableError
 from synth_engine.formats import Dialect, Kind
+from synth_engine.readers import Limits, Progress
 
 Ranked = tuple[NDArray[np.int32], list[int]]
 """Of a weak attribute: for each record a place in the list, and the list: different numbers within the public set."""
@@ -110,7 +109,7 @@ def open_table(
     kind: Kind | None = None,
     dialect: Dialect | None = None,
     limits: Limits | None = None,
-    progress: Progress = ingest.silent,
+    progress: Progress = readers.silent,
     random_bytes: Callable[[int], bytes] = os.urandom,
 ) -> Rows:
     """Parses, encodes and truncates a table. Raises TableError for a file that is not a well-formed table with the
@@ -121,7 +120,9 @@ def open_table(
     units: list[pa.Array] = []
     rankings = {a.name: codec.Ranking(a) for a in domain.open if isinstance(a, Weak)}
     places: dict[str, list[NDArray[np.int32]]] = {name: [] for name in rankings}
-    found = ingest.blocks(path, kind=kind, dialect=dialect, limits=limits or Limits(), wanted=wanted, progress=progress)
+    found = readers.blocks(
+        path, kind=kind, dialect=dialect, limits=limits or Limits(), wanted=wanted, progress=progress
+    )
     for block in found:
         _require(wanted, found=block)
         for name, codes in codec.encode(domain, block).items():
@@ -130,8 +131,8 @@ def open_table(
             places[name].append(ranking.places(block[name]))
         if unit is not None:
             units.append(block[unit])
-    columns = {name: np.concatenate(codes) for name, codes in pieces.items()}
-    ranked = {name: (np.concatenate(places[name]), ranking.ranks) for name, ranking in rankings.items()}
+    columns = {name: np.concatenate(pieces.pop(name)) for name in list(pieces)}  # one column at a time is there twice
+    ranked = {name: (np.concatenate(places.pop(name)), ranking.ranks) for name, ranking in rankings.items()}
     if unit is None:
         return Rows(columns, domain=domain, ranked=ranked)
     belongs = _units(pa.chunked_array(units))
@@ -146,7 +147,7 @@ def require_columns(
 ) -> None:
     """Raises TableError for a table without a column that the domain needs. Reads the header, which is form, and no
     row: this may come before a charge."""
-    _require(_wanted(domain), found=ingest.columns(path, kind=kind, dialect=dialect))
+    _require(_wanted(domain), found=readers.columns(path, kind=kind, dialect=dialect))
 
 
 def _wanted(domain: Domain) -> list[str]:

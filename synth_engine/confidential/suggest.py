@@ -5,33 +5,39 @@ still made from the data, which is why every fact of it is marked "suggested".""
 
 from __future__ import annotations
 
-import datetime
 from collections import Counter
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from synth_engine.codec import numbers
+from synth_engine.confidential import ambiguous
+from synth_engine.confidential.summary import MARKERS, MOST_DIFFERENT, Column, Wide
 from synth_engine.domain import rounding
+from synth_engine.formats import Marks
 
-MARKERS = ("", "?", "NA", "N/A", "null", "None", "nan", "<NULL>", ".")
 MOST_CATEGORIES = 100
 LONGEST_CATEGORY = 200
 _PAIRS = (("true", "false"), ("yes", "no"), ("y", "n"), ("t", "f"), ("1", "0"))
-_WHOLE = r"^[+-]?(0|[1-9][0-9]{0,14})$"
-_DECIMAL = r"^[+-]?(0|[1-9][0-9]{0,14})?(\.[0-9]{1,300})?([eE][+-]?[0-9]{1,2})?$"
-_DAY = r"^[1-9][0-9]{3}-[0-9]{2}-[0-9]{2}$"
-_MOMENT = _DAY[:-1] + r"[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?(Z|[+-][0-9]{2}:?[0-9]{2})?$"
+_ROW_IDS = {
+    "kind": "identifier",
+    "why": "Whole numbers, all different and close together: they look like row ids.",
+}
+_NAMES = {"kind": "identifier", "why": "Nearly every value is different, or long: it may name a record. Left out."}
 _CONFIRM = "Confirm only what is known without looking at this table, for example from a codebook."
 
 
-def attribute(name: str, column: pa.ChunkedArray) -> dict[str, Any]:
+def attribute(name: str, column: Column) -> dict[str, Any]:
     """A draft of one attribute, in the form of a domain's JSON."""
-    times = _times(column)
-    total = sum(times.values())
-    missing = [marker for marker in MARKERS if times.pop(marker, 0)]
-    draft = _draft(times, rows=total)
+    if column.wide is not None:
+        missing = [marker for marker in MARKERS if column.wide.missing[marker]]
+        draft = _draft_of_many(column.wide)
+    else:
+        times = Counter(column.times)
+        total = sum(times.values())
+        missing = [marker for marker in MARKERS if times.pop(marker, 0)]
+        draft = _draft(times, rows=total, marks=column.marks)
     if draft["kind"] != "identifier":
         draft["missing"] = missing or None
         if missing:
@@ -43,29 +49,46 @@ def attribute(name: str, column: pa.ChunkedArray) -> dict[str, Any]:
     return {"name": name, **draft, "provenance": "suggested"}
 
 
-def _times(column: pa.ChunkedArray) -> Counter[str]:
-    counts = pc.value_counts(pc.fill_null(column, ""))
-    texts, times = counts.field("values").to_pylist(), counts.field("counts").to_pylist()
-    return Counter(dict(zip(texts, times, strict=True)))
-
-
-def _draft(times: Counter[str], *, rows: int) -> dict[str, Any]:
+def _draft(times: Counter[str], *, rows: int, marks: Marks) -> dict[str, Any]:
     if not times:
         return {"kind": "identifier", "why": "Every value is missing: left out."}
     texts = pa.array(times.keys(), type=pa.string())
     pair = _pair(times)
     if pair:
         return {"kind": "boolean", "true": pair[0], "false": pair[1], "why": "Two values that say yes and no."}
-    if _all(texts, _WHOLE):
-        return _integer(times, rows=rows)
-    if _all(texts, _DECIMAL) and not _any(texts, r"^[+-]?$|^[+-]?[eE]"):
-        return _number(times)
-    if _all(texts, _DAY) and all(map(_is_day, times)):
-        why = "All values are dates; the range is in whole years."
-        return {"kind": "date", **rounding.days(min(times)[:4], max(times)[:4]), "why": why}
-    if _all(texts, _MOMENT) and (found := _moments(times)):
-        return found
-    return _text(times, rows=rows)
+    plain = marks.plain(texts)
+    if (whole := numbers.whole(plain)) is not None:
+        return _integer(whole, np.array(list(times.values())), rows=rows)
+    if (decimals := numbers.decimal(plain)) is not None:
+        return _number(decimals.min(), decimals.max())
+    if (found := numbers.times(texts)) is not None:
+        return _days(found.first, found.last) if found.days else _span(found, int(np.gcd.reduce(found.clocks)))
+    return ambiguous.dates(texts) or ambiguous.questioned(_text(times, rows=rows), texts)
+
+
+def _draft_of_many(wide: Wide) -> dict[str, Any]:
+    """The same of a column whose texts were too many to be kept."""
+    if wide.read == "numbers":
+        return _many_numbers(wide)
+    if wide.read == "times":
+        return _days(wide.first, wide.last) if wide.days else _span(wide, wide.common)
+    if wide.different > 0.9 * wide.looked_at or not wide.frequent or wide.longest > LONGEST_CATEGORY:
+        return dict(_NAMES)
+    values = sorted(text for text, _ in wide.frequent.most_common(MOST_CATEGORIES))
+    why = (
+        f"More than {MOST_DIFFERENT:,} different texts: {MOST_CATEGORIES} frequent ones are listed, all else is other."
+    )
+    return {"kind": "categorical", "values": values, "other": True, "why": why}
+
+
+def _many_numbers(wide: Wide) -> dict[str, Any]:
+    if not wide.whole:
+        return _number(wide.least, wide.most)
+    least, most = int(wide.least), int(wide.most)
+    if wide.all_different and most - least < 2 * wide.rows:
+        return dict(_ROW_IDS)
+    sample = wide.sample()
+    return _whole(least, most, values=sample, weights=np.ones(len(sample), dtype=np.int64))
 
 
 def _pair(times: Counter[str]) -> tuple[str, str] | None:
@@ -75,40 +98,26 @@ def _pair(times: Counter[str]) -> tuple[str, str] | None:
     return next(((by_folded[t], by_folded[f]) for t, f in _PAIRS if {t, f} == set(by_folded)), None)
 
 
-def _all(texts: pa.Array, pattern: str) -> bool:
-    return bool(pc.all(pc.match_substring_regex(texts, pattern)).as_py())
+def _days(first: str, last: str) -> dict[str, Any]:
+    why = "All values are dates; the range is in whole years."
+    return {"kind": "date", **rounding.days(first, last), "why": why}
 
 
-def _any(texts: pa.Array, pattern: str) -> bool:
-    return bool(pc.any(pc.match_substring_regex(texts, pattern)).as_py())
-
-
-def _is_day(text: str) -> bool:
-    try:
-        datetime.date.fromisoformat(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _moments(times: Counter[str]) -> dict[str, Any] | None:
+def _span(found: numbers.Times | Wide, common: int) -> dict[str, Any]:
     """Moments in the coarsest unit on which all stand, spelled as in the file where all are spelled in one way."""
-    try:
-        clocks = [datetime.datetime.fromisoformat(text).time() for text in times]
-    except ValueError:
-        return None
-    common = int(np.gcd.reduce([clock.hour * 3_600 + clock.minute * 60 + clock.second for clock in clocks]))
     why = "All values are moments; the range is in whole years, the step the coarsest unit that fits. No zone is kept."
-    ends, spellings = (min(times)[:4], max(times)[:4]), {(text[10], len(text)) for text in times}
-    return {"kind": "datetime", **rounding.moments(*ends, common=common, spellings=spellings), "why": why}
+    ends = rounding.moments(found.first, found.last, common=common, spellings=found.spellings)
+    return {"kind": "datetime", **ends, "why": why}
 
 
-def _integer(times: Counter[str], *, rows: int) -> dict[str, Any]:
-    values = np.array(list(times), dtype=np.int64)
-    weights = np.array(list(times.values()))
+def _integer(values: Any, weights: Any, *, rows: int) -> dict[str, Any]:
     least, most = int(values.min()), int(values.max())
-    if len(times) == rows >= 100 and most - least < 2 * rows:
-        return {"kind": "identifier", "why": "Whole numbers, all different and close together: they look like row ids."}
+    if len(values) == rows >= 100 and most - least < 2 * rows:
+        return dict(_ROW_IDS)
+    return _whole(least, most, values=values, weights=weights)
+
+
+def _whole(least: int, most: int, *, values: Any, weights: Any) -> dict[str, Any]:
     low, high = (int(bound) for bound in rounding.outwards(least, most))
     draft: dict[str, Any] = {"kind": "integer", "low": low, "high": high}
     why = "All values are whole numbers; the bounds are the smallest and largest, rounded outwards."
@@ -121,9 +130,8 @@ def _integer(times: Counter[str], *, rows: int) -> dict[str, Any]:
     return draft | {"why": why}
 
 
-def _number(times: Counter[str]) -> dict[str, Any]:
-    values = [float(text) for text in times]
-    low, high = rounding.outwards(min(values), max(values))
+def _number(least: float, most: float) -> dict[str, Any]:
+    low, high = rounding.outwards(float(least), float(most))
     why = "All values are numbers; the bounds are the smallest and largest, rounded outwards."
     return {"kind": "number", "low": low, "high": high, "why": why}
 
@@ -138,10 +146,7 @@ def _skewed_edges(values: Any, weights: Any, *, low: int, high: int) -> list[int
 def _text(times: Counter[str], *, rows: int) -> dict[str, Any]:
     different = len(times)
     if (different > 0.9 * rows and different > MOST_CATEGORIES) or max(map(len, times)) > LONGEST_CATEGORY:
-        return {
-            "kind": "identifier",
-            "why": "Nearly every value is different, or long: it may name a record. Left out.",
-        }
+        return dict(_NAMES)
     values = sorted(text for text, _ in times.most_common(MOST_CATEGORIES))
     if different > MOST_CATEGORIES:
         why = f"{different:,} different texts: the {MOST_CATEGORIES} most frequent are listed, all else is other."

@@ -20,8 +20,10 @@ from synth_engine.formats.kinds import (
     kind_of,
     refuse_foreign,
 )
+from synth_engine.formats.marks import DECIMALS, THOUSANDS, Marks
 
 __all__ = [
+    "DECIMALS",
     "DELIMITERS",
     "ENCODINGS",
     "GZIP",
@@ -31,9 +33,11 @@ __all__ = [
     "PARQUET",
     "QUOTES",
     "SAVE_AS_CSV",
+    "THOUSANDS",
     "Dialect",
     "Encodings",
     "Kind",
+    "Marks",
     "check_kind",
     "checked_names",
     "counted_names",

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from synth_engine.errors import TableError
 from synth_engine.formats.header import looks_like_data
+from synth_engine.formats.marks import DECIMALS, THOUSANDS, Marks
 
 if TYPE_CHECKING:
     from _csv import Reader
@@ -30,6 +31,7 @@ ENCODINGS = {
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
 QUOTES = {'"': "double quotation marks", "'": "single quotation marks", "": "no quotation marks"}
 GUESSED_LINES = 20
+MOST_LEFT_OUT = 100  # lines above the header, or below the last row
 MARKS_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 NO_CP1252 = b"\x81\x8d\x8f\x90\x9d"  # bytes that stand for nothing in Windows-1252
 
@@ -44,14 +46,33 @@ class Dialect:
     quote: str = '"'
     header: bool = True
     columns: int | None = None
+    skip: int = 0
+    footer: int = 0
+    decimal: str = "."
+    thousands: str = ""
 
     def __post_init__(self) -> None:
-        known = ((self.encoding, ENCODINGS), (self.delimiter, DELIMITERS | {"": ""}), (self.quote, QUOTES))
+        known = (
+            (self.encoding, ENCODINGS),
+            (self.delimiter, DELIMITERS | {"": ""}),
+            (self.quote, QUOTES),
+            (self.decimal, DECIMALS),
+            (self.thousands, THOUSANDS),
+        )
         for value, choices in known:
             if not isinstance(value, str) or value not in choices:
                 raise TableError("this form of CSV is not read", repair="choose one of the forms listed")
         if not isinstance(self.header, bool) or not (self.columns is None or type(self.columns) is int):
             raise TableError("this form of CSV is not read", repair="say whether the first line names the columns")
+        if not all(type(lines) is int and 0 <= lines <= MOST_LEFT_OUT for lines in (self.skip, self.footer)):
+            raise TableError("this form of CSV is not read", repair=f"leave out at most {MOST_LEFT_OUT} lines")
+        if self.decimal == self.thousands:
+            raise TableError("decimals and thousands have the same sign", repair="say which of them it marks")
+
+    @property
+    def marks(self) -> Marks:
+        """How numbers are written."""
+        return Marks(decimal=self.decimal, thousands=self.thousands)
 
     @property
     def codec(self) -> str:
@@ -61,9 +82,21 @@ class Dialect:
     @property
     def sentence(self) -> str:
         """The form in words."""
-        first = "the first line names the columns" if self.header else "no header line"
         between = f"{DELIMITERS[self.delimiter]} between cells" if self.delimiter else "delimiter as in the header"
-        return f"{ENCODINGS[self.encoding]}, {between}, {QUOTES[self.quote]}, {first}"
+        parts = [ENCODINGS[self.encoding], between, QUOTES[self.quote], self._lines]
+        if not self.marks.usual:
+            parts.append(DECIMALS[self.decimal])
+        if self.thousands:
+            parts.append(f"{THOUSANDS[self.thousands]} between thousands")
+        return ", ".join(parts)
+
+    @property
+    def _lines(self) -> str:
+        """Which lines are what."""
+        first = "the first line" if not self.skip else f"line {self.skip + 1}"
+        said = f"{first} names the columns" if self.header else "no header line"
+        left_out = [f"{self.skip} above it"] * bool(self.skip) + [f"{self.footer} at the end"] * bool(self.footer)
+        return said + (f" (left out: {' and '.join(left_out)})" if left_out else "")
 
     def reader(self, lines: Iterable[str]) -> Reader:
         """The cells of lines in this form; malformed ones raise csv.Error."""
@@ -79,6 +112,10 @@ class Dialect:
             "quote": self.quote,
             "header": self.header,
             "columns": self.columns,
+            "skip": self.skip,
+            "footer": self.footer,
+            "decimal": self.decimal,
+            "thousands": self.thousands,
         }
 
     @classmethod

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from synth_engine import readers
 from synth_engine.confidential import ingest
-from synth_engine.confidential.sources import Limits
 from synth_engine.domain import Domain
 from synth_engine.errors import TableError
 from synth_engine.formats import DELIMITERS, ENCODINGS, QUOTES, Dialect, kind_of
+from synth_engine.readers import Limits
 
 UMLAUTS = "name;Größe\nÄsop;1,5\nZoë;2,5\n"
 
@@ -23,7 +24,7 @@ def file(tmp_path: Path) -> Path:
 
 def cells(path: Path, dialect: Dialect | None, **options: object) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
-    for block in ingest.blocks(path, kind="csv", limits=Limits(), dialect=dialect):
+    for block in readers.blocks(path, kind="csv", limits=Limits(), dialect=dialect):
         for name, texts in block.items():
             found.setdefault(name, []).extend(texts.to_pylist())
     return found
@@ -55,21 +56,21 @@ DETECTED = {
 def test_the_form_of_a_table_is_found(file: Path, case: str) -> None:
     content, expected = DETECTED[case]
     file.write_bytes(content)
-    assert ingest.detect(file, kind="csv") == expected
+    assert readers.detect(file, kind="csv") == expected
     file.write_bytes(gzip.compress(content))
-    assert ingest.detect(file, kind="csv.gz") == expected
+    assert readers.detect(file, kind="csv.gz") == expected
 
 
 def test_a_letter_late_in_the_file_counts(file: Path) -> None:
     file.write_bytes(b"a,b\n" + b"1,2\n" * 400_000 + b"3,\xe9\n")
-    found = ingest.detect(file, kind="csv")
+    found = readers.detect(file, kind="csv")
     assert found == Dialect(encoding="cp1252", delimiter=",")
     assert cells(file, found)["b"][-1] == "é"
 
 
 def test_a_text_in_utf8_with_one_broken_letter_is_damaged_and_not_western(file: Path) -> None:
     file.write_bytes("a,b\nä,ö\nü,ß\n".encode() + b"x,\xe9\n")
-    found = ingest.detect(file, kind="csv")
+    found = readers.detect(file, kind="csv")
     assert found == Dialect(delimiter=",")
     with pytest.raises(TableError, match="not text in UTF-8") as refusal:
         cells(file, found)
@@ -78,7 +79,7 @@ def test_a_text_in_utf8_with_one_broken_letter_is_damaged_and_not_western(file: 
 
 def test_bytes_that_stand_for_nothing_are_not_taken_for_western_letters(file: Path) -> None:
     file.write_bytes(b"a,b\n1,\x81\n")
-    assert ingest.detect(file, kind="csv") == Dialect(delimiter=",")
+    assert readers.detect(file, kind="csv") == Dialect(delimiter=",")
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
@@ -88,7 +89,7 @@ def test_what_is_said_is_how_it_is_read(file: Path, encoding: str, delimiter: st
     text = f"ä{delimiter}b\n'x{delimiter}''y'{delimiter}é\"\n"
     file.write_bytes(text.encode(encoding))
     assert cells(file, dialect) == {"ä": [f"x{delimiter}'y"], "b": ['é"']}
-    assert ingest.columns(file, kind="csv", dialect=dialect) == ("ä", "b")
+    assert readers.columns(file, kind="csv", dialect=dialect) == ("ä", "b")
 
 
 @pytest.mark.parametrize(("content", "encoding"), [(b"a,b\n1,2\n", "utf-16"), (b"a,b\n1,\x81\n", "cp1252")])
@@ -101,7 +102,7 @@ def test_what_is_not_of_the_encoding_said_is_refused(file: Path, content: bytes,
 def test_the_names_are_refused_alike(file: Path) -> None:
     file.write_bytes(b"a,b\n1,2\n")
     with pytest.raises(TableError, match="not text in UTF-16"):
-        ingest.columns(file, kind="csv", dialect=Dialect(encoding="utf-16", delimiter=","))
+        readers.columns(file, kind="csv", dialect=Dialect(encoding="utf-16", delimiter=","))
 
 
 def test_without_quotation_marks_they_are_letters(file: Path) -> None:
@@ -123,7 +124,7 @@ def test_the_names_of_counted_columns_are_known_without_a_look_at_the_file(tmp_p
     """The check before a charge must not depend on a row, and the first line is one."""
     nowhere = tmp_path / "nowhere.csv"
     dialect = Dialect(delimiter=",", header=False, columns=3)
-    assert ingest.columns(nowhere, kind="csv", dialect=dialect) == ("column_1", "column_2", "column_3")
+    assert readers.columns(nowhere, kind="csv", dialect=dialect) == ("column_1", "column_2", "column_3")
 
 
 def test_a_first_row_of_another_length_is_refused_like_any_other(file: Path) -> None:

@@ -11,9 +11,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from synth_engine import readers
 from synth_engine.confidential import ingest
-from synth_engine.confidential.sources import Limits
 from synth_engine.errors import TableError
+from synth_engine.readers import Limits
 
 
 @pytest.fixture
@@ -23,7 +24,7 @@ def path(tmp_path: Path) -> Path:
 
 def cells(path: Path, **limits: int) -> dict[str, list[str | None]]:
     found: dict[str, list[str | None]] = {}
-    for block in ingest.blocks(path, kind="parquet", limits=Limits(**limits)):
+    for block in readers.blocks(path, kind="parquet", limits=Limits(**limits)):
         for name, texts in block.items():
             found.setdefault(name, []).extend(texts.to_pylist())
     return found
@@ -53,7 +54,7 @@ def test_every_plain_type_is_read_as_text(path: Path, column: pa.Array, texts: l
 
 def test_row_groups_are_read_in_blocks(path: Path) -> None:
     pq.write_table(pa.table({"a": list(range(1_000))}), path, row_group_size=300)
-    blocks = list(ingest.blocks(path, kind="parquet", limits=Limits(block_rows=64)))
+    blocks = list(readers.blocks(path, kind="parquet", limits=Limits(block_rows=64)))
     assert max(len(block["a"]) for block in blocks) <= 64
     assert [text for block in blocks for text in block["a"].to_pylist()] == [str(i) for i in range(1_000)]
 
@@ -64,8 +65,8 @@ def test_a_preview_and_suggestions_are_made_as_for_a_csv(path: Path) -> None:
     assert (reading.columns, reading.rows, reading.dialect) == (("age", "sex"), 100, None)
     assert reading.preview[1] == ["19", "m"]
     assert [each["kind"] for each in reading.suggestions] == ["integer", "categorical"]
-    assert ingest.detect(path, kind="parquet") is None
-    assert ingest.columns(path) == ("age", "sex")  # recognised by its content
+    assert readers.detect(path, kind="parquet") is None
+    assert readers.columns(path) == ("age", "sex")  # recognised by its content
 
 
 NESTED = {
@@ -79,7 +80,7 @@ NESTED = {
 @pytest.mark.parametrize("what", NESTED)
 def test_nested_values_are_refused_by_column_rule_and_repair(path: Path, what: str) -> None:
     pq.write_table(pa.table({"a": [1], "b": NESTED[what]}), path)
-    for reading in (cells, lambda path: ingest.columns(path, kind="parquet")):
+    for reading in (cells, lambda path: readers.columns(path, kind="parquet")):
         with pytest.raises(TableError, match="nested values") as refusal:
             reading(path)
         assert refusal.value.column == "b"

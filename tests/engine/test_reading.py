@@ -15,11 +15,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from synth_engine import readers
 from synth_engine.confidential import ingest
-from synth_engine.confidential.sources import Limits
 from synth_engine.domain import Domain
 from synth_engine.errors import TableError
 from synth_engine.formats import Dialect
+from synth_engine.readers import Limits
 
 ADULT = Path(__file__).parents[2] / "examples" / "adult.csv.gz"
 
@@ -27,7 +28,7 @@ ADULT = Path(__file__).parents[2] / "examples" / "adult.csv.gz"
 def cells(path: Path, **options: Any) -> dict[str, list[str | None]]:
     """Every cell of a table."""
     found: dict[str, list[str | None]] = {}
-    for block in ingest.blocks(path, kind=options.pop("kind", "csv"), limits=options.pop("limits", Limits())):
+    for block in readers.blocks(path, kind=options.pop("kind", "csv"), limits=options.pop("limits", Limits())):
         for name, texts in block.items():
             found.setdefault(name, []).extend(texts.to_pylist())
     return found

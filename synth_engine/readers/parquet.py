@@ -1,14 +1,9 @@
-"""A file as blocks of text columns, whatever its format. Refusals name line, column, rule and repair, never a value."""
+"""A Parquet file as blocks of text columns."""
 
 from __future__ import annotations
 
-import gzip
-import io
-import zlib
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,79 +11,15 @@ import pyarrow.parquet as pq
 
 from synth_engine import formats
 from synth_engine.errors import TableError
-from synth_engine.formats import Dialect
-
-Block = dict[str, pa.Array]
-Progress = Callable[[str, float], None]
+from synth_engine.readers.source import Block, Limits, Progress, Shape
 
 
-@dataclass(frozen=True, kw_only=True)
-class Limits:
-    """What a file may cost before it is refused."""
-
-    plain_bytes: int = 4 * 2**30
-    gzip_ratio: int = 250  # beyond the first 64 MB; very repetitive tables reach about 100
-    rows: int = 100_000_000
-    columns: int = 2_000
-    cell_characters: int = 131_072
-    line_characters: int = 1_048_576
-    block_rows: int = 16_384
-
-
-@dataclass(kw_only=True)
-class Shape:
-    """What reading a file found out about its form. Filled while blocks are drawn."""
-
-    columns: tuple[str, ...] = ()
-    dialect: Dialect | None = None  # of a CSV, complete with its delimiter
-    lines: int = 0
-    rows: int = 0
-    notes: list[str] = field(default_factory=list)
-
-
-class Meter(io.RawIOBase):
-    """Bytes of a file, unpacked if need be, counted against the limits."""
-
-    def __init__(self, path: Path, *, packed: bool, limits: Limits) -> None:
-        try:
-            self._file: BinaryIO = path.open("rb")
-            self._size = max(1, path.stat().st_size)
-        except OSError:
-            raise TableError("the file cannot be opened", repair="check its path and rights") from None
-        self._limits, self._count, self._packed = limits, 0, packed
-        self._stream = cast(BinaryIO, gzip.GzipFile(fileobj=self._file)) if packed else self._file
-
-    @property
-    def fraction(self) -> float:
-        """How much of the file has been read, 0 to 1."""
-        return min(1.0, self._file.tell() / self._size)
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        try:
-            data = self._stream.read(len(buffer))
-        except (OSError, EOFError, zlib.error):
-            raise TableError("the compressed file is damaged or cut short", repair="compress it again") from None
-        self._count += len(data)
-        unpacks_too_far = self._packed and self._count > 2**26 + self._limits.gzip_ratio * self._file.tell()
-        if unpacks_too_far or self._count > self._limits.plain_bytes:
-            raise TableError("the file unpacks to more than is allowed", repair="upload a smaller table")
-        buffer[: len(data)] = data
-        return len(data)
-
-    def close(self) -> None:
-        self._file.close()
-        super().close()
-
-
-def parquet_columns(path: Path, *, limits: Limits) -> tuple[str, ...]:
+def columns(path: Path, *, limits: Limits) -> tuple[str, ...]:
     """The names in the schema."""
     return tuple(_opened(path, limits=limits).schema_arrow.names)
 
 
-def parquet_blocks(
+def blocks(
     path: Path, *, limits: Limits, shape: Shape, wanted: Sequence[str] | None, progress: Progress
 ) -> Iterator[Block]:
     """Columns of a Parquet file as text, block by block."""
@@ -96,8 +27,9 @@ def parquet_blocks(
     shape.columns, shape.rows = tuple(file.schema_arrow.names), file.metadata.num_rows
     names = [name for name in shape.columns if wanted is None or name in wanted]
     done = unpacked = 0
+    at_once = limits.rows_at_once(len(names))
     try:
-        for batch in file.iter_batches(batch_size=limits.block_rows, columns=names, use_threads=False):
+        for batch in file.iter_batches(batch_size=at_once, columns=names, use_threads=False):
             done += batch.num_rows
             progress("read", done / max(1, shape.rows))
             block = {}

@@ -1,0 +1,153 @@
+"""What a column looks like, taken in block by block in bounded memory, for the suggestions that its steward is shown.
+
+While a column has few different texts they are all counted. When they become many, what a draft needs is kept up
+instead: which kinds of values still fit, the ends of the range, how the frequent texts are called.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from synth_engine.codec import numbers
+from synth_engine.formats import Marks
+
+MARKERS = ("", "?", "NA", "N/A", "null", "None", "nan", "<NULL>", ".")
+MOST_DIFFERENT = 20_000  # texts of a column that are all counted
+CANDIDATES = 500  # texts of a block that may be among the most frequent of the column
+SAMPLED = 256  # values of a block
+LOOKED_AT = 8  # blocks of texts that are all looked at, and of those after them one in so many
+_MARKER_LENGTHS = sorted({len(marker) for marker in MARKERS})
+
+
+class Column:
+    """All texts of a column while they are few; see `wide` when they are many."""
+
+    def __init__(self, marks: Marks) -> None:
+        self.times: Counter[str] = Counter()
+        self.wide: Wide | None = None
+        self.marks = marks
+
+    def add(self, texts: pa.Array) -> None:
+        """The next block."""
+        if texts.null_count:
+            texts = pc.fill_null(texts, "")
+        if self.wide is not None:
+            return self.wide.add(texts)
+        counted = texts.value_counts()
+        different = counted.field("values").to_pylist()
+        self.times.update(dict(zip(different, counted.field("counts").to_pylist(), strict=True)))
+        if len(self.times) > MOST_DIFFERENT:
+            self.wide = Wide(self.times, self.marks)
+            self.times = Counter()
+        return None
+
+
+class Wide:
+    """A column of many different texts, markers of missing values counted apart. It is `read` as numbers or as times
+    as long as all its values can be, else as texts."""
+
+    def __init__(self, times: Counter[str], marks: Marks) -> None:
+        self.marks = marks
+        self.missing: Counter[str] = Counter()
+        self.rows = self.longest = 0
+        self.read = ""
+        self.whole, self.all_different = True, True  # of numbers; different within each block
+        self.least, self.most = math.inf, -math.inf
+        self.days = True  # of times; false with a clock
+        self.first, self.last = "9999", "0000"  # years
+        self.common = 0  # greatest common divisor of times of day in seconds
+        self.spellings: set[tuple[str, int]] = set()  # the sign before the clock, and the length
+        self.looked_at = self.different = 0  # texts of the blocks that were looked at, and how many differ in a block
+        self.frequent: Counter[str] = Counter()
+        self._blocks = 0
+        self._sample: list[NDArray[np.float64]] = []
+        texts, counts = list(times), np.fromiter(times.values(), dtype=np.int64)
+        # Every text as often as it came, to begin with: no longer than the blocks that brought them.
+        self.add(pa.array(texts, type=pa.string()).take(pa.array(np.repeat(np.arange(len(texts)), counts))))
+
+    def add(self, texts: pa.Array) -> None:
+        if self.read in ("", "numbers"):
+            if (values := self._values(texts)) is None and len(texts := self._apart(texts)):
+                values = self._values(texts)
+            if values is not None:
+                self.read = "numbers"
+                return self._numbers(values)
+        else:
+            texts = self._apart(texts)
+        if not len(texts):
+            return None
+        if self.read in ("", "times") and self._times(texts):
+            self.read = "times"
+        else:
+            self.read = "texts"
+            self._texts(texts)
+        self.rows += len(texts)
+        return None
+
+    def sample(self) -> NDArray[np.float64]:
+        """Some of the numbers, evenly spread over the rows."""
+        return np.concatenate(self._sample)
+
+    def _apart(self, texts: pa.Array) -> pa.Array:
+        """Without markers of missing values, which are short and counted."""
+        short = np.isin(pc.binary_length(texts).to_numpy(), _MARKER_LENGTHS)
+        if not short.any():
+            return texts
+        for one in texts.filter(pa.array(short)).value_counts().to_pylist():
+            if one["values"] in MARKERS:
+                self.missing[one["values"]] += one["counts"]
+        return texts.filter(pc.invert(pc.is_in(texts, value_set=pa.array(MARKERS))))
+
+    def _values(self, texts: pa.Array) -> Any:
+        if not len(texts):
+            return None
+        texts = self.marks.plain(texts)
+        if self.whole and (values := numbers.whole(texts)) is not None:
+            return values
+        decimals = numbers.decimal(texts)
+        self.whole = self.whole and decimals is None
+        return decimals
+
+    def _numbers(self, values: Any) -> None:
+        self.rows += len(values)
+        self.least, self.most = min(self.least, values.min()), max(self.most, values.max())
+        self._sample.append(values[:: max(1, len(values) // SAMPLED)].astype(np.float64))
+        if self.whole and self.all_different:
+            rising = bool((np.diff(values) > 0).all())
+            self.all_different = rising or len(np.unique(values)) == len(values)
+
+    def _times(self, texts: pa.Array) -> bool:
+        """Takes them in, if they are days or moments."""
+        found = numbers.times(texts)
+        if found is None:
+            return False
+        self.days = self.days and found.days
+        self.first, self.last = min(self.first, found.first), max(self.last, found.last)
+        self.spellings |= found.spellings
+        if not found.days and self.common != 1:
+            self.common = int(np.gcd.reduce(found.clocks, initial=self.common))
+        return self.days or not found.days
+
+    def _texts(self, texts: pa.Array) -> None:
+        """Which are frequent, as long as they repeat at all; of a long table, a look at some of its blocks."""
+        self.longest = max(self.longest, pc.max(pc.binary_length(texts)).as_py())
+        self._blocks += 1
+        if self._blocks > LOOKED_AT and self._blocks % LOOKED_AT:
+            return
+        counted = texts.value_counts()
+        self.looked_at, self.different = self.looked_at + len(texts), self.different + len(counted)
+        counts = counted.field("counts").to_numpy()
+        if len(counts) > 0.9 * len(texts):
+            return
+        top = np.argsort(-counts, kind="stable")[:CANDIDATES]
+        names = counted.field("values").take(pa.array(top)).to_pylist()
+        self.frequent.update(dict(zip(names, counts[top].tolist(), strict=True)))
+        if len(self.frequent) > MOST_DIFFERENT:
+            self.frequent = Counter(dict(self.frequent.most_common(MOST_DIFFERENT // 2)))

@@ -1,0 +1,50 @@
+"""How a file marks decimals and thousands: said once for the file, never guessed from a cell.
+
+"1,234" is a thousand or a little more than one, "1.234" as well. What is declared here is how cells of columns that are
+described as numbers are read; the cells themselves stay as they are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+DECIMALS = {".": "decimal point", ",": "decimal comma"}
+THOUSANDS = {"": "no sign", ",": "comma", ".": "point", " ": "space", "'": "apostrophe"}
+_SPACES = " \u00a0\u202f"
+_UNREADABLE = "\ufffd"  # what is a number by other marks alone; it must not be read by them
+
+
+@dataclass(frozen=True, kw_only=True)
+class Marks:
+    """The sign before decimals, and the one between thousands."""
+
+    decimal: str = "."
+    thousands: str = ""
+
+    @property
+    def usual(self) -> bool:
+        return self == Marks()
+
+    def plain(self, texts: pa.Array, *, apart_from: Collection[str] = ()) -> pa.Array:
+        """Numbers with a decimal point and no thousands marked; other texts as they are."""
+        if self.usual:
+            return texts
+        if pa.types.is_dictionary(texts.type):
+            plain = self.plain(texts.dictionary, apart_from=apart_from)
+            return pa.DictionaryArray.from_arrays(texts.indices, plain)
+        signs = f"[{_SPACES}]" if self.thousands == " " else re.escape(self.thousands)
+        whole = r"[0-9]+" + (f"|[0-9]{{1,3}}(?:{signs}[0-9]{{3}})+" if signs else "")
+        form = rf"^[ \t]*[+-]?(?:{whole})?(?:{re.escape(self.decimal)}[0-9]+)?(?:[eE][+-]?[0-9]+)?[ \t]*$"
+        found = pc.replace_substring_regex(texts, signs, "") if signs else texts
+        found = pc.replace_substring(found, self.decimal, ".")
+        usual = pc.match_substring_regex(texts, r"^[ \t]*[+-]?[0-9]*\.?[0-9]*(?:[eE][+-]?[0-9]+)?[ \t]*$")
+        kept = pc.if_else(pc.and_(usual, pc.match_substring(texts, ".")), _UNREADABLE, texts)
+        plain = pc.if_else(pc.match_substring_regex(texts, form), found, kept)
+        if not apart_from:
+            return plain
+        return pc.if_else(pc.is_in(texts, value_set=pa.array(list(apart_from), type=pa.string())), texts, plain)

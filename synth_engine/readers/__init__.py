@@ -1,0 +1,77 @@
+"""Files as blocks of text columns, for the room alone, whatever the format. Nothing here keeps, counts or compares rows.
+
+Either a table's cells are exactly those of its file, or it is refused; refusals name line, column, rule and repair,
+never a value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from synth_engine import formats
+from synth_engine.errors import TableError
+from synth_engine.formats import Dialect, Kind
+from synth_engine.readers import delimited, parquet
+from synth_engine.readers.source import Block, Limits, Meter, Progress, Shape
+
+__all__ = ["Block", "Limits", "Progress", "Shape", "blocks", "columns", "detect", "silent"]
+
+
+def silent(_stage: str, _fraction: float) -> None:
+    """Progress that nobody watches."""
+
+
+def detect(path: Path | str, *, kind: Kind | None = None, limits: Limits | None = None) -> Dialect | None:
+    """How a CSV is written, guessed from its content; None for other kinds."""
+    path, limits = Path(path), limits or Limits()
+    kind = kind or _found_kind(path, limits=limits)
+    return None if kind == "parquet" else delimited.detect(path, packed=kind == "csv.gz", limits=limits)
+
+
+def columns(
+    path: Path | str, *, kind: Kind | None = None, dialect: Dialect | None = None, limits: Limits | None = None
+) -> tuple[str, ...]:
+    """The names of a table's columns: its form, no row of it is read."""
+    path, limits = Path(path), limits or Limits()
+    kind = kind or _found_kind(path, limits=limits)
+    if kind == "parquet":
+        return parquet.columns(path, limits=limits)
+    return delimited.columns(path, packed=kind == "csv.gz", limits=limits, dialect=dialect)
+
+
+def blocks(
+    path: Path | str,
+    *,
+    kind: Kind | None,
+    limits: Limits,
+    dialect: Dialect | None = None,
+    wanted: Sequence[str] | None = None,
+    shape: Shape | None = None,
+    progress: Progress = silent,
+) -> Iterator[Block]:
+    """A table as blocks of text columns; those wanted that it has, or all. Fills `shape` meanwhile. Nothing about the
+    form of a CSV is guessed from its rows here: without a dialect it is UTF-8 with a header."""
+    path, shape = Path(path), shape or Shape()
+    kind = kind or _found_kind(path, limits=limits)
+    if kind not in formats.KINDS:
+        raise TableError("unknown kind of file", repair=f"use one of {', '.join(formats.KINDS)}")
+    if kind == "parquet":
+        yield from parquet.blocks(path, limits=limits, shape=shape, wanted=wanted, progress=progress)
+    else:
+        yield from delimited.blocks(
+            path,
+            packed=kind == "csv.gz",
+            limits=limits,
+            dialect=dialect,
+            shape=shape,
+            wanted=wanted,
+            progress=progress,
+        )
+    if not shape.rows:
+        raise TableError("a table without rows", repair="add the rows")
+
+
+def _found_kind(path: Path, *, limits: Limits) -> Kind:
+    with Meter(path, packed=False, limits=limits) as meter:
+        return formats.found_kind(meter.read(formats.HEAD) or b"")

@@ -1,0 +1,334 @@
+"""Strict CSV: either the exact cells of the file, or a refusal that says where and why."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
+
+import pyarrow as pa
+
+from synth_engine import formats
+from synth_engine.errors import TableError
+from synth_engine.formats import Dialect
+from synth_engine.formats.dialect import MARKS_16, declared_delimiter, delimiter_of
+from synth_engine.readers import regular
+from synth_engine.readers.feed import Feed
+from synth_engine.readers.source import Block, Limits, Meter, Progress, Shape
+
+SAMPLE = 2**16  # characters from which a dialect is guessed
+AHEAD = 3  # pieces that are parsed while one is used
+
+
+def detect(path: Path, *, packed: bool, limits: Limits) -> Dialect:
+    """The dialect of a file: its encoding from all of its bytes, the rest from its first lines."""
+    _check_kind(path, packed=packed, limits=limits)
+    encodings = formats.Encodings()
+    with Meter(path, packed=packed, limits=limits) as meter:
+        while data := meter.read(2**20):
+            encodings.feed(data)
+    dialect = Dialect(encoding=encodings.found())
+    with Meter(path, packed=packed, limits=limits) as meter:
+        text = codecs.getincrementaldecoder(dialect.codec)("replace").decode(meter.read(4 * SAMPLE) or b"")
+        return Dialect.guess(text[:SAMPLE], encoding=dialect.encoding)
+
+
+def blocks(
+    path: Path,
+    *,
+    packed: bool,
+    limits: Limits,
+    dialect: Dialect | None,
+    shape: Shape,
+    wanted: Sequence[str] | None,
+    progress: Progress,
+) -> Iterator[Block]:
+    """Columns of a CSV file as text, block by block. Every cell is exactly what the file holds."""
+    _check_kind(path, packed=packed, limits=limits)
+    if packed:
+        _unpack(path, limits=limits)
+    dialect = dialect or _usual(path, packed=packed, limits=limits)
+    with Meter(path, packed=packed, limits=limits) as meter:
+        try:
+            table = _Table(Feed(meter, dialect, limits=limits), dialect, limits=limits, shape=shape)
+            for block in table.blocks(wanted):
+                progress("read", meter.fraction)
+                yield block
+        except UnicodeError:
+            raise _not_text(path, dialect, packed=packed, limits=limits) from None
+
+
+def columns(path: Path, *, packed: bool, limits: Limits, dialect: Dialect | None) -> tuple[str, ...]:
+    """The names in the header, and nothing below it; without a header, as many as the dialect says, and no look."""
+    if dialect is not None and not dialect.header and dialect.columns is not None:
+        return formats.counted_names(dialect.columns)
+    shape, dialect = Shape(), dialect or _usual(path, packed=packed, limits=limits)
+    with Meter(path, packed=packed, limits=limits) as meter:
+        try:  # what is decoded beside the header must not matter, not even by being no text
+            _Table(Feed(meter, dialect, limits=limits, errors="replace"), dialect, limits=limits, shape=shape)
+        except UnicodeError:  # UTF-16 that does not begin with its mark
+            raise _not_text(path, dialect, packed=packed, limits=limits) from None
+    return shape.columns
+
+
+def _head(path: Path, *, packed: bool, limits: Limits) -> bytes:
+    with Meter(path, packed=packed, limits=limits) as meter:
+        return meter.read(formats.HEAD) or b""
+
+
+def _check_kind(path: Path, *, packed: bool, limits: Limits) -> None:
+    formats.check_kind("csv.gz" if packed else "csv", _head(path, packed=False, limits=limits))
+    if packed:
+        formats.refuse_foreign(_head(path, packed=True, limits=limits))
+
+
+def _usual(path: Path, *, packed: bool, limits: Limits) -> Dialect:
+    """What is read when nobody has said how: UTF-8, or UTF-16 by its mark, and a header. Rows have no say in it."""
+    marked = _head(path, packed=packed, limits=limits).startswith(MARKS_16)
+    return Dialect(encoding="utf-16" if marked else "utf-8")
+
+
+def _unpack(path: Path, *, limits: Limits) -> None:
+    """Unpacks once for nothing: a damaged or swollen file is refused before the slow work of parsing begins."""
+    buffer = bytearray(2**20)
+    with Meter(path, packed=True, limits=limits) as meter:
+        while meter.readinto(buffer):
+            pass
+
+
+class _Table:
+    """The header, read when it is made, and the rows under it, each as long as the header; without one, as the first."""
+
+    def __init__(self, feed: Feed, dialect: Dialect, *, limits: Limits, shape: Shape) -> None:
+        self._feed, self._shape, self._limits, self._blank = feed, shape, limits, 0
+        csv.field_size_limit(limits.cell_characters)
+        first = self._first(dialect.skip)
+        declared = declared_delimiter(first)
+        if declared:
+            shape.notes.append("The first line says which delimiter is used; it was left out.")
+            first = feed.line()
+        line = feed.lines
+        delimiter = dialect.delimiter or declared or delimiter_of(first, quote=dialect.quote)
+        shape.dialect = self._dialect = replace(dialect, delimiter=delimiter)
+        self._names, read = self._record(first)
+        self._empty_end = dialect.header and len(self._names) > 1 and not self._names[-1].strip()
+        self._header = b""
+        if dialect.header:
+            shape.columns = self._named(line=line)
+            self._header = read.rstrip("\r\n").encode() if len(shape.columns) > 1 else b""
+        else:
+            shape.columns = self._counted(dialect.columns)
+            feed.give_back(read.encode(), lines=feed.lines - line + 1)
+        shape.dialect = replace(self._dialect, columns=None if dialect.header else len(shape.columns))
+
+    def _first(self, skip: int) -> str:
+        for _ in range(skip):
+            self._feed.line()
+        for line in self._feed:
+            if line.strip():
+                return line
+        raise TableError("the file is empty", repair="upload a table with a header and rows")
+
+    def _record(self, first: str) -> tuple[list[str], str]:
+        """The first record, and its text."""
+        read: list[str] = []
+
+        def noted() -> Iterator[str]:
+            for line in chain([first] if first else [], self._feed):
+                read.append(line)
+                yield line
+
+        names = self._next(self._dialect.reader(noted()), line=self._feed.lines)
+        if names is None:
+            raise TableError("no header", repair="put a line of column names on top")
+        return names, "".join(read)
+
+    def _named(self, *, line: int) -> tuple[str, ...]:
+        names, notes = self._names[:-1] if self._empty_end else self._names, self._shape.notes
+        found = formats.checked_names(names, most=self._limits.columns, line=line)
+        if list(found) != names:
+            notes.append("Spaces around column names were left out.")
+        if self._empty_end:
+            notes.append("Every line ends with a delimiter; the empty column behind it was left out.")
+        if formats.looks_like_data(found):
+            raise TableError(
+                "the first line looks like data",
+                repair="put a line of column names on top, or say that there is none",
+                line=line,
+            )
+        return found
+
+    def _counted(self, width: int | None) -> tuple[str, ...]:
+        return formats.checked_names(formats.counted_names(width or len(self._names)), most=self._limits.columns)
+
+    def blocks(self, wanted: Sequence[str] | None) -> Iterator[Block]:
+        """Everything under the header."""
+        shape, places = self._shape, {}
+        for place, name in enumerate(shape.columns):
+            if wanted is None or name in wanted:
+                places[name] = place
+        with _Pieces(self._feed, self._form(list(places.values()))) as pieces:
+            for piece in pieces:
+                found = self._slowly(len(piece), places) if isinstance(piece, bytes) else self._sliced(piece, places)
+                for block, rows in found:
+                    shape.rows += rows
+                    if shape.rows > self._limits.rows:
+                        raise TableError("more rows than are allowed", repair="use a smaller table")
+                    yield block
+        shape.lines = self._feed.lines
+        if not shape.rows:
+            raise TableError("a header and no rows", repair="add the rows of the table", line=shape.lines)
+        if self._blank:
+            shape.notes.append(f"{self._blank} blank lines were left out.")
+
+    def _form(self, wanted: list[int]) -> regular.Form:
+        limits = self._limits
+        return regular.Form(
+            dialect=self._dialect,
+            width=len(self._shape.columns),
+            wanted=wanted,
+            empty_end=self._empty_end,
+            longest=min(limits.cell_characters, limits.line_characters),
+            header=self._header,
+        )
+
+    def _sliced(self, piece: regular.Piece, places: dict[str, int]) -> Iterator[tuple[Block, int]]:
+        if self._blank and piece.rows and len(self._shape.columns) == 1:
+            raise _blank_cell(line=self._feed.lines + 1)
+        self._feed.lines += piece.lines
+        self._blank += piece.blank
+        most = self._limits.rows_at_once(len(places))
+        for start in range(0, piece.rows, most):
+            rows = min(most, piece.rows - start)
+            yield {name: piece.columns[i].slice(start, rows) for i, name in enumerate(places)}, rows
+
+    def _slowly(self, least: int, places: dict[str, int]) -> Iterator[tuple[Block, int]]:
+        """The records of so many bytes, one by one."""
+        rows: list[list[str]] = []
+        most = self._limits.rows_at_once(len(self._shape.columns))
+        for row in self._records(self._feed.taken + least):
+            rows.append(row)
+            if len(rows) == most:
+                yield _block(rows, places), len(rows)
+                rows = []
+        if rows:
+            yield _block(rows, places), len(rows)
+
+    def _records(self, end: int) -> Iterator[list[str]]:
+        reader, width = self._dialect.reader(iter(self._feed)), len(self._shape.columns) + self._empty_end
+        while self._feed.taken < end and (row := self._next(reader, line=self._feed.lines + 1)) is not None:
+            if not row:
+                self._blank += 1
+                continue
+            line = self._feed.lines
+            if len(row) != width or (self._empty_end and row[-1]):
+                raise _ragged(len(self._shape.columns), line=line)
+            if self._blank and width == 1:
+                raise _blank_cell(line=line)
+            if self._header and row == self._names:
+                raise TableError(
+                    "the header stands here again", repair="keep one table a file, and one header", line=line
+                )
+            yield row
+
+    def _next(self, reader: Iterator[list[str]], *, line: int) -> list[str] | None:
+        try:
+            return next(reader, None)
+        except csv.Error as error:
+            raise _malformed(str(error), line=line) from None
+
+
+class _Pieces:
+    """Walks through a text: regular pieces parsed, some of them ahead of their use, and others as their bytes, given
+    back to the feed to be read in another way."""
+
+    def __init__(self, feed: Feed, form: regular.Form) -> None:
+        self._feed, self._form = feed, form
+        self._pool = ThreadPoolExecutor(max_workers=2)
+        self._waiting: deque[tuple[bytes, Future[regular.Piece | None]]] = deque()
+
+    def __enter__(self) -> _Pieces:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._pool.shutdown(cancel_futures=True)
+
+    def __iter__(self) -> Iterator[regular.Piece | bytes]:
+        ahead = AHEAD
+        while self._fill(ahead):
+            piece, future = self._waiting.popleft()
+            found = future.result()
+            # A table of one column has to know of blank lines above, which may be in another piece.
+            if found is not None and not (found.blank and self._form.width == 1):
+                ahead = AHEAD
+                yield found
+                continue
+            self._feed.give_back(piece + b"".join(one for one, _ in self._waiting))
+            self._waiting.clear()
+            ahead = 1
+            yield piece
+
+    def _fill(self, ahead: int) -> bool:
+        while len(self._waiting) < ahead and (piece := self._feed.piece()):
+            last = self._feed.empty
+            self._waiting.append((piece, self._pool.submit(regular.parsed, piece, self._form, last=last)))
+        return bool(self._waiting)
+
+
+def _block(rows: list[list[str]], places: dict[str, int]) -> Block:
+    cells = list(zip(*rows, strict=True))
+    return {name: pa.array(cells[place], type=pa.string()) for name, place in places.items()}
+
+
+def _ragged(width: int, *, line: int) -> TableError:
+    """Where it is, which its steward alone is told, and not how many cells there are: the rule is for everybody."""
+    return TableError(
+        f"a line with more or fewer cells than the {width} of the header",
+        repair="give every line as many cells as the header; quote cells that hold the delimiter",
+        line=line,
+    )
+
+
+def _blank_cell(*, line: int) -> TableError:
+    return TableError("a blank line in a table of one column", repair='write "" for an empty cell', line=line)
+
+
+def _malformed(message: str, *, line: int) -> TableError:
+    if "unexpected end" in message:
+        return TableError("a quotation mark is never closed", repair="close it, or double it inside a cell", line=line)
+    if "field larger" in message:
+        return TableError("a cell is too long", repair="look for a quotation mark that is not closed", line=line)
+    return TableError("text after a closing quotation mark", repair="double quotation marks inside a cell", line=line)
+
+
+def _not_text(path: Path, dialect: Dialect, *, packed: bool, limits: Limits) -> TableError:
+    """Finds the line again, where a line end is a byte; only a refusal pays for that."""
+    line = None if dialect.encoding.startswith("utf-16") else _first_bad_line(path, dialect, packed, limits)
+    name = formats.ENCODINGS[dialect.encoding].split(" (")[0]
+    return TableError(f"not text in {name}", repair='save it as "CSV UTF-8", or say which encoding it has', line=line)
+
+
+def _first_bad_line(path: Path, dialect: Dialect, packed: bool, limits: Limits) -> int:
+    decoder, line, last = codecs.getincrementaldecoder(dialect.codec)(), 1, ""
+    with Meter(path, packed=packed, limits=limits) as meter:
+        while data := meter.read(2**18):
+            try:
+                text = decoder.decode(data)
+            except UnicodeDecodeError as error:
+                text = error.object[: error.start].decode(dialect.codec, errors="replace")
+                data = b""
+            line += _line_ends(last, text)
+            last = text[-1:] or last
+            if not data:
+                break
+    return line
+
+
+def _line_ends(last: str, text: str) -> int:
+    pairs = text.count("\r\n") + (last == "\r" and text.startswith("\n"))
+    return text.count("\n") + text.count("\r") - pairs

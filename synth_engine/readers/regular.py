@@ -1,0 +1,143 @@
+"""Lines of a CSV that can only be read in one way are read many at a time.
+
+A piece of text is *regular* if every quotation mark in it opens or closes a cell, or is doubled inside one, if its
+lines end alike, and if nothing in it has to be refused. Of such a piece a fast parser gives the cells that the strict
+one would give; every other piece is left to the strict one, which takes it or says where it is malformed.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+from numpy.typing import NDArray
+
+from synth_engine.formats import Dialect
+
+_LF, _CR = 10, 13
+Bytes = NDArray[np.uint8]
+Places = NDArray[np.intp]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Piece:
+    """The wanted columns of some lines, how many rows and lines these are, and how many of the lines are blank."""
+
+    columns: list[pa.Array]
+    rows: int
+    lines: int
+    blank: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Form:
+    """How the lines of a table are read: which of its columns are wanted, whether each line has one more, empty, cell
+    at its end, and the longest record that is certainly within the limits."""
+
+    dialect: Dialect
+    width: int
+    wanted: Sequence[int]
+    empty_end: bool
+    longest: int
+    header: bytes
+
+    @functools.cached_property
+    def names(self) -> list[str]:
+        return [str(place) for place in range(self.width + self.empty_end)]
+
+    @functools.cached_property
+    def kept(self) -> list[str]:
+        """With none wanted one is still parsed: it is what tells the number of rows."""
+        return [str(place) for place in self.wanted] + ([self.names[-1]] if self.empty_end or not self.wanted else [])
+
+
+def parsed(piece: bytes, form: Form, *, last: bool) -> Piece | None:
+    """The cells of a piece, or None if it is not regular."""
+    if not _plain(piece, form, last=last):
+        return None
+    codes = np.frombuffer(piece, dtype=np.uint8)
+    ends = np.flatnonzero(codes == _LF)
+    open_end = not piece.endswith(b"\n")
+    records = _record_ends(codes, ends, form.dialect)
+    if records is None:
+        return None
+    starts = np.append(-1, records)
+    longest = np.diff(np.append(starts, len(piece)) if open_end else starts).max(initial=0)
+    if longest >= form.longest:
+        return None
+    table = _read(piece, form)
+    if table is None or (form.empty_end and not _empty(table.column(form.names[-1]))):
+        return None
+    columns = [table.column(str(place)).combine_chunks() for place in form.wanted]
+    blank = len(records) + open_end - table.num_rows
+    return Piece(columns=columns, rows=table.num_rows, lines=len(ends) + open_end, blank=blank)
+
+
+def _plain(piece: bytes, form: Form, *, last: bool) -> bool:
+    if b"\0" in piece or not (last or piece.endswith(b"\n")):
+        return False
+    if b"\r" in piece and piece.count(b"\r") != piece.count(b"\r\n"):
+        return False
+    if form.header and (piece.startswith(form.header) or b"\n" + form.header in piece):
+        return False
+    return piece.isascii() or _is_utf8(piece)
+
+
+def _is_utf8(piece: bytes) -> bool:
+    try:
+        piece.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _record_ends(codes: Bytes, ends: Places, dialect: Dialect) -> Places | None:
+    """The line ends outside quotation marks; None if a mark is where it does not open, close or double."""
+    marks = np.flatnonzero(codes == ord(dialect.quote)) if dialect.quote else np.empty(0, dtype=np.intp)
+    if not len(marks):
+        return ends
+    if len(marks) % 2:
+        return None
+    opening, closing = marks[::2], marks[1::2]
+    before = np.where(opening > 0, codes[opening - 1], _LF)
+    after = np.where(closing + 1 < len(codes), codes[np.minimum(closing + 1, len(codes) - 1)], _LF)
+    doubled = np.append(closing[:-1] + 1 == opening[1:], False)  # closed and opened again: one mark inside a cell
+    apart = ord(dialect.delimiter)
+    starts = (before == apart) | (before == _LF) | np.append(False, doubled[:-1])
+    stops = (after == apart) | (after == _LF) | (after == _CR) | doubled
+    if not (starts.all() and stops.all()):
+        return None
+    outside: Places = ends[np.searchsorted(marks, ends) % 2 == 0]
+    return outside
+
+
+def _read(piece: bytes, form: Form) -> pa.Table | None:
+    dialect = form.dialect
+    try:
+        return pyarrow.csv.read_csv(
+            pa.BufferReader(piece),
+            read_options=pyarrow.csv.ReadOptions(column_names=form.names, use_threads=False, block_size=len(piece) + 1),
+            parse_options=pyarrow.csv.ParseOptions(
+                delimiter=dialect.delimiter,
+                quote_char=dialect.quote or False,
+                newlines_in_values=False,  # of the whole: it is one block, which is not cut
+            ),
+            convert_options=pyarrow.csv.ConvertOptions(
+                column_types=dict.fromkeys(form.names, pa.string()),
+                include_columns=form.kept,
+                null_values=[],
+                strings_can_be_null=False,
+                check_utf8=False,
+            ),
+        )
+    except pa.ArrowException:  # too few or too many cells, or no row at all: the strict parser says which
+        return None
+
+
+def _empty(column: pa.ChunkedArray) -> bool:
+    return not pc.sum(pc.binary_length(column)).as_py()

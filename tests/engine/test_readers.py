@@ -1,0 +1,94 @@
+"""Two parsers of a CSV, one fast and one strict: they give the same cells, or the same refusal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from synth_engine import readers
+from synth_engine.errors import TableError
+from synth_engine.formats import Dialect
+from synth_engine.readers import feed, regular
+
+LETTERS = st.sampled_from(
+    ["a", "é", "1", ",", ";", '"', '""', "'", "\n", "\r\n", "\r", " ", "\0", "\xff", "\u2028", "x,y\n", '"b"']
+)
+BYTES = (
+    st.lists(LETTERS, max_size=40).map("".join).map(lambda text: text.encode("utf-8").replace("ÿ".encode(), b"\xff"))
+)
+
+
+def outcome(path: Path, **options: Any) -> Any:
+    """All cells, the notes and the number of lines; or the refusal."""
+    shape, found = readers.Shape(), {}
+    try:
+        for block in readers.blocks(path, kind="csv", limits=readers.Limits(), shape=shape, **options):
+            for name, texts in block.items():
+                found.setdefault(name, []).extend(texts.to_pylist())
+    except TableError as error:
+        return str(error), error.line, error.column
+    return found, shape.notes, shape.lines, shape.rows
+
+
+@pytest.fixture
+def small_pieces(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A text is cut into pieces of some bytes, so that every boundary is met."""
+    monkeypatch.setattr(feed, "PIECE", 16)
+    monkeypatch.setattr(feed, "_READ", 7)
+    yield
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300)
+@given(
+    body=BYTES,
+    dialect=st.builds(
+        Dialect,
+        delimiter=st.sampled_from([",", ";"]),
+        quote=st.sampled_from(['"', "'", ""]),
+        header=st.booleans(),
+        skip=st.integers(0, 1),
+        footer=st.integers(0, 2),
+    ),
+)
+@example(body=b'1,"2\n3"\n4,5\n', dialect=Dialect(delimiter=","))
+@example(body=b'1,2"\n3,"4"\n', dialect=Dialect(delimiter=","))
+@example(body=b"1\n\n2\n", dialect=Dialect(delimiter=","))
+@example(body=b"1,2\n3,4,\n", dialect=Dialect(delimiter=","))
+def test_whatever_the_bytes_both_parsers_agree(
+    tmp_path: Path, small_pieces: None, monkeypatch: pytest.MonkeyPatch, body: bytes, dialect: Dialect
+) -> None:
+    path = tmp_path / "table.csv"
+    for header in (b"a,b\n", b"a\n", b"a;b,\n"):
+        path.write_bytes(header + body)
+        with monkeypatch.context() as strict:
+            strict.setattr(regular, "parsed", lambda *_args, **_options: None)
+            expected = outcome(path, dialect=dialect)
+        assert outcome(path, dialect=dialect) == expected
+
+
+def test_the_fast_parser_takes_what_is_regular_and_leaves_the_rest() -> None:
+    form = regular.Form(
+        dialect=Dialect(delimiter=","), width=2, wanted=[0, 1], empty_end=False, longest=100, header=b"a,b"
+    )
+    for piece in (b'1,"x ""y"""\n', b'1,2\r\n"3\n4",5\r\n', b"1,2\n\n3,4\n", "é,ß\n".encode()):
+        found = regular.parsed(piece, form, last=False)
+        assert found is not None
+        assert found.lines == piece.count(b"\n")
+    for piece in (
+        b'1,2"\n',
+        b'"1"x,2\n',
+        b"1\r2,3\n",
+        b"1,\0\n",
+        b"\xff,1\n",
+        b"1,2,3\n",
+        b"a,b\n",
+        b'"1,2\n',
+        b"1,2",
+        b"x" * 200 + b",1\n",
+    ):
+        assert regular.parsed(piece, form, last=False) is None
