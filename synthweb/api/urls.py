@@ -8,7 +8,7 @@ from django.urls import path, re_path
 
 from synthweb.api import problems
 from synthweb.api.renderers import CsvRenderer, ParquetRenderer
-from synthweb.api.views import books, budget, datasets, people, reference, releases, runs
+from synthweb.api.views import books, budget, datasets, people, reference, releases, runs, templates
 
 LIST: dict[str, Any] = {"get": "list"}
 ONE: dict[str, Any] = {"get": "retrieve"}
@@ -42,6 +42,12 @@ urlpatterns = [
         "datasets/<slug:code>/domain/<int:number>/table-schema/",
         datasets.TableSchemaView.as_view(),
         name="dataset-table-schema",
+    ),
+    path("datasets/<slug:code>/domain/draft/template/", templates.ApplyTemplateView.as_view(), name="apply-template"),
+    path(
+        "description-templates/",
+        templates.TemplatesViewSet.as_view({**LIST, "post": "create"}),
+        name="description-template-list",
     ),
     path("budget-requests/", budget.RequestViewSet.as_view({**LIST, "post": "create"}), name="budget-request-list"),
     path("budget-requests/<slug:code>/", budget.RequestViewSet.as_view(ONE), name="budget-request-detail"),

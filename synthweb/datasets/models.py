@@ -105,6 +105,25 @@ class DomainVersion(AppendOnly):
         return f"{self.dataset} v{self.number}"
 
 
+class DescriptionTemplate(models.Model):
+    """A confirmed description kept under a name, to be applied to other tables of the same organisation. It holds what
+    was public about one table and nothing else; where it is applied, each column is confirmed anew."""
+
+    code = models.CharField(max_length=16, unique=True, default=codes.new, editable=False)
+    organisation = models.ForeignKey(Organisation, on_delete=models.PROTECT, related_name="description_templates")
+    name = models.CharField(max_length=200)
+    version = models.ForeignKey(DomainVersion, on_delete=models.PROTECT, related_name="templates")
+    made_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["organisation", "name"], name="description_template_name")]
+        ordering = ["name"]
+
+    def __str__(self) -> str:
+        return self.name
+
+
 class Preview(models.Model):
     """Where a steward object lies (preview, suggestions, report): its file is encrypted under the web's own key; this
     row holds no content. Written by the worker, read through selectors that write the audit log. All are short-lived

@@ -127,6 +127,7 @@ def describe(user: User, dataset: Dataset, query: QueryDict, *, errors: Sequence
         "undescribed": [line.name for line in lines if line.typed is None] if query.get("brought") else [],
         "version": latest,
         "versions": dataset.domain_versions.values_list("number", flat=True) if latest else [],
+        "templates": selectors.templates_of(user),
         "fixed": selectors.fixed_terms(dataset),
         "table": _table(dataset),
         "relations": RELATIONS,

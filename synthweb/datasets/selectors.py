@@ -19,7 +19,7 @@ from synthweb.accounts import selectors as people
 from synthweb.accounts.models import Role
 from synthweb.audit import services as audit
 from synthweb.datasets import files, preview_store
-from synthweb.datasets.models import Dataset, DomainVersion, Preview, RunTable, TableVersion
+from synthweb.datasets.models import Dataset, DescriptionTemplate, DomainVersion, Preview, RunTable, TableVersion
 
 logger = logging.getLogger(__name__)
 
@@ -107,6 +107,22 @@ def domain_version_for(user: people.Person, code: str, number: int, need: Need =
     if version is None:
         raise Http404("no such description")
     return version
+
+
+def templates_of(user: people.Person) -> QuerySet[DescriptionTemplate]:
+    """The templates of `user`'s organisation, for its stewards."""
+    people.require_role(user, Role.STEWARD)
+    found = DescriptionTemplate.objects.filter(organisation=people.organisation_of(user))
+    found = found.select_related("organisation", "version__dataset", "made_by")
+    return found.defer("version__document", "version__dataset__draft")
+
+
+def template_for(user: people.Person, code: str) -> DescriptionTemplate:
+    """One of them, or 404."""
+    found = templates_of(user).filter(code=code).first()
+    if found is None:
+        raise Http404("no such template")
+    return found
 
 
 def fixed_terms(dataset: Dataset) -> dict[str, str] | None:

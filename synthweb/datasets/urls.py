@@ -9,6 +9,10 @@ from synthweb.datasets import views
 app_name = "datasets"
 urlpatterns = [
     path("", views.index, name="index"),
+    path("templates/", views.templates, name="templates"),
+    path("templates/<slug:code>/delete/", views.delete_template, name="delete-template"),
+    path("<slug:code>/describe/template/", views.apply_template, name="apply-template"),
+    path("<slug:code>/domain/<int:number>/template/", views.save_template, name="save-template"),
     path("<slug:code>/describe/", views.describe, name="describe"),
     path("<slug:code>/describe/import/", views.import_document, name="import"),
     path("<slug:code>/describe/DOMAIN.json", views.draft_file, name="draft-file"),

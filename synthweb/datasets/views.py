@@ -9,6 +9,7 @@ from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from synth_engine import dictionaries
@@ -16,10 +17,11 @@ from synth_engine.domain import Domain
 from synth_engine.errors import DomainError
 from synthweb.accounts.models import User
 from synthweb.datasets import editing, screens, selectors, services
-from synthweb.datasets.forms import DocumentForm, Posted
-from synthweb.datasets.models import Dataset
+from synthweb.datasets.forms import DocumentForm, Posted, clean
+from synthweb.datasets.models import Dataset, DescriptionTemplate
 from synthweb.datasets.selectors import Need
 from synthweb.datasets.services import documents
+from synthweb.lib.errors import Refused
 
 PAGE = 25
 
@@ -102,15 +104,78 @@ def _bring(request: HttpRequest, dataset: Dataset, document: dict[str, Any], *, 
     except DomainError as error:
         messages.error(request, f"This description cannot be used; nothing was changed. {error.text}.")
         return False
-    count, file = len(brought.columns), f"The file was read as a {brought.title}"
+    return _tell(request, brought, source=f"The file was read as a {brought.title}")
+
+
+def _tell(request: HttpRequest, brought: services.Brought, *, source: str) -> bool:
+    """What came of a description from elsewhere; whether anything was taken."""
+    count = len(brought.columns)
     if count:
         told = f"{count} column{'s were' if count > 1 else ' was'} taken into the draft"
-        messages.success(request, f"{file}: {told}. Nothing of it is confirmed yet.")
+        messages.success(request, f"{source}: {told}. Nothing of it is confirmed yet.")
     else:
-        messages.info(request, f"{file}: no column was taken from it.")
+        messages.info(request, f"{source}: no column was taken from it.")
     for remark in brought.remarks:
         messages.warning(request, remark)
     return bool(count)
+
+
+@require_POST
+@login_required
+def apply_template(request: HttpRequest, code: str) -> HttpResponse:
+    """Take a template into the draft, after keeping everything typed on the page."""
+    dataset = selectors.dataset_for(_me(request), code, Need.DESCRIBE)
+    posted = Posted(request.POST)
+    outcome = _keep(request, dataset, posted)
+    template = selectors.templates_of(_me(request)).filter(code=request.POST.get("template", "")).first()
+    brought = False
+    if template is None:
+        messages.error(request, "No template is chosen: choose one of the list.")
+    else:
+        brought = _apply(request, dataset, template, replaces=posted.replaces)
+    return redirect(screens.address_after(dataset, posted, outcome, query=request.GET, brought=brought))
+
+
+def _apply(request: HttpRequest, dataset: Dataset, template: DescriptionTemplate, *, replaces: bool) -> bool:
+    try:
+        found = services.apply_template(actor=_me(request), dataset=dataset, template=template, replaces=replaces)
+    except DomainError as error:
+        messages.error(request, f"“{template.name}” cannot be used here; nothing was changed. {error.text}.")
+        return False
+    return _tell(request, found, source=f"Template “{template.name}”")
+
+
+@require_POST
+@login_required
+def save_template(request: HttpRequest, code: str, number: int) -> HttpResponse:
+    """Keep a confirmed description under a name, for other tables."""
+    version = selectors.domain_version_for(_me(request), code, number, Need.DESCRIBE)
+    try:
+        made = services.save_template(actor=_me(request), version=version, name=clean(request.POST.get("name", "")))
+    except Refused as refused:
+        messages.error(request, f"No template was made: {refused}.")
+        return redirect("datasets:domain", code, number)
+    messages.success(request, f"Template “{made.name}” can be applied on the describe page of any table.")
+    return redirect("datasets:templates")
+
+
+@require_safe
+@login_required
+def templates(request: HttpRequest) -> HttpResponse:
+    """The templates of the organisation."""
+    page = Paginator(selectors.templates_of(_me(request)), PAGE).get_page(request.GET.get("page"))
+    crumbs = [(reverse("datasets:index"), "Datasets"), ("", "Templates")]
+    return render(request, "datasets/templates.html", {"page": page, "crumbs": crumbs})
+
+
+@require_POST
+@login_required
+def delete_template(request: HttpRequest, code: str) -> HttpResponse:
+    """Forget a template."""
+    template = selectors.template_for(_me(request), code)
+    services.delete_template(actor=_me(request), template=template)
+    messages.success(request, f"Template “{template.name}” is deleted; descriptions made with it stay.")
+    return redirect("datasets:templates")
 
 
 @require_safe

@@ -45,6 +45,7 @@ def _codes(route: str, scene: Scene, cast: Cast) -> dict[str, str]:
         return {"code": _token(cast)}
     named = {
         "datasets/": scene.dataset.code,
+        "templates/": scene.template.code,
         "releases/": scene.release.code,
         "samples/": scene.sample.code,
         "runs/": scene.waiting.code,

@@ -10,7 +10,7 @@ from synth_engine.spec import Spec
 from synthweb.accounts.models import Organisation, Role, User
 from synthweb.accounts.services import create_user
 from synthweb.datasets import services as datasets
-from synthweb.datasets.models import Dataset
+from synthweb.datasets.models import Dataset, DescriptionTemplate
 from synthweb.ledger import services as ledger
 from synthweb.ledger.amounts import Amount
 from synthweb.ledger.models import BudgetAccount, BudgetRequest, Rule
@@ -57,6 +57,7 @@ class Scene:
     release: Release
     sample: Sample  # of the analyst it is shared with
     own_sample: Sample  # of the steward
+    template: DescriptionTemplate  # of the description of the dataset
     reader: User  # an analyst with whom the release is shared
 
 
@@ -130,5 +131,8 @@ def play(*, steward: User, custodian: User, organisation: Organisation) -> Scene
         release=release,
         sample=releases.draw_sample(user=reader, release=release, rows=50),
         own_sample=releases.draw_sample(user=steward, release=release, rows=20, seed="7"),
+        template=datasets.save_template(
+            actor=steward, version=dataset.domain_versions.get(number=1), name="Commutes of a year"
+        ),
         reader=reader,
     )

@@ -32,6 +32,9 @@ GET    datasets/<slug:code>/domain/<int:number>/     read
 GET    datasets/<slug:code>/domain/<int:number>/table-schema/ read
 GET    datasets/<slug:code>/domain/draft/            read
 POST   datasets/<slug:code>/domain/draft/            spend
+POST   datasets/<slug:code>/domain/draft/template/   spend
+GET    description-templates/                        read
+POST   description-templates/                        spend
 PUT    datasets/<slug:code>/file/                    spend
 PUT    datasets/<slug:code>/form/                    spend
 POST   datasets/<slug:code>/go-back/                 spend

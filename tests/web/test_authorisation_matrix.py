@@ -67,6 +67,13 @@ POST   account/people/<int:pk>/active/                               302    403 
 GET    account/people/<int:pk>/one-time-password/                    405    405    405    405    405    405    405    405
 POST   account/people/<int:pk>/one-time-password/                    302    403    403    403    403    403    403    200
 GET    datasets/                                                     302    200    403    403    200    200    200    200
+GET    datasets/templates/                                           302    200    403    403    200    403    403    403
+GET    datasets/templates/<slug:code>/delete/                        405    405    405    405    405    405    405    405
+POST   datasets/templates/<slug:code>/delete/                        302    404    403    403    302    403    403    403
+GET    datasets/<slug:code>/describe/template/                       405    405    405    405    405    405    405    405
+POST   datasets/<slug:code>/describe/template/                       302    404    404    404    302    403    403    403
+GET    datasets/<slug:code>/domain/<int:number>/template/            405    405    405    405    405    405    405    405
+POST   datasets/<slug:code>/domain/<int:number>/template/            302    404    404    404    302    403    403    403
 GET    datasets/<slug:code>/describe/                                302    404    404    404    200    403    403    403
 POST   datasets/<slug:code>/describe/                                302    404    404    404    302    403    403    403
 GET    datasets/<slug:code>/describe/import/                         405    405    405    405    405    405    405    405
@@ -146,6 +153,9 @@ GET    api/v1/datasets/<slug:code>/domain/                           401    404 
 PUT    api/v1/datasets/<slug:code>/domain/                           401    404    404    404    201    403    403    403
 GET    api/v1/datasets/<slug:code>/domain/draft/                     401    404    404    404    200    403    403    403
 POST   api/v1/datasets/<slug:code>/domain/draft/                     401    404    404    404    200    403    403    403
+POST   api/v1/datasets/<slug:code>/domain/draft/template/            401    404    404    404    200    403    403    403
+GET    api/v1/description-templates/                                 401    200    403    403    200    403    403    403
+POST   api/v1/description-templates/                                 401    404    404    404    201    403    403    403
 GET    api/v1/datasets/<slug:code>/domain/<int:number>/              401    404    404    404    200    200    200    200
 GET    api/v1/datasets/<slug:code>/domain/<int:number>/table-schema/ 401    404    404    404    200    200    200    200
 PATCH  api/v1/datasets/<slug:code>/                                  401    404    404    404    200    403    403    403
@@ -230,6 +240,12 @@ BODIES: dict[str, Callable[[Scene, Cast], dict[str, Any]]] = {
     "POST api/v1/releases/<slug:code>/grants/": lambda _, cast: {"analyst": cast.analyst.username},
     "PUT api/v1/datasets/<slug:code>/domain/": lambda *_: scene.DOMAIN,
     "POST api/v1/datasets/<slug:code>/domain/draft/": lambda *_: scene.DOMAIN,
+    "POST api/v1/datasets/<slug:code>/domain/draft/template/": lambda played, _: {"template": played.template.code},
+    "POST api/v1/description-templates/": lambda played, _: {
+        "dataset": played.dataset.code,
+        "number": 1,
+        "name": "Kept",
+    },
 }
 UNWATCHED = {"accounts.user", "sessions.session", "audit.chainhead"}  # last sign-in; the end of the log below
 READING_IS_RECORDED = {"preview.opened", "report.opened"}

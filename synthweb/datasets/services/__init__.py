@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from synthweb.datasets.services.describing import (
+    Brought,
     Incomplete,
     check_columns,
     confirm_domain,
@@ -15,16 +16,20 @@ from synthweb.datasets.services.intake import Intake, Received
 from synthweb.datasets.services.lifecycle import blocked, delete, go_back, rename, replace_file, set_dialect
 from synthweb.datasets.services.storing import mark_ready, mark_refused, store_stream, store_upload, sweep
 from synthweb.datasets.services.tables import take
+from synthweb.datasets.services.templates import apply_template, delete_template, save_template
 
 __all__ = [
+    "Brought",
     "Incomplete",
     "Intake",
     "Received",
+    "apply_template",
     "blocked",
     "check_columns",
     "confirm_domain",
     "declare_domain",
     "delete",
+    "delete_template",
     "go_back",
     "import_document",
     "keep",
@@ -33,6 +38,7 @@ __all__ = [
     "rename",
     "replace_file",
     "save_draft",
+    "save_template",
     "set_dialect",
     "store_stream",
     "store_upload",

@@ -92,10 +92,12 @@ def keep(
     return dataset
 
 
-def import_document(*, actor: User, dataset: Dataset, document: Mapping[str, Any], replaces: bool = False) -> Brought:
+def import_document(
+    *, actor: User, dataset: Dataset, document: Mapping[str, Any], replaces: bool = False, whole: bool = False
+) -> Brought:
     """Take a description made elsewhere into the draft, as typed and not confirmed: a DOMAIN.json, a Table Schema or a
     data dictionary. What is described here already stays, unless the file `replaces` it. Raises DomainError for an
-    unsound document, and for one about another table; nothing is kept of those."""
+    unsound document, and for one about another table (`whole`: of which any column is not here); nothing is kept."""
     kind, reading, domain = documents.read(document)
     dataset.refresh_from_db(fields=["draft"])
     payload = selectors.preview_for(actor, dataset, Preview.Kind.TABLE)
@@ -103,6 +105,8 @@ def import_document(*, actor: User, dataset: Dataset, document: Mapping[str, Any
     names = list(known or drafts.columns(dataset.draft))
     if not names:
         raise DomainError("the columns of the table are not known any more", repair="read the table again first")
+    if whole:
+        documents.check_whole(reading, names=names)
     standing = {} if replaces else drafts.columns(dataset.draft)
     taken, remarks = documents.brought(reading, names=names, standing=standing)
     table, lines = None, list[str]()

@@ -39,6 +39,18 @@ def read(document: Mapping[str, Any]) -> tuple[dictionaries.Kind, dictionaries.R
     return kind, dictionaries.Reading(attributes=domain.attributes), domain
 
 
+def check_whole(reading: dictionaries.Reading, *, names: Sequence[str]) -> None:
+    """Raises DomainError for a template of which a column is not in the table."""
+    absent = [attribute.name for attribute in reading.attributes if attribute.name not in names]
+    if absent:
+        more = f" and {len(absent) - 1} more are" if len(absent) > 1 else " is"
+        raise DomainError(
+            f"the template is for other columns: this one{more} not in the table",
+            repair="apply a template whose columns the table has, or bring its DOMAIN.json, which is taken in part",
+            column=absent[0],
+        )
+
+
 def brought(
     reading: dictionaries.Reading, *, names: Sequence[str], standing: Mapping[str, drafts.Column]
 ) -> tuple[dict[str, drafts.Column | None], list[tuple[str, str, str]]]:
