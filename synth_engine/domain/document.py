@@ -262,18 +262,18 @@ def read(path: Path | str) -> Domain:
     return Domain.from_json(parse(raw))
 
 
-def parse(raw: bytes) -> Any:
+def parse(raw: bytes, *, name: str = "domain file", deepest: int = MAX_DEPTH, see: str = _SEE) -> Any:
     """The JSON in the bytes of a file. Raises DomainError for one too large or too deep, for a name given twice and
     for what is not JSON; what it says is not looked at."""
     if len(raw) > MAX_BYTES:
-        raise DomainError("the domain file is larger than 16 MB", repair="use wider bins or fewer values")
+        raise DomainError(f"the {name} is larger than 16 MB", repair="use wider bins or fewer values")
     try:
         text = raw.decode("utf-8-sig")
-        if _depth(text) > MAX_DEPTH:
-            raise DomainError(f"the domain file is nested more than {MAX_DEPTH} deep", repair=_SEE)
+        if _depth(text) > deepest:
+            raise DomainError(f"the {name} is nested more than {deepest} deep", repair=see)
         return json.loads(text, object_pairs_hook=_no_repeats, parse_constant=_no_constant)
     except (ValueError, RecursionError):
-        raise DomainError("the domain file is not JSON in UTF-8", repair=_SEE) from None
+        raise DomainError(f"the {name} is not JSON in UTF-8", repair=see) from None
 
 
 def _depth(text: str) -> int:
@@ -297,7 +297,7 @@ def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(document) != len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise DomainError("the domain file names this twice", repair="keep one of them", column=twice)
+        raise DomainError("the file names this twice", repair="keep one of them", column=twice)
     return document
 
 

@@ -15,6 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from synth_engine.domain import Attribute, Domain
+from synth_engine.domain.document import MAX_DEPTH
+from synth_engine.domain.document import parse as _json
 from synth_engine.errors import InputError
 from synth_engine.measurement import Clique
 from synth_engine.mechanisms.model import LARGEST_SAMPLE, WHOLE, Model, Node, Table, Weights
@@ -70,6 +72,11 @@ def read(document: object) -> Model:
         network=nodes,
         groups=_persons(domain, document.get("rows_a_person")),
     )
+
+
+def parse(raw: bytes) -> Any:
+    """The JSON in the bytes of a file; what it says is not looked at. Errors: DomainError."""
+    return _json(raw, name="description", deepest=MAX_DEPTH + 1, see="see docs/description.md")
 
 
 def edited(document: Mapping[str, Any], model: Model) -> bool:

@@ -24,6 +24,7 @@ from synth_engine.privacy.unit import PrivacyUnit, Relation
 SCHEMA = "synthweb/receipt/2"
 """The first version named no certificate; the verifier reads both."""
 Kind = Literal["static", "adaptive"]
+_EDITED = "edited_description_sha256"
 _SENSITIVITIES = ("l1", "l2_squared", "linf")
 
 
@@ -148,6 +149,17 @@ def with_sample(document: Mapping[str, Any], sample: Sample) -> dict[str, Any]:
 def mark_chosen_after_looking(document: Mapping[str, Any]) -> dict[str, Any]:
     """From now on the receipt says that a choice was made after a look at real data."""
     return seal(dict(document) | {"chosen_after_looking": True})
+
+
+def mark_edited(document: Mapping[str, Any], *, description: str) -> dict[str, Any]:
+    """The receipt of what is drawn from a description that somebody edited, by its SHA-256: no longer what was
+    measured."""
+    return seal(dict(document) | {"post_processing": document["post_processing"] | {_EDITED: description}})
+
+
+def is_edited(document: Mapping[str, Any]) -> bool:
+    """Whether a receipt is of something drawn from an edited description."""
+    return _EDITED in document["post_processing"]
 
 
 def canonical(obj: Any) -> bytes:

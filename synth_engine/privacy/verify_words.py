@@ -19,6 +19,9 @@ _CERTIFICATES = {
 }
 
 
+_EDITED = "edited_description_sha256"
+
+
 def _check_facts(facts: Mapping[Any, Any]) -> None:
     if not all(isinstance(k, str) and type(v) is int and v >= 0 for k, v in facts.items()):
         refuse("the domain facts are malformed")
@@ -30,6 +33,9 @@ def _check_facts(facts: Mapping[Any, Any]) -> None:
 
 def check_rest(receipt: Mapping[str, Any]) -> None:
     _check_facts(receipt["domain_facts"])
+    edited = receipt["post_processing"].get(_EDITED)
+    if edited is not None and not (isinstance(edited, str) and SHA256.fullmatch(edited)):
+        refuse("the edited description is no SHA-256")
     sample = receipt["sample"]
     if receipt["guarantee"]["sentence"] != _guarantee_sentence(receipt):
         refuse("the sentence says something else than the numbers")
@@ -59,6 +65,11 @@ def sentences(receipt: Mapping[str, Any], epsilon: Fraction, certificate: str) -
     ]
     if receipt["chosen_after_looking"]:
         found.append("A choice was made after a look at real data; that look is not covered by the guarantee.")
+    if receipt["post_processing"].get(_EDITED) is not None:
+        found.append(
+            "The table is not drawn from what was measured but from a description that somebody edited afterwards; the "
+            "guarantee covers it as far as they used nothing but the release and public knowledge."
+        )
     if receipt["invariants"]:
         found.append("The number of rows is public and exact.")
     return found

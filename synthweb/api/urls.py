@@ -97,6 +97,13 @@ urlpatterns = [
         releases.DictionaryView.as_view(),
         name="release-dictionary",
     ),
+    path("releases/<slug:code>/description/", releases.DescriptionView.as_view(), name="release-description"),
+    path(
+        "releases/<slug:code>/editions/",
+        releases.EditionViewSet.as_view({**LIST, "post": "create"}),
+        name="release-editions",
+    ),
+    path("releases/<slug:code>/editions/<slug:edition>/", releases.EditionViewSet.as_view(ONE), name="release-edition"),
     path(
         "releases/<slug:code>/samples/",
         releases.SampleViewSet.as_view({**LIST, "post": "create"}),

@@ -47,6 +47,7 @@ SENTENCES = {
     "run.resumed": "had a run taken up again from its stored answers",
     "release.published": "published a release",
     "release.described": "changed name or description of a release",
+    "release.edited": "kept an edited description of a release",
     "release.shared": "shared a release",
     "release.revoked": "took a release back",
     "sample.requested": "drew a sample",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.contrib import admin
 
 from synthweb.accounts.admin import ReadOnlyAdmin
-from synthweb.releases.models import Release, ReleaseGrant, Sample
+from synthweb.releases.models import Edition, Release, ReleaseGrant, Sample
 
 
 @admin.register(Release)
@@ -24,6 +24,15 @@ class ReleaseGrantAdmin(ReadOnlyAdmin):
     organisation_path = "release__dataset__organisation"
     list_display = ["release", "analyst", "granted_by", "created_at", "revoked_at"]
     list_select_related = ["release", "analyst", "granted_by"]
+    ordering = ["-created_at"]
+
+
+@admin.register(Edition)
+class EditionAdmin(ReadOnlyAdmin):
+    organisation_path = "release__dataset__organisation"
+    list_display = ["code", "release", "note", "created_by", "created_at"]
+    list_select_related = ["release", "created_by"]
+    exclude = ["model"]
     ordering = ["-created_at"]
 
 

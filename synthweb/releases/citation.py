@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from synth_engine.privacy import receipt as receipts
 from synthweb.lib.letters import grouped, in_letters
 from synthweb.releases import services
 from synthweb.releases.models import Release, Sample
@@ -21,6 +22,7 @@ _ESCAPED = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textas
 _GREEK = {"ε": r"$\varepsilon$", "δ": r"$\delta$", "ρ": r"$\rho$"}
 _SPACE = re.compile(r"\s+")
 LOOKED = "Chosen after looking at real data."
+EDITED = "Drawn from an edited description of the release, not from what was measured."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +52,8 @@ def _cite(release: Release, *, receipt: dict[str, Any], key: str, what: str, at:
     promise = in_letters(receipt["guarantee"]["sentence"]).removesuffix(".")
     made = f"Made with synthweb {receipt['versions']['synth_engine']}, method {receipt['mechanism']['id']}"
     looked = f" {LOOKED}" if receipt["chosen_after_looking"] else ""
-    note = f"{made}. {promise}.{looked} Receipt SHA-256 {receipt['digest']}"
+    edited = f" {EDITED}" if receipts.is_edited(receipt) else ""
+    note = f"{made}. {promise}.{edited}{looked} Receipt SHA-256 {receipt['digest']}"
     fields = {
         "author": f"{{{_tex(organisation)}}}",
         "title": f"{{{_tex(name)}}}",

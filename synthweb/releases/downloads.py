@@ -103,6 +103,23 @@ def verifier(_request: HttpRequest) -> HttpResponseBase:
 
 @login_required
 @require_GET
+def description_json(request: HttpRequest, code: str) -> HttpResponseBase:
+    """The model of the release as a document for people."""
+    release = selectors.release_for(_user(request), code, selectors.Need.SAMPLE)
+    return _json(services.description_of(release), file_name(release, what="description", ending="json"))
+
+
+@login_required
+@require_GET
+def edition_json(request: HttpRequest, code: str, edition: str) -> HttpResponseBase:
+    """One that somebody edited."""
+    release = selectors.release_for(_user(request), code, selectors.Need.SAMPLE)
+    document = services.description_of(selectors.edition_for(release, edition))
+    return _json(document, file_name(release, what="EDITED-description", ending="json"))
+
+
+@login_required
+@require_GET
 def dictionary_json(request: HttpRequest, code: str) -> HttpResponseBase:
     release = selectors.release_for(_user(request), code)
     return _json(tables.data_dictionary(release), file_name(release, what="dictionary", ending="json"))

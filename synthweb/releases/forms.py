@@ -8,6 +8,9 @@ from typing import Any
 from django import forms
 from django.conf import settings
 
+from synth_engine.domain.document import MAX_BYTES
+from synth_engine.errors import InputError
+from synth_engine.mechanisms import description
 from synthweb.accounts.models import User
 from synthweb.lib.letters import grouped
 from synthweb.releases import selectors
@@ -29,12 +32,33 @@ class SampleForm(forms.Form):
         "byte. Give another for another table.",
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )
+    edition = forms.CharField(max_length=16, required=False, widget=forms.HiddenInput)
 
     def clean_rows(self) -> int:
         text = self.cleaned_data["rows"]
         if not DIGITS.fullmatch(text) or not 1 <= int(text) <= settings.SAMPLE_MAX_ROWS:
             raise forms.ValidationError(f"A whole number from 1 to {grouped(settings.SAMPLE_MAX_ROWS)}.")
         return int(text)
+
+
+class EditionForm(forms.Form):
+    """A description of the release that somebody edited. Read in memory, as every upload is."""
+
+    document = forms.FileField(
+        label="Edited description",
+        widget=forms.FileInput(attrs={"accept": ".json,application/json"}),
+        error_messages={"required": "No file came in: choose a JSON file of at most 2.5 MB."},
+    )
+    note = forms.CharField(max_length=300, label="What was changed", help_text="Analysts read it beside every sample.")
+
+    def clean_document(self) -> dict[str, Any]:
+        try:
+            document = description.parse(self.cleaned_data["document"].read(MAX_BYTES + 1))
+        except InputError as error:
+            raise forms.ValidationError(f"{error.text[0].upper()}{error.text[1:]}.") from None
+        if not isinstance(document, dict):
+            raise forms.ValidationError("A description is a JSON object; see docs/description.md.")
+        return document
 
 
 class ShareForm(forms.Form):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from typing import Any
 
 from django.conf import settings
 from django.db import models
@@ -61,6 +62,22 @@ class ReleaseGrant(models.Model):
         return f"{self.release} for {self.analyst}"
 
 
+class Edition(models.Model):
+    """A description of a release that somebody edited: no longer what was measured, and never changed again."""
+
+    code = models.CharField(max_length=16, unique=True, default=codes.new, editable=False)
+    release = models.ForeignKey(Release, on_delete=models.PROTECT, related_name="editions")
+    note = models.CharField(max_length=300)  # what was changed, in its editor's words
+    model = models.JSONField()
+    digest = models.CharField(max_length=64)  # SHA-256 of the description
+    after_looking = models.BooleanField(default=False)  # somebody had opened a comparison with real data
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="editions")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return f"{self.release}, edited: {self.note}"
+
+
 class Sample(models.Model):
     """One table drawn from a release: a seed and a number of rows; the table itself is drawn anew at each download.
     Unless its requester gave a seed, it is the one that this person has for this release: asking again for as many rows
@@ -68,6 +85,7 @@ class Sample(models.Model):
 
     code = models.CharField(max_length=16, unique=True, default=codes.new, editable=False)
     release = models.ForeignKey(Release, on_delete=models.PROTECT, related_name="samples")
+    edition = models.ForeignKey(Edition, on_delete=models.PROTECT, related_name="samples", null=True, blank=True)
     requested_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="samples")
     rows = models.BigIntegerField()
     seed = models.CharField(max_length=64)
@@ -76,3 +94,9 @@ class Sample(models.Model):
 
     def __str__(self) -> str:
         return f"{self.rows} rows of {self.release}"
+
+    @property
+    def model_document(self) -> dict[str, Any]:
+        """What it is drawn from: the model of the release, or one that somebody edited."""
+        found: dict[str, Any] = self.release.model if self.edition is None else self.edition.model
+        return found

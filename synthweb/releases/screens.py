@@ -38,6 +38,7 @@ TABS = (
     ("network", "Network", Need.VIEW),
     ("compare", "Compare", Need.COMPARE),
     ("samples", "Samples", Need.SAMPLE),
+    ("description", "Description", Need.SAMPLE),
     ("share", "Share", Need.SHARE),
     ("receipt", "Receipt", Need.VIEW),
 )

@@ -19,7 +19,7 @@ from synthweb.audit.models import AuditEntry
 from synthweb.datasets import selectors as datasets
 from synthweb.datasets.models import Dataset
 from synthweb.ledger.models import BudgetAccount
-from synthweb.releases.models import Release, ReleaseGrant, Sample
+from synthweb.releases.models import Edition, Release, ReleaseGrant, Sample
 
 Person = User | AnonymousUser
 INSIDERS = frozenset({Role.STEWARD, Role.CUSTODIAN, Role.AUDITOR})  # see every release of their organisation
@@ -75,7 +75,11 @@ def may(user: Person, release: Release, need: Need) -> bool:
 def sample_for(user: Person, code: str, *, release_code: str) -> Sample:
     """A sample of one's own; the seed is its requester's secret, so everybody else's do not exist."""
     release = release_for(user, release_code, Need.SAMPLE)
-    sample = Sample.objects.filter(code=code, release=release, requested_by=user.pk).first()
+    sample = (
+        Sample.objects.select_related("edition__created_by")
+        .filter(code=code, release=release, requested_by=user.pk)
+        .first()
+    )
     if sample is None:
         raise Http404("no such sample")
     sample.release = release
@@ -84,7 +88,22 @@ def sample_for(user: Person, code: str, *, release_code: str) -> Sample:
 
 def samples_of(user: Person, release: Release) -> QuerySet[Sample]:
     """The user's own samples of a release, newest first."""
-    return Sample.objects.filter(release=release, requested_by=user.pk).order_by("-created_at", "-pk")
+    found = Sample.objects.filter(release=release, requested_by=user.pk).select_related("edition__created_by")
+    return found.defer("edition__model").order_by("-created_at", "-pk")
+
+
+def editions_of(release: Release) -> QuerySet[Edition]:
+    """The edited descriptions of a release, newest first, without the models themselves; the caller authorised."""
+    found = Edition.objects.filter(release=release).select_related("created_by").defer("model")
+    return found.order_by("-created_at", "-pk")
+
+
+def edition_for(release: Release, code: str) -> Edition:
+    """One of them; Http404 if the release has none of this code. The caller authorised."""
+    found = editions_of(release).filter(code=code).first()
+    if found is None:
+        raise Http404("no such edited description")
+    return found
 
 
 def grants_of(release: Release) -> QuerySet[ReleaseGrant]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+from collections.abc import Mapping
+from typing import Any
 
 from django.conf import settings
 from django.db import transaction
@@ -11,7 +13,7 @@ from django.utils import timezone
 
 from synth_engine.errors import SpecError
 from synth_engine.measurement import Answers
-from synth_engine.mechanisms import Model, Plan
+from synth_engine.mechanisms import Model, Plan, description
 from synth_engine.privacy import receipt as receipts
 from synth_engine.privacy.loss import atto, nano
 from synthweb.accounts.models import User
@@ -20,7 +22,7 @@ from synthweb.datasets.models import Dataset, DomainVersion
 from synthweb.ledger.models import BudgetAccount
 from synthweb.lib.errors import Conflict
 from synthweb.releases import selectors
-from synthweb.releases.models import Release, ReleaseGrant, Sample
+from synthweb.releases.models import Edition, Release, ReleaseGrant, Sample
 
 LONGEST_SEED = Sample._meta.get_field("seed").max_length or 64
 
@@ -123,8 +125,45 @@ def _record_sharing(actor: User, grant: ReleaseGrant, action: str) -> None:
     )
 
 
+def description_of(source: Release | Edition) -> dict[str, Any]:
+    """The model of a release, or of an edited description, as a document for people."""
+    return description.write(Model.from_json(source.model))
+
+
 @transaction.atomic
-def draw_sample(*, user: User, release: Release, rows: int, seed: str | None = None) -> Sample:
+def keep_edition(*, actor: User, release: Release, document: Mapping[str, Any], note: str) -> Edition:
+    """Keep a description of the release that somebody edited, to be sampled from under their name. Costs no budget:
+    whether it is covered by the guarantee hangs on what they know, so it is never taken for the release itself.
+    Raises InputError, Conflict."""
+    model = description.read(document).to_json()
+    if receipts.digest(model) == receipts.digest(release.model):
+        raise Conflict(
+            "This is the description of the release as it was measured",
+            repair="change something in it, or draw from the release itself",
+            field="document",
+        )
+    edition = Edition.objects.create(
+        release=release,
+        note=note.strip(),
+        model=model,
+        digest=receipts.digest(dict(document)),
+        after_looking=selectors.looked_at_real(release.account),
+        created_by=actor,
+    )
+    audit.record(
+        actor=actor,
+        action="release.edited",
+        target=("release", release.code),
+        organisation=release.dataset.organisation,
+        detail={"edition": edition.code, "description": edition.digest},
+    )
+    return edition
+
+
+@transaction.atomic
+def draw_sample(
+    *, user: User, release: Release, rows: int, seed: str | None = None, edition: Edition | None = None
+) -> Sample:
     """Note a sample of so many rows; its table is drawn at each download, the same for ever. Costs no budget.
 
     Without a seed it is the requester's own, so that asking again gives the same table; its commitment hides it. A word
@@ -137,14 +176,19 @@ def draw_sample(*, user: User, release: Release, rows: int, seed: str | None = N
     if len(seed) > LONGEST_SEED or not seed.isprintable():
         raise SpecError(f"a seed is a text of 1 to {LONGEST_SEED} printable characters", repair="or leave it out")
     sample = Sample.objects.create(
-        release=release, requested_by=user, rows=rows, seed=seed, commitment=receipts.seed_commitment(seed)
+        release=release,
+        edition=edition,
+        requested_by=user,
+        rows=rows,
+        seed=seed,
+        commitment=receipts.seed_commitment(seed),
     )
     audit.record(
         actor=user,
         action="sample.requested",
         target=("release", release.code),
         organisation=release.dataset.organisation,
-        detail={"sample": sample.code, "rows": rows},
+        detail={"sample": sample.code, "rows": rows} | ({"edition": edition.code} if edition else {}),
     )
     return sample
 
@@ -157,6 +201,12 @@ def own_seed(*, user: User, release: Release) -> str:
 
 
 def sample_receipt(sample: Sample) -> dict[str, object]:
-    """The receipt of one table: that of its release, with the number of rows and the commitment to the seed."""
+    """The receipt of one table: that of its release, with the number of rows and the commitment to the seed; it says so
+    where the table is drawn from an edited description."""
     drawn = receipts.Sample(rows=sample.rows, seed_commitment=sample.commitment)
-    return receipts.with_sample(sample.release.receipt, drawn)
+    document = sample.release.receipt
+    if sample.edition is not None:
+        document = receipts.mark_edited(document, description=sample.edition.digest)
+        if sample.edition.after_looking:
+            document = receipts.mark_chosen_after_looking(document)
+    return receipts.with_sample(document, drawn)

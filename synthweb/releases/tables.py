@@ -29,7 +29,7 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 def stream_csv(sample: Sample, *, for_spreadsheets: bool = False) -> Iterator[str]:
     """The table as CSV text, a block at a time. `for_spreadsheets` puts an apostrophe before texts that a spreadsheet
     would run as a formula; other programs want the values as they are."""
-    model = Model.from_json(sample.release.model)
+    model = Model.from_json(sample.model_document)
     for number, block in enumerate(mechanisms.draw_blocks(model, sample.rows, sample.seed)):
         written = codec.as_text(model.domain, block)
         if for_spreadsheets:
@@ -51,7 +51,7 @@ def _harmless_text(text: str) -> str:
 
 def write_parquet(sample: Sample, file: IO[bytes]) -> None:
     """The table as Parquet with natural types, one row group a block."""
-    model = Model.from_json(sample.release.model)
+    model = Model.from_json(sample.model_document)
     writer: pq.ParquetWriter | None = None
     for block in mechanisms.draw_blocks(model, sample.rows, sample.seed):
         table = pa.Table.from_pandas(block, preserve_index=False).replace_schema_metadata(None)

@@ -9,10 +9,11 @@ from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from synth_engine.errors import SpecError
+from synth_engine.errors import InputError, SpecError
 from synthweb.accounts.models import User
 from synthweb.datasets import selectors as datasets
 from synthweb.datasets.models import Preview
@@ -20,7 +21,7 @@ from synthweb.lib.errors import Refused
 from synthweb.releases import citation, screens, selectors, services, signals
 from synthweb.releases import compare as comparison
 from synthweb.releases import network as networks
-from synthweb.releases.forms import DescribeForm, SampleForm, ShareForm
+from synthweb.releases.forms import DescribeForm, EditionForm, SampleForm, ShareForm
 from synthweb.releases.selectors import Need
 
 PAGE = 25
@@ -85,16 +86,38 @@ def compare(request: HttpRequest, code: str) -> HttpResponse:
 def samples(request: HttpRequest, code: str) -> HttpResponse:
     """Draw any number of rows, for free; list one's own samples."""
     found = selectors.release_for(_user(request), code, Need.SAMPLE)
-    form = SampleForm(request.POST or None, initial={"rows": found.sample_rows})
+    asked = (request.POST if request.method == "POST" else request.GET).get("edition")
+    edition = selectors.edition_for(found, asked) if asked else None
+    form = SampleForm(request.POST or None, initial={"rows": found.sample_rows, "edition": asked})
     if request.method == "POST" and form.is_valid():
+        given = form.cleaned_data | {"edition": edition}
         try:
-            sample = services.draw_sample(user=_user(request), release=found, **form.cleaned_data)
+            sample = services.draw_sample(user=_user(request), release=found, **given)
             return redirect("releases:sample", code, sample.code)
         except SpecError as error:
             form.add_error("seed", error.text)
     page = Paginator(selectors.samples_of(_user(request), found), PAGE).get_page(request.GET.get("page"))
-    context = screens.frame(_user(request), found, tab="samples") | {"form": form, "page": page}
+    context = screens.frame(_user(request), found, tab="samples") | {"form": form, "page": page, "edition": edition}
     return render(request, "releases/samples.html", context)
+
+
+@login_required
+@require_http_methods(["GET", "POST"])
+def description(request: HttpRequest, code: str) -> HttpResponse:
+    """The model as a document to be read and kept; stewards bring one back that they edited."""
+    posted = request.method == "POST"
+    found = selectors.release_for(_user(request), code, Need.SHARE if posted else Need.SAMPLE)
+    form = EditionForm(request.POST, request.FILES) if posted else EditionForm()
+    if posted and form.is_valid():
+        try:
+            edition = services.keep_edition(actor=_user(request), release=found, **form.cleaned_data)
+            messages.success(request, "Kept. Samples of it say that it was edited, and by whom.")
+            return redirect(f"{reverse('releases:samples', args=[code])}?edition={edition.code}")
+        except (InputError, Refused) as error:
+            form.add_error("document", getattr(error, "text", str(error)))
+    context = screens.frame(_user(request), found, tab="description") | {"form": form}
+    context |= {"editions": selectors.editions_of(found)}
+    return render(request, "releases/description.html", context, status=422 if form.errors else 200)
 
 
 @login_required
@@ -103,7 +126,7 @@ def sample(request: HttpRequest, code: str, sample_code: str) -> HttpResponse:
     """One sample of one's own: its seed, its commitment, its files."""
     found = selectors.sample_for(_user(request), sample_code, release_code=code)
     context = screens.frame(_user(request), found.release, tab="samples", leaf=found.code)
-    context |= {"sample": found, "citation": citation.of_sample(found)}
+    context |= {"sample": found, "edition": found.edition, "citation": citation.of_sample(found)}
     return render(request, "releases/sample.html", context)
 
 

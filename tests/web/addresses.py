@@ -9,7 +9,8 @@ from django.urls import URLPattern, URLResolver, get_resolver
 
 from synthweb.accounts.models import ApiToken
 from synthweb.accounts.services import create_token
-from synthweb.releases.models import ReleaseGrant
+from synthweb.releases import services
+from synthweb.releases.models import Edition, ReleaseGrant
 from tests.conftest import Cast
 from tests.web.scene import Scene
 
@@ -67,7 +68,18 @@ def _others(scene: Scene, cast: Cast) -> dict[str, object]:
         "sample_code": scene.sample.code,
         "grant": ReleaseGrant.objects.get(release=scene.release, analyst=scene.reader).pk,
         "kind": "csv",
+        "edition": _edition(scene),
     }
+
+
+def _edition(scene: Scene) -> str:
+    """One edited description of the release."""
+    found = Edition.objects.filter(release=scene.release).first()
+    if found is None:
+        document = services.description_of(scene.release) | {"rows": 5}
+        steward = scene.release.created_by
+        found = services.keep_edition(actor=steward, release=scene.release, document=document, note="Fewer rows.")
+    return found.code
 
 
 def _token(cast: Cast) -> str:

@@ -65,7 +65,11 @@ POST   runs/<slug:code>/resume/                      spend
 GET    releases/                                     read
 GET    releases/<slug:code>/                         read
 PATCH  releases/<slug:code>/                         share
+GET    releases/<slug:code>/description/             read
 GET    releases/<slug:code>/dictionary/              read
+GET    releases/<slug:code>/editions/                read
+POST   releases/<slug:code>/editions/                share
+GET    releases/<slug:code>/editions/<slug:edition>/ read
 GET    releases/<slug:code>/grants/                  read
 POST   releases/<slug:code>/grants/                  share
 DELETE releases/<slug:code>/grants/<str:username>/   share

@@ -20,6 +20,7 @@ from django.db import transaction
 from django.test import Client
 
 from synthweb.accounts.models import User
+from synthweb.releases.services import description_of
 from tests.conftest import Cast
 from tests.web import addresses, doorbell, scene
 from tests.web.scene import Scene
@@ -95,6 +96,10 @@ GET    releases/<slug:code>/samples/<slug:sample_code>/              302    404 
 GET    releases/<slug:code>/samples/<slug:sample_code>/table.csv     302    404    404    200    404    403    403    403
 GET    releases/<slug:code>/samples/<slug:sample_code>/table.parquet 302    404    404    200    404    403    403    403
 GET    releases/<slug:code>/samples/<slug:sample_code>/receipt.json  302    404    404    200    404    403    403    403
+GET    releases/<slug:code>/description/                             302    404    404    200    200    403    403    403
+POST   releases/<slug:code>/description/                             302    404    404    403    422    403    403    403
+GET    releases/<slug:code>/description.json                         302    404    404    200    200    403    403    403
+GET    releases/<slug:code>/description/<slug:edition>.json          302    404    404    200    200    403    403    403
 GET    releases/<slug:code>/dictionary.json                          302    404    404    200    200    200    200    200
 GET    releases/<slug:code>/dictionary.csv                           302    404    404    200    200    200    200    200
 GET    releases/<slug:code>/share/                                   302    404    404    403    200    403    403    403
@@ -202,6 +207,10 @@ GET    api/v1/releases/<slug:code>/network/                          401    404 
 GET    api/v1/releases/<slug:code>/verification/                     401    404    404    200    200    200    200    200
 GET    api/v1/releases/<slug:code>/receipt/                          401    404    404    200    200    200    200    200
 GET    api/v1/releases/<slug:code>/dictionary/                       401    404    404    200    200    200    200    200
+GET    api/v1/releases/<slug:code>/description/                      401    404    404    200    200    403    403    403
+GET    api/v1/releases/<slug:code>/editions/                         401    404    404    200    200    403    403    403
+POST   api/v1/releases/<slug:code>/editions/                         401    404    404    403    201    403    403    403
+GET    api/v1/releases/<slug:code>/editions/<slug:edition>/          401    404    404    200    200    403    403    403
 GET    api/v1/releases/<slug:code>/samples/                          401    404    404    200    200    403    403    403
 POST   api/v1/releases/<slug:code>/samples/                          401    404    404    201    201    403    403    403
 GET    api/v1/releases/<slug:code>/grants/                           401    404    404    403    200    403    403    403
@@ -237,6 +246,10 @@ BODIES: dict[str, Callable[[Scene, Cast], dict[str, Any]]] = {
     "POST api/v1/budget-requests/<slug:code>/grant/": lambda *_: {"reason": "Agreed."},
     "POST api/v1/budget-requests/<slug:code>/refuse/": lambda *_: {"reason": "No."},
     "POST api/v1/releases/<slug:code>/samples/": lambda *_: {"rows": 3},
+    "POST api/v1/releases/<slug:code>/editions/": lambda scene, _: {
+        "note": "Rows.",
+        "document": description_of(scene.release) | {"rows": 7},
+    },
     "POST api/v1/releases/<slug:code>/grants/": lambda _, cast: {"analyst": cast.analyst.username},
     "PUT api/v1/datasets/<slug:code>/domain/": lambda *_: scene.DOMAIN,
     "POST api/v1/datasets/<slug:code>/domain/draft/": lambda *_: scene.DOMAIN,

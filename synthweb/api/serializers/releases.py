@@ -9,7 +9,7 @@ from rest_framework import serializers
 
 from synthweb.api.serializers.amounts import AmountField
 from synthweb.api.serializers.strict import StrictSerializer, Text, WholeNumber
-from synthweb.releases.models import Release, ReleaseGrant, Sample
+from synthweb.releases.models import Edition, Release, ReleaseGrant, Sample
 
 
 class ReleaseSerializer(serializers.ModelSerializer[Release]):
@@ -56,6 +56,9 @@ class SampleSerializer(serializers.ModelSerializer[Sample]):
     csv = serializers.HyperlinkedIdentityField(view_name="api:sample-csv", lookup_field="code")
     parquet = serializers.HyperlinkedIdentityField(view_name="api:sample-parquet", lookup_field="code")
     release = serializers.CharField(source="release.code")
+    edition = serializers.CharField(
+        source="edition.code", default=None, allow_null=True, help_text="Of the edited description it is drawn from."
+    )
     requested_by = serializers.CharField(source="requested_by.username")
     seed = serializers.SerializerMethodField()
 
@@ -65,6 +68,7 @@ class SampleSerializer(serializers.ModelSerializer[Sample]):
             "code",
             "url",
             "release",
+            "edition",
             "rows",
             "seed",
             "commitment",
@@ -89,6 +93,27 @@ class NewSampleSerializer(StrictSerializer):
         max_length=64,
         help_text="Left out: your own secret one for this release, told in the answer; the same rows are the same table.",
     )
+    edition = Text(
+        required=False, allow_null=True, max_length=16, help_text="Code of an edited description to draw from instead."
+    )
+
+
+class EditionSerializer(serializers.ModelSerializer[Edition]):
+    """A description of the release that somebody edited: not what was measured. It can be drawn from."""
+
+    edited_by = serializers.CharField(source="created_by.username")
+
+    class Meta:
+        model = Edition
+        fields = ["code", "note", "edited_by", "after_looking", "created_at"]
+        read_only_fields = fields
+
+
+class NewEditionSerializer(StrictSerializer):
+    """Keep an edited description beside the release."""
+
+    note = Text(max_length=300, help_text="What was changed; whoever draws from it reads it.")
+    document = serializers.JSONField(help_text="The description: docs/description.md says what it holds.")
 
 
 class GrantSerializer(serializers.ModelSerializer[ReleaseGrant]):

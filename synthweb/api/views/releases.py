@@ -26,7 +26,9 @@ from synthweb.api.renderers import ParquetRenderer
 from synthweb.api.serializers.datasets import NameSerializer
 from synthweb.api.serializers.releases import (
     ColumnSerializer,
+    EditionSerializer,
     GrantSerializer,
+    NewEditionSerializer,
     NewGrantSerializer,
     NewSampleSerializer,
     NodeSerializer,
@@ -36,7 +38,7 @@ from synthweb.api.serializers.releases import (
 )
 from synthweb.lib.errors import Conflict
 from synthweb.releases import selectors, services, tables
-from synthweb.releases.models import Release, ReleaseGrant, Sample
+from synthweb.releases.models import Edition, Release, ReleaseGrant, Sample
 from synthweb.releases.network import network_of
 from synthweb.releases.screens import check
 from synthweb.releases.selectors import Need
@@ -105,6 +107,42 @@ class DictionaryView(APIView):
         return Response(ColumnSerializer(tables.data_dictionary(release), many=True).data)
 
 
+class DescriptionView(APIView):
+    """The model of a release as a document for people."""
+
+    @extend_schema(operation_id="releases_description", responses=OpenApiTypes.OBJECT, tags=["releases"])
+    def get(self, request: Request, code: str) -> Response:
+        """Every share beside its label; to be kept, read, edited, and sampled from with the command line."""
+        return Response(services.description_of(selectors.release_for(caller(request), code, Need.SAMPLE)))
+
+
+class EditionViewSet(ListModelMixin, GenericViewSet[Edition]):
+    """Edited descriptions of a release, newest first: marked as edited wherever they are used."""
+
+    queryset = Edition.objects.none()
+    serializer_class = EditionSerializer
+    write_scope = "share"
+
+    def get_queryset(self) -> Any:
+        return selectors.editions_of(selectors.release_for(caller(self.request), self.kwargs["code"], Need.SAMPLE))
+
+    @extend_schema(request=NewEditionSerializer, responses={201: EditionSerializer})
+    @idempotent
+    def create(self, request: Request, code: str) -> Response:
+        """Keep an edited description; it is checked, and what is wrong is said with column, rule and repair (422)."""
+        release = selectors.release_for(caller(request), code, Need.SHARE)
+        wanted = NewEditionSerializer(data=request.data)
+        wanted.is_valid(raise_exception=True)
+        edition = services.keep_edition(actor=caller(request), release=release, **wanted.validated_data)
+        return Response(self.get_serializer(edition).data, status=HTTPStatus.CREATED)
+
+    @extend_schema(responses=OpenApiTypes.OBJECT)
+    def retrieve(self, request: Request, code: str, edition: str) -> Response:
+        """One of them as a document."""
+        release = selectors.release_for(caller(request), code, Need.SAMPLE)
+        return Response(services.description_of(selectors.edition_for(release, edition)))
+
+
 class SampleViewSet(Filtered, ListModelMixin, GenericViewSet[Sample]):
     """Tables drawn from a release: free, as many and as large as you like. Everybody sees their own."""
 
@@ -126,7 +164,9 @@ class SampleViewSet(Filtered, ListModelMixin, GenericViewSet[Sample]):
         release = selectors.release_for(caller(request), code, Need.SAMPLE)
         wanted = NewSampleSerializer(data=request.data)
         wanted.is_valid(raise_exception=True)
-        sample = services.draw_sample(user=caller(request), release=release, **wanted.validated_data)
+        code = wanted.validated_data.pop("edition", None)
+        edition = selectors.edition_for(release, code) if code else None
+        sample = services.draw_sample(user=caller(request), release=release, edition=edition, **wanted.validated_data)
         body = self.get_serializer(sample).data
         return Response(body, status=HTTPStatus.CREATED, headers={"Location": str(body["url"])})
 
