@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 from math import prod
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from synth_engine.domain.attributes import Attribute, Boolean, Categorical
 from synth_engine.domain.constraints import Constraint, Dependency
-from synth_engine.domain.relations import ALL, Component, Truth, components
+from synth_engine.domain.relations import ALL, Component, Gives, Truth, components
 from synth_engine.errors import DomainError
 
 MOST_STEPS = 200_000
@@ -130,11 +131,13 @@ def _check_orders(component: Component) -> None:
 
 
 def _check_values(component: Component, known: Mapping[str, Attribute]) -> None:
-    """A value that is listed and can never be is a slip in one of the two lists."""
+    """A value that is listed and that combinations exclude is a slip in one of the two. Dependencies may leave values
+    over: their tables are often shorter than a codebook's list."""
     sizes = {name: known[name].size for name in component.columns}
     if prod(sizes.values()) > GRID_UP_TO:
         return  # not claimed then
-    possible = _possible(component, sizes)
+    judged = tuple(relation for relation in component.relations if not isinstance(relation, Gives))
+    possible = _possible(replace(component, relations=judged), sizes)
     for axis, name in enumerate(component.columns):
         if not isinstance(known[name], Categorical | Boolean):
             continue

@@ -16,8 +16,8 @@ from synth_engine.domain.attributes import Attribute
 from synth_engine.errors import DomainError
 from synth_engine.privacy.unit import Relation
 from synthweb.accounts.models import User
+from synthweb.datasets import constraining, grid, selectors, together
 from synthweb.datasets import draft as drafts
-from synthweb.datasets import grid, selectors, together
 from synthweb.datasets.editing import Outcome
 from synthweb.datasets.forms import Posted
 from synthweb.datasets.models import Dataset, DomainVersion, Preview
@@ -131,6 +131,7 @@ def describe(user: User, dataset: Dataset, query: QueryDict, *, errors: Sequence
         "fixed": selectors.fixed_terms(dataset),
         "table": _table(dataset),
         "relations": RELATIONS,
+        "constraints": constraining.lines(dataset.draft),
     }
 
 

@@ -16,7 +16,7 @@ from synth_engine import dictionaries
 from synth_engine.domain import Domain
 from synth_engine.errors import DomainError
 from synthweb.accounts.models import User
-from synthweb.datasets import editing, screens, selectors, services
+from synthweb.datasets import constraining, editing, screens, selectors, services
 from synthweb.datasets.forms import DocumentForm, Posted, clean
 from synthweb.datasets.models import Dataset, DescriptionTemplate
 from synthweb.datasets.selectors import Need
@@ -53,9 +53,27 @@ def _change(request: HttpRequest, dataset: Dataset) -> HttpResponse:
     outcome = _keep(request, dataset, posted)
     if getattr(request, "htmx", False):
         return render(request, "datasets/_line_and_count.html", screens.after_a_press(dataset, posted, outcome))
+    if posted.verb.startswith((constraining.ADD, constraining.DROP)):
+        return _constrain(request, dataset, posted.verb)
     if posted.verb == "finish":
         return _finish(request, dataset)
     return redirect(screens.address_after(dataset, posted, outcome, query=request.GET))
+
+
+def _constrain(request: HttpRequest, dataset: Dataset, verb: str) -> HttpResponse:
+    """Add a constraint to the draft, or take one away."""
+    kind = verb.removeprefix(constraining.ADD)
+    typed = constraining.typed_of(request.POST.dict(), kind)
+    file = request.FILES.get("rule-dependency-file") if kind == "dependency" else None
+    try:
+        services.constrain(
+            actor=_me(request), dataset=dataset, verb=verb, typed=typed, table=file.read() if file else None
+        )
+    except DomainError as error:
+        context = screens.describe(_me(request), dataset, request.GET)
+        context |= {"rule": {"kind": kind, "error": error, "fields": typed}}
+        return render(request, "datasets/describe.html", context, status=422)
+    return redirect(f"{reverse('datasets:describe', args=[dataset.code])}#constraints")
 
 
 def _keep(request: HttpRequest, dataset: Dataset, posted: Posted) -> editing.Outcome:

@@ -15,11 +15,12 @@ from django.db import transaction
 
 from synth_engine import dictionaries
 from synth_engine.domain import Attribute, Domain
+from synth_engine.domain.constraints import parse as parse_constraints
 from synth_engine.errors import DomainError
 from synthweb.accounts.models import User
 from synthweb.audit import services as audit
+from synthweb.datasets import constraining, selectors
 from synthweb.datasets import draft as drafts
-from synthweb.datasets import selectors
 from synthweb.datasets.models import Dataset, DomainVersion, Preview
 from synthweb.datasets.services import documents, terms
 from synthweb.datasets.together import said
@@ -49,7 +50,20 @@ class Brought:
 # --- the draft -----------------------------------------------------------------------------------------------------
 def save_draft(*, actor: User, dataset: Dataset, draft: Mapping[str, Any]) -> Dataset:
     """Replace the whole draft by what was typed, valid or not."""
-    return keep(actor=actor, dataset=dataset, columns=draft.get("columns", {}), table=draft.get("table"), anew=True)
+    given = {key: draft.get(key) for key in ("table", "constraints")}
+    return keep(actor=actor, dataset=dataset, columns=draft.get("columns", {}), anew=True, **given)
+
+
+@transaction.atomic
+def constrain(
+    *, actor: User, dataset: Dataset, verb: str, typed: constraining.Typed, table: bytes | None = None
+) -> Dataset:
+    """Add a constraint to the draft or take one away. `table`: the uploaded public list of a dependency. Raises
+    DomainError for one that contradicts what is confirmed so far; nothing is kept of it then."""
+    locked = Dataset.objects.select_for_update().get(pk=dataset.pk)
+    names = selectors.columns_of(locked) or list(drafts.columns(locked.draft))
+    found = constraining.changed(locked.draft, verb=verb, typed=typed, table=table, names=names)
+    return keep(actor=actor, dataset=dataset, constraints=found)
 
 
 @transaction.atomic
@@ -60,9 +74,11 @@ def keep(
     columns: Mapping[str, drafts.Column | None] | None = None,
     table: Mapping[str, str] | None = None,
     total: int | None = None,
+    constraints: Sequence[Mapping[str, Any]] | None = None,
     anew: bool = False,
 ) -> Dataset:
-    """Keep some columns (None forgets one) and the facts about the whole table, as typed. Others stay as they are."""
+    """Keep some columns (None forgets one), the facts about the whole table as typed, and what holds in every record.
+    Others stay as they are."""
     locked = Dataset.objects.select_for_update().select_related("organisation").get(pk=dataset.pk)
     draft: dict[str, Any] = {} if anew else dict(locked.draft)
     kept = dict(draft.get("columns") or {})
@@ -77,6 +93,8 @@ def keep(
         draft["table"] = {key: str(table.get(key, "")) for key in terms.USUAL_TABLE}
     if total is not None:
         draft["total"] = total
+    if constraints is not None:
+        draft["constraints"] = list(constraints)
     terms.check_text(draft)
     locked.draft = draft
     locked.save(update_fields=["draft", "updated_at"])
@@ -109,10 +127,13 @@ def import_document(
         documents.check_whole(reading, names=names)
     standing = {} if replaces else drafts.columns(dataset.draft)
     taken, remarks = documents.brought(reading, names=names, standing=standing)
-    table, lines = None, list[str]()
+    table, rules, lines = None, None, list[str]()
     if domain is not None:
         table, lines = documents.brought_table(dataset, domain, document=document, names=names, replaces=replaces)
-    keep(actor=actor, dataset=dataset, columns=taken, table=table, total=len(names) if known else None)
+        rules, more = documents.brought_constraints(dataset, domain, names=names, replaces=replaces)
+        lines += more
+    total = len(names) if known else None
+    keep(actor=actor, dataset=dataset, columns=taken, table=table, constraints=rules, total=total)
     return Brought(title=dictionaries.TITLES[kind], columns=list(taken), remarks=[*said(remarks), *lines])
 
 
@@ -137,7 +158,9 @@ def declare_domain(*, actor: User, dataset: Dataset, document: Mapping[str, Any]
         }
         unfinished = {name for name, one in drafts.columns(dataset.draft).items() if not one.get("confirmed")}
         taken = {name: column for name, column in columns.items() if name not in unfinished}
-        keep(actor=actor, dataset=dataset, columns=taken, table=drafts.table_of(domain), total=len(names))
+        held = [each.to_json() for each in domain.constraints]
+        table = drafts.table_of(domain)
+        keep(actor=actor, dataset=dataset, columns=taken, table=table, constraints=held, total=len(names))
     return version
 
 
@@ -162,7 +185,8 @@ def domain_of(draft: Mapping[str, Any], *, names: Sequence[str] | None) -> Domai
     try:
         whom = terms.table_terms(draft.get("table") or terms.USUAL_TABLE, names=[*(names or typed)])
         if not errors:
-            return Domain(attributes=tuple(attributes), **whom)
+            held = parse_constraints(constraining.documents(draft))
+            return Domain(attributes=tuple(attributes), constraints=held, **whom)
     except DomainError as error:
         errors.append(error)
     raise Incomplete(errors)

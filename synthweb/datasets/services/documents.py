@@ -8,9 +8,10 @@ from typing import Any
 
 from synth_engine import dictionaries
 from synth_engine.domain import Attribute, Domain, parse_attribute
+from synth_engine.domain.constraints import parse as parse_constraints
 from synth_engine.errors import DomainError
+from synthweb.datasets import constraining, selectors
 from synthweb.datasets import draft as drafts
-from synthweb.datasets import selectors
 from synthweb.datasets.models import Dataset
 from synthweb.datasets.services import terms
 from synthweb.datasets.together import named
@@ -123,6 +124,24 @@ def brought_table(
     return (table if table != standing else None), remarks
 
 
+def brought_constraints(
+    dataset: Dataset, domain: Domain, *, names: Sequence[str], replaces: bool
+) -> tuple[list[dict[str, Any]] | None, list[str]]:
+    """What a file says to hold in every record, if nothing else does, and as far as it is about columns of this
+    table."""
+    standing = constraining.documents(dataset.draft)
+    said = constraining.fitting(domain.constraints, names)
+    remarks = []
+    if len(said) < len(domain.constraints):
+        remarks.append("Constraints about columns that are not in this table were not taken.")
+    if said and standing and not replaces and said != standing:
+        return None, [
+            *remarks,
+            "The constraints that were declared here already are kept; those of the file were not taken.",
+        ]
+    return (said or None), remarks
+
+
 def draft_document(dataset: Dataset) -> dict[str, Any]:
     """The draft as a DOMAIN.json: every column about which something sound was typed. What is not confirmed is marked
     as suggested, so that no mechanism takes it. Opens no preview. Raises DomainError while there is nothing to say."""
@@ -139,5 +158,7 @@ def draft_document(dataset: Dataset) -> dict[str, Any]:
     said = terms.table_terms(table, names=[table["unit_column"]])
     names = {document["name"] for document in documents}
     said["places"] = tuple(place for place in said["places"] if names.issuperset(place.columns))
+    held = parse_constraints(constraining.documents(dataset.draft))
+    said["constraints"] = tuple(each for each in held if names.issuperset(each.columns))
     whole = Domain(attributes=tuple(map(parse_attribute, documents)), **said)
     return whole.to_json() | {"attributes": documents}

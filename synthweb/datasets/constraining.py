@@ -1,0 +1,171 @@
+"""Constraints of the draft: as typed into four small forms of the describe page, and as the domain document has them.
+
+The draft holds them as the engine writes them; they are judged with the columns that are described soundly by then, and
+all together when the description is confirmed."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from synth_engine.domain import MISSING, Attribute, Constraint, Domain
+from synth_engine.domain import constraints as rules
+from synth_engine.domain.attributes import MAX_CODES
+from synth_engine.errors import DomainError
+from synthweb.datasets import draft as drafts
+from synthweb.datasets.listed import split
+from synthweb.datasets.typed import CHECKED, attribute_of
+
+Document = dict[str, Any]
+Typed = dict[str, str]
+
+ADD, DROP = "rule-add-", "rule-drop-"
+PARTS = (1, 2, 3)  # columns of an impossible combination that the form has room for
+FIELDS: dict[str, tuple[str, ...]] = {
+    "impossible": tuple(f"{what}{part}" for part in PARTS for what in ("column", "values")),
+    "order": ("first", "second", "strict"),
+    "dependency": ("from", "to", "table"),
+    "missing-iff": ("column", "when", "values"),
+}
+_SCALES = ("integer", "number", "date", "datetime")
+_TO = ".."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """One constraint of the list."""
+
+    number: int
+    sentence: str
+    origin: str
+
+
+def lines(draft: Mapping[str, Any]) -> list[Line]:
+    """The constraints of a draft, for reading."""
+    found = rules.parse(documents(draft))
+    return [
+        Line(number=number, sentence=each.sentence, origin=drafts.ORIGINS[each.provenance])
+        for number, each in enumerate(found)
+    ]
+
+
+def documents(draft: Mapping[str, Any]) -> list[Document]:
+    """As they are kept."""
+    found: list[Document] = draft.get("constraints") or []
+    return found
+
+
+def changed(
+    draft: Mapping[str, Any], *, verb: str, typed: Typed, table: bytes | None, names: Sequence[str]
+) -> list[Document]:
+    """The constraints after the press of a button of theirs. `table`: a public lookup that was uploaded. Raises
+    DomainError for one that cannot be, and keeps nothing of it then."""
+    kept = documents(draft)
+    if verb.startswith(DROP):
+        number = verb.removeprefix(DROP)
+        return [each for place, each in enumerate(kept) if str(place) != number]
+    (added,) = rules.parse([_document(verb.removeprefix(ADD), typed, draft=draft, table=table)])
+    for name in added.columns:
+        if name not in names:
+            raise DomainError("the table has no such column", repair="take its name from the list", column=name)
+    if added.to_json() in kept:
+        raise DomainError("this constraint is there already", repair="see the list", column=added.columns[0])
+    _check([*rules.parse(kept), added], draft)
+    return [*kept, added.to_json()]
+
+
+def fitting(found: Iterable[Constraint], names: Iterable[str]) -> list[Document]:
+    """Those that are about these columns alone."""
+    known = set(names)
+    return [each.to_json() for each in found if known.issuperset(each.columns)]
+
+
+def typed_of(data: Mapping[str, str], kind: str) -> Typed:
+    """What stands in the form of one kind."""
+    return {field: str(data.get(f"rule-{kind}-{field}", "")) for field in (*FIELDS.get(kind, ()), "origin")}
+
+
+def _check(found: Sequence[Constraint], draft: Mapping[str, Any]) -> None:
+    """Against the columns that are described soundly so far; the rest is judged when all are."""
+    known: dict[str, Attribute] = {}
+    for name in {name for each in found for name in each.columns}:
+        column = drafts.columns(draft).get(name)
+        if column is not None and column.get("confirmed"):
+            known[name] = attribute_of(name, column)
+    judged = tuple(each for each in found if set(each.columns) <= set(known))
+    if judged:
+        Domain(attributes=tuple(known.values()), constraints=judged)
+
+
+def _document(kind: str, typed: Typed, *, draft: Mapping[str, Any], table: bytes | None) -> Document:
+    """A constraint as typed, as JSON."""
+    origin = typed["origin"] if typed.get("origin") in rules.ORIGINS else "declared"
+    said: Document = {"kind": kind, "provenance": origin}
+    match kind:
+        case "order":
+            return said | {"first": typed["first"], "second": typed["second"], "strict": typed["strict"] == CHECKED}
+        case "missing-iff":
+            values = _values(typed["values"], column=typed["when"], draft=draft)
+            return said | {"column": typed["column"], "when": typed["when"], "values": values}
+        case "dependency":
+            rows = _pairs(_text(table) if table else typed["table"], names=(typed["from"], typed["to"]))
+            return said | {"from": typed["from"], "to": typed["to"], "table": rows}
+    parts = [(typed.get(f"column{part}", ""), typed.get(f"values{part}", "")) for part in PARTS]
+    named = [(name, text) for name, text in parts if name]
+    if len({name for name, _ in named}) != len(named):
+        raise DomainError(
+            "an impossible combination names a column twice", repair="name each once, with all its values"
+        )
+    return said | {"columns": {name: _values(text, column=name, draft=draft) for name, text in named}}
+
+
+def _values(text: str, *, column: str, draft: Mapping[str, Any]) -> list[Any]:
+    kind = (drafts.columns(draft).get(column) or {}).get("kind")
+    return [_value(each, kind=str(kind)) for each in split(text)]
+
+
+def _value(text: str, *, kind: str) -> Any:
+    """A value as typed: "(missing)", a text, or of a scale "0..14", "65..", "..14"."""
+    if text == MISSING:
+        return None
+    if kind not in _SCALES or _TO not in text:
+        return text
+    low, _, high = (part.strip() for part in text.partition(_TO))
+    ends = {"from": low, "to": high}
+    return {key: _number(end) if kind in ("integer", "number") else end for key, end in ends.items() if end}
+
+
+def _number(text: str) -> float | str:
+    try:
+        number = float(text)
+        return int(number) if number.is_integer() else number
+    except (ValueError, OverflowError):
+        return text  # the engine says what is wrong with it
+
+
+def _pairs(text: str, *, names: tuple[str, str]) -> list[list[str | None]]:
+    """Two columns of a CSV, with or without a header of the two names."""
+    first = text.partition("\n")[0]
+    delimiter = next((sign for sign in (",", ";", "\t") if sign in first), ",")
+    found: list[list[str | None]] = []
+    for number, row in enumerate(csv.reader(io.StringIO(text), delimiter=delimiter, skipinitialspace=True), start=1):
+        if not any(row) or (number == 1 and tuple(map(str.strip, row)) == names):
+            continue
+        if len(row) != 2 or len(found) >= MAX_CODES:
+            raise DomainError(
+                f"line {number} of a dependency is not two values, or there are more than {MAX_CODES:,}",
+                repair="write a value and what it gives, one pair a line, with a comma between",
+                column=names[0],
+            )
+        found.append([None if cell.strip() == MISSING else cell.strip() for cell in row])
+    return found
+
+
+def _text(raw: bytes) -> str:
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise DomainError("the file of a dependency is not CSV in UTF-8", repair="save it as UTF-8") from None

@@ -1,0 +1,182 @@
+"""Constraints on the describe page: declared, refused with the reason in the form, taken away, and part of a version."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+from django.urls import reverse
+from pytest_django import Settings
+
+from synth_engine.domain import Domain
+from synthweb.audit.models import AuditEntry
+from synthweb.datasets import services
+from synthweb.datasets.models import Dataset, DomainVersion
+from tests.conftest import Cast
+from tests.web.desk import Desk, ready
+
+Browser = Callable[..., Client]
+
+COLUMNS: list[dict[str, Any]] = [
+    {"name": "zip", "kind": "categorical", "values": ["02139", "01002"], "outside": "clamp"},
+    {"name": "county", "kind": "categorical", "values": ["Middlesex", "Hampshire"], "other": True},
+    {"name": "age", "kind": "integer", "low": 0, "high": 99, "width": 5},
+    {"name": "wed", "kind": "integer", "low": 0, "high": 99, "width": 5, "missing": [""]},
+]
+
+
+@pytest.fixture(autouse=True)
+def places(settings: Settings, tmp_path: Path) -> None:
+    settings.VAULT_DIR, settings.PREVIEW_DIR = tmp_path / "vault", tmp_path / "previews"
+
+
+@pytest.fixture
+def dataset(cast: Cast) -> Dataset:
+    return ready(cast, COLUMNS)
+
+
+@pytest.fixture
+def desk(browser: Browser, cast: Cast, dataset: Dataset) -> Desk:
+    desk = Desk(browser(cast.steward), dataset)
+    desk.press("confirm-open", statement="on")
+    return desk
+
+
+def add(desk: Desk, kind: str, **typed: str) -> Any:
+    return desk.press(f"rule-add-{kind}", **{f"rule-{kind}-{field}": text for field, text in typed.items()})
+
+
+def test_constraints_are_declared_shown_and_become_part_of_the_version(desk: Desk, dataset: Dataset) -> None:
+    assert "None so far" in desk.page()
+    answer = add(desk, "order", first="wed", second="age", origin="public-file")
+    assert answer.status_code == 302
+    assert answer["Location"].endswith("#constraints")
+    add(desk, "impossible", column1="age", values1="..14", column2="wed", values2="0 to 4, 5..99")
+    add(desk, "dependency", **{"from": "zip", "to": "county", "table": "02139, Middlesex\n01002, Hampshire"})
+    add(desk, "missing-iff", column="wed", when="age", values="..14")
+    page = desk.page()
+    for sentence in (
+        "wed ≤ age",
+        "never: age is up to 14 and wed is 0 to 4 or 5 to 99",
+        "zip gives county (2 pairs)",
+        "wed is missing exactly where age is up to 14",
+    ):
+        assert sentence in page
+    assert "From a public file" in page
+    desk.press("finish")
+    version = DomainVersion.objects.get()
+    domain = Domain.from_json(version.document)
+    assert [each.kind for each in domain.constraints] == ["order", "impossible", "dependency", "missing-iff"]
+    assert domain.constraints[0].provenance == "public-file"
+    assert domain.digest == version.digest
+    shown = desk.client.get(reverse("datasets:domain", args=[dataset.code, 1])).text
+    assert "wed is missing exactly where age is up to 14" in shown
+
+
+def test_what_is_typed_elsewhere_on_the_page_is_kept(desk: Desk) -> None:
+    desk.press("rule-add-order", **{"rule-order-first": "wed", "rule-order-second": "age", "max_records": "3"})
+    assert desk.draft["table"]["max_records"] == "3"
+    assert len(desk.draft["constraints"]) == 1
+
+
+def test_a_constraint_is_taken_away_by_its_own_button(desk: Desk) -> None:
+    add(desk, "order", first="wed", second="age")
+    add(desk, "dependency", **{"from": "zip", "to": "county", "table": "02139, Middlesex"})
+    page = desk.page()
+    assert "Take away<span" in page
+    desk.press("rule-drop-0")
+    assert [each["kind"] for each in desk.draft["constraints"]] == ["dependency"]
+    desk.press("rule-drop-0")
+    assert desk.draft["constraints"] == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "typed", "says"),
+    [
+        ("order", {"first": "wed", "second": "nobody"}, "the table has no such column"),
+        ("order", {"first": "zip", "second": "age"}, "an order of a column that is no number"),
+        ("impossible", {"column1": "age", "values1": "..12"}, "cuts a bin in two"),
+        ("impossible", {"column1": "age", "values1": "x..12"}, "cannot be read"),
+        ("impossible", {"column1": "zip", "values1": "02139", "column2": "zip", "values2": "01002"}, "a column twice"),
+        ("impossible", {}, "names no columns"),
+        ("impossible", {"column1": "zip"}, "no list"),
+        ("impossible", {"column1": "zip", "values1": "02139, 01002"}, "no record possible"),
+        ("dependency", {"from": "zip", "to": "county", "table": "02139"}, "line 1 of a dependency"),
+        ("dependency", {"from": "zip", "to": "county", "table": ""}, "has no pairs"),
+        ("dependency", {"from": "zip", "to": "county", "table": "02139, Norfolk"}, "not declared"),
+        ("missing-iff", {"column": "zip", "when": "age", "values": "..14"}, "cannot have"),
+        ("missing-iff", {"column": "wed", "when": "county", "values": "Norfolk"}, "not declared"),
+        ("unheard-of", {}, "unknown kind"),
+    ],
+)
+def test_a_bad_one_is_refused_in_the_form_and_what_was_typed_stays(
+    desk: Desk, kind: str, typed: dict[str, str], says: str
+) -> None:
+    answer = add(desk, kind, **typed)
+    assert answer.status_code == 422
+    assert says in answer.text
+    assert "It was not added" in answer.text
+    assert desk.draft.get("constraints") in (None, [])
+    for text in typed.values():
+        assert text in answer.text
+
+
+def test_the_same_one_twice_and_one_against_another_are_refused(desk: Desk) -> None:
+    add(desk, "order", first="wed", second="age")
+    assert "there already" in add(desk, "order", first="wed", second="age").text
+    assert "circle" in add(desk, "order", first="age", second="wed", strict="on").text
+    assert len(desk.draft["constraints"]) == 1
+
+
+def test_a_public_list_can_be_uploaded(desk: Desk) -> None:
+    fields = desk.inputs() | {"rule-dependency-from": "zip", "rule-dependency-to": "county"}
+    file = SimpleUploadedFile("zips.csv", "\ufeffzip;county\n02139;Middlesex\n01002;(other)\n".encode())
+    answer = desk.client.post(desk.address, fields | {"do": "rule-add-dependency", "rule-dependency-file": file})
+    assert answer.status_code == 302, answer.text[answer.text.index('id="constraints"') :][:900]
+    (kept,) = desk.draft["constraints"]
+    assert kept["table"] == [["02139", "Middlesex"], ["01002", "(other)"]]
+    broken = SimpleUploadedFile("zips.csv", b"\xff\xfe\x00")
+    answer = desk.client.post(desk.address, fields | {"do": "rule-add-dependency", "rule-dependency-file": broken})
+    assert "is not CSV in UTF-8" in answer.text
+
+
+def test_a_description_that_no_longer_fits_is_refused_at_the_end(desk: Desk) -> None:
+    add(desk, "impossible", column1="age", values1="..14", column2="zip", values2="02139")
+    desk.press("confirm:2", edit="2", _2_width="10")
+    answer = desk.press("finish")
+    assert answer.status_code == 422
+    assert "cuts a bin in two" in answer.text
+    assert not DomainVersion.objects.exists()
+
+
+def test_documents_carry_constraints_in_and_out(desk: Desk, dataset: Dataset, cast: Cast) -> None:
+    add(desk, "order", first="wed", second="age")
+    out = desk.client.get(reverse("datasets:draft-file", args=[dataset.code])).json()
+    assert [each["kind"] for each in out["constraints"]] == ["order"]
+    desk.press("rule-drop-0")
+    elsewhere = {"name": "elsewhere", "kind": "integer", "low": 0, "high": 9}
+    more = {"kind": "order", "first": "elsewhere", "second": "age"}
+    document = out | {"attributes": [*out["attributes"], elsewhere], "constraints": [*out["constraints"], more]}
+    brought = services.import_document(actor=cast.steward, dataset=dataset, document=document)
+    assert "Constraints about columns that are not in this table were not taken." in brought.remarks
+    assert [each["second"] for each in desk.draft["constraints"]] == ["age"]
+    other = out | {"constraints": [{"kind": "order", "first": "wed", "second": "age", "strict": True}]}
+    brought = services.import_document(actor=cast.steward, dataset=dataset, document=other)
+    assert any("are kept" in remark for remark in brought.remarks)
+    assert desk.draft["constraints"][0]["strict"] is False
+    services.import_document(actor=cast.steward, dataset=dataset, document=other, replaces=True)
+    assert desk.draft["constraints"][0]["strict"] is True
+
+
+def test_a_whole_document_declares_constraints(cast: Cast, dataset: Dataset) -> None:
+    rule = {"kind": "order", "first": "wed", "second": "age"}
+    document = {"attributes": [item for item in COLUMNS if item["name"] in ("wed", "age")], "constraints": [rule]}
+    version = services.declare_domain(actor=cast.steward, dataset=dataset, document=document)
+    assert version.document["constraints"] == [rule | {"strict": False, "provenance": "declared"}]
+    dataset.refresh_from_db()
+    assert dataset.draft["constraints"] == version.document["constraints"]
+    assert AuditEntry.objects.filter(action="domain.confirmed").count() == 1
