@@ -59,7 +59,7 @@ def plan(domain: Domain, spec: Spec, *, rule: Rule = "basic") -> Plan:
     if mechanism is None:
         raise SpecError("there is no mechanism of this name", repair=f"known: {', '.join(REGISTRY)}")
     config = mechanism.from_parameters(spec.parameters)
-    if domain.open and not config.takes_open:
+    if staged.needed(config, domain):
         return staged.plan(*config.checked(domain, spec, rule=rule), domain=domain)
     return config.plan(domain, spec, rule=rule)
 

@@ -65,8 +65,8 @@ def _point(mechanism: type[Mechanism], domain: Domain, *, spec: Spec, rows: int 
     asked = replace(spec, mechanism=mechanism.id, parameters=chosen)
     try:
         config = mechanism.from_parameters(chosen)
-        if domain.open and not config.takes_open:
-            domain, asked = staged.outlook(domain, asked)
+        if staged.needed(config, domain):
+            domain, asked = staged.outlook(config, domain, asked)
         found = config.forecast(domain, asked, rows=rows, rule=rule)
     except (SpecError, InputError, PrivacyError):
         return None

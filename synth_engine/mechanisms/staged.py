@@ -1,46 +1,90 @@
-"""A mechanism for a table of which not everything is known: first what is open is learned, then the mechanism runs under
-what came out, with what is left of one budget.
+"""A mechanism for a table of which something has to be asked first: how many rows each person has, where persons are made
+anew, and what is open, which is learned. Then the mechanism runs under what came out, with what is left of one budget.
 
 What the mechanism asks then depends on noisy answers, so every such run is adaptive and stands under a cap that is fixed
-beforehand: epsilon where delta is 0, else the rho that epsilon and delta buy. Proofs: docs/proofs/discover.md,
-docs/proofs/learning.md, docs/proofs/accounting.md.
+beforehand: epsilon where delta is 0, else the rho that epsilon and delta buy. Group sizes change nothing of what is asked
+later; they stand under the same cap, which claims less. Proofs: docs/proofs/discover.md, docs/proofs/learning.md,
+docs/proofs/group-sizes.md, docs/proofs/accounting.md.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from synth_engine.domain import Domain
 from synth_engine.errors import SpecError
-from synth_engine.measurement import Answers, Discovery, Session
-from synth_engine.mechanisms import learning
+from synth_engine.measurement import Answers, Discovery, Noise, Session
+from synth_engine.mechanisms import grouped, learning
 from synth_engine.mechanisms.learning import Answer, Question
 from synth_engine.mechanisms.model import Model
 from synth_engine.mechanisms.plan import Budget, Mechanism, Plan
 from synth_engine.privacy import conversion
+from synth_engine.privacy.events import Event
 from synth_engine.privacy.loss import Pure, ZeroConcentrated
-from synth_engine.privacy.unit import Sensitivity, histogram_sensitivity
+from synth_engine.privacy.unit import Sensitivity, group_sizes_sensitivity, histogram_sensitivity
 from synth_engine.spec import Spec
 
 
-def plan(config: Mechanism, spec: Spec, *, domain: Domain) -> StagedPlan:
-    """Calibrate a mechanism whose parameters are settled for a domain that has open attributes. Errors: SpecError."""
-    cap = whole(spec)
-    sensitivity = histogram_sensitivity(domain.unit, domain.relation)
-    questions = ask_for(domain, cap, sensitivity)
-    left = minus(cap, questions, sensitivity)
-    config.calibrate(learning.foreseen(domain), spec, within=left)  # what is wrong with the parameters is said now
-    return StagedPlan(config=config, domain=domain, spec=spec, cap=cap, questions=questions, left=left)
+def needed(config: Mechanism, domain: Domain) -> bool:
+    """Whether anything has to be asked before a mechanism proper."""
+    return domain.grouped is not None or _learns(config, domain)
 
 
-def outlook(domain: Domain, spec: Spec) -> tuple[Domain, Spec]:
-    """What a forecast for an open domain goes by: a domain as it may become, and what is left for the mechanism."""
-    cap = whole(spec)
-    sensitivity = histogram_sensitivity(domain.unit, domain.relation)
-    left = minus(cap, ask_for(domain, cap, sensitivity), sensitivity)
+def _learns(config: Mechanism, domain: Domain) -> bool:
+    return bool(domain.open) and not config.takes_open
+
+
+def plan(config: Mechanism, spec: Spec, *, domain: Domain) -> Plan:
+    """Calibrate a mechanism whose parameters are settled for a domain that needs other questions first. Errors:
+    SpecError."""
+    if not _learns(config, domain) and (static := grouped.plan(config, spec, domain=domain)) is not None:
+        return static
+    first = _first(config, domain, spec)
+    config.calibrate(first.guess, spec, within=first.left)  # what is wrong with the parameters is said now
+    return StagedPlan(
+        config=config,
+        domain=domain,
+        spec=spec,
+        cap=first.cap,
+        sizes=first.sizes,
+        questions=first.questions,
+        left=first.left,
+    )
+
+
+def outlook(config: Mechanism, domain: Domain, spec: Spec) -> tuple[Domain, Spec]:
+    """What a forecast goes by: a domain as it may become, and what is left for the mechanism."""
+    if not _learns(config, domain) and config.kind == "static":
+        return domain, replace(spec, epsilon=spec.epsilon * (1 - grouped.SHARE))
+    first = _first(config, domain, spec)
+    left = first.left
     epsilon = left.epsilon if isinstance(left, Pure) else conversion.epsilon_for(left.rho, spec.delta)
-    return learning.foreseen(domain), replace(spec, epsilon=epsilon)
+    return first.guess, replace(spec, epsilon=epsilon)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _First:
+    """What comes before a mechanism proper, and what that leaves of the cap. guess: the domain as it may become."""
+
+    cap: Budget
+    sizes: Noise | None
+    questions: tuple[Question, ...]
+    left: Budget
+    guess: Domain
+
+
+def _first(config: Mechanism, domain: Domain, spec: Spec) -> _First:
+    cap = whole(spec)
+    sizes = None if domain.grouped is None else grouped.noise(cap, domain)
+    left = cap if sizes is None else _less(cap, [sizes.event(group_sizes_sensitivity(domain.relation))])
+    if not _learns(config, domain):
+        return _First(cap=cap, sizes=sizes, questions=(), left=left, guess=domain)
+    sensitivity = histogram_sensitivity(domain.unit, domain.relation)
+    questions = ask_for(domain, left, sensitivity)
+    left = minus(left, questions, sensitivity)
+    return _First(cap=cap, sizes=sizes, questions=questions, left=left, guess=learning.foreseen(domain))
 
 
 def whole(spec: Spec) -> Budget:
@@ -60,7 +104,10 @@ def ask_for(domain: Domain, cap: Budget, sensitivity: Sensitivity) -> tuple[Ques
 
 def minus(cap: Budget, questions: tuple[Question, ...], sensitivity: Sensitivity) -> Budget:
     """What the questions leave of a cap."""
-    events = [asked.noise.event(sensitivity) for asked in questions]
+    return _less(cap, [asked.noise.event(sensitivity) for asked in questions])
+
+
+def _less(cap: Budget, events: Sequence[Event]) -> Budget:
     if isinstance(cap, Pure):
         prices = [event.pure_epsilon() for event in events]
         if None in prices:
@@ -71,8 +118,10 @@ def minus(cap: Budget, questions: tuple[Question, ...], sensitivity: Sensitivity
 
 @dataclass(frozen=True, kw_only=True)
 class StagedPlan(Plan):
-    """A mechanism, `config`, after the questions by which open columns are learned."""
+    """A mechanism, `config`, after the numbers of rows a person (with the noise `sizes`, if they are asked for) and the
+    questions by which open columns are learned."""
 
+    sizes: Noise | None
     questions: tuple[Question, ...]
     left: Budget
 
@@ -81,20 +130,24 @@ class StagedPlan(Plan):
         return "adaptive"
 
     def run(self, session: Session) -> Answers:
+        sizes = None if self.sizes is None else session.group_sizes(noise=self.sizes)
         first = [asked.ask(session) for asked in self.questions]
         inner = self._inner(first)
-        session.settle(inner.domain)
+        if first:
+            session.settle(inner.domain)
         found = inner.run(session)
         return Answers(
             measurements=(*(a for a in first if not isinstance(a, Discovery)), *found.measurements),
             selections=found.selections,
-            discoveries=tuple(a for a in first if isinstance(a, Discovery)),
+            discoveries=(*(a for a in first if isinstance(a, Discovery)), *found.discoveries),
             calls=session.calls,
+            group_sizes=sizes,
         )
 
     def fit(self, answers: Answers) -> Model:
         first, rest = self._apart(answers)
-        return self._inner(first).fit(rest)
+        model = self._inner(first).fit(rest)
+        return model if self.sizes is None else grouped.with_groups(model, answers)
 
     def _apart(self, answers: Answers) -> tuple[list[Answer], Answers]:
         """The answers to the questions in their order, and the rest."""
@@ -103,15 +156,18 @@ class StagedPlan(Plan):
         for asked in self.questions:
             answer: Answer | None = next(measurements, None) if asked.threshold is None else next(discoveries, None)
             first += [] if answer is None else [answer]  # what is lacking is noticed when it is learned from
-        rest = replace(answers, measurements=tuple(measurements), discoveries=tuple(discoveries))
+        rest = replace(answers, measurements=tuple(measurements), discoveries=tuple(discoveries), group_sizes=None)
         return first, rest
 
     def _inner(self, first: list[Answer]) -> Plan:
-        domain = self.domain.settled(learning.learned(self.questions, first))
+        learned = learning.learned(self.questions, first)
+        domain = self.domain.settled(learned) if learned else self.domain
         return self.config.calibrate(domain, self.spec, within=self.left)
 
     def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:
         """Of the mechanism with what is left, for a domain as it may become; and what was known would have saved."""
+        if not self.questions:
+            return self.config.calibrate(self.domain, self.spec, within=self.left).expected_error(rows=rows)
         guess = learning.foreseen(self.domain)
         found = self.config.calibrate(guess, self.spec, within=self.left).expected_error(rows=rows)
         if_known = self.config.calibrate(guess, self.spec, within=self.cap).expected_error(rows=rows)

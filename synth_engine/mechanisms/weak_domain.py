@@ -14,7 +14,7 @@ from synth_engine.domain import Attribute, Domain, Open, Range, Weak
 from synth_engine.errors import InputError, SpecError
 from synth_engine.marginals import expected, oneway
 from synth_engine.measurement import Answers, Call, Discovery, Measurement, Noise, Query, Session
-from synth_engine.mechanisms import learning
+from synth_engine.mechanisms import learning, shares
 from synth_engine.mechanisms.learning import Answer, Question
 from synth_engine.mechanisms.model import Model, Table, whole_weights
 from synth_engine.mechanisms.plan import Budget, Mechanism, Plan
@@ -60,8 +60,6 @@ class WeakDomain(Mechanism):
         return any(isinstance(attribute, Weak) for attribute in domain.open)
 
     def calibrate(self, domain: Domain, spec: Spec, *, within: Budget | None = None) -> Plan:
-        if within is not None:
-            raise SpecError("mechanism weak-domain learns by itself and has no stage before it")
         if not self.suits(domain):
             raise SpecError(
                 "mechanism weak-domain needs a column whose values are not known",
@@ -69,6 +67,10 @@ class WeakDomain(Mechanism):
             )
         names = [*domain.names, *([None] if _needs_total(domain) else [])]
         weights = [_weight(None if name is None else domain.attribute(name)) for name in names]
+        if within is not None:
+            noises = shares.noises(within, tuple(weights), domain=domain, laplace=True)
+            steps = tuple(_step(domain, name, noise) for name, noise in zip(names, noises, strict=True))
+            return WeakDomainPlan(config=self, domain=domain, spec=spec, cap=within, steps=steps)
         found = fixed.noise(
             "discrete-laplace",
             tuple(weights),
