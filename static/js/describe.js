@@ -69,6 +69,13 @@
       last = target;
       count();
     }
+    if (target.dataset?.fills && target.files.length) {
+      target.files[0].text().then((text) => {
+        const list = byId(target.dataset.fills);
+        list.value = text;
+        list.dispatchEvent(new Event("input", { bubbles: true }));
+      });
+    }
     const press = target.dataset?.press;
     if (press) target.closest(".column-main").querySelector(`button[value="${press}"]`)?.click();
   });

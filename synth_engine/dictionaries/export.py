@@ -8,7 +8,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from synth_engine.domain import OTHER, Attribute, Boolean, Categorical, Date, DateTime, Domain, Identifier, Integer
+from synth_engine.domain import (
+    OTHER,
+    Attribute,
+    Boolean,
+    Categorical,
+    Date,
+    DateTime,
+    Domain,
+    Identifier,
+    Integer,
+    Range,
+    Weak,
+)  # fmt: skip
 from synth_engine.domain.moments import ISO_MOMENT
 from synth_engine.domain.scales import ISO
 
@@ -47,8 +59,21 @@ def _of_kind(attribute: Attribute) -> tuple[str, dict[str, Any], dict[str, Any]]
             moments = {"minimum": attribute.low, "maximum": attribute.high}
             style = {} if attribute.format == ISO_MOMENT else {"format": attribute.format}
             return "datetime", style, {end: moment.strftime(attribute.format) for end, moment in moments.items()}
+        case Weak():
+            return "string", {}, {}  # which values come out is learned by each release
+        case Range():
+            return _wide(attribute)
         case Identifier():
             return "string", {"format": "uuid"} if attribute.regenerate == "uuid" else {}, {"unique": True}
     bounds = attribute.details()
     whole = isinstance(attribute, Integer)
     return "integer" if whole else "number", {}, {"minimum": bounds["low"], "maximum": bounds["high"]}
+
+
+def _wide(attribute: Range) -> tuple[str, dict[str, Any], dict[str, Any]]:
+    """The widest bounds; where values lie between them is learned by each release."""
+    ends = {"minimum": attribute.low, "maximum": attribute.high}
+    if attribute.of != "date":
+        return attribute.of, {}, ends
+    style = {} if attribute.format == ISO else {"format": attribute.format}
+    return "date", style, {end: day.strftime(attribute.format) for end, day in ends.items()}

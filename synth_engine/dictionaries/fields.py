@@ -22,6 +22,7 @@ _NO_VALUES = ("has no list of values (enum, categories, or a pattern that few te
 _BAD_BOUND = ("its minimum or maximum is not of its type", "correct the schema")
 _SPELLED = ("its numbers are written in a way that is not read", "write them like 1234.5 in the table")
 _STYLED = ("its dates may be written in any way", "say in the schema how, for example %d.%m.%Y")
+_FOUND = "which of them occur is found with budget"
 _MANY_TEXTS = ("several texts mean yes or no; they are kept apart as categories", "look it over")
 
 
@@ -79,7 +80,8 @@ def _string(base: dict[str, Any], _: Mapping[str, Any], constraints: Mapping[str
     except DomainError as error:
         raise Open(f"its pattern is not usable: {error.rule}", error.repair) from None
     if matched.size > LISTED_UP_TO:
-        raise Open(f"its pattern matches {matched.size:,} texts, too many to list", "describe it here")
+        document = base | {"kind": "weak", "values": matched.to_json()}
+        return attribute(document), [(f"its pattern matches {matched.size:,} texts: {_FOUND}", "look it over")]
     return _categories(base, [matched.unrank(rank) for rank in range(matched.size)]), []
 
 

@@ -200,7 +200,7 @@ def _whole_bins(cuts: list[int], *, shared: dict[str, Any]) -> Integer:
     """Whole numbers with these bins. The upper edge of the last bin is its largest number, so it cannot have one number
     alone, unless all bins do."""
     low, high = cuts[0], cuts[-1] - 1
-    if cuts == list(range(low, high + 2)):
+    if len(cuts) == high - low + 2:  # increasing, so every number is a bin
         return Integer(**shared, low=low, high=high, width=1)
     if cuts[-2] == high:
         cuts = [*cuts[:-2], cuts[-1]]

@@ -16,7 +16,9 @@ from fractions import Fraction
 from statistics import median_high
 from typing import Literal
 
-from synth_engine.domain import Domain
+from synth_engine.domain import Domain, Weak
+from synth_engine.mechanisms import learning
+from synth_engine.privacy import thresholds
 from synth_engine.privacy.unit import Relation
 
 Level = Literal["enough", "thin", "too-little"]
@@ -44,6 +46,7 @@ class Verdict:
 
 def verdict(domain: Domain, *, rows: int, epsilon: Fraction) -> Verdict:
     """Judges a description with a number of records and a loss."""
+    domain = learning.foreseen(domain) if domain.open else domain
     noise = noise_of_a_code(domain, epsilon=epsilon)
     strengths = {name: rows / (noise * size) for name, size in domain.sizes.items()}
     usual = median_high(domain.sizes.values())
@@ -65,6 +68,12 @@ def noise_of_a_code(domain: Domain, *, epsilon: Fraction) -> float:
     """Records that the noise in a code of a column is worth, when all columns share ε."""
     doubled = 2 if domain.relation is Relation.REPLACE_ONE else 1
     return float(len(domain.modelled) * domain.unit.max_records * doubled / epsilon)
+
+
+def records_to_be_found(attribute: Weak, *, max_records: int = 1) -> int:
+    """About how many records a value of a weak column needs to be found, when the usual part of ε = 1 goes to it."""
+    scale = Fraction(max_records) / learning.FIRST_SHARE
+    return thresholds.threshold(attribute.population, rho=attribute.rho, scale=scale)
 
 
 def rows_for(codes: int, *, columns: int, max_records: int = 1) -> int:

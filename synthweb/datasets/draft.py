@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from synth_engine.domain import Attribute, Domain
+from synthweb.datasets import sets
 from synthweb.datasets.listed import join, plain, quoted, spelled
 from synthweb.datasets.typed import CHECKED, equal_edges
 
@@ -25,6 +26,8 @@ KINDS = {
     "boolean": "Yes or no",
     "date": "Date",
     "datetime": "Date and time",
+    "weak": "Categories not known beforehand",
+    "range": "Bounds not known beforehand",
     "identifier": "Identifier",
 }
 ORIGINS = {"declared": "Declared public", "public-file": "From a public file"}
@@ -40,6 +43,8 @@ OUTSIDES = {
     "boolean": {"clamp": "counts as no", "missing": "counts as missing"},
     "date": {"clamp": "moves to the nearest day of the range", "missing": "counts as missing"},
     "datetime": {"clamp": "moves to the nearest end of the range", "missing": "counts as missing"},
+    "weak": {"other": "is kept as “other”", "missing": "counts as missing"},
+    "range": _TO_A_BOUND,
 }
 REGENERATE = {
     "": "is left out",
@@ -55,8 +60,15 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "boolean": ("true", "false", *_SHARED),
     "date": ("low", "high", "bins", "step_days", "format", "unordered", *_SHARED),
     "datetime": ("low", "high", "step", "unit", "bins", "width", "format", "unordered", *_SHARED),
+    "weak": ("set", *sets.ALL_INPUTS, "rho", *_SHARED),
+    "range": ("of", "widest_low", "widest_high", "most_bins", "day_format", *_SHARED),
     "identifier": ("regenerate", "pattern"),
 }
+
+
+WIDEST = {"widest_low": "low", "widest_high": "high", "most_bins": "bins", "day_format": "format"}
+"""Inputs of a wide range and what they are in JSON. Not called like those of bounds that are known, so that none of
+these, suggested from data, slips in."""
 
 
 # --- attribute → what would have been typed ------------------------------------------------------------------------
@@ -75,6 +87,10 @@ def typed_from(document: Mapping[str, Any]) -> Column:
         **{key: plain(document.get(key)) for key in _PLAIN},
         **_bins_or_edges(document),
     }
+    if kind == "weak" and isinstance(document.get("values"), Mapping):
+        fields = fields | sets.typed_of(document["values"])
+    if kind == "range":
+        fields |= {own: fields[key] for own, key in WIDEST.items()}
     if kind == "datetime":  # as people write it
         fields |= {key: fields[key].replace("T", " ") for key in ("low", "high")}
     return {"kind": kind, "fields": {key: fields[key] for key in FIELDS[str(kind)] if fields.get(key)}}
@@ -82,7 +98,7 @@ def typed_from(document: Mapping[str, Any]) -> Column:
 
 _PLAIN = (
     *("low", "high", "width", "true", "false", "step_days", "step", "unit", "format"),
-    *("regenerate", "pattern"),
+    *("regenerate", "pattern", "rho", "of"),
 )
 
 
@@ -117,13 +133,15 @@ def usual_outside(kind: str, has_missing: bool) -> str:
     """Where a value outside the declaration goes unless something else is said."""
     if kind == "categorical":
         return "missing" if has_missing else "other"
+    if kind == "weak":
+        return "other"
     return "missing" if kind == "boolean" and has_missing else "clamp"
 
 
 def _bins_or_edges(document: Mapping[str, Any]) -> Fields:
     edges = document.get("edges")
     if not edges:
-        return {}
+        return {"bins": plain(document.get("bins"))}
     equal = equal_edges(float(edges[0]), float(edges[-1]), bins=len(edges) - 1) if len(edges) > 1 else []
     if document.get("kind") == "number" and [float(edge) for edge in edges] == equal:
         return {"bins": str(len(edges) - 1)}
@@ -190,3 +208,9 @@ def sharing(draft: Mapping[str, Any], *, total: int) -> int:
     """How many of `total` columns share a release's ε, as far as is said: all but those left out."""
     out = [column for column in columns(draft).values() if column.get("kind") == "identifier"]
     return max(1, total - len(out))
+
+
+def max_records(draft: Mapping[str, Any]) -> int:
+    """Rows a person may have, as typed; 1 where that is no number."""
+    text = str((draft.get("table") or {}).get("max_records", "")).strip()
+    return max(1, int(text)) if text.isascii() and text.isdigit() and len(text) < 8 else 1

@@ -8,11 +8,22 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from synth_engine.domain import Attribute, Categorical, Date, DateTime, Identifier, Integer, Number
-from synth_engine.domain.moments import UNITS
+from synth_engine.domain import (
+    Attribute,
+    Categorical,
+    Date,
+    DateTime,
+    Identifier,
+    Integer,
+    Number,
+    Open,
+    Range,
+    Weak,
+)  # fmt: skip
 from synth_engine.errors import DomainError
 from synth_engine.mechanisms import enough
 from synthweb.datasets import draft as drafts
+from synthweb.datasets import inputs
 from synthweb.datasets.draft import Column
 from synthweb.datasets.listed import plain
 from synthweb.datasets.typed import attribute_of
@@ -20,23 +31,6 @@ from synthweb.lib.letters import grouped
 
 EXAMPLES = 4
 LISTED = 5  # values named in a line; the editor shows all
-
-
-@dataclass(frozen=True, kw_only=True)
-class Input:
-    """One input of the editor."""
-
-    key: str
-    label: str
-    value: str
-    type: str = "text"  # text, area, box, choice
-    hint: str = ""
-    options: Mapping[str, str] | None = None
-    wide: bool = False
-
-    @property
-    def rows(self) -> int:
-        return max(3, min(12, self.value.count("\n") + 2))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +45,7 @@ class Line:
     editing: bool = False
     selected: bool = False
     sharing: int = 1  # columns that share a release's ε
+    max_records: int = 1
 
     @property
     def confirmed(self) -> bool:
@@ -134,7 +129,7 @@ class Line:
     @property
     def many(self) -> str:
         """What very many codes ask for, from the description alone."""
-        if not isinstance(self._read, Attribute) or self._read.size <= enough.MANY_CODES:
+        if isinstance(self._read, DomainError | Open) or self._read.size <= enough.MANY_CODES:
             return ""
         needed = grouped(enough.rows_for(self._read.size, columns=self.sharing))
         return (
@@ -150,14 +145,18 @@ class Line:
         return ", ".join(markers) or "none"
 
     @property
-    def inputs(self) -> list[Input]:
+    def inputs(self) -> list[inputs.Input]:
         fields = self.column["fields"]
-        # Numbers without an order are codes; for other kinds that is rare, and shown only where somebody said so.
         return [
-            _input(key, self.kind, str(fields.get(key) or ""))
+            inputs.of(key, self.kind, str(fields.get(key) or ""))
             for key in drafts.FIELDS.get(self.kind, ())
-            if key != "unordered" or self.kind == "integer" or fields.get(key)
+            if inputs.is_shown(key, self.kind, fields)
         ]
+
+    @property
+    def set_told(self) -> str:
+        """How large the public set of a weak column is, and what finding its values needs."""
+        return told_of_set(self._read, max_records=self.max_records) if self.kind == "weak" else ""
 
     @property
     def sent(self) -> str:
@@ -191,7 +190,30 @@ def summary(attribute: Attribute) -> str:
             return _moments(attribute)
         case Identifier():
             return _made_anew(attribute)
+        case Weak():
+            return f"found with budget among {grouped(attribute.values.size)} public values"
+        case Range():
+            ends = (attribute.low, attribute.high)
+            low, high = ends if attribute.of == "date" else map(_spaced, ends)
+            return f"{low} to {high} at the widest, up to {attribute.bins} bins found with budget"
     return " or ".join(reversed(attribute.value_labels))
+
+
+def told_of_set(found: Attribute | DomainError, *, max_records: int) -> str:
+    """The size of a public set and what discovery will need; or what is wrong with it."""
+    if isinstance(found, DomainError):
+        return f"{found.rule}; {found.repair}."
+    assert isinstance(found, Weak)  # noqa: S101  # its kind says so
+    least = enough.records_to_be_found(found, max_records=max_records)
+    return (
+        f"{_counted(found.values.size)} values. With a tenth of ε = 1 spent on finding them, a value comes out that about "
+        f"{grouped(least)} records have; rarer ones are “other”."
+    )
+
+
+def _counted(number: int) -> str:
+    """A size that may have thirty digits."""
+    return grouped(number) if number < 10**9 else f"about {number:.3g}".replace("e+", " · 10^")
 
 
 def _moments(attribute: DateTime) -> str:
@@ -211,62 +233,6 @@ def _made_anew(attribute: Identifier) -> str:
     return f"not modelled; made anew by {attribute.pattern}"
 
 
-_LABELS = {
-    "values": ("Values", "One a line, or separated by commas on a single line."),
-    "ordered": ("The values have an order, as listed", ""),
-    "low": ("Lowest", ""),
-    "high": ("Highest", ""),
-    "width": ("or bin width", ""),
-    "unordered": ("The numbers are codes without an order", ""),
-    "step": ("A value every", "Empty: 1."),
-    "unit": ("unit", ""),
-    "regenerate": ("In a synthetic table it", ""),
-    "pattern": ("Pattern", "# a digit, @ a capital letter, * either, as in P-####. Never one copied from a record."),
-    "bins": ("Number of bins", ""),
-    "edges": ("or edges", "From lowest to highest, separated by commas."),
-    "true": ("Written for yes", ""),
-    "false": ("Written for no", ""),
-    "step_days": ("Step in days", "Empty: each day."),
-    "format": ("How dates are written", "Empty: %Y-%m-%d, that is 2024-12-31."),
-    "missing_empty": ("An empty cell means missing", ""),
-    "missing": ("Other markers of missing values", "For example ?, NA. Empty: none."),
-    "outside": ("A value outside this", ""),
-}
-
-
-_BY_KIND = {
-    ("integer", "bins"): ("Number of bins", "All empty: one bin a value up to 100, else 32 bins."),
-    ("number", "bins"): ("Number of bins", "Both empty: 32 of equal width."),
-    ("date", "low"): ("First day", "Like 2024-12-31."),
-    ("date", "high"): ("Last day", "Like 2024-12-31."),
-    ("date", "bins"): ("Number of bins", "Or the step that makes them."),
-    ("datetime", "low"): ("From", "Like 2024-01-01 00:00. No time zone."),
-    ("datetime", "high"): ("To", "Like 2024-12-31 23:59."),
-    ("datetime", "bins"): ("Number of bins", "Both empty: one a step up to 100, else 32 bins."),
-    ("datetime", "width"): ("or steps in a bin", ""),
-    ("datetime", "format"): ("How they are written", "Empty: ISO, that is 2024-12-31T23:59:00. A zone is plain text."),
-}
-
-
-def _input(key: str, kind: str, value: str) -> Input:
-    label, hint = _BY_KIND.get((kind, key)) or _LABELS[key]
-    if key == "values":
-        return Input(key=key, label=label, hint=hint, value=value, type="area", wide=True)
-    if key in ("ordered", "unordered", "missing_empty"):
-        return Input(key=key, label=label, value=value, type="box")
-    if key in ("outside", "unit", "regenerate"):
-        options, usual = _choices(key, kind)
-        return Input(key=key, label=label, value=value or usual, type="choice", options=options)
-    return Input(key=key, label=label, hint=hint, value=value, wide=key == "edges")
-
-
-def _choices(key: str, kind: str) -> tuple[Mapping[str, str], str]:
-    """The options of a choice, and the usual one."""
-    if key == "outside":
-        return drafts.OUTSIDES[kind], drafts.usual_outside(kind, has_missing=False)
-    return (dict(zip(UNITS, UNITS, strict=True)), "hours") if key == "unit" else (drafts.REGENERATE, "")
-
-
 # --- all lines -----------------------------------------------------------------------------------------------------
 def lines(
     *,
@@ -278,6 +244,7 @@ def lines(
     """A line for each column of the table, or of the draft when the preview has expired. `editing` None: all."""
     typed = drafts.columns(draft)
     sharing = drafts.sharing(draft, total=len(typed if payload is None else payload["columns"]))
+    records = drafts.max_records(draft)
     if payload is None:
         known = {column.get("place", place): name for place, (name, column) in enumerate(typed.items())}
         return [
@@ -289,6 +256,7 @@ def lines(
                 editing=editing is None or index in editing,
                 selected=index in selected,
                 sharing=sharing,
+                max_records=records,
             )
             for index, name in sorted(known.items())
         ]
@@ -304,6 +272,7 @@ def lines(
             editing=editing is None or index in editing,
             selected=index in selected,
             sharing=sharing,
+            max_records=records,
         )
         for index, name in enumerate(payload["columns"])
     ]

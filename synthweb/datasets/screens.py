@@ -198,6 +198,7 @@ def after_a_press(dataset: Dataset, posted: Posted, outcome: Outcome) -> dict[st
         typed=drafts.columns(dataset.draft).get(name),
         editing=index in outcome.editing,
         sharing=drafts.sharing(dataset.draft, total=posted.total or 1),
+        max_records=drafts.max_records(dataset.draft),
     )
     still, total = drafts.open_count(dataset.draft) or (0, 0)  # (0, 0) shows nothing
     return {
@@ -208,6 +209,17 @@ def after_a_press(dataset: Dataset, posted: Posted, outcome: Outcome) -> dict[st
         **choices(dataset),
         "again": True,
     }
+
+
+def line_as_typed(dataset: Dataset, posted: Posted, text: str) -> grid.Line | None:
+    """A line with what stands in its open editor, kept nowhere."""
+    index = int(text) if text.isascii() and text.isdigit() and len(text) < 7 else None
+    typed = None if index is None else posted.typed(index)
+    if index is None or typed is None:
+        return None
+    records = drafts.max_records(dataset.draft)
+    name = posted.names.get(index, "")
+    return grid.Line(index=index, name=name, suggested=None, typed={**typed, "whole": True}, max_records=records)
 
 
 def address_after(

@@ -110,6 +110,9 @@ def _set_bins(found: Set, asked: Asked) -> None:
     fields = found.column["fields"]
     if not asked.bins:
         return
+    if "most_bins" in fields:
+        fields["most_bins"] = asked.bins
+        return
     if "bins" not in fields:
         found.remarks.append(("its kind has no bins", "choose whole number, number or a date for it"))
         return

@@ -9,6 +9,7 @@ from typing import Any
 from synth_engine.domain import MAX_CODES, Attribute, Date, DateTime, parse_attribute
 from synth_engine.domain.moments import ISO_MOMENT
 from synth_engine.errors import DomainError
+from synthweb.datasets import sets
 from synthweb.datasets.listed import split, split_numbers
 
 CHECKED = "on"
@@ -25,6 +26,10 @@ _LABELS = {
     "step": "step",
     "true": "yes",
     "false": "no",
+    "widest_low": "lowest at the widest",
+    "widest_high": "highest at the widest",
+    "most_bins": "number of bins at most",
+    "rho": "chance that nothing comes out by chance",
 }
 
 
@@ -38,7 +43,7 @@ def attribute_of(name: str, column: Mapping[str, Any]) -> Attribute:
     document |= _READERS[kind](reader)
     if kind != "identifier":
         document |= {"missing": reader.missing(), "outside": reader.text("outside") or None}
-    if kind not in ("categorical", "identifier") and reader.text("unordered") == CHECKED:
+    if kind not in ("categorical", "identifier", "weak") and reader.text("unordered") == CHECKED:
         document["ordered"] = False
     return parse_attribute(document)
 
@@ -121,6 +126,20 @@ def _identifier(reader: _Typed) -> dict[str, Any]:
     return {"regenerate": reader.text("regenerate"), "pattern": pattern}
 
 
+def _weak(reader: _Typed) -> dict[str, Any]:
+    document: dict[str, Any] = {"values": sets.document_of(reader.fields, column=reader.name)}
+    return document | ({"rho": reader.number("rho")} if reader.text("rho") else {})
+
+
+def _range(reader: _Typed) -> dict[str, Any]:
+    of = reader.text("of") or "integer"
+    read = {"integer": reader.whole, "number": reader.number}.get(of, reader.needed)
+    document: dict[str, Any] = {"of": of, "low": read("widest_low"), "high": read("widest_high")}
+    if of == "date" and reader.text("day_format"):
+        document["format"] = reader.text("day_format")
+    return document | ({"bins": reader.whole("most_bins")} if reader.text("most_bins") else {})
+
+
 _READERS: dict[str, Callable[[_Typed], dict[str, Any]]] = {
     "categorical": _categorical,
     "integer": _integer,
@@ -128,6 +147,8 @@ _READERS: dict[str, Callable[[_Typed], dict[str, Any]]] = {
     "boolean": lambda reader: {"true": reader.needed("true"), "false": reader.needed("false")},
     "date": _date,
     "datetime": _datetime,
+    "weak": _weak,
+    "range": _range,
     "identifier": _identifier,
 }
 

@@ -10,6 +10,7 @@ from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.html import escape
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from synth_engine import dictionaries
@@ -46,6 +47,15 @@ def describe(request: HttpRequest, code: str) -> HttpResponse:
     if request.method == "POST":
         return _change(request, dataset)
     return render(request, "datasets/describe.html", screens.describe(_me(request), dataset, request.GET))
+
+
+@require_POST
+@login_required
+def told_of_set(request: HttpRequest, code: str) -> HttpResponse:
+    """How large the set is that stands in an editor, and what finding its values needs; as one types. Writes nothing."""
+    dataset = selectors.dataset_for(_me(request), code, Need.DESCRIBE)
+    line = screens.line_as_typed(dataset, Posted(request.POST), request.GET.get("line", ""))
+    return HttpResponse(escape(line.set_told if line else ""))
 
 
 def _change(request: HttpRequest, dataset: Dataset) -> HttpResponse:

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from synth_engine.domain import Domain
+from synth_engine.domain import Domain, Weak
 from synth_engine.mechanisms import enough
 
 ONE = Fraction(1)
@@ -70,3 +70,15 @@ def test_the_rule_of_half_a_strength_holds_for_laplace_noise(strength: float) ->
     rows = enough.rows_for(codes, columns=columns) * strength
     noise = rng.laplace(scale=columns, size=(400, codes))
     assert np.abs(noise).sum(axis=1).mean() / (2 * rows) == pytest.approx(1 / (2 * strength), rel=0.1)
+
+
+def test_what_is_open_is_judged_as_it_may_become() -> None:
+    words = {"name": "job", "kind": "weak", "values": {"set": "known", "name": "english-words"}}
+    pay = {"name": "pay", "kind": "range", "of": "integer", "low": 0, "high": 10**9, "bins": 20}
+    domain = Domain.from_json({"attributes": [words, pay]})
+    assert dict(enough.verdict(domain, rows=1_000, epsilon=ONE).strengths)["pay"] == pytest.approx(25, rel=0.2)
+    weak = domain.attribute("job")
+    assert isinstance(weak, Weak)
+    least = enough.records_to_be_found(weak)
+    assert 100 < least < 200  # ten times the logarithm of the size of the set, and some
+    assert enough.records_to_be_found(weak, max_records=2) == pytest.approx(2 * least, rel=0.05)

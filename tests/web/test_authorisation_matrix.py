@@ -79,6 +79,8 @@ GET    datasets/<slug:code>/describe/                                302    404 
 POST   datasets/<slug:code>/describe/                                302    404    404    404    302    403    403    403
 GET    datasets/<slug:code>/describe/import/                         405    405    405    405    405    405    405    405
 POST   datasets/<slug:code>/describe/import/                         302    404    404    404    302    403    403    403
+GET    datasets/<slug:code>/describe/set/                            405    405    405    405    405    405    405    405
+POST   datasets/<slug:code>/describe/set/                            302    404    404    404    200    403    403    403
 GET    datasets/<slug:code>/describe/DOMAIN.json                     302    404    404    404    200    403    403    403
 GET    datasets/<slug:code>/domain/<int:number>/                     302    404    404    404    200    200    200    200
 GET    datasets/<slug:code>/domain/<int:number>/DOMAIN.json          302    404    404    404    200    200    200    200

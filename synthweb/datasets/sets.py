@@ -1,0 +1,155 @@
+"""The public set of values of a column whose categories are not known beforehand: as typed, as JSON, and back."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from synth_engine.domain.document import parse
+from synth_engine.errors import DomainError
+from synthweb.datasets.listed import join, split
+
+KNOWN = {
+    "english-words": "English words",
+    "countries": "Countries, by two letters (ISO 3166)",
+    "country-names": "Countries, by name",
+    "us-states": "States of the USA, by two letters",
+    "currencies": "Currencies, by three letters (ISO 4217)",
+    "time-zones": "Time zones, like Europe/Paris",
+}
+CHOICES = {
+    "": "choose",
+    "english-words": KNOWN["english-words"],
+    "word-pairs": "Pairs of English words",
+    "words-or-pairs": "English words, and pairs of them",
+    **{name: label for name, label in KNOWN.items() if name != "english-words"},
+    "list": "A public list",
+    "integers": "Whole numbers of a range",
+    "decimals": "Decimal numbers of a range",
+    "dates": "Days of a range",
+    "strings": "Every text over an alphabet",
+    "pattern": "Every text that fits a pattern",
+    "json": "Another set, as JSON",
+}
+INPUTS: dict[str, tuple[str, ...]] = {
+    "word-pairs": ("separator",),
+    "words-or-pairs": ("separator",),
+    "list": ("set_values",),
+    "integers": ("set_low", "set_high"),
+    "decimals": ("set_low", "set_high", "set_step"),
+    "dates": ("set_low", "set_high"),
+    "strings": ("alphabet", "min_length", "max_length"),
+    "pattern": ("set_pattern",),
+    "json": ("document",),
+}
+"""Of each set. None is called like an input of another kind, so that nothing suggested from data slips in here."""
+ALL_INPUTS = tuple(dict.fromkeys(key for keys in INPUTS.values() for key in keys))
+_USUAL_SEPARATOR = "-"
+_WORDS = {"set": "known", "name": "english-words"}
+_WHOLE = re.compile(r"[+-]?[0-9]{1,1000}")
+_RUNS = {
+    f"{run[0]}-{run[-1]}": run for run in ("abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "0123456789")
+}
+_LABELS = {
+    "set_low": "lowest", "set_high": "highest", "set_step": "step", "alphabet": "alphabet", "set_pattern": "pattern",
+    "min_length": "shortest", "max_length": "longest",
+}  # fmt: skip
+
+
+def document_of(fields: Mapping[str, str], *, column: str) -> dict[str, Any]:
+    """The set that is typed, as JSON. Whether there is such a set is for the engine to say. Errors: DomainError."""
+    chosen = fields.get("set") or ""
+    if chosen in KNOWN:
+        return {"set": "known", "name": chosen}
+    match chosen:
+        case "word-pairs":
+            return _pairs(fields)
+        case "words-or-pairs":
+            return {"set": "union", "parts": [_WORDS, _pairs(fields)]}
+        case "list":
+            return {"set": "list", "values": split(fields.get("set_values") or "")}
+        case "integers":
+            return {"set": chosen, **{key: _whole(fields, f"set_{key}", column=column) for key in ("low", "high")}}
+        case "decimals" | "dates" | "pattern":
+            return {"set": chosen, **{_in_json(key): _needed(fields, key, column=column) for key in INPUTS[chosen]}}
+        case "strings":
+            lengths = {key: _whole(fields, key, column=column) for key in ("min_length", "max_length")}
+            return {"set": chosen, "alphabet": _alphabet(_needed(fields, "alphabet", column=column)), **lengths}
+        case "json":
+            return _json(fields.get("document") or "", column=column)
+    raise DomainError("the public set is not chosen", repair="choose which values there may be", column=column)
+
+
+def typed_of(document: Mapping[str, Any]) -> dict[str, str]:
+    """A set's JSON as it would have been typed; as JSON, where there is no input for it."""
+    plain = {key: value for key, value in document.items() if key not in ("size", "sha256")}
+    kind = str(plain.get("set"))
+    if kind == "known" and plain.get("name") in KNOWN:
+        return {"set": str(plain["name"])}
+    if kind == "list":
+        return {"set": kind, "set_values": join(map(str, plain.get("values") or ()))}
+    if kind in ("integers", "decimals", "dates", "strings", "pattern"):
+        return {"set": kind, **{key: str(plain.get(_in_json(key), "")) for key in INPUTS[kind]}}
+    if (separator := _separator_of(plain)) is not None:
+        return {"set": "word-pairs", "separator": separator}
+    parts = plain.get("parts")
+    if kind == "union" and isinstance(parts, list) and len(parts) == 2 and _is_words(parts[0]):
+        separator = _separator_of(parts[1])
+        if separator is not None:
+            return {"set": "words-or-pairs", "separator": separator}
+    return {"set": "json", "document": json.dumps(document, ensure_ascii=False)}
+
+
+def _in_json(key: str) -> str:
+    return key.removeprefix("set_")
+
+
+def _pairs(fields: Mapping[str, str]) -> dict[str, Any]:
+    separator = fields.get("separator") or _USUAL_SEPARATOR
+    return {"set": "product", "parts": [_WORDS, _WORDS], "separator": separator}
+
+
+def _separator_of(document: Any) -> str | None:
+    """Of pairs of words."""
+    if not isinstance(document, Mapping) or document.get("set") != "product":
+        return None
+    parts = document.get("parts")
+    pair = isinstance(parts, list) and len(parts) == 2 and all(map(_is_words, parts))
+    return str(document.get("separator")) if pair else None
+
+
+def _is_words(part: Any) -> bool:
+    return isinstance(part, Mapping) and (part.get("set"), part.get("name")) == ("known", "english-words")
+
+
+def _needed(fields: Mapping[str, str], key: str, *, column: str) -> str:
+    text = str(fields.get(key) or "").strip()
+    if not text:
+        raise DomainError(f"“{_LABELS[key]}” is empty", repair="fill it in", column=column)
+    return text
+
+
+def _whole(fields: Mapping[str, str], key: str, *, column: str) -> int:
+    text = _needed(fields, key, column=column)
+    if not _WHOLE.fullmatch(text):
+        raise DomainError(f"“{_LABELS[key]}” is not a whole number", repair="write digits only", column=column)
+    return int(text)
+
+
+def _alphabet(text: str) -> str:
+    """a-z, A-Z and 0-9 stand for the whole run."""
+    for run, letters in _RUNS.items():
+        text = text.replace(run, letters)
+    return text
+
+
+def _json(text: str, *, column: str) -> dict[str, Any]:
+    try:
+        document = parse(text.encode())
+    except DomainError:
+        document = None
+    if not isinstance(document, dict):
+        raise DomainError("the set is no JSON object", repair='write it like {"set": …}', column=column)
+    return document
