@@ -84,14 +84,20 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("synthetic", metavar="SYNTHETIC", type=Path)
     sub.add_argument("--domain", metavar="DOMAIN.json", type=Path, required=True)
     sub.add_argument("--out", metavar="REPORT", type=Path, required=True, help=".json or .html")
+    sub.add_argument("--form", metavar="FORM.json", type=Path, help="how the real table is written")
     sub = command("domain", draft_domain, about="draft a domain from the data, to be edited and confirmed")
     sub.add_argument("data", metavar="DATA", type=Path)
+    sub.add_argument("--form", metavar="FORM.json", type=Path, help="how the table is written")
     sub.add_argument("--out", metavar="DOMAIN.json", type=Path, required=True)
+    sub = command("form", guess_form, about="guess how a CSV is written, to be corrected and given as --form")
+    sub.add_argument("data", metavar="DATA", type=Path)
+    sub.add_argument("--out", metavar="FORM.json", type=Path, required=True)
     return parser
 
 
 def _synthesize_arguments(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("data", metavar="DATA", type=Path, help="CSV, CSV.gz or Parquet")
+    sub.add_argument("data", metavar="DATA", type=Path, help="CSV, CSV.gz, Parquet, Excel, SPSS, Stata")
+    sub.add_argument("--form", metavar="FORM.json", type=Path, help="how the table is written")
     sub.add_argument("--domain", metavar="DOMAIN.json", type=Path, required=True)
     sub.add_argument("--mechanism", metavar="ID", required=True)
     sub.add_argument("--epsilon", metavar="E", required=True)
@@ -122,7 +128,8 @@ def synthesize(options: argparse.Namespace) -> None:
     domain = domains.read(options.domain)
     registry.plan(domain, spec)  # refuses before anything is read
     _require_outputs(options)
-    release = pipeline.synthesize(options.data, domain=domain, spec=spec, progress=_progress())
+    form = _form(options)
+    release = pipeline.synthesize(options.data, domain=domain, spec=spec, dialect=form, progress=_progress())
     table_digest = tables.write(release.model, release.rows, seed=release.seed, path=options.out)
     model = release.model.to_json()
     if options.model is not None:
@@ -191,7 +198,8 @@ def compare(options: argparse.Namespace) -> None:
 
     tables.require_folder(options.out)
     domain = domains.read(options.domain)
-    report = pipeline.compare(options.real, options.synthetic, domain=domain, progress=_progress())
+    form = _form(options)
+    report = pipeline.compare(options.real, options.synthetic, domain=domain, dialect=form, progress=_progress())
     if options.out.suffix == ".json":
         _write_json(options.out, report)
         return
@@ -207,7 +215,7 @@ def draft_domain(options: argparse.Namespace) -> None:
     from synth_engine import pipeline, tables
 
     tables.require_folder(options.out)
-    reading = pipeline.ingest(options.data, progress=_progress())
+    reading = pipeline.ingest(options.data, dialect=_form(options), progress=_progress())
     draft = {
         "schema": domains.SCHEMA_NAME,
         "relation": "add-remove",
@@ -219,6 +227,22 @@ def draft_domain(options: argparse.Namespace) -> None:
         'note: this draft was read off the data, so it is confidential; confirm each fact as public and set "provenance" '
         'to "declared" before using it\n'
     )
+
+
+def guess_form(options: argparse.Namespace) -> None:
+    """Writes how a table seems to be written; a person looks at it and corrects it."""
+    from synth_engine import pipeline, tables
+    from synth_engine.formats import Dialect
+
+    tables.require_folder(options.out)
+    _write_json(options.out, (pipeline.detect(options.data) or Dialect()).to_json())
+
+
+def _form(options: argparse.Namespace) -> Any:
+    """How the table is written, if that is said."""
+    from synth_engine.formats import Dialect
+
+    return None if options.form is None else Dialect.from_json(_read_json(options.form, name="form"))
 
 
 def _spec(options: argparse.Namespace) -> Any:
@@ -254,7 +278,7 @@ def _require_outputs(options: argparse.Namespace) -> None:
     outputs = [path for path in (options.out, options.receipt, options.model) if path is not None]
     for path in outputs:
         tables.require_folder(path)
-    inputs = [options.data, options.domain]
+    inputs = [path for path in (options.data, options.domain, options.form) if path is not None]
     places = [path.resolve() for path in outputs + inputs]
     if len(set(places[: len(outputs)])) < len(outputs) or set(places[: len(outputs)]) & set(places[len(outputs) :]):
         raise InputError("two of the files are the same", repair="give every output a name of its own")

@@ -238,15 +238,16 @@ def compare(
     synthetic_path: Path | str,
     *,
     domain: Domain,
+    dialect: Dialect | None = None,
     progress: Progress = _nobody_watches,
 ) -> dict[str, Any]:
-    """The same of two files, the second of which claims to be synthetic."""
+    """The same of two files, the second of which claims to be synthetic. `dialect` is the form of the real one."""
     public = dataclasses.replace(domain, unit=PrivacyUnit())  # synthetic records belong to nobody
     return comparison.compare(
-        _real_tallies(path, domain=domain, progress=progress),
+        _real_tallies(path, domain=domain, dialect=dialect, progress=progress),
         _real_tallies(synthetic_path, domain=public, progress=progress),
         domain,
-        rows_real=_first_rows(path, domain=domain),
+        rows_real=_first_rows(path, domain=domain, dialect=dialect),
         rows_synthetic=_first_rows(synthetic_path, domain=domain),
     )
 

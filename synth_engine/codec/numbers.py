@@ -63,6 +63,14 @@ def decimal(texts: pa.Array) -> NDArray[np.float64] | None:
     return values if fits(zeros, DECIMAL) else None
 
 
+def within(text: str, low: float, high: float) -> bool:
+    """Whether a text is a number between two others."""
+    try:
+        return low <= float(text) <= high
+    except ValueError:
+        return False
+
+
 @dataclass(frozen=True, kw_only=True)
 class Times:
     """What is to be known of days or moments: the first and last year, the seconds since midnight, and of moments how

@@ -65,7 +65,7 @@ def read(
             list(pool.map(Column.add, found.values(), block.values()))  # a failure comes out here
     suggestions = []
     for place, (name, column) in enumerate(found.items(), start=1):
-        suggestions.append(suggest.attribute(name, column))
+        suggestions.append(suggest.attribute(name, column, codebook=shape.facts.get(name)))
         progress("suggest", place / len(found))
     return Reading(
         columns=shape.columns,

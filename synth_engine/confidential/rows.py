@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 from synth_engine import codec, readers
 from synth_engine.codec import Codes
-from synth_engine.domain import Domain, Range, Weak
+from synth_engine.domain import Domain, Integer, Number, Range, Weak
 from synth_engine.errors import PrivacyError, TableError
 from synth_engine.formats import Dialect, Kind
-from synth_engine.readers import Limits, Progress
+from synth_engine.readers import Block, Limits, Progress
 
 Ranked = tuple[NDArray[np.int32], list[int]]
 """Of a weak attribute: for each record a place in the list, and the list: different numbers within the public set."""
@@ -125,7 +125,7 @@ def open_table(
     )
     for block in found:
         _require(wanted, found=block)
-        for name, codes in codec.encode(domain, block).items():
+        for name, codes in codec.encode(domain, _plain(domain, block, dialect)).items():
             pieces[name].append(codes)
         for name, ranking in rankings.items():
             places[name].append(ranking.places(block[name]))
@@ -140,6 +140,17 @@ def open_table(
     columns = {name: codes[kept] for name, codes in columns.items()}
     ranked = {name: (found[kept], ranks) for name, (found, ranks) in ranked.items()}
     return Rows(columns, domain=domain, ranked=ranked, units=belongs[kept])
+
+
+def _plain(domain: Domain, block: Block, dialect: Dialect | None) -> Block:
+    """Numbers written with the marks that are usual here, where the file has others. Markers of missing values stay."""
+    if dialect is None or dialect.marks.usual:
+        return block
+    plain = dict(block)
+    for attribute in domain.attributes:
+        if isinstance(attribute, Integer | Number | Range) and attribute.name in block:
+            plain[attribute.name] = dialect.marks.plain(block[attribute.name], apart_from=attribute.missing or ())
+    return plain
 
 
 def require_columns(

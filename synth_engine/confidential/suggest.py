@@ -6,6 +6,7 @@ still made from the data, which is why every fact of it is marked "suggested".""
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,12 @@ from synth_engine.codec import numbers
 from synth_engine.confidential import ambiguous
 from synth_engine.confidential.summary import MARKERS, MOST_DIFFERENT, Column, Wide
 from synth_engine.domain import rounding
+from synth_engine.domain.scales import MAX_EXACT
 from synth_engine.formats import Marks
 
 MOST_CATEGORIES = 100
 LONGEST_CATEGORY = 200
+LONGEST_LIST = 800  # characters
 _PAIRS = (("true", "false"), ("yes", "no"), ("y", "n"), ("t", "f"), ("1", "0"))
 _ROW_IDS = {
     "kind": "identifier",
@@ -28,8 +31,41 @@ _NAMES = {"kind": "identifier", "why": "Nearly every value is different, or long
 _CONFIRM = "Confirm only what is known without looking at this table, for example from a codebook."
 
 
-def attribute(name: str, column: Column) -> dict[str, Any]:
-    """A draft of one attribute, in the form of a domain's JSON."""
+def attribute(name: str, column: Column, *, codebook: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """A draft of one attribute, in the form of a domain's JSON; `codebook` is what the file itself says about it."""
+    found = _coded(column, codebook) if codebook else None
+    return {"name": name, **(found or _drafted(column)), "provenance": "suggested"}
+
+
+def _coded(column: Column, codebook: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The draft that a codebook makes: its codes are the values, if every value has one."""
+    missing = codebook.get("missing", [])
+    labels = {code: label for code, label in codebook.get("values", {}).items() if code not in missing}
+    empty = [""] * bool(column.times[""])
+    about = f"The file calls it “{codebook['label']}”. " if codebook.get("label") else ""
+    if labels and column.wide is None and set(column.times) <= {*labels, *missing, ""}:
+        listed = "; ".join(f"{code} = {label}" for code, label in labels.items())
+        why = f"{about}The file's own codebook lists: {listed[:LONGEST_LIST]}. {_CONFIRM}"
+        markers = [*empty, *missing] or None
+        outside = "missing" if markers else "clamp"
+        facts = {"values": list(labels), "other": False, "missing": markers, "outside": outside}
+        return {"kind": "categorical", **facts, "why": why}
+    draft = _drafted(column.without(missing))
+    apart = [code for code in missing if code not in (draft.get("missing") or []) and not _within(draft, code)]
+    if apart and draft["kind"] != "identifier":
+        draft["missing"] = [*(draft["missing"] or []), *apart]
+        draft["why"] += " The codes that the file itself declares as missing are taken for missing."
+    return draft | {"why": about + draft["why"]}
+
+
+def _within(draft: Mapping[str, Any], code: str) -> bool:
+    """Whether a code is also a value of what is drafted, which no marker of missing values may be."""
+    if draft["kind"] in ("integer", "number"):
+        return numbers.within(code, draft["low"], draft["high"])
+    return code in draft.get("values", [draft.get("true"), draft.get("false")])
+
+
+def _drafted(column: Column) -> dict[str, Any]:
     if column.wide is not None:
         missing = [marker for marker in MARKERS if column.wide.missing[marker]]
         draft = _draft_of_many(column.wide)
@@ -46,7 +82,7 @@ def attribute(name: str, column: Column) -> dict[str, Any]:
             if "outside" in draft:
                 draft["outside"] = "missing"
     draft["why"] += "" if draft["kind"] == "identifier" else f" {_CONFIRM}"
-    return {"name": name, **draft, "provenance": "suggested"}
+    return draft
 
 
 def _draft(times: Counter[str], *, rows: int, marks: Marks) -> dict[str, Any]:
@@ -132,6 +168,8 @@ def _whole(least: int, most: int, *, values: Any, weights: Any) -> dict[str, Any
 
 def _number(least: float, most: float) -> dict[str, Any]:
     low, high = rounding.outwards(float(least), float(most))
+    if max(-low, high) > MAX_EXACT:
+        return {"kind": "identifier", "why": "Numbers beyond 2^53, which no bounds hold: left out."}
     why = "All values are numbers; the bounds are the smallest and largest, rounded outwards."
     return {"kind": "number", "low": low, "high": high, "why": why}
 

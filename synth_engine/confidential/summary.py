@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,12 @@ class Column:
             self.wide = Wide(self.times, self.marks)
             self.times = Counter()
         return None
+
+    def without(self, texts: Collection[str]) -> Column:
+        """The same column without some of its texts, if they are all counted."""
+        kept = Column(self.marks)
+        kept.times, kept.wide = Counter({text: n for text, n in self.times.items() if text not in texts}), self.wide
+        return kept
 
 
 class Wide:

@@ -8,12 +8,16 @@ from __future__ import annotations
 from synth_engine.formats.dialect import DELIMITERS, ENCODINGS, QUOTES, Dialect, Encodings
 from synth_engine.formats.header import checked_names, counted_names, looks_like_data
 from synth_engine.formats.kinds import (
+    DELIMITED,
     GZIP,
     HEAD,
+    KIND_NAMES,
     KINDS,
     MEDIA_TYPES,
     PARQUET,
     SAVE_AS_CSV,
+    WITH_SCHEMA,
+    WORKBOOKS,
     Kind,
     check_kind,
     found_kind,
@@ -24,16 +28,20 @@ from synth_engine.formats.marks import DECIMALS, THOUSANDS, Marks
 
 __all__ = [
     "DECIMALS",
+    "DELIMITED",
     "DELIMITERS",
     "ENCODINGS",
     "GZIP",
     "HEAD",
     "KINDS",
+    "KIND_NAMES",
     "MEDIA_TYPES",
     "PARQUET",
     "QUOTES",
     "SAVE_AS_CSV",
     "THOUSANDS",
+    "WITH_SCHEMA",
+    "WORKBOOKS",
     "Dialect",
     "Encodings",
     "Kind",

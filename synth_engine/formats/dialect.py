@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from synth_engine.errors import TableError
-from synth_engine.formats.header import looks_like_data
+from synth_engine.formats.header import LONGEST_NAME, looks_like_data
 from synth_engine.formats.marks import DECIMALS, THOUSANDS, Marks
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ class Dialect:
     footer: int = 0
     decimal: str = "."
     thousands: str = ""
+    sheet: str = ""
 
     def __post_init__(self) -> None:
         known = (
@@ -66,6 +67,8 @@ class Dialect:
             raise TableError("this form of CSV is not read", repair="say whether the first line names the columns")
         if not all(type(lines) is int and 0 <= lines <= MOST_LEFT_OUT for lines in (self.skip, self.footer)):
             raise TableError("this form of CSV is not read", repair=f"leave out at most {MOST_LEFT_OUT} lines")
+        if not isinstance(self.sheet, str) or len(self.sheet) > LONGEST_NAME:
+            raise TableError("this form of CSV is not read", repair="say the name of the sheet as the workbook has it")
         if self.decimal == self.thousands:
             raise TableError("decimals and thousands have the same sign", repair="say which of them it marks")
 
@@ -88,6 +91,14 @@ class Dialect:
             parts.append(DECIMALS[self.decimal])
         if self.thousands:
             parts.append(f"{THOUSANDS[self.thousands]} between thousands")
+        return ", ".join(parts)
+
+    @property
+    def sentence_of_sheet(self) -> str:
+        """The same of a sheet of a workbook, whose cells need no delimiter."""
+        parts = [f"the sheet “{self.sheet}”" if self.sheet else "the only sheet with cells", self._lines]
+        if not self.marks.usual:
+            parts.append(f"numbers in texts have a {DECIMALS[self.decimal]}")
         return ", ".join(parts)
 
     @property
@@ -116,6 +127,7 @@ class Dialect:
             "footer": self.footer,
             "decimal": self.decimal,
             "thousands": self.thousands,
+            "sheet": self.sheet,
         }
 
     @classmethod
@@ -128,13 +140,19 @@ class Dialect:
     @classmethod
     def guess(cls, text: str, *, encoding: str) -> Dialect:
         """The form of a table that begins with `text`."""
-        lines = [line for line in text.splitlines() if line.strip()][:GUESSED_LINES] or [""]
+        every = text.splitlines()
+        lines = [line for line in every if line.strip()][:GUESSED_LINES] or [""]
         quote = _quote(lines)
-        delimiter = declared_delimiter(lines[0]) or _delimiter(lines, quote)
-        if declared_delimiter(lines[0]):
+        declared = declared_delimiter(lines[0])
+        if declared:
             lines = lines[1:] or [""]
-        found = cls(encoding=encoding, delimiter=delimiter, quote=quote)
-        return replace(found, header=not looks_like_data(_cells(lines[0], found)))
+        above = 0 if declared else _above(lines, quote)
+        skip = every.index(lines[above]) if above else 0
+        lines = lines[above:]
+        found = cls(encoding=encoding, delimiter=declared or _delimiter(lines, quote), quote=quote, skip=skip)
+        cells = [_cells(line, found) for line in lines]
+        header = not looks_like_data(cells[0])
+        return replace(found, header=header, decimal=_decimal(cells[header:], found.delimiter))
 
 
 def declared_delimiter(line: str) -> str:
@@ -169,6 +187,35 @@ def _delimiter(lines: list[str], quote: str) -> str:
         if bare[0].count(delimiter) and len({line.count(delimiter) for line in bare}) == 1:
             return delimiter
     return delimiter_of(lines[0], quote=quote)
+
+
+def _above(lines: list[str], quote: str) -> int:
+    """How many lines stand above the header: they have none of the delimiter that all lines below them have equally
+    often, as a title has, or are comments."""
+    bare = [_bare(line, quote) for line in lines]
+    for start in range(1, len(bare) - 1):
+        if not all(line.startswith("#") for line in lines[:start]) and any(map(_counts, bare[:start])):
+            return 0
+        if lines[start].startswith("#"):
+            continue
+        counts = [_counts(line) for line in bare[start:]]
+        if counts[0] and all(count == counts[0] for count in counts) and counts[0] != _counts(bare[start - 1]):
+            return start
+    return 0
+
+
+def _counts(line: str) -> dict[str, int]:
+    """The delimiters that a line has, each with its number."""
+    return {delimiter: line.count(delimiter) for delimiter in DELIMITERS if delimiter in line}
+
+
+def _decimal(rows: list[list[str]], delimiter: str) -> str:
+    """A comma, if cells have numbers with one that cannot stand between thousands, and none with a point."""
+    cells = [cell.strip() for row in rows for cell in row]
+    points = any(re.fullmatch(r"[+-]?[0-9]*\.[0-9]+", cell) for cell in cells)
+    commas = [cell for cell in cells if re.fullmatch(r"[+-]?[0-9]+,[0-9]+", cell)]
+    sure = any(len(cell.partition(",")[2]) != 3 for cell in commas)
+    return "," if delimiter != "," and sure and not points else "."
 
 
 def _cells(line: str, dialect: Dialect) -> list[str]:

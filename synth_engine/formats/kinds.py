@@ -7,8 +7,20 @@ from typing import Literal, get_args
 
 from synth_engine.errors import TableError
 
-Kind = Literal["csv", "csv.gz", "parquet"]
+Kind = Literal["csv", "csv.gz", "parquet", "xlsx", "xls", "sav", "dta"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
+KIND_NAMES: dict[Kind, str] = {
+    "csv": "CSV",
+    "csv.gz": "CSV, packed with gzip",
+    "parquet": "Parquet",
+    "xlsx": "Excel workbook",
+    "xls": "Excel workbook (97–2003)",
+    "sav": "SPSS",
+    "dta": "Stata",
+}
+DELIMITED: tuple[Kind, ...] = ("csv", "csv.gz")
+WORKBOOKS: tuple[Kind, ...] = ("xlsx", "xls")
+WITH_SCHEMA: tuple[Kind, ...] = ("parquet", "sav", "dta")  # they say themselves how they are written
 HEAD = 512  # bytes at the beginning that are enough to know
 GZIP = b"\x1f\x8b"
 PARQUET = b"PAR1"  # a Parquet file begins and ends with it
@@ -21,18 +33,41 @@ _ENDINGS: dict[str, Kind] = {
     ".txt.gz": "csv.gz",
     ".parquet": "parquet",
     ".pq": "parquet",
+    ".xlsx": "xlsx",
+    ".xlsm": "xlsx",
+    ".xls": "xls",
+    ".sav": "sav",
+    ".zsav": "sav",
+    ".dta": "dta",
 }
 MEDIA_TYPES: dict[str, Kind] = {
     "text/csv": "csv",
     "application/gzip": "csv.gz",
     "application/vnd.apache.parquet": "parquet",
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "xlsx",
+    "application/vnd.ms-excel": "xls",
+    "application/x-spss-sav": "sav",
+    "application/x-stata-dta": "dta",
 }
+_ZIP = b"PK\x03\x04"
+_STARTS: dict[Kind, tuple[bytes, ...]] = {
+    "parquet": (PARQUET,),
+    "csv.gz": (GZIP,),
+    "xlsx": (_ZIP,),
+    "xls": (b"\xd0\xcf\x11\xe0",),
+    "sav": (b"$FL2", b"$FL3"),
+    "dta": (b"<stata_dta>", *(bytes([version, order, 1, 0]) for version in range(0x6C, 0x74) for order in (1, 2))),
+}
+_INSIDE_XLSX = (b"[Content_Types].xml", b"_rels/", b"xl/", b"docProps/")  # the first entry of the archive
 SAVE_AS_CSV = 'open it in the program that made it and save it as "CSV UTF-8"'
 UNPACK = "unpack it and use the CSV inside, or pack the CSV with gzip"
 _EXPORT = "export the table as CSV"
 _FOREIGN = (  # first bytes, what it is, what to do
-    (b"PK\x03\x04", "a ZIP archive or an Excel workbook", SAVE_AS_CSV),
-    (b"\xd0\xcf\x11\xe0", "an old Excel workbook", SAVE_AS_CSV),
+    (_ZIP, "a ZIP archive or an Excel workbook", f"name a workbook .xlsx; else {SAVE_AS_CSV}"),
+    (b"\xd0\xcf\x11\xe0", "an old Excel workbook", "name it .xls"),
+    (b"$FL2", "a file of SPSS", "name it .sav"),
+    (b"$FL3", "a file of SPSS", "name it .sav"),
+    (b"<stata_dta>", "a file of Stata", "name it .dta"),
     (b"PAR1\x15", "a Parquet file", "name it .parquet"),
     (b"PARE\x15", "an encrypted Parquet file", "write it without encryption; it is encrypted on arrival"),
     (b"ARROW1\x00", "an Arrow file", "write it as Parquet or CSV"),
@@ -64,37 +99,47 @@ def kind_of(name: Path | str) -> Kind:
     for ending in sorted(_ENDINGS, key=len, reverse=True):
         if lowered.endswith(ending):
             return _ENDINGS[ending]
-    raise TableError("the file's name ends neither in .csv, .csv.gz nor .parquet", repair=SAVE_AS_CSV)
+    raise TableError(
+        "the file's name ends neither in .csv, .csv.gz, .parquet, .xlsx, .xls, .sav nor .dta", repair=SAVE_AS_CSV
+    )
 
 
 def found_kind(head: bytes) -> Kind:
     """The kind that a file's first bytes show, whatever its name. Raises TableError for what is read nowhere."""
-    if head.startswith(GZIP):
-        return "csv.gz"
-    if head.startswith(PARQUET + b"\x15"):
-        return "parquet"
+    for kind, starts in _STARTS.items():
+        starts = (PARQUET + b"\x15",) if kind == "parquet" else starts  # four letters may begin a text
+        if head.startswith(starts) and (kind != "xlsx" or _is_workbook(head)):
+            return kind
     refuse_foreign(head)
     return "csv"
 
 
 def check_kind(kind: Kind, head: bytes) -> None:
     """Refuses a file whose first bytes show another kind than the one it was announced as."""
-    if kind == "parquet":
-        if not head.startswith(PARQUET):
-            refuse_foreign(head, instead_of="Parquet")
-            raise TableError("this is not a Parquet file", repair="write it again, or use CSV")
-    elif kind == "csv.gz":
-        if head and not head.startswith(GZIP):
-            refuse_foreign(head)
-            raise TableError("this is not packed with gzip", repair="name it .csv, or pack it")
-    else:
+    if kind == "csv":
+        return refuse_foreign(head)
+    if head.startswith(_STARTS[kind]) and (kind != "xlsx" or _is_workbook(head)):
+        return None
+    if kind == "csv.gz":
+        if not head:
+            return None
         refuse_foreign(head)
+        raise TableError("this is not packed with gzip", repair="name it .csv, or pack it")
+    refuse_foreign(head, instead_of=KIND_NAMES[kind])
+    if kind == "parquet":
+        raise TableError("this is not a Parquet file", repair="write it again, or use CSV")
+    raise TableError(f"this is no file of the kind {KIND_NAMES[kind]}", repair="save it again, or use CSV")
+
+
+def _is_workbook(head: bytes) -> bool:
+    """Whether an archive begins as workbooks do; others, such as those of OpenDocument, begin in another way."""
+    return head[30:].startswith(_INSIDE_XLSX)
 
 
 def refuse_foreign(head: bytes, *, instead_of: str = "CSV") -> None:
     """Refuses a file whose first bytes say that it is no CSV text."""
     for start, what, repair in _FOREIGN:
         if head.startswith(start):
-            raise TableError(f"this is {what}, not a {instead_of} table", repair=repair)
+            raise TableError(f"this is {what}, not a table as {instead_of}", repair=repair)
     if head[257:262] == b"ustar":
-        raise TableError(f"this is a tar archive, not a {instead_of} table", repair=UNPACK)
+        raise TableError(f"this is a tar archive, not a table as {instead_of}", repair=UNPACK)

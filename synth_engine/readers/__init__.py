@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from synth_engine import formats
 from synth_engine.errors import TableError
 from synth_engine.formats import Dialect, Kind
-from synth_engine.readers import delimited, parquet
+from synth_engine.readers import delimited, parquet, statistical, workbook
 from synth_engine.readers.source import Block, Limits, Meter, Progress, Shape
 
 __all__ = ["Block", "Limits", "Progress", "Shape", "blocks", "columns", "detect", "silent"]
@@ -26,7 +27,7 @@ def detect(path: Path | str, *, kind: Kind | None = None, limits: Limits | None 
     """How a CSV is written, guessed from its content; None for other kinds."""
     path, limits = Path(path), limits or Limits()
     kind = kind or _found_kind(path, limits=limits)
-    return None if kind == "parquet" else delimited.detect(path, packed=kind == "csv.gz", limits=limits)
+    return delimited.detect(path, packed=kind == "csv.gz", limits=limits) if kind in formats.DELIMITED else None
 
 
 def columns(
@@ -37,6 +38,10 @@ def columns(
     kind = kind or _found_kind(path, limits=limits)
     if kind == "parquet":
         return parquet.columns(path, limits=limits)
+    if kind in formats.WORKBOOKS:
+        return workbook.columns(path, kind=kind, limits=limits, dialect=dialect)
+    if kind in formats.WITH_SCHEMA:
+        return statistical.columns(path, kind=kind, limits=limits)
     return delimited.columns(path, packed=kind == "csv.gz", limits=limits, dialect=dialect)
 
 
@@ -56,18 +61,15 @@ def blocks(
     kind = kind or _found_kind(path, limits=limits)
     if kind not in formats.KINDS:
         raise TableError("unknown kind of file", repair=f"use one of {', '.join(formats.KINDS)}")
+    given: dict[str, Any] = {"limits": limits, "shape": shape, "wanted": wanted, "progress": progress}
     if kind == "parquet":
-        yield from parquet.blocks(path, limits=limits, shape=shape, wanted=wanted, progress=progress)
+        yield from parquet.blocks(path, **given)
+    elif kind in formats.WORKBOOKS:
+        yield from workbook.blocks(path, kind=kind, dialect=dialect, **given)
+    elif kind in formats.WITH_SCHEMA:
+        yield from statistical.blocks(path, kind=kind, **given)
     else:
-        yield from delimited.blocks(
-            path,
-            packed=kind == "csv.gz",
-            limits=limits,
-            dialect=dialect,
-            shape=shape,
-            wanted=wanted,
-            progress=progress,
-        )
+        yield from delimited.blocks(path, packed=kind == "csv.gz", dialect=dialect, **given)
     if not shape.rows:
         raise TableError("a table without rows", repair="add the rows")
 

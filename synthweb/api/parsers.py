@@ -159,6 +159,30 @@ class ParquetParser(CsvParser):
     media_type = "application/vnd.apache.parquet"
 
 
+class WorkbookParser(CsvParser):
+    """An Excel workbook."""
+
+    media_type = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+
+
+class OldWorkbookParser(CsvParser):
+    """An Excel workbook as of 1997."""
+
+    media_type = "application/vnd.ms-excel"
+
+
+class SpssParser(CsvParser):
+    """A file of SPSS."""
+
+    media_type = "application/x-spss-sav"
+
+
+class StataParser(CsvParser):
+    """A file of Stata."""
+
+    media_type = "application/x-stata-dta"
+
+
 def kind_of(content_type: str) -> Kind:
     """What the vault calls a body of this type; only types with a parser here get this far."""
     return MEDIA_TYPES[content_type.split(";")[0].strip().lower()]

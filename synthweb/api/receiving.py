@@ -16,7 +16,15 @@ from synthweb.datasets import services
 from synthweb.datasets.services.intake import content_secret
 from synthweb.datasets.services.storing import cut_short
 
-FILES = [parsers.CsvParser, parsers.GzipParser, parsers.ParquetParser]
+FILES = [
+    parsers.CsvParser,
+    parsers.GzipParser,
+    parsers.ParquetParser,
+    parsers.WorkbookParser,
+    parsers.OldWorkbookParser,
+    parsers.SpssParser,
+    parsers.StataParser,
+]
 
 
 @contextmanager

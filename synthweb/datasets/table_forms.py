@@ -6,11 +6,16 @@ from typing import Any
 
 from django import forms
 
-from synth_engine.formats import DELIMITERS, ENCODINGS, QUOTES, Dialect
+from synth_engine.errors import TableError
+from synth_engine.formats import DECIMALS, DELIMITERS, ENCODINGS, QUOTES, THOUSANDS, WORKBOOKS, Dialect
+from synth_engine.formats.dialect import MOST_LEFT_OUT
 from synthweb.datasets.models import Dataset
 from synthweb.datasets.uploads import FIELD, ReceivedTable
 
 DELIMITER_NAMES = {name.replace(" ", "-"): sign for sign, name in DELIMITERS.items()}  # a tab is no value of an input
+THOUSANDS_NAMES = {name.replace(" ", "-"): sign for sign, name in THOUSANDS.items()}
+DECIMAL_NAMES = {name.split(" ")[1]: sign for sign, name in DECIMALS.items()}
+OF_CSV, OF_SHEETS = ("delimiter", "encoding", "quote"), ("sheet",)
 QUOTE_NAMES = {name.split(" ")[0]: sign for sign, name in QUOTES.items()}
 HEADERS = {"yes": "names of columns", "no": "a row like the others: columns are called column_1, column_2 …"}
 CHOOSE_AGAIN = "Choose the file again: browsers do not send it a second time by themselves."
@@ -34,8 +39,8 @@ class FileForm(forms.Form):
     table = forms.FileField(
         label="Table",
         allow_empty_file=True,
-        widget=forms.FileInput(attrs={"accept": ".csv,.tsv,.txt,.gz,.parquet,.pq"}),
-        help_text="CSV, plain or packed with gzip (.csv.gz), or Parquet.",
+        widget=forms.FileInput(attrs={"accept": ".csv,.tsv,.txt,.gz,.parquet,.pq,.xlsx,.xlsm,.xls,.sav,.zsav,.dta"}),
+        help_text="CSV, plain or packed with gzip (.csv.gz); Parquet; an Excel sheet; a file of SPSS or Stata.",
     )
 
     def clean_table(self) -> ReceivedTable:
@@ -71,35 +76,87 @@ class DialectForm(forms.Form):
         label="Around cells that hold one",
         choices=[(key, QUOTES[sign].capitalize()) for key, sign in QUOTE_NAMES.items()],
     )
+    sheet = forms.CharField(
+        required=False, strip=False, max_length=200, help_text="Its name; empty if one sheet alone has cells."
+    )
     header = forms.ChoiceField(
         label="The first line is", choices=list(HEADERS.items()), widget=forms.RadioSelect, initial="yes"
     )
+    skip = forms.IntegerField(
+        label="Lines above that",
+        required=False,
+        min_value=0,
+        max_value=MOST_LEFT_OUT,
+        help_text="Left out: titles, dates.",
+    )
+    footer = forms.IntegerField(
+        label="Lines at the end",
+        required=False,
+        min_value=0,
+        max_value=MOST_LEFT_OUT,
+        help_text="Left out: sums, sources.",
+    )
+    decimal = forms.ChoiceField(
+        label="Decimals behind", required=False, choices=[(key, DECIMALS[sign]) for key, sign in DECIMAL_NAMES.items()]
+    )
+    thousands = forms.ChoiceField(
+        label="Between thousands",
+        required=False,
+        choices=[(key, THOUSANDS[sign]) for key, sign in THOUSANDS_NAMES.items()],
+    )
+
+    def __init__(self, *args: Any, file_kind: str, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for name in OF_CSV if file_kind in WORKBOOKS else OF_SHEETS:
+            del self.fields[name]
 
     @classmethod
     def of(cls, dataset: Dataset) -> DialectForm:
         """As it is read now."""
         now = Dialect.from_json(dataset.dialect) if dataset.dialect else Dialect()
         names = {sign: key for key, sign in DELIMITER_NAMES.items()}
-        quotes = {sign: key for key, sign in QUOTE_NAMES.items()}
         return cls(
+            file_kind=dataset.file_kind,
             initial={
                 "delimiter": names.get(now.delimiter, "comma"),
                 "encoding": now.encoding,
-                "quote": quotes[now.quote],
+                "quote": _name_of(now.quote, QUOTE_NAMES),
+                "sheet": now.sheet,
                 "header": "yes" if now.header else "no",
-            }
+                "skip": now.skip,
+                "footer": now.footer,
+                "decimal": _name_of(now.decimal, DECIMAL_NAMES),
+                "thousands": _name_of(now.thousands, THOUSANDS_NAMES),
+            },
         )
+
+    def clean(self) -> dict[str, Any] | None:
+        cleaned = super().clean()
+        try:
+            _ = self.dialect if not self.errors else None
+        except TableError as error:
+            self.add_error("thousands", f"{error.text[0].upper()}{error.text[1:]}.")
+        return cleaned
 
     @property
     def dialect(self) -> Dialect:
         """What was said, once it is valid."""
         said = self.cleaned_data
         return Dialect(
-            encoding=said["encoding"],
-            delimiter=DELIMITER_NAMES[said["delimiter"]],
-            quote=QUOTE_NAMES[said["quote"]],
+            encoding=said.get("encoding", "utf-8"),
+            delimiter=DELIMITER_NAMES.get(said.get("delimiter", ""), ""),
+            quote=QUOTE_NAMES.get(said.get("quote", ""), '"'),
             header=said["header"] == "yes",
+            skip=said["skip"] or 0,
+            footer=said["footer"] or 0,
+            decimal=DECIMAL_NAMES.get(said["decimal"], "."),
+            thousands=THOUSANDS_NAMES.get(said["thousands"], ""),
+            sheet=said.get("sheet", ""),
         )
+
+
+def _name_of(sign: str, names: dict[str, str]) -> str:
+    return next(name for name, known in names.items() if known == sign)
 
 
 class DeleteForm(forms.Form):

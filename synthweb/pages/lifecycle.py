@@ -48,7 +48,7 @@ def settings(request: HttpRequest, code: str) -> HttpResponse:
 def form(request: HttpRequest, code: str) -> HttpResponse:
     """Say how the CSV is written, and have it read again."""
     dataset = selectors.dataset_for(_me(request), code, Need.DESCRIBE)
-    said = DialectForm(request.POST)
+    said = DialectForm(request.POST, file_kind=dataset.file_kind)
     if not said.is_valid():
         return _wrong(request, dataset, dialect_form=said)
     try:

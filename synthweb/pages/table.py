@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from django.urls import reverse
 
-from synth_engine.formats import Dialect
+from synth_engine.formats import KIND_NAMES, WITH_SCHEMA, WORKBOOKS, Dialect, Kind
 from synthweb.datasets import selectors
 from synthweb.datasets import services as datasets
 from synthweb.datasets.models import Dataset, TableVersion
 from synthweb.datasets.table_forms import DialectForm, NameForm
 from synthweb.ledger import selectors as ledger
-
-KIND_NAMES = {"csv": "CSV", "csv.gz": "CSV, packed with gzip", "parquet": "Parquet"}
 
 
 def settings(dataset: Dataset) -> dict[str, Any]:
@@ -22,7 +20,7 @@ def settings(dataset: Dataset) -> dict[str, Any]:
         **form(dataset),
         "crumbs": crumbs(dataset, "Settings"),
         "name_form": NameForm(initial={"name": dataset.name, "description": dataset.description}),
-        "kind": KIND_NAMES.get(dataset.file_kind, dataset.file_kind),
+        "kind": KIND_NAMES.get(cast(Kind, dataset.file_kind), dataset.file_kind),
         "tables": [(one, state_of(one, dataset)) for one in selectors.tables_of(dataset)],
         "missing": selectors.missing_columns(dataset),
         "unread": selectors.needs_reading_again(dataset),
@@ -31,12 +29,13 @@ def settings(dataset: Dataset) -> dict[str, Any]:
 
 def form(dataset: Dataset) -> dict[str, Any]:
     """How the file is read, and what says it otherwise."""
-    is_csv = dataset.file_kind != "parquet"
+    said = Dialect.from_json(dataset.dialect) if dataset.dialect else None
+    sentence = said and (said.sentence_of_sheet if dataset.file_kind in WORKBOOKS else said.sentence)
     return {
         "dataset": dataset,
         "blocked": datasets.blocked(dataset),
-        "sentence": Dialect.from_json(dataset.dialect).sentence if dataset.dialect else "",
-        "dialect_form": DialectForm.of(dataset) if is_csv else None,
+        "sentence": sentence or "",
+        "dialect_form": None if dataset.file_kind in WITH_SCHEMA else DialectForm.of(dataset),
         "earlier": earlier(dataset),
     }
 

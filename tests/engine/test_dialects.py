@@ -32,22 +32,27 @@ def cells(path: Path, dialect: Dialect | None, **options: object) -> dict[str, l
 
 DETECTED = {
     "commas": (b"a,b\n1,2\n", Dialect(delimiter=",")),
-    "semicolons with decimal commas": (b"a;b\n1,5;2,5\n", Dialect(delimiter=";")),
+    "semicolons with decimal commas": (b"a;b\n1,5;2,5\n", Dialect(delimiter=";", decimal=",")),
     "more commas in the names than semicolons": (b"a;b, in EUR, net;c\n1;2;3\n", Dialect(delimiter=";")),
     "tabs": (b"a\tb\n1\t2\n", Dialect(delimiter="\t")),
     "bars": (b"a|b\n1|2\n", Dialect(delimiter="|")),
     "one column": (b"a\nb\nc\n", Dialect(delimiter=",")),
     "a declared delimiter": (b"sep=;\na,b;c\n1;2\n", Dialect(delimiter=";")),
     "a byte order mark": (b"\xef\xbb\xbfa,b\n1,2\n", Dialect(delimiter=",")),
-    "Windows-1252": (UMLAUTS.encode("cp1252"), Dialect(encoding="cp1252", delimiter=";")),
+    "Windows-1252": (UMLAUTS.encode("cp1252"), Dialect(encoding="cp1252", delimiter=";", decimal=",")),
     "the euro sign of Windows": ("a,b\n€,1\n".encode("cp1252"), Dialect(encoding="cp1252", delimiter=",")),
-    "UTF-8": (UMLAUTS.encode(), Dialect(delimiter=";")),
-    "UTF-16": (UMLAUTS.encode("utf-16"), Dialect(encoding="utf-16", delimiter=";")),
-    "UTF-16 without its mark": (UMLAUTS.encode("utf-16-le"), Dialect(encoding="utf-16-le", delimiter=";")),
+    "UTF-8": (UMLAUTS.encode(), Dialect(delimiter=";", decimal=",")),
+    "UTF-16": (UMLAUTS.encode("utf-16"), Dialect(encoding="utf-16", delimiter=";", decimal=",")),
+    "UTF-16 without its mark": (UMLAUTS.encode("utf-16-le"), Dialect(encoding="utf-16-le", delimiter=";", decimal=",")),
     "single quotation marks": (b"a,b\n'x,y','z'\n", Dialect(delimiter=",", quote="'")),
     "an apostrophe": (b"a,b\nit's,o'clock\n", Dialect(delimiter=",")),
     "no header": (b"39,1.5\n50,2.5\n", Dialect(delimiter=",", header=False)),
-    "no header and decimal commas": (b"3,5;1,5\n5,0;2,5\n", Dialect(delimiter=";", header=True)),
+    "no header and decimal commas": (b"3,5;1,5\n5,0;2,5\n", Dialect(delimiter=";", decimal=",")),
+    "a title": (b"Our table\n\nof 2020\na,b\n1,2\n3,4\n", Dialect(delimiter=",", skip=3)),
+    "a title with a comma": (b"Our table, of 2020\na,b,c\n1,2,3\n", Dialect(delimiter=",")),
+    "comments": (b"# one, two, three\n# 4\na,b\n1,2\n", Dialect(delimiter=",", skip=2)),
+    "thousands or decimals": (b"a;b\n1,234;2,345\n", Dialect(delimiter=";")),
+    "both marks": (b"a;b\n1,5;2.5\n", Dialect(delimiter=";")),
     "counted columns": (b"0,1\n5,6\n", Dialect(delimiter=",")),
 }  # fmt: skip
 
@@ -157,6 +162,14 @@ def test_one_row_cannot_change_how_another_is_read(file: Path) -> None:
         {"escape": "\\"},
         {"delimiter": None},
         {"encoding": ["utf-8"]},
+        {"skip": -1},
+        {"skip": True},
+        {"footer": 1_000},
+        {"footer": 0.5},
+        {"decimal": ";"},
+        {"thousands": None},
+        {"sheet": 1},
+        {"sheet": "x" * 300},
     ],
 )
 def test_what_is_no_form_is_refused(stored: dict[str, object]) -> None:
@@ -188,13 +201,23 @@ def test_the_same_table_gives_the_same_rows_in_every_form(file: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "kind"),
-    [("A.CSV", "csv"), ("a.tsv.gz", "csv.gz"), ("a.parquet", "parquet"), ("x.pq", "parquet"), ("a.b.txt", "csv")],
+    [
+        ("A.CSV", "csv"),
+        ("a.tsv.gz", "csv.gz"),
+        ("a.parquet", "parquet"),
+        ("x.pq", "parquet"),
+        ("a.b.txt", "csv"),
+        ("a.XLSX", "xlsx"),
+        ("a.xls", "xls"),
+        ("a.zsav", "sav"),
+        ("a.dta", "dta"),
+    ],
 )
 def test_a_name_promises_a_kind(name: str, kind: str) -> None:
     assert kind_of(name) == kind
 
 
-@pytest.mark.parametrize("name", ["a", "a.xlsx", "a.gz", "csv", "a.csv.zip"])
+@pytest.mark.parametrize("name", ["a", "a.ods", "a.gz", "csv", "a.csv.zip"])
 def test_a_name_that_promises_nothing_is_refused(name: str) -> None:
     with pytest.raises(TableError, match=r"neither in \.csv"):
         kind_of(name)

@@ -146,7 +146,7 @@ WESTERN = "name;Größe\nÄsop;1,5\nZoë;2,5\n".encode("cp1252")
 def test_the_form_of_a_file_is_found_shown_and_kept(browser: Browser, cast: Cast) -> None:
     client = browser(cast.steward)
     dataset = upload(client, WESTERN, "western.csv")
-    assert dataset.dialect == Dialect(encoding="cp1252", delimiter=";").to_json()
+    assert dataset.dialect == Dialect(encoding="cp1252", delimiter=";", decimal=",").to_json()
     page = seen(client, "upload-status", dataset)
     assert "Windows-1252 (Western European), semicolon between cells, double quotation marks" in page
     shown = selectors.preview_for(cast.steward, dataset, Preview.Kind.TABLE)

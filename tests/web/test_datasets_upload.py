@@ -122,7 +122,9 @@ def test_the_size_of_the_pieces_does_not_matter(cast: Cast, piece: int) -> None:
 
 # --- what is refused -----------------------------------------------------------------------------------------------
 FOREIGN = {
-    "people.xlsx": (b"PK\x03\x04rest", "neither in .csv"),
+    "people.xlsx": (b"PK\x03\x04rest", "ZIP archive"),
+    "people.sav": (b"a,b\n1,2\n", "no file of the kind SPSS"),
+    "people.ods": (b"PK\x03\x04rest", "neither in .csv"),
     "people.parquet": (b"PAR1\x15rest", "cut short"),
     "csv.parquet": (b"a,b\n1,2\n", "not a Parquet"),
     "excel.pq": (b"PK\x03\x04rest", "Excel"),

@@ -7,7 +7,8 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from synth_engine.formats import DELIMITERS, ENCODINGS, QUOTES
+from synth_engine.formats import DECIMALS, DELIMITERS, ENCODINGS, QUOTES, THOUSANDS
+from synth_engine.formats.dialect import MOST_LEFT_OUT
 from synthweb.api.serializers.strict import Choice, StrictSerializer, Text, Truth, WholeNumber
 from synthweb.datasets import selectors
 from synthweb.datasets.models import Dataset, DomainVersion
@@ -23,7 +24,8 @@ class RefusalSerializer(serializers.Serializer[Any]):
 
 
 class FormSerializer(StrictSerializer):
-    """How a CSV is written. Without a delimiter it is the one of the header line."""
+    """How a CSV is written, or which sheet of a workbook is meant. Without a delimiter it is the one of the header
+    line."""
 
     encoding = Choice(choices=sorted(ENCODINGS), required=False, default="utf-8")
     delimiter = Choice(choices=list(DELIMITERS), required=False, default="", allow_blank=True)
@@ -32,6 +34,21 @@ class FormSerializer(StrictSerializer):
     columns = WholeNumber(
         required=False, allow_null=True, default=None, min_value=1, max_value=10_000, help_text="Without a header line."
     )
+    skip = WholeNumber(
+        required=False, default=0, min_value=0, max_value=MOST_LEFT_OUT, help_text="Lines above the header."
+    )
+    footer = WholeNumber(
+        required=False, default=0, min_value=0, max_value=MOST_LEFT_OUT, help_text="Lines below the last row."
+    )
+    decimal = Choice(choices=list(DECIMALS), required=False, default=".")
+    thousands = Choice(
+        choices=[sign for sign in THOUSANDS if sign],
+        required=False,
+        allow_blank=True,
+        default="",
+        help_text="The sign between thousands, other than the one before decimals.",
+    )
+    sheet = Text(required=False, allow_blank=True, default="", max_length=200, help_text="Of a workbook, by its name.")
 
 
 class DatasetSerializer(serializers.ModelSerializer[Dataset]):

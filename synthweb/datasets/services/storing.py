@@ -12,7 +12,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from synth_engine.errors import TableError
-from synth_engine.formats import Kind
+from synth_engine.formats import WITH_SCHEMA, Kind
 from synthweb.accounts.models import Organisation, User
 from synthweb.audit import services as audit
 from synthweb.datasets import preview_store, vault
@@ -109,11 +109,11 @@ def mark_refused(*, dataset: Dataset, refusal: Mapping[str, Any], dialect: Mappi
     """The worker cannot read the table. `refusal` is InputError.as_dict(): rule, repair, column, line; no value.
 
     Of a CSV no column's name is kept: in a table without a header, often why it is refused, it is a cell of the first
-    row. The names in a Parquet file are its schema's. The line is kept apart, for stewards, and not logged."""
+    row. The names in a file with a schema, such as Parquet, are no cells. The line is kept apart, for stewards, and not logged."""
     locked = tables.locked(dataset)
     if locked.is_deleted or locked.table_number != dataset.table_number:
         return
-    column = refusal.get("column") if locked.file_kind == "parquet" else None
+    column = refusal.get("column") if locked.file_kind in WITH_SCHEMA else None
     locked.status, locked.refusal_line = Dataset.Status.REFUSED, refusal.get("line")
     locked.refusal = {"rule": refusal.get("rule"), "repair": refusal.get("repair"), "column": column}
     locked.dialect = dialect if dialect is not None else locked.dialect

@@ -1,0 +1,42 @@
+"""Cells that are no text in their file, as the text that a CSV would hold, and rows of them as blocks."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from synth_engine.errors import TableError
+from synth_engine.readers.source import Limits
+
+_EXACT = 10**15  # beyond it a float no longer says which whole number it stands for
+
+
+def text(value: object) -> str | None:
+    """What a CSV would hold: whole numbers without a point, dates and times in ISO form, nothing for nothing."""
+    match value:
+        case None | str():
+            return value
+        case bool():
+            return "TRUE" if value else "FALSE"
+        case float():
+            if value != value:  # not a number: nothing is there
+                return None
+            return str(int(value)) if value.is_integer() and abs(value) < _EXACT else repr(value)
+        case datetime.datetime() | datetime.date() | datetime.time():
+            return value.isoformat()
+        case datetime.timedelta():
+            seconds = round(value.total_seconds())
+            return f"{'-' * (seconds < 0)}{abs(seconds) // 3_600}:{abs(seconds) // 60 % 60:02}:{abs(seconds) % 60:02}"
+    return str(value)
+
+
+def column(name: str, values: Sequence[object], *, limits: Limits) -> pa.Array:
+    """A column as text. Raises TableError for cells that no CSV could hold."""
+    texts = [text(value) for value in values]
+    if any(cell is not None and len(cell) > limits.cell_characters for cell in texts):
+        raise TableError("a cell is too long", repair="leave the column out", column=name)
+    if any(cell is not None and "\0" in cell for cell in texts):
+        raise TableError("a NUL byte", repair="write the table again without it", column=name)
+    return pa.array(texts, type=pa.string())

@@ -1,0 +1,109 @@
+"""A file of SPSS or Stata as blocks of text columns, and what its codebook says about them.
+
+Cells are the codes of the file, not their labels: labels and codes of missing values become suggestions. What Stata
+calls .a to .z is written so; a system-missing value is nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyreadstat
+
+from synth_engine import formats
+from synth_engine.errors import TableError
+from synth_engine.formats import Kind
+from synth_engine.readers import cells
+from synth_engine.readers.source import Block, Limits, Progress, Shape
+
+_READERS = {"sav": pyreadstat.read_sav, "dta": pyreadstat.read_dta}
+MOST_MISSING = 100  # codes of a range of missing ones that are listed
+
+
+def columns(path: Path, *, kind: Kind, limits: Limits) -> tuple[str, ...]:
+    """The names in the file's own list of variables."""
+    return formats.checked_names(_read(path, kind, metadataonly=True)[1].column_names, most=limits.columns)
+
+
+def blocks(
+    path: Path, *, kind: Kind, limits: Limits, shape: Shape, wanted: Sequence[str] | None, progress: Progress
+) -> Iterator[Block]:
+    """Columns as text, block by block."""
+    about = _read(path, kind, metadataonly=True)[1]
+    shape.columns = formats.checked_names(about.column_names, most=limits.columns)
+    kept = {
+        stored: name
+        for stored, name in zip(about.column_names, shape.columns, strict=True)
+        if wanted is None or name in wanted
+    }
+    shape.facts = {name: found for stored, name in kept.items() if (found := _facts(about, stored))}
+    at_once = limits.rows_at_once(len(about.column_names))
+    # One column at least: it is what tells the number of rows.
+    used = list(kept) or about.column_names[:1]
+    while True:
+        found = _read(path, kind, row_offset=shape.rows, row_limit=at_once, usecols=used)[0]
+        count = len(found[used[0]])
+        shape.rows += count
+        if shape.rows > limits.rows:
+            raise TableError("more rows than are allowed", repair="use a smaller table")
+        progress("read", min(1.0, shape.rows / max(1, about.number_rows or shape.rows)))
+        if count:
+            yield {name: _column(about, found[stored], stored, name, limits=limits) for stored, name in kept.items()}
+        if count < at_once:
+            break
+    shape.notes.append("Cells are the codes of the file; its labels stand in the suggestions.")
+
+
+def _read(path: Path, kind: Kind, **options: Any) -> tuple[dict[str, list[Any]], Any]:
+    try:
+        with path.open("rb") as file:
+            formats.check_kind(kind, file.read(formats.HEAD))
+        found: tuple[dict[str, list[Any]], Any] = _READERS[kind](
+            str(path), user_missing=True, output_format="dict", **options
+        )
+    except (OSError, MemoryError, ValueError, OverflowError, pyreadstat.ReadstatError, pyreadstat.PyreadstatError):
+        raise TableError(
+            f"not a file of {formats.KIND_NAMES[kind]} that can be read", repair="save it again, or use CSV"
+        ) from None
+    return found
+
+
+def _column(about: Any, values: list[Any], stored: str, name: str, *, limits: Limits) -> Any:
+    if about.readstat_variable_types.get(stored) != "string":
+        values = [f".{value}" if isinstance(value, str) else value for value in values]
+    return cells.column(name, values, limits=limits)
+
+
+def _facts(about: Any, stored: str) -> dict[str, Any]:
+    """What the codebook in the file says: a label, the label of each code, the codes that mean missing."""
+    tagged = about.readstat_variable_types.get(stored) != "string"
+    labels = {_code(code, tagged): str(label) for code, label in about.variable_value_labels.get(stored, {}).items()}
+    missing = [_code(code, tagged) for code in about.missing_user_values.get(stored, [])]
+    for part in about.missing_ranges.get(stored, []):
+        missing += _range(part, labels)
+    if tagged:
+        missing += [code for code in labels if code.startswith(".") and code[1:].isalpha()]
+    facts = {
+        "label": about.column_names_to_labels.get(stored),
+        "values": labels,
+        "missing": list(dict.fromkeys(missing)),
+    }
+    return {key: value for key, value in facts.items() if value}
+
+
+def _code(code: object, tagged: bool) -> str:
+    return f".{code}" if tagged and isinstance(code, str) else cells.text(code) or ""
+
+
+def _range(part: Mapping[str, Any], labels: Mapping[str, str]) -> list[str]:
+    """The codes of a range: all whole ones while they are few, else those with a label."""
+    low, high = part["lo"], part["hi"]
+    if isinstance(low, str) or isinstance(high, str):
+        return [str(low)]
+    if low == high:
+        return [cells.text(low) or ""]
+    if high - low <= MOST_MISSING:
+        return [str(code) for code in range(int(low), int(high) + 1) if low <= code <= high]
+    return [code for code in labels if code.lstrip("+-").replace(".", "", 1).isdigit() and low <= float(code) <= high]
