@@ -20,7 +20,7 @@ import numpy as np
 from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.selection import SelectionLaw
 from synth_engine.confidential.session import RoomSession, open_session
-from synth_engine.domain import Domain
+from synth_engine.domain import Domain, Weak
 from synth_engine.measurement import Counts, Noise
 from synth_engine.privacy.loss import Loss
 
@@ -128,6 +128,17 @@ class Replay:
     def choose(self, scores: Counts, *, scale: Fraction, law: SelectionLaw) -> int:
         return self.branch(selection_law(tuple(scores.tolist()), scale, law))
 
+    def discover(self, tally: dict[int, int], *, size: int, threshold: int, noise: Noise) -> list[tuple[int, int]]:
+        """Noise on every value of the set, written down: the law that `discovery` has without doing so, which is shown
+        in `test_law_of_discovery`."""
+        found = [(rank, self.reaching(tally.get(rank, 0), threshold=threshold, noise=noise)) for rank in range(size)]
+        return [(rank, count) for rank, count in found if count >= threshold]
+
+    def reaching(self, count: int, *, threshold: int, noise: Noise) -> int:
+        """A noisy count; those below the threshold are not told apart, and neither are high ones."""
+        low, high = threshold - 1, max(threshold + 1, self.high)
+        return low + self.branch(clamped_laplace(count, noise.scale, low, high))
+
 
 Program = Callable[[RoomSession, Rows], Hashable]
 
@@ -154,22 +165,35 @@ def law_on(program: Program, rows: Rows, *, cap: Loss, high: int, sampler: type[
 
 
 def rows_of(table: Table, domain: Domain) -> Rows:
-    codes = np.array(table, dtype=np.uint16).reshape(len(table), len(domain.names))
-    return Rows({name: codes[:, i] for i, name in enumerate(domain.names)}, domain=domain)
+    """Of a weak column a record has the number of its value within the public set."""
+    values = np.array(table, dtype=np.int32).reshape(len(table), len(domain.names))
+    codes = {name: values[:, i].astype(np.uint16) for i, name in enumerate(domain.names)}
+    ranked = {}
+    for attribute in domain.open:
+        if isinstance(attribute, Weak):
+            place = domain.names.index(attribute.name)
+            ranked[attribute.name] = (values[:, place], list(range(attribute.population)))
+            codes[attribute.name] = np.zeros(len(table), dtype=np.uint16)
+    return Rows(codes, domain=domain, ranked=ranked)
 
 
 # ---- tables and neighbours ------------------------------------------------------------------------------------
 
 
+def records_of(domain: Domain) -> list[Record]:
+    sizes = (a.population if isinstance(a, Weak) else a.size for a in domain.modelled)
+    return list(itertools.product(*map(range, sizes)))
+
+
 def tables(domain: Domain, *, most: int) -> Iterator[Table]:
-    records = list(itertools.product(*(range(size) for size in domain.sizes.values())))
+    records = records_of(domain)
     for size in range(most + 1):
         yield from itertools.combinations_with_replacement(records, size)
 
 
 def add_remove_pairs(domain: Domain, *, most: int, units: int = 1) -> Iterator[tuple[Table, Table]]:
     """All pairs of which one has from 1 to `units` records more, both ways round."""
-    records = list(itertools.product(*(range(size) for size in domain.sizes.values())))
+    records = records_of(domain)
     for table in tables(domain, most=most - 1):
         for more in range(1, min(units, most - len(table)) + 1):
             for added in itertools.combinations_with_replacement(records, more):

@@ -1,0 +1,110 @@
+"""Learning before a mechanism, and `weak-domain`: everything that leaves the room, its exact law, and mutants."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import replace
+from fractions import Fraction
+from math import inf
+
+import pytest
+
+from synth_engine import mechanisms
+from synth_engine.confidential.rows import Rows
+from synth_engine.confidential.session import RoomSession
+from synth_engine.domain import Attribute, Domain, Integer, Range, Weak
+from synth_engine.errors import BudgetExceeded
+from synth_engine.measurement import Noise
+from synth_engine.mechanisms.plan import Plan
+from synth_engine.mechanisms.staged import StagedPlan
+from synth_engine.privacy.loss import Pure
+from synth_engine.spec import Spec
+from synth_engine.values import Listed
+from tests.privacy import exact
+from tests.privacy.exact import Replay
+
+EPSILON = Fraction(7, 10)
+WEAK = Weak(name="word", values=Listed(["a", "b"]), rho=0.5)
+SHORT = Weak(name="word", values=Listed(["a"]), rho=0.5)
+RANGE = Range(name="number", of="integer", low=0, high=2, bins=2)
+KNOWN = Integer(name="known", low=0, high=1)
+
+
+def domain_of(*attributes: Attribute) -> Domain:
+    return Domain(attributes=attributes)
+
+
+def plan_of(domain: Domain, mechanism: str = "independent") -> Plan:
+    return mechanisms.plan(domain, Spec(mechanism=mechanism, epsilon=EPSILON))
+
+
+def worst(plan: Plan, *, most: int, sampler: type[Replay] = Replay, cap: Fraction = EPSILON) -> Fraction | float:
+    def program(session: RoomSession, _: Rows) -> Hashable:
+        answers = plan.run(session)
+        values = tuple((m.clique, tuple(m.values.ravel().tolist())) for m in answers.measurements)
+        return values, answers.discoveries, answers.calls, session.spent, session.domain.digest
+
+    laws = {
+        table: exact.law_of(program, table, domain=plan.domain, cap=Pure(epsilon=cap), high=most, sampler=sampler)
+        for table in exact.tables(plan.domain, most=most)
+    }
+    ratio, compared = exact.worst_ratio(laws, exact.add_remove_pairs(plan.domain, most=most))
+    assert compared
+    return ratio
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "attributes", "most"),
+    [
+        pytest.param("independent", (WEAK,), 2, id="categories", marks=pytest.mark.slow),
+        pytest.param("independent", (RANGE,), 2, id="bins"),
+        pytest.param("random", (WEAK,), 2, id="categories, random"),
+        pytest.param("independent", (SHORT, KNOWN), 1, id="categories beside a known column", marks=pytest.mark.slow),
+        pytest.param("weak-domain", (WEAK,), 2, id="weak-domain"),
+        pytest.param("weak-domain", (SHORT, KNOWN), 1, id="weak-domain beside a known column"),
+    ],
+)
+def test_no_pair_of_neighbours_is_told_apart_by_more_than_the_target(
+    mechanism: str, attributes: tuple[Attribute, ...], most: int
+) -> None:
+    ratio = worst(plan_of(domain_of(*attributes), mechanism), most=most)
+    assert exact.proves(ratio, epsilon=EPSILON)
+    assert exact.worst_epsilon(ratio) >= 0.95 * EPSILON, "a claim this loose would hide a defect"
+
+
+class FindsWhatOccurs(Replay):
+    """Only values that somebody has may come out."""
+
+    def discover(self, tally: dict[int, int], *, size: int, threshold: int, noise: Noise) -> list[tuple[int, int]]:
+        found = super().discover(tally, size=size, threshold=threshold, noise=noise)
+        return [(rank, count) for rank, count in found if rank in tally]
+
+
+class KeepsOther(Replay):
+    """Every value but "other" is thresholded; "other" comes out exactly."""
+
+    def discover(self, tally: dict[int, int], *, size: int, threshold: int, noise: Noise) -> list[tuple[int, int]]:
+        found = super().discover(tally, size=size - 1, threshold=threshold, noise=noise)
+        return [*found, (size - 1, threshold + tally.get(size - 1, 0))]
+
+
+class HalvedDiscovery(Replay):
+    def reaching(self, count: int, *, threshold: int, noise: Noise) -> int:
+        return super().reaching(count, threshold=threshold, noise=replace(noise, scale=noise.scale / 16))
+
+
+@pytest.mark.parametrize(
+    ("sampler", "least"), [(FindsWhatOccurs, inf), (KeepsOther, inf), (HalvedDiscovery, 1.5), (exact.HalvedScale, 1.5)]
+)
+def test_a_mutant_is_noticed(sampler: type[Replay], least: float) -> None:
+    ratio = worst(plan_of(domain_of(WEAK)), most=2, sampler=sampler)
+    assert exact.worst_epsilon(ratio) >= least * EPSILON
+
+
+def test_spending_the_whole_budget_after_learning_is_refused_by_the_room_and_noticed_without_it() -> None:
+    plan = plan_of(domain_of(WEAK))
+    assert isinstance(plan, StagedPlan)
+    greedy = replace(plan, left=plan.cap)
+    with pytest.raises(BudgetExceeded):
+        worst(greedy, most=1)
+    assert exact.worst_epsilon(worst(greedy, most=1, cap=10 * EPSILON)) > 1.05 * EPSILON
