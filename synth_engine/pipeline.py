@@ -205,7 +205,6 @@ def synthesize(
 def report(
     path: Path | str,
     *,
-    domain: Domain,
     model: Model,
     rows: int,
     seed: str,
@@ -213,7 +212,9 @@ def report(
     dialect: Dialect | None = None,
     progress: Progress = _nobody_watches,
 ) -> dict[str, Any]:
-    """The steward's comparison of a sample with the real table: *not differentially private*."""
+    """The steward's comparison of a sample with the real table, under what is known of it, or was learned: *not
+    differentially private*."""
+    domain = model.domain
     drawn = model.sample(rows, seed=seed)
     cliques = comparison.cliques(domain)
     apart = places.histograms(drawn, domain=domain)

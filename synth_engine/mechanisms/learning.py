@@ -31,7 +31,7 @@ CUT_TAIL = 0.0005
 """Of the records, at either end of a range: what is less is left to the outermost bins."""
 CLEAR = 4.0
 """Standard deviations of a count: bins that would hold less are not split."""
-CLEAR_RUN, CLEAR_CELL = 4.5, 2.5
+CLEAR_RUN, CLEAR_CELL = 4.5, 3.5
 """Standard deviations, of the sum of a run and of a single count besides, beyond which a run holds records: among some
 thousand runs chance goes that far once in a hundred tables."""
 FORESEEN = 15
@@ -138,12 +138,12 @@ def places(values: Counts, *, noise: Noise, along: int, bins: int) -> list[int]:
     spread = math.sqrt(noise.variance)
     grid = values[:along].astype(np.float64)
     first, last = _extent(grid, spread=spread)
-    if first >= last:  # nothing to go by
-        return sorted({along * i // bins for i in range(bins + 1)})
     counts = oneway.denoise(values, noise=noise, total=max(0, int(values.sum())), along=along)[:along]
     reached = np.append(0.0, np.cumsum(counts))
+    if first >= last or reached[-1] <= 0:  # nothing to go by
+        return sorted({along * i // bins for i in range(bins + 1)})
     tail = CUT_TAIL * reached[-1]
-    first = max(first, int(np.searchsorted(reached, tail, side="right")) - 1)
+    first = min(max(first, int(np.searchsorted(reached, tail, side="right")) - 1), along - 1)
     last = max(first + 1, min(last, int(np.searchsorted(reached, reached[-1] - tail, side="left"))))
     return _split(reached, first=first, last=last, bins=bins, least=CLEAR * spread)
 

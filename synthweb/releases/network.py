@@ -83,7 +83,7 @@ def network_of(release: Release) -> Network | None:
     if release.mechanism not in DRAWN:
         return None
     nodes = Release.objects.filter(pk=release.pk).values_list(F("model__network"), flat=True).first()
-    return lay_out(nodes, domain=Domain.from_json(release.domain_version.document)) if nodes else None
+    return lay_out(nodes, domain=Domain.from_json(release.model["domain"])) if nodes else None
 
 
 def lay_out(nodes: Sequence[Mapping[str, Any]], *, domain: Domain) -> Network:

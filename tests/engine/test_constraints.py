@@ -450,7 +450,7 @@ def test_the_stewards_report_counts_records_that_break_a_constraint(tmp_path: Pa
     domain = Domain(attributes=attributes, constraints=rules)
     spec = Spec(mechanism="independent", epsilon=Fraction(50), seed="s")
     release = pipeline.synthesize(path, domain=domain, spec=spec)
-    found = pipeline.report(path, domain=domain, model=release.model, rows=300, seed="s")
+    found = pipeline.report(path, model=release.model, rows=300, seed="s")
     assert [entry["sentence"] for entry in found["constraints"]] == [
         "a ≤ b",
         "m is missing exactly where a is 0",

@@ -75,7 +75,7 @@ def test_random_values_are_missing_as_often_as_any_other_value() -> None:
 
 def test_the_report_counts_missing_values_with_their_column(table: Path) -> None:
     release = _release(table, "bayesian-network")
-    found = pipeline.report(table, domain=DOMAIN, model=release.model, rows=ROWS, seed="s")
+    found = pipeline.report(table, model=release.model, rows=ROWS, seed="s")
     income = next(entry for entry in found["attributes"] if entry["name"] == "income")
     assert income["labels"][-1] == "(missing)"
     assert income["missing"]["real"] == pytest.approx(0.39, abs=0.03)

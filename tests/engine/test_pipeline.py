@@ -103,7 +103,7 @@ def test_a_reading_holds_what_the_steward_sees(table: Path) -> None:
 
 def test_a_report_compares_the_sample_of_that_seed_with_the_real_table(table: Path) -> None:
     release = pipeline.synthesize(table, domain=DOMAIN, spec=SPEC)
-    report = pipeline.report(table, domain=DOMAIN, model=release.model, rows=50, seed="tea")
+    report = pipeline.report(table, model=release.model, rows=50, seed="tea")
     assert report["private"] is False
     assert report["notice"] != comparison.wording.PRIVATE
     assert report["rows"] == {"real": 120, "synthetic": 50}
