@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from synth_engine import codec, mechanisms
-from synth_engine.domain import Attribute, Boolean, Categorical, Date, DateTime, Domain, Identifier, Integer
+from synth_engine.domain import Attribute, Boolean, Categorical, Date, DateTime, Domain, Identifier, Integer, Text
 from synth_engine.errors import InputError
 from synth_engine.mechanisms.model import Model
 
@@ -90,7 +90,7 @@ def arrow_schema(domain: Domain) -> pa.Schema:
 
 
 def _arrow_type(attribute: Attribute) -> pa.DataType:
-    if isinstance(attribute, Categorical | Boolean | Identifier):
+    if isinstance(attribute, Categorical | Boolean | Identifier | Text):
         return pa.string()
     if isinstance(attribute, Date):
         return pa.date32()

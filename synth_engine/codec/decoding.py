@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from synth_engine.codec import moments
-from synth_engine.domain import OTHER, Attribute, Boolean, Categorical, Date, DateTime, Domain, Integer, Number
+from synth_engine.codec import moments, texts
+from synth_engine.domain import OTHER, Attribute, Boolean, Categorical, Date, DateTime, Domain, Integer, Number, Text
 from synth_engine.domain.ladders import decimals_inside
 
 Column = pd.Series  # of one attribute, in its natural type
@@ -38,6 +38,8 @@ def values_of(attribute: Attribute, codes: NDArray[np.intp], rng: np.random.Gene
             return _dates(attribute, codes, rng)
         case DateTime():
             return moments.drawn(attribute, codes, rng)
+        case Text():
+            return texts.drawn(attribute, codes, rng)
     raise TypeError(f"no values for {attribute.kind}")
 
 

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from numpy.typing import ArrayLike, NDArray
 
 from synth_engine.codec import moments, numbers
+from synth_engine.codec import texts as texts_of_no_meaning
 from synth_engine.domain import (
     OTHER,
     Attribute,
@@ -25,6 +26,7 @@ from synth_engine.domain import (
     Integer,
     Number,
     Range,
+    Text,
     Weak,
 )
 from synth_engine.errors import DomainError
@@ -94,6 +96,8 @@ def _value_codes(attribute: Attribute, texts: list[str]) -> Codes:
             cuts = [*range(0, span + 1, attribute.step_days), span + 1]
             values = _read(lambda text: _days_since(attribute, text), texts)
             return _binned(attribute, values, low=0, high=span, cuts=cuts)
+        case Text():
+            return texts_of_no_meaning.codes_of(attribute, texts)
         case DateTime():
             span = int((attribute.high - attribute.low).total_seconds())
             cuts = [*map(attribute.offset, attribute.cuts[:-1]), span + 1]

@@ -19,6 +19,7 @@ from synth_engine.domain import (
     Identifier,
     Integer,
     Range,
+    Text,
     Weak,
 )  # fmt: skip
 from synth_engine.domain.moments import ISO_MOMENT
@@ -63,6 +64,10 @@ def _of_kind(attribute: Attribute) -> tuple[str, dict[str, Any], dict[str, Any]]
             return "string", {}, {}  # which values come out is learned by each release
         case Range():
             return _wide(attribute)
+        case Text(max_length=most) if most is not None:
+            return "string", {}, {"minLength": attribute.min_length, "maxLength": most}
+        case Text():
+            return "string", {}, {}
         case Identifier():
             return "string", {"format": "uuid"} if attribute.regenerate == "uuid" else {}, {"unique": True}
     bounds = attribute.details()

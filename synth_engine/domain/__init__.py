@@ -19,6 +19,7 @@ from synth_engine.domain.places import Place
 from synth_engine.domain.reading import parse_attribute
 from synth_engine.domain.scales import Date, Integer, Number
 from synth_engine.domain.schema import SCHEMA
+from synth_engine.domain.texts import Text
 
 __all__ = [
     "MAX_CODES",
@@ -45,6 +46,7 @@ __all__ = [
     "Place",
     "Provenance",
     "Range",
+    "Text",
     "Weak",
     "parse_attribute",
     "read",

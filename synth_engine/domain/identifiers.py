@@ -62,11 +62,7 @@ class Identifier(Attribute):
         """What may stand at each place; empty for plain numbers in order."""
         if self.regenerate == "uuid":
             return _UUID
-        places: list[str] = []
-        signs = iter(self.pattern or "")
-        for sign in signs:
-            places.append(next(signs, "\\") if sign == "\\" else PLACES.get(sign, sign))
-        return tuple(places)
+        return template(self.pattern or "")
 
     @property
     def capacity(self) -> int:
@@ -85,3 +81,12 @@ class Identifier(Attribute):
         """Nothing for one that is dropped, so that a description from before patterns keeps its digest."""
         made = {"regenerate": self.regenerate, "pattern": self.pattern}
         return {key: value for key, value in made.items() if value is not None}
+
+
+def template(pattern: str) -> Template:
+    """What may stand at each place of a text by a pattern."""
+    places: list[str] = []
+    signs = iter(pattern)
+    for sign in signs:
+        places.append(next(signs, "\\") if sign == "\\" else PLACES.get(sign, sign))
+    return tuple(places)

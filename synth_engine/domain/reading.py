@@ -12,11 +12,12 @@ from synth_engine.domain.identifiers import Identifier
 from synth_engine.domain.moments import DateTime
 from synth_engine.domain.open import Range, Weak
 from synth_engine.domain.scales import Date, Integer, Number
+from synth_engine.domain.texts import Text
 from synth_engine.errors import DomainError
 
 _LAST = datetime.time(23, 59, 59)
 KINDS: dict[str, type[Attribute]] = {
-    kind.kind: kind for kind in (Categorical, Integer, Number, Boolean, Date, DateTime, Identifier, Weak, Range)
+    kind.kind: kind for kind in (Categorical, Integer, Number, Boolean, Date, DateTime, Text, Identifier, Weak, Range)
 }
 
 
@@ -169,6 +170,13 @@ _PARSERS: dict[type[Attribute], Any] = {
         | f.needed(low=f.bound("low"), high=f.bound("high"))
         | {"bins": f.integer("bins"), "format": f.text("format", default=None)}
     ),
+    Text: lambda f: {
+        "min_length": f.integer("min_length"),
+        "max_length": f.integer("max_length"),
+        "signs": f.texts("signs"),
+        "leading": f.boolean("leading"),
+        "pattern": f.text("pattern", default=None),
+    },
     Identifier: lambda f: {
         "regenerate": f.text("regenerate", default=None),
         "pattern": f.text("pattern", default=None),

@@ -21,6 +21,7 @@ from synth_engine.domain.moments import UNITS, DateTime
 from synth_engine.domain.open import MOST_BINS, SCALES, Range, Weak
 from synth_engine.domain.places import MOST_PLACES
 from synth_engine.domain.scales import MAX_EXACT, Date, Integer, Number
+from synth_engine.domain.texts import CLASSES, LONGEST_TEXT, Text
 from synth_engine.privacy.unit import Relation
 from synth_engine.values import KINDS
 
@@ -148,6 +149,16 @@ _ATTRIBUTES: tuple[Schema, ...] = (
             "format": {"type": "string"},
         },
         required=("of", "low", "high"),
+    ),
+    _attribute(
+        Text,
+        {
+            "min_length": {"type": "integer", "minimum": 0, "maximum": LONGEST_TEXT},
+            "max_length": {"type": "integer", "minimum": 1, "maximum": LONGEST_TEXT},
+            "signs": {"type": "array", "items": {"enum": list(CLASSES)}, "minItems": 1, "uniqueItems": True},
+            "leading": {"type": "boolean"},
+            "pattern": {"type": "string", "minLength": 1, "maxLength": LONGEST_PATTERN},
+        },
     ),
     _attribute(
         Identifier,

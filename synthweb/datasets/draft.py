@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from synth_engine.domain import Attribute, Domain
+from synth_engine.domain.texts import CLASSES
 from synthweb.datasets import sets
 from synthweb.datasets.listed import join, plain, quoted, spelled
 from synthweb.datasets.typed import CHECKED, equal_edges
@@ -28,6 +29,7 @@ KINDS = {
     "datetime": "Date and time",
     "weak": "Categories not known beforehand",
     "range": "Bounds not known beforehand",
+    "text": "Text, made up",
     "identifier": "Identifier",
 }
 ORIGINS = {"declared": "Declared public", "public-file": "From a public file"}
@@ -45,6 +47,7 @@ OUTSIDES = {
     "datetime": {"clamp": "moves to the nearest end of the range", "missing": "counts as missing"},
     "weak": {"other": "is kept as “other”", "missing": "counts as missing"},
     "range": _TO_A_BOUND,
+    "text": {"clamp": "counts as the nearest length", "missing": "counts as missing"},
 }
 REGENERATE = {
     "": "is left out",
@@ -62,6 +65,7 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "datetime": ("low", "high", "step", "unit", "bins", "width", "format", "unordered", *_SHARED),
     "weak": ("set", *sets.ALL_INPUTS, "rho", *_SHARED),
     "range": ("of", "widest_low", "widest_high", "most_bins", "day_format", *_SHARED),
+    "text": ("min_length", "max_length", *CLASSES, "leading", "pattern", *_SHARED),
     "identifier": ("regenerate", "pattern"),
 }
 
@@ -84,6 +88,8 @@ def typed_from(document: Mapping[str, Any]) -> Column:
         "missing_empty": CHECKED if missing[:1] == [""] else "",
         "missing": markers(missing),
         "outside": str(outside),
+        "leading": CHECKED if document.get("leading") else "",
+        **{each: CHECKED if each in (document.get("signs") or ()) else "" for each in CLASSES},
         **{key: plain(document.get(key)) for key in _PLAIN},
         **_bins_or_edges(document),
     }
@@ -98,7 +104,7 @@ def typed_from(document: Mapping[str, Any]) -> Column:
 
 _PLAIN = (
     *("low", "high", "width", "true", "false", "step_days", "step", "unit", "format"),
-    *("regenerate", "pattern", "rho", "of"),
+    *("regenerate", "pattern", "rho", "of", "min_length", "max_length"),
 )
 
 

@@ -18,6 +18,7 @@ from synth_engine.domain import (
     Number,
     Open,
     Range,
+    Text,
     Weak,
 )  # fmt: skip
 from synth_engine.errors import DomainError
@@ -188,6 +189,8 @@ def summary(attribute: Attribute) -> str:
             return f"{attribute.low} to {attribute.high}, {step}"
         case DateTime():
             return _moments(attribute)
+        case Text():
+            return attribute.words
         case Identifier():
             return _made_anew(attribute)
         case Weak():

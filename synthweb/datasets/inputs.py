@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from synth_engine.domain.moments import UNITS
+from synth_engine.domain.texts import CLASSES
 from synthweb.datasets import draft as drafts
 from synthweb.datasets import sets
 
@@ -78,6 +79,12 @@ _LABELS = {
     "document": ("The set", 'As docs/domain.md has it, for example {"set": "product", "parts": […]}.'),
     "rho": ("Chance that no value comes out that nobody has", "Between 0 and 1. Empty: 0.9."),
     "of": ("Of", ""),
+    "lower": ("small letters", ""),
+    "upper": ("capital letters", ""),
+    "digits": ("digits", ""),
+    "blanks": ("blanks", ""),
+    "punctuation": ("punctuation", ""),
+    "leading": ("Keep what kind of sign texts begin with", ""),
     "missing_empty": ("An empty cell means missing", ""),
     "missing": ("Other markers of missing values", "For example ?, NA. Empty: none."),
     "outside": ("A value outside this", ""),
@@ -90,6 +97,8 @@ _BY_KIND = {
     ("date", "low"): ("First day", "Like 2024-12-31."),
     ("date", "high"): ("Last day", "Like 2024-12-31."),
     ("date", "bins"): ("Number of bins", "Or the step that makes them."),
+    ("text", "min_length"): ("Shortest", "Signs in a text. Empty: 1."),
+    ("text", "pattern"): ("or a pattern", "# a digit, @ a capital letter, * either; then no length is kept."),
     ("datetime", "low"): ("From", "Like 2024-01-01 00:00. No time zone."),
     ("datetime", "high"): ("To", "Like 2024-12-31 23:59."),
     ("datetime", "bins"): ("Number of bins", "Both empty: one a step up to 100, else 32 bins."),
@@ -111,7 +120,7 @@ def of(key: str, kind: str, value: str) -> Input:
             wide=True,
             fills=key == "set_values",
         )
-    if key in ("ordered", "unordered", "missing_empty"):
+    if key in ("ordered", "unordered", "missing_empty", "leading", *CLASSES):
         return Input(key=key, label=label, value=value, type="box")
     if key in ("outside", "unit", "regenerate", "set", "of"):
         options, usual = _choices(key, kind)

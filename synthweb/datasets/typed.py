@@ -8,6 +8,7 @@ from typing import Any
 
 from synth_engine.domain import MAX_CODES, Attribute, Date, DateTime, parse_attribute
 from synth_engine.domain.moments import ISO_MOMENT
+from synth_engine.domain.texts import CLASSES
 from synth_engine.errors import DomainError
 from synthweb.datasets import sets
 from synthweb.datasets.listed import split, split_numbers
@@ -30,6 +31,8 @@ _LABELS = {
     "widest_high": "highest at the widest",
     "most_bins": "number of bins at most",
     "rho": "chance that nothing comes out by chance",
+    "min_length": "shortest",
+    "max_length": "longest",
 }
 
 
@@ -140,6 +143,22 @@ def _range(reader: _Typed) -> dict[str, Any]:
     return document | ({"bins": reader.whole("most_bins")} if reader.text("most_bins") else {})
 
 
+def _text(reader: _Typed) -> dict[str, Any]:
+    signs = [each for each in CLASSES if reader.text(each) == CHECKED]
+    if reader.text("pattern"):
+        if signs or any(reader.text(key) for key in ("min_length", "max_length", "leading")):
+            raise reader.wrong("both a pattern and lengths or kinds of signs are given", "keep one of them")
+        return {"pattern": reader.text("pattern")}
+    if not signs:
+        raise reader.wrong("no kind of sign is ticked", "tick those that the texts are made of, or give a pattern")
+    return {
+        "min_length": reader.whole("min_length") if reader.text("min_length") else 1,
+        "max_length": reader.whole("max_length"),
+        "signs": signs,
+        "leading": reader.text("leading") == CHECKED,
+    }
+
+
 _READERS: dict[str, Callable[[_Typed], dict[str, Any]]] = {
     "categorical": _categorical,
     "integer": _integer,
@@ -149,6 +168,7 @@ _READERS: dict[str, Callable[[_Typed], dict[str, Any]]] = {
     "datetime": _datetime,
     "weak": _weak,
     "range": _range,
+    "text": _text,
     "identifier": _identifier,
 }
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from synth_engine import codec, mechanisms
-from synth_engine.domain import Attribute, Domain
+from synth_engine.domain import Attribute, Domain, Text
 from synth_engine.mechanisms import Model
 from synthweb.releases.models import Release, Sample
 
@@ -81,6 +81,8 @@ def _describe(attribute: Attribute) -> dict[str, Any]:
 def _values(attribute: Attribute) -> str:
     """Bounds of a scale, or the declared list: at most fifty of it, the whole stands in the domain document."""
     document = attribute.to_json()
+    if isinstance(attribute, Text):
+        return attribute.words
     if "low" in document:
         return f"{document['low']} to {document['high']}"
     labels = attribute.value_labels

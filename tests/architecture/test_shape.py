@@ -21,6 +21,7 @@ NUMPY_RANDOMNESS = {
     "synth_engine/codec/decoding.py",
     "synth_engine/codec/identifiers.py",
     "synth_engine/codec/moments.py",
+    "synth_engine/codec/texts.py",
     "synth_engine/constraints/records.py",
     "synth_engine/constraints/values.py",
     "synth_engine/mechanisms/conditional.py",

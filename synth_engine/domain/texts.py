@@ -1,0 +1,148 @@
+"""Texts of which nothing is wanted but how long they are: names, remarks, codes that mean nothing.
+
+No real text is ever counted, kept or drawn. What a mechanism sees of one is its length, and if so declared the class of
+its first sign; what a synthetic table holds is made up, sign by sign."""
+
+from __future__ import annotations
+
+import string
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise, product
+from math import prod
+from typing import ClassVar, Literal, get_args
+
+from synth_engine.domain.attributes import Attribute
+from synth_engine.domain.identifiers import LONGEST_PATTERN, Template, template
+from synth_engine.domain.scales import DEFAULT_BINS, ONE_CODE_A_VALUE_UP_TO
+
+Class = Literal["lower", "upper", "digits", "blanks", "punctuation"]
+CLASSES: tuple[Class, ...] = get_args(Class)
+SIGNS: dict[str, str] = {
+    "lower": string.ascii_lowercase,
+    "upper": string.ascii_uppercase,
+    "digits": string.digits,
+    "blanks": " ",
+    "punctuation": ".,:;!?'()/-&#",
+}
+LONGEST_TEXT = 1_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Text(Attribute):
+    """Made-up text of `min_length` to `max_length` signs of the classes in `signs`; neither begins nor ends with a
+    blank. Its codes are lengths, each with its own up to 100 of them, else 32 bins; with `leading` they are lengths and
+    the class of the first sign. With a `pattern` instead of a length and classes all texts have its shape (# a digit, @
+    a capital letter, * either, a backslash takes the next sign as it is), and only being missing is counted."""
+
+    kind: ClassVar[str] = "text"
+    fact_names: ClassVar[tuple[str, ...]] = ("kind", "shape", "missing")
+
+    max_length: int | None = None
+    min_length: int = 1
+    signs: tuple[Class, ...] = ()
+    leading: bool = False
+    pattern: str | None = None
+    ordered: bool = True
+
+    def check(self) -> None:
+        object.__setattr__(self, "signs", tuple(self.signs))
+        object.__setattr__(self, "ordered", self.ordered and not self.leading)
+        if self.pattern is not None:
+            self._check_pattern()
+        else:
+            self._check_lengths()
+            self._check_signs()
+        if self._fewest <= len(self.missing or ()):
+            raise self.error("there are no more texts than missing markers", repair="allow longer texts, or more signs")
+
+    def _check_pattern(self) -> None:
+        if self.max_length is not None or self.signs or self.leading or self.min_length != 1:
+            raise self.error("both a pattern and lengths or classes are given", repair="keep one of them")
+        pattern = self.pattern or ""
+        if not 0 < len(pattern) <= LONGEST_PATTERN or not pattern.isprintable() or pattern.strip() != pattern:
+            raise self.error(
+                f"the pattern is empty, longer than {LONGEST_PATTERN} signs, begins or ends with a blank, or has control "
+                "signs",
+                repair='write one such as "@@-####"',
+            )
+
+    def _check_lengths(self) -> None:
+        if self.max_length is None:
+            raise self.error("neither max_length nor a pattern is given", repair="declare how long texts may be")
+        if not 0 <= self.min_length <= self.max_length or not 1 <= self.max_length <= LONGEST_TEXT:
+            raise self.error(
+                "the lengths are out of order or out of range",
+                repair=f"give whole numbers from 0 to {LONGEST_TEXT:,}, the largest of at least 1",
+            )
+        if self.min_length == 0 and (self.leading or "" in (self.missing or ())):
+            raise self.error(
+                "an empty text is also missing, or lacks the first sign that is asked for",
+                repair="let texts be at least one sign long",
+            )
+
+    def _check_signs(self) -> None:
+        if not self.signs or any(each not in CLASSES for each in self.signs) or len(set(self.signs)) != len(self.signs):
+            raise self.error(
+                "the classes of signs are not listed, unknown, or listed twice", repair=f"use {', '.join(CLASSES)}"
+            )
+        if self.signs == ("blanks",):
+            raise self.error("texts of blanks alone", repair="add another class of signs")
+
+    @property
+    def classes(self) -> tuple[Class, ...]:
+        """Those that a text may begin with."""
+        return tuple(each for each in self.signs if each != "blanks")
+
+    @cached_property
+    def cuts(self) -> tuple[int, ...]:
+        """Bin i holds the lengths cuts[i] ≤ n < cuts[i+1]."""
+        if self.max_length is None:
+            return (0, 1)
+        count = self.max_length - self.min_length + 1
+        bins = count if count <= ONE_CODE_A_VALUE_UP_TO else DEFAULT_BINS
+        return tuple(self.min_length + count * place // bins for place in range(bins + 1))
+
+    @cached_property
+    def template(self) -> Template:
+        """What may stand at each place of a text by the pattern."""
+        return template(self.pattern or "")
+
+    @property
+    def _fewest(self) -> int:
+        """No code stands for fewer texts, where one must be left that is no marker."""
+        if self.pattern is not None:
+            return prod(map(len, self.template))
+        first = min(len(SIGNS[each]) for each in self.classes)
+        return len(self.missing or ()) + 1 if self.min_length == 0 else first
+
+    @property
+    def value_count(self) -> int:
+        return (len(self.cuts) - 1) * (len(self.classes) if self.leading else 1)
+
+    @property
+    def value_labels(self) -> tuple[str, ...]:
+        if self.pattern is not None:
+            return (f"like {self.pattern}",)
+        spans = ((start, end - 1) for start, end in pairwise(self.cuts))
+        lengths = [f"{a} to {b} signs" if a != b else f"{a} sign{'' if a == 1 else 's'}" for a, b in spans]
+        if not self.leading:
+            return tuple(lengths)
+        return tuple(f"{first} first, {length}" for first, length in product(self.classes, lengths))
+
+    @property
+    def words(self) -> str:
+        """What the texts look like, for people."""
+        if self.pattern is not None:
+            return f"made up, like {self.pattern}"
+        return f"made up, {self.min_length} to {self.max_length} signs: {', '.join(self.signs)}"
+
+    def details(self) -> dict[str, object]:
+        if self.pattern is not None:
+            return {"pattern": self.pattern}
+        return {
+            "min_length": self.min_length,
+            "max_length": self.max_length,
+            "signs": list(self.signs),
+            "leading": self.leading,
+        }
