@@ -169,7 +169,9 @@ class WeakDomainPlan(Plan):
         guess = learning.foreseen(self.domain)
         noises = {step.clique[0]: step.noise for step in self.steps if isinstance(step, _Count) and step.clique}
         noises |= {step.attribute.name: step.noise for step in self.steps if isinstance(step, Question)}
-        return expected.independent(noises, sizes=guess.sizes, rows=self._guess(rows))
+        asked = [step for step in self.steps if isinstance(step, Question)]
+        found = expected.independent(noises, sizes=guess.sizes, rows=self._guess(rows))
+        return found | {"learning": {"share": None, "columns": learning.describe(asked), "if_declared": None}}
 
 
 def _frequencies(declared: Weak, settled: Attribute, answer: Discovery, *, rows: int) -> npt.NDArray[np.float64]:

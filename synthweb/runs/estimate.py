@@ -12,9 +12,10 @@ from synthweb.ledger import selectors as ledger
 from synthweb.ledger.models import Rule
 from synthweb.releases import words
 from synthweb.releases.models import Release
-from synthweb.runs import enough, planning
+from synthweb.runs import enough, learning, planning
 from synthweb.runs.enough import Enough
 from synthweb.runs.forecast import Forecast, forecast
+from synthweb.runs.learning import Learning
 from synthweb.runs.models import SynthesisRun
 from synthweb.runs.planning import Proposal
 
@@ -76,6 +77,7 @@ class Estimate:
     digest: str
     forecast: Forecast
     enough: Enough
+    learning: Learning | None
 
     @property
     def price(self) -> Bar:
@@ -116,6 +118,7 @@ def estimate(proposal: Proposal, *, guess: int | None = None) -> Estimate:
             proposal.plan.domain, spec=proposal.plan.spec, rows=rows, rule=planning.rule_of(proposal.account)
         ),
         enough=enough.told(proposal.plan.domain, rows=rows, epsilon=proposal.spec.epsilon, assumed=source == ASSUMED),
+        learning=learning.told(error),
     )
 
 
