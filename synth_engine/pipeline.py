@@ -27,6 +27,7 @@ from synth_engine.evaluation import report as comparison
 from synth_engine.evaluation import tallies
 from synth_engine.formats import Dialect, Kind
 from synth_engine.measurement import Answers
+from synth_engine.mechanisms import groups
 from synth_engine.mechanisms.model import Model
 from synth_engine.mechanisms.plan import Plan
 from synth_engine.privacy import certificate, verify
@@ -219,7 +220,11 @@ def report(
     cliques = comparison.cliques(domain)
     apart = places.histograms(drawn, domain=domain)
     broken = counting.breaking(drawn.__getitem__, domain=domain)
-    synthetic = tallies.from_codes(drawn, sizes=domain.sizes, cliques=cliques, distances=apart, breaking=broken)
+    ends, most = model.group_ends(rows, seed=seed), domain.unit.max_records
+    sizes = None if ends is None else groups.counted(ends, most=most)
+    synthetic = tallies.from_codes(
+        drawn, sizes=domain.sizes, cliques=cliques, distances=apart, breaking=broken, group_sizes=sizes
+    )
     unenforced = model.sample(rows, seed=seed, enforce=False) if domain.constraints else drawn
     real = _real_tallies(path, domain=domain, kind=kind, dialect=dialect, progress=progress)
     first = next(mechanisms.draw_blocks(model, rows, seed)).head(REPORT_ROWS)
@@ -228,7 +233,7 @@ def report(
         synthetic,
         domain,
         rows_real=_first_rows(path, domain=domain, kind=kind, dialect=dialect),
-        rows_synthetic=_records(domain, codec.as_text(domain, first).to_numpy().tolist()),
+        rows_synthetic=_records(domain, codec.as_text(domain, first)[list(domain.names)].to_numpy().tolist()),
         unenforced=counting.breaking(unenforced.__getitem__, domain=domain),
     )
 
@@ -275,7 +280,10 @@ def _real_tallies(
 
     apart = {pair: counts.distances(rows, pair) for pair in places.pairs(domain)}
     broken = counts.breaking(rows)
-    return tallies.gather(cliques, count, private=False, n=rows.total, distances=apart, breaking=broken)
+    sizes = None if domain.grouped is None else counts.group_sizes(rows)
+    return tallies.gather(
+        cliques, count, private=False, n=rows.total, distances=apart, breaking=broken, group_sizes=sizes
+    )
 
 
 def _first_rows(

@@ -23,7 +23,7 @@ THREADS = 2  # columns of a block are looked at side by side
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Reading:
     """What the steward sees of a table. `suggestions` have the form of attributes in a domain's JSON, each fact
-    marked "suggested", with a sentence under "why"."""
+    marked "suggested", with a sentence under "why". `unique` are columns that seem to be different in every row."""
 
     columns: tuple[str, ...]
     suggestions: list[dict[str, Any]]
@@ -32,6 +32,7 @@ class Reading:
     line_count: int
     dialect: Dialect | None
     notes: list[str]
+    unique: list[str]
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -42,6 +43,7 @@ class Reading:
             "line_count": self.line_count,
             "dialect": self.dialect and self.dialect.to_json(),
             "notes": self.notes,
+            "unique": self.unique,
         }
 
 
@@ -75,6 +77,7 @@ def read(
         line_count=shape.lines,
         dialect=shape.dialect,
         notes=shape.notes,
+        unique=[name for name, column in found.items() if column.unique],
     )
 
 

@@ -55,6 +55,17 @@ class Column:
         kept.times, kept.wide = Counter({text: n for text, n in self.times.items() if text not in texts}), self.wide
         return kept
 
+    @property
+    def unique(self) -> bool:
+        """Whether no two records share a text, missing values aside: looked at in full while texts are few, within
+        blocks when they are many."""
+        if self.wide is None:
+            most = max((times for text, times in self.times.items() if text not in MARKERS), default=0)
+            return most == 1 and len(self.times) > 1
+        if self.wide.read == "texts":
+            return self.wide.looked_at == self.wide.different
+        return self.wide.read == "numbers" and self.wide.whole and self.wide.all_different
+
 
 class Wide:
     """A column of many different texts, markers of missing values counted apart. It is `read` as numbers or as times

@@ -24,11 +24,21 @@ def histogram(report: Report, attribute: str) -> Figure:
     """Real beside synthetic shares of one column over its public codes. Numbers in (nearly) equal bins stand on their
     own scale; unequal bins and other ordered values are evenly spaced and named; unordered categories are horizontal
     bars, the most frequent real one on top."""
-    entry = next(a for a in report["attributes"] if a["name"] == attribute)
+    return _histogram(report, next(a for a in report["attributes"] if a["name"] == attribute), of="records")
+
+
+def group_sizes(report: Report) -> Figure:
+    """The same of persons by how many rows they have."""
+    figure = _histogram(report, report["group_sizes"], of="persons")
+    figure["layout"]["yaxis"]["title"] = {"text": "share of persons"}
+    return figure
+
+
+def _histogram(report: Report, entry: dict[str, Any], *, of: str) -> Figure:
     traces, layout = bars.arranged(entry)
     gap = entry["largest_gap"]
     words = (
-        f"Shares of records by {attribute}, real beside synthetic. {entry['verdict']['words']} Largest gap at "
+        f"Shares of {of} by {entry['name']}, real beside synthetic. {entry['verdict']['words']} Largest gap at "
         f"{gap['label']}: {gap['real']:.1%} real, {gap['synthetic']:.1%} synthetic."
     )
     return _figure(report, traces, layout, words=words)

@@ -18,7 +18,8 @@ ASSETS = Path(__file__).with_name("assets")
 def html(report: Report, *, title: str = "Real and synthetic data compared") -> str:
     """The file, about 5 MB: most of it is Plotly, whose version is that of the installed plotly.py."""
     shown = view.lay_out(report)
-    cards = [*shown.histograms, *shown.distances, *shown.dependence, *filter(None, (shown.pairs, shown.triples))]
+    single = (shown.pairs, shown.triples, shown.group_sizes)
+    cards = [*shown.histograms, *shown.distances, *shown.dependence, *filter(None, single)]
     drawings = {card.key: card.figure for card in cards if card.figure}
     # "</" and "<!--" would end or confuse the script element that carries the numbers.
     numbers = json.dumps(drawings, ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
@@ -28,7 +29,7 @@ def html(report: Report, *, title: str = "Real and synthetic data compared") -> 
             '<meta name="viewport" content="width=device-width, initial-scale=1"><meta name="referrer" content="no-referrer">',
             f"<title>{escape(title)}</title><style>{(ASSETS / 'page.css').read_text('utf-8')}</style></head><body>",
             _red(f"{shown.red}. Do not share this file.") if shown.red else "",
-            f"<main><h1>{escape(title)}</h1>{_head(shown)}{_columns(shown)}{_distances(shown)}{_together(shown)}{_constraints(shown)}{_rows(shown)}</main>",
+            f"<main><h1>{escape(title)}</h1>{_head(shown)}{_columns(shown)}{_distances(shown)}{_persons(shown)}{_together(shown)}{_constraints(shown)}{_rows(shown)}</main>",
             f'<script type="application/json" id="figures">{numbers}</script>',
             f"<script>{get_plotlyjs()}</script><script>{(ASSETS / 'page.js').read_text('utf-8')}</script></body></html>",
         ]
@@ -64,6 +65,10 @@ def _columns(shown: view.Comparison) -> str:
 def _distances(shown: view.Comparison) -> str:
     cards = "".join(_card(card) for card in shown.distances)
     return f'<h2>Distances between places</h2><div class="wide">{cards}</div>' if cards else ""
+
+
+def _persons(shown: view.Comparison) -> str:
+    return f'<h2>Persons</h2><div class="wide">{_card(shown.group_sizes)}</div>' if shown.group_sizes else ""
 
 
 def _together(shown: view.Comparison) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from synth_engine.domain import Attribute, Domain, Integer, Number
-from synth_engine.evaluation import apart, kept, wording
+from synth_engine.evaluation import apart, kept, persons, wording
 from synth_engine.evaluation.distances import (
     chance_distance,
     normalised_mutual_information,
@@ -71,6 +71,7 @@ def compare(
         "pairs": _worst_first(pairs),
         "triples": _worst_first(triples),
         "place_distances": apart.entries(real, synthetic, domain),
+        "group_sizes": persons.entry(real, synthetic),
         "constraints": kept.entries(real, synthetic, domain, unenforced=unenforced),
         "left_out": _left_out(domain, asked=asked, known=set(known)),
         "rules": {"cell_bound": CELL_BOUND, "triples": TRIPLES, "triples_of": comb(len(domain.names), 3), "seed": SEED},

@@ -50,14 +50,15 @@ class Table:
 class Tallies:
     """The tables of one data set of `n` records, by clique (names in the order of the domain). Arrays given as
     `counts` have one axis an attribute. `distances`: of two places of a record, in the bins of `codec.places`.
-    `breaking`: records that break each declared constraint, and last any of them; empty if not counted. `private` is
-    True only if no more than released noisy answers went in."""
+    `breaking`: records that break each declared constraint, and last any of them; empty if not counted.
+    `group_sizes`: persons with 1, 2, … records; None where persons are not told apart. `private` is True only if no more than released noisy answers went in."""
 
     private: bool
     n: int
     counts: InitVar[Mapping[Clique, NDArray[np.int64] | Table]]
     distances: Mapping[Pair, NDArray[np.int64]] = field(default_factory=dict, repr=False)
     breaking: tuple[int, ...] = ()
+    group_sizes: NDArray[np.int64] | None = None
     tables: dict[Clique, Table] = field(init=False, repr=False)
 
     def __post_init__(self, counts: Mapping[Clique, NDArray[np.int64] | Table]) -> None:
@@ -82,10 +83,13 @@ def gather(
     n: int,
     distances: Mapping[Pair, NDArray[np.int64]] | None = None,
     breaking: tuple[int, ...] = (),
+    group_sizes: NDArray[np.int64] | None = None,
 ) -> Tallies:
     """Counts clique after clique and keeps only occupied cells, so that large tables are in memory one at a time."""
     tables = {clique: Table.of(count(clique)) for clique in cliques}
-    return Tallies(private=private, n=n, counts=tables, distances=distances or {}, breaking=breaking)
+    return Tallies(
+        private=private, n=n, counts=tables, distances=distances or {}, breaking=breaking, group_sizes=group_sizes
+    )
 
 
 def from_codes(
@@ -96,6 +100,7 @@ def from_codes(
     private: bool = True,
     distances: Mapping[Pair, NDArray[np.int64]] | None = None,
     breaking: tuple[int, ...] = (),
+    group_sizes: NDArray[np.int64] | None = None,
 ) -> Tallies:
     """Tallies of an encoded table: one array of codes a column, with the number of codes of each. For synthetic
     tables; rows of a real one are counted in the room alone."""
@@ -109,7 +114,15 @@ def from_codes(
         cell = reduce(lambda place, name: place * sizes[name] + columns[name], clique[1:], columns[clique[0]])
         return np.bincount(cell, minlength=prod(shape)).reshape(shape)
 
-    return gather(cliques, count, private=private, n=lengths.pop(), distances=distances, breaking=breaking)
+    return gather(
+        cliques,
+        count,
+        private=private,
+        n=lengths.pop(),
+        distances=distances,
+        breaking=breaking,
+        group_sizes=group_sizes,
+    )
 
 
 def aligned(first: Table, second: Table) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

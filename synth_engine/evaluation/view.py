@@ -96,6 +96,7 @@ class Comparison:
     pairs: Card | None
     triples: Card | None
     constraints: Card | None
+    group_sizes: Card | None
     rows: Entry | None
     left_out: Table | None
     reading: Entry = field(repr=False)
@@ -117,6 +118,7 @@ def lay_out(report: Report) -> Comparison:
         dependence_verdict=report["summary"]["mi_err"]["verdict"]["words"] if pairs else "",
         pairs=_groups(report, "pairs", figure=figures.tvd_heatmap(report)) if pairs else None,
         triples=_groups(report, "triples", figure=None) if triples else None,
+        group_sizes=_group_sizes(report) if report.get("group_sizes") else None,
         constraints=_constraints(report, report.get("constraints", ())),
         rows=report["side_by_side"],
         left_out=_left_out(report["left_out"]),
@@ -155,20 +157,31 @@ def _thumb(entry: Entry, place: int) -> Thumb:
 
 
 def _histogram(report: Report, entry: Entry, place: int) -> Card:
+    reading = {**report["reading"]["histogram"], "title": entry["name"]}
+    table = _shares_table(entry, caption=f"Records by {entry['name']}", first="Value")
+    return _bars(report, f"column-{place}", entry, reading, table, figures.histogram(report, entry["name"]))
+
+
+def _group_sizes(report: Report) -> Card:
+    entry, reading = report["group_sizes"], report["reading"]["group_sizes"]
+    table = _shares_table(entry, caption="Persons by how many rows they have", first="Rows")
+    return _bars(report, "group-sizes", entry, reading, table, figures.group_sizes(report))
+
+
+def _bars(report: Report, key: str, entry: Entry, reading: Entry, table: Table, figure: figures.Figure) -> Card:
+    verdict = entry["verdict"]
+    return _card(report, key, reading, table, verdict["words"], mark=MARKS[verdict["level"]], figure=figure)
+
+
+def _shares_table(entry: Entry, *, caption: str, first: str) -> Table:
     counts, shares = entry["counts"], entry["shares"]
     gaps = [synthetic - real for real, synthetic in zip(shares["real"], shares["synthetic"], strict=True)]
     rows = [
         (label, *(count(counts[s][code]) for s in counts), *(f"{shares[s][code]:.2%}" for s in shares), f"{gap:+.2%}")
         for code, (label, gap) in enumerate(zip(entry["labels"], gaps, strict=True))
     ]
-    head = ("Value", "Real", "Synthetic", "Real share", "Synthetic share", "Difference")
-    table = _table(f"Records by {entry['name']}", head, rows)
-    reading = {**report["reading"]["histogram"], "title": entry["name"]}
-    figure = figures.histogram(report, entry["name"])
-    verdict = entry["verdict"]
-    return _card(
-        report, f"column-{place}", reading, table, verdict["words"], mark=MARKS[verdict["level"]], figure=figure
-    )
+    head = (first, "Real", "Synthetic", "Real share", "Synthetic share", "Difference")
+    return _table(caption, head, rows)
 
 
 def _apart(report: Report, entry: Entry, place: int) -> Card:

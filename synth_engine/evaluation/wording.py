@@ -85,6 +85,14 @@ READINGS: dict[str, Reading] = {
         "nothing, and two places in one cell are 0 apart. Records that lack a place are left out; the table counts "
         "them.",
     },
+    "group_sizes": {
+        "title": "How many rows a person has",
+        "what": "The share of persons with one row, two, three and so on, real beside synthetic. Real rows beyond what one "
+        "person may have were left out before, as for everything here.",
+        "how": "Solid blue is real, hatched or dashed orange is synthetic. The sizes of groups are kept, and nothing "
+        "else of them: the rows of one synthetic person are no more alike than those of two, so do not study with them "
+        "how a person's rows go together.",
+    },
     "constraints": {
         "title": "Constraints",
         "what": "How many records break each constraint that the description declares: of the real table, of the "
@@ -118,10 +126,10 @@ def per_hundred(value: float) -> str:
     return f"{amount:.1f}" if amount < 10 else f"{amount:.0f}"
 
 
-def distance_verdict(value: float, *, chance: float) -> Verdict:
+def distance_verdict(value: float, *, chance: float, of: str = "records") -> Verdict:
     """On a total variation distance, judged by its excess over what chance alone would give."""
     level = _level(max(0.0, value - chance), DISTANCE_STEPS)
-    words = f"{_LEVEL_WORDS[level]}: {per_hundred(value)} of 100 records would have to change"
+    words = f"{_LEVEL_WORDS[level]}: {per_hundred(value)} of 100 {of} would have to change"
     if chance >= 0.0005:
         words += f" (about {per_hundred(chance)} by chance alone)"
     return {"level": level, "words": words + "."}

@@ -129,7 +129,8 @@ def describe(user: User, dataset: Dataset, query: QueryDict, *, errors: Sequence
         "versions": dataset.domain_versions.values_list("number", flat=True) if latest else [],
         "templates": selectors.templates_of(user),
         "fixed": selectors.fixed_terms(dataset),
-        "table": _table(dataset),
+        "table": (table := _table(dataset)),
+        "tells_nobody_apart": payload is not None and table["unit_column"] in payload.get("unique", ()),
         "relations": RELATIONS,
         "constraints": constraining.lines(dataset.draft),
     }

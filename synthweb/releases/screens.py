@@ -151,6 +151,7 @@ def overview(release: Release) -> dict[str, Any]:
     return {
         "mechanism": described.get(release.mechanism, unknown),
         "citation": citation.of_release(release),
+        "protects": _protects(release.receipt),
         "constraints": [each.sentence for each in constraints.parse(_constraints(release))],
     }
 

@@ -22,6 +22,7 @@ from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.session import RoomSession
 from synth_engine.domain import Domain
 from synth_engine.errors import BudgetExceeded, DomainError, InputError, PrivacyError, TableError
+from synth_engine.evaluation import page, view
 from synth_engine.measurement import GroupSizes
 from synth_engine.mechanisms import grouped
 from synth_engine.mechanisms.grouped import GroupedPlan
@@ -301,3 +302,55 @@ def test_rows_that_belong_to_nobody_are_one_person(tmp_path: Path) -> None:
     assert answers.group_sizes is not None
     assert answers.group_sizes.values.tolist() == pytest.approx([1, 0, 1], abs=1)
     assert int(answers.measurements[0].values) == pytest.approx(4, abs=1)
+
+
+# ---- what the steward is shown -------------------------------------------------------------------------------------
+
+
+def test_the_report_puts_group_sizes_beside_the_real_ones(table: Path) -> None:
+    release = pipeline.synthesize(table, domain=domain_of(), spec=spec_of("independent"))
+    report = pipeline.report(table, domain=domain_of(), model=release.model, rows=release.rows, seed="s")
+    entry = report["group_sizes"]
+    assert entry["persons"]["real"] == 6_000, "nobody is lost by truncation"
+    for side in ("real", "synthetic"):
+        assert entry["shares"][side] == pytest.approx(list(KEPT.values()), abs=0.04)
+    assert entry["verdict"]["level"] in ("same", "small")
+    assert "persons would have to change" in entry["verdict"]["words"]
+    card = view.lay_out(report).group_sizes
+    assert card is not None
+    assert card.red
+    assert card.figure is not None
+    assert card.figure["layout"]["yaxis"]["title"]["text"] == "share of persons"
+    assert [row[0] for row in card.table.rows] == ["1", "2", "3"]
+    assert "How many rows a person has" in page.html(report)
+
+
+def test_a_report_of_single_records_has_no_group_sizes(table: Path) -> None:
+    single = domain_of(unit={"max_records": 1, "column": None})
+    release = pipeline.synthesize(table, domain=single, spec=spec_of("independent"))
+    report = pipeline.report(table, domain=single, model=release.model, rows=100, seed="s")
+    assert report["group_sizes"] is None
+    assert view.lay_out(report).group_sizes is None
+
+
+@pytest.mark.parametrize(
+    ("columns", "unique"),
+    [
+        pytest.param({"who": ["a", "b", "c"], "x": ["1", "1", "2"]}, ["who"], id="few texts"),
+        pytest.param({"who": ["a", "b", "a"], "x": ["1", "2", "3"]}, ["x"], id="a person twice"),
+        pytest.param({"who": ["a", "", ""], "x": ["", "", ""]}, ["who"], id="missing ones do not repeat"),
+        pytest.param({"who": [f"p{i}" for i in range(30_000)]}, ["who"], id="many texts"),
+        pytest.param({"who": [f"p{i // 2}" for i in range(60_000)]}, [], id="many texts, each twice"),
+        pytest.param({"who": [str(7 * i) for i in range(30_000)]}, ["who"], id="many numbers"),
+        pytest.param({"who": [str(i % 25_000) for i in range(50_000)]}, [], id="many numbers, each twice"),
+    ],
+)
+def test_the_steward_alone_learns_which_columns_differ_in_every_row(
+    columns: dict[str, list[str]], unique: list[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "t.csv"
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(columns)
+        writer.writerows(zip(*columns.values(), strict=True))
+    assert pipeline.ingest(path)["unique"] == unique

@@ -1,0 +1,183 @@
+"""A table in which a person has several rows, from the describe page to the sample: protected, made anew, and said so."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable
+from fractions import Fraction
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from pytest_django import Settings
+
+from synth_engine.privacy import verify
+from synth_engine.spec import Spec
+from synthweb.datasets import preview_store
+from synthweb.datasets import services as datasets
+from synthweb.datasets.models import Dataset, DomainVersion, Preview
+from synthweb.ledger import services as ledger
+from synthweb.ledger.models import LedgerEntry
+from synthweb.releases import services, tables
+from synthweb.releases.models import Release
+from synthweb.runs import services as runs
+from synthweb.runs import worker
+from tests.conftest import Cast
+from tests.web import scene
+from tests.web.desk import SUGGESTIONS, Desk, ready
+from tests.web.rest import Caller, assert_problem
+
+Open = Callable[..., Client]
+pytestmark = pytest.mark.django_db(transaction=True)
+
+VISITS = "who,region,age\n" + "".join(
+    f"id-{person},{'north' if person % 3 else 'south'},{(person * 7) % 100}\n"
+    for person in range(1_000)
+    for _ in range(1 + person % 2)
+)
+"""A thousand persons, half of whom have two rows."""
+DOMAIN = {
+    "relation": "add-remove",
+    "unit": {"max_records": 2, "column": "who"},
+    "attributes": [
+        {"name": "who", "kind": "identifier", "regenerate": "random", "pattern": "P-####"},
+        {"name": "region", "kind": "categorical", "values": ["north", "south"], "other": True},
+        {"name": "age", "kind": "integer", "low": 0, "high": 99, "width": 10},
+    ],
+}
+
+
+@pytest.fixture(autouse=True)
+def places(settings: Settings, tmp_path: Path) -> None:
+    settings.VAULT_DIR, settings.PREVIEW_DIR = tmp_path / "vault", tmp_path / "previews"
+
+
+@pytest.fixture
+def release(cast: Cast) -> Release:
+    dataset = scene.read(scene.upload(steward=cast.steward, organisation=cast.organisation, table=VISITS))
+    datasets.declare_domain(actor=cast.steward, dataset=dataset, document=DOMAIN)
+    ledger.grant(custodian=cast.custodian, request=scene.ask(steward=cast.steward, dataset=dataset), reason="Agreed.")
+    spec = Spec.from_json({"mechanism": "independent", "epsilon": "1", "delta": "1e-9"})
+    run = runs.submit(steward=cast.steward, dataset=dataset, spec=spec, name="Visits")
+    worker.synthesize(code=run.code)
+    return Release.objects.get()
+
+
+def address(name: str, release: Release) -> str:
+    return reverse(f"releases:{name}", args=[release.code])
+
+
+def test_a_release_of_persons_says_whom_it_protects_and_draws_them_anew(
+    release: Release, cast: Cast, browser: Open
+) -> None:
+    page = browser(cast.steward).get(address("release", release)).content.decode()
+    assert "one person, at most 2 rows, added or removed" in page
+    page = browser(cast.steward).get(address("receipt", release)).content.decode()
+    assert "Counted the persons with 1 to 2 rows each" in page
+    assert "one person, at most 2 rows" in page
+    sample = services.draw_sample(user=cast.steward, release=release, rows=900)
+    rows = list(csv.DictReader(io.StringIO("".join(tables.stream_csv(sample)))))
+    assert list(rows[0]) == ["who", "region", "age"]
+    sizes = [len(list(same)) for _, same in groupby(row["who"] for row in rows)]
+    assert len(sizes) == len({row["who"] for row in rows})
+    assert sizes.count(2) / len(sizes) == pytest.approx(0.5, abs=0.15)
+    assert verify.verify(services.sample_receipt(sample)).epsilon <= 1
+    file = io.BytesIO()
+    tables.write_parquet(sample, file)
+    document = services.description_of(release)
+    assert sum(document["rows_a_person"].values()) == pytest.approx(1)
+
+
+def test_group_sizes_are_within_the_price_that_was_held(release: Release) -> None:
+    assert LedgerEntry.objects.get(kind="CHARGE").epsilon == 10**9
+    epsilons = [Fraction(call["cost"]["epsilon"]) for call in release.receipt["calls"]]
+    assert [call["query"]["verb"] for call in release.receipt["calls"]] == ["group-sizes", "measure", "measure"]
+    assert Fraction(499, 10_000) < epsilons[0] <= Fraction(1, 20)
+    assert sum(epsilons) <= 1
+
+
+def test_the_comparison_shows_group_sizes_to_the_steward(release: Release, cast: Cast, browser: Open) -> None:
+    worker.table_errand(code=runs.request_report(release=release, actor=cast.steward).code)
+    page = browser(cast.steward).get(address("compare", release)).content.decode()
+    assert "How many rows a person has" in page
+    assert 'href="#persons"' in page
+
+
+# ---- describing -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def desk(browser: Open, cast: Cast) -> Desk:
+    return Desk(browser(cast.steward), ready(cast))
+
+
+def differing(dataset: Dataset, names: list[str]) -> None:
+    """The preview as a worker makes it of a table in which these columns differ in every row."""
+    payload = {"columns": [item["name"] for item in SUGGESTIONS], "suggestions": [], "preview": [], "rows": 2}
+    preview_store.put(dataset, Preview.Kind.TABLE, "", payload | {"notes": [], "unique": names})
+
+
+def test_a_column_that_is_different_in_every_row_is_said_to_tell_nobody_apart(desk: Desk) -> None:
+    words = "id seems to be different in every row"
+    differing(desk.dataset, ["id"])
+    assert words not in desk.page()
+    desk.press("save", max_records="3", unit_column="id")
+    assert words in desk.page()
+    differing(desk.dataset, ["age"])
+    assert words not in desk.page()
+
+
+def test_it_is_said_and_not_held_against_the_description(desk: Desk) -> None:
+    """Whether a column repeats is a fact of the data: a refusal would be one, too."""
+    desk.press("confirm-open", statement="on")
+    differing(desk.dataset, ["id"])
+    desk.press("finish", max_records="3", unit_column="id")
+    assert DomainVersion.objects.get().document["unit"] == {"max_records": 3, "column": "id"}
+
+
+@pytest.mark.parametrize(
+    ("terms", "words"),
+    [
+        ({"max_records": "0"}, "max_records of the privacy unit must be a whole number from 1 to 1000000"),
+        ({"max_records": "1.5"}, "the records per person is not a whole number"),
+        ({"max_records": "-3"}, "write digits only"),
+        ({"max_records": "99999999"}, "give the largest number of records that one person may have"),
+        ({"unit_column": "nowhere"}, "the column that names people is not in this table"),
+    ],
+)
+def test_a_wrong_unit_is_refused_in_the_form_and_nothing_is_confirmed(
+    desk: Desk, terms: dict[str, str], words: str
+) -> None:
+    desk.press("confirm-open", statement="on")
+    answer = desk.press("finish", **terms)
+    assert answer.status_code == 422
+    assert words in answer.text
+    assert not DomainVersion.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        {"max_records": 0, "column": "who"},
+        {"max_records": "2", "column": "who"},
+        {"max_records": 2, "column": "nowhere"},
+        {"max_records": 2, "column": ""},
+        {"rows": 2},
+        "who",
+    ],
+    ids=str,
+)
+def test_a_wrong_unit_is_refused_by_rest_with_rule_and_repair_and_no_budget_touched(cast: Cast, unit: Any) -> None:
+    dataset = scene.read(scene.upload(steward=cast.steward, organisation=cast.organisation, table=VISITS))
+    calls = Caller(cast.steward, "read", "spend")
+    answer = calls.send(f"/datasets/{dataset.code}/domain/", DOMAIN | {"unit": unit}, method="put")
+    problem = assert_problem(answer, status=422)
+    (error,) = problem["errors"]
+    assert error["rule"]
+    assert error["repair"]
+    assert not LedgerEntry.objects.exists()
+    assert not DomainVersion.objects.exists()
