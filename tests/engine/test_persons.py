@@ -309,7 +309,7 @@ def test_rows_that_belong_to_nobody_are_one_person(tmp_path: Path) -> None:
 
 def test_the_report_puts_group_sizes_beside_the_real_ones(table: Path) -> None:
     release = pipeline.synthesize(table, domain=domain_of(), spec=spec_of("independent"))
-    report = pipeline.report(table, domain=domain_of(), model=release.model, rows=release.rows, seed="s")
+    report = pipeline.report(table, model=release.model, rows=release.rows, seed="s")
     entry = report["group_sizes"]
     assert entry["persons"]["real"] == 6_000, "nobody is lost by truncation"
     for side in ("real", "synthetic"):
@@ -328,7 +328,7 @@ def test_the_report_puts_group_sizes_beside_the_real_ones(table: Path) -> None:
 def test_a_report_of_single_records_has_no_group_sizes(table: Path) -> None:
     single = domain_of(unit={"max_records": 1, "column": None})
     release = pipeline.synthesize(table, domain=single, spec=spec_of("independent"))
-    report = pipeline.report(table, domain=single, model=release.model, rows=100, seed="s")
+    report = pipeline.report(table, model=release.model, rows=100, seed="s")
     assert report["group_sizes"] is None
     assert view.lay_out(report).group_sizes is None
 
