@@ -102,6 +102,8 @@ def distance(first: Mapping[str, np.ndarray], second: Mapping[str, np.ndarray], 
 
 
 def seconds(model: Model, rows: int) -> float:
+    """From a stored model, which has to be fitted to the constraints anew, to all rows."""
+    model = Model.from_json(model.to_json())
     started = time.perf_counter()
     for _ in mechanisms.draw_blocks(model, rows, "bench"):
         pass

@@ -26,6 +26,7 @@ Factor = tuple[Clique, Floats]
 
 _CELLS = 1 << 21  # numbers that stand in memory at once
 _TRIES = 4
+_LARGEST_KEY = 2**62
 
 
 def repaired(
@@ -44,24 +45,21 @@ def repaired(
             continue
         for name in component.columns:
             found[name] = found[name].copy()
-        desk = _Desk(found, domain, component, factors)
         rng = generator(component.columns)
-        for part in _parts(bad, desk.width):
-            desk.mend(part, rng)
+        _Desk(found, domain, component, factors).mend(bad, rng)
         _borrowed(found, domain, component, was_bad=bad, rng=rng)
     return found
 
 
 class _Desk:
-    """Records of which columns of one component are drawn again."""
+    """Records of which columns of one component are drawn again. Those that agree on all that counts for a column have
+    the same weights, which are worked out once."""
 
     def __init__(
         self, codes: dict[str, Column], domain: Domain, component: Component, factors: Sequence[Factor]
     ) -> None:
-        self._codes, self._component = codes, component
-        self._sizes = {name: domain.sizes[name] for name in component.columns}
+        self._codes, self._component, self._sizes = codes, component, domain.sizes
         self._factors = {name: [one for one in factors if name in one[0]] for name in component.columns}
-        self.width = sum(self._sizes.values())
 
     def mend(self, rows: Places, rng: np.random.Generator) -> None:
         """One column of each record, if one is enough; else all of the component."""
@@ -75,35 +73,65 @@ class _Desk:
 
     def _one_column(self, rows: Places, rng: np.random.Generator) -> None:
         names = self._component.columns
-        weights = [self._weights(name, rows, known=[other for other in names if other != name]) for name in names]
-        shares = np.stack([_share(allowed, every) for allowed, every in weights], axis=1)
-        can = shares.sum(axis=1) > 0
-        chosen = _drawn(shares, rng)
+        shares = np.zeros((rows.size, len(names)))
         for place, name in enumerate(names):
-            mine = can & (chosen == place)
-            self._codes[name][rows[mine]] = _drawn(weights[place][0][mine], rng)
+            for part, context, allowed, every in self._weights(name, rows, known=names):
+                whole = every.sum(axis=1)
+                share = np.divide(allowed.sum(axis=1), whole, out=np.zeros_like(whole), where=whole > 0)
+                shares[part, place] = share[context]
+        can = shares.sum(axis=1) > 0
+        chosen = _drawn(shares, np.arange(rows.size), rng)
+        for place, name in enumerate(names):
+            self._draw(name, rows[can & (chosen == place)], known=names, rng=rng)
 
     def _all_columns(self, rows: Places, rng: np.random.Generator) -> None:
         known: list[str] = []
         for name in search_order(self._component):
-            allowed, _ = self._weights(name, rows, known=known)
-            can = allowed.sum(axis=1) > 0
-            self._codes[name][rows[can]] = _drawn(allowed[can], rng)
             known.append(name)
+            self._draw(name, rows, known=known, rng=rng)
+
+    def _draw(self, name: str, rows: Places, *, known: Sequence[str], rng: np.random.Generator) -> None:
+        for part, context, allowed, _ in self._weights(name, rows, known=known):
+            can = allowed.sum(axis=1)[context] > 0
+            self._codes[name][rows[part[can]]] = _drawn(allowed, context[can], rng)
 
     def _holds(self, rows: Places) -> NDArray[np.bool_]:
         names = self._component.columns
         return np.broadcast_to(self._component.holds({name: self._codes[name][rows] for name in names}), rows.shape)
 
-    def _weights(self, name: str, rows: Places, *, known: Sequence[str]) -> tuple[Floats, Floats]:
-        """Of each code of a column, given the rest of each record: what of it keeps to the constraints with the
-        columns that are known, and all of it."""
+    def _weights(
+        self, name: str, rows: Places, *, known: Sequence[str]
+    ) -> Iterator[tuple[Places, Places, Floats, Floats]]:
+        """Part by part: which of the records, their context, and for each context the weights of all codes of a column
+        given the rest: of what keeps to the constraints with the columns that are known, and of everything."""
+        others = dict.fromkeys([*known, *(other for clique, _ in self._factors[name] for other in clique)])
+        first, context = self._contexts(rows, [other for other in others if other != name])
+        order = np.argsort(context, kind="stable")
+        step = max(1, _CELLS // self._sizes[name])
+        for start in range(0, first.size, step):
+            ends = np.searchsorted(context, [start, start + step], sorter=order)
+            part = order[ends[0] : ends[1]]
+            allowed, every = self._of_contexts(name, rows[first[start : start + step]], known=known)
+            yield part, context[part] - start, allowed, every
+
+    def _of_contexts(self, name: str, rows: Places, *, known: Sequence[str]) -> tuple[Floats, Floats]:
         every = np.ones((rows.size, self._sizes[name]))
         for clique, table in self._factors[name]:
-            place = [self._along(other, rows, free=name) for other in clique]
-            every *= table[tuple(place)]
+            every *= table[tuple(self._along(other, rows, free=name) for other in clique)]
         codes = {other: self._along(other, rows, free=name) for other in (*known, name)}
         return np.where(self._component.holds(codes), every, 0.0), every
+
+    def _contexts(self, rows: Places, columns: Sequence[str]) -> tuple[Places, Places]:
+        """A record of each context, and the context of each record."""
+        key, count = np.zeros(rows.size, dtype=np.int64), 1
+        for name in columns:
+            if count * self._sizes[name] > _LARGEST_KEY:
+                key = np.unique(key, return_inverse=True)[1].astype(np.int64)
+                count = rows.size
+            key = key * self._sizes[name] + self._codes[name][rows]
+            count *= self._sizes[name]
+        _, first, context = np.unique(key, return_index=True, return_inverse=True)
+        return first, context
 
     def _along(self, name: str, rows: Places, *, free: str) -> NDArray[np.integer]:
         return np.arange(self._sizes[name])[None, :] if name == free else self._codes[name][rows][:, None]
@@ -135,21 +163,13 @@ def _borrowed(
         codes[name][bad] = code
 
 
-def _share(allowed: Floats, every: Floats) -> Floats:
-    whole = every.sum(axis=1)
-    found: Floats = np.divide(allowed.sum(axis=1), whole, out=np.zeros_like(whole), where=whole > 0)
-    return found
-
-
-def _drawn(weights: Floats, rng: np.random.Generator) -> NDArray[np.intp]:
-    """One place of each line of weights."""
+def _drawn(weights: Floats, lines: Places, rng: np.random.Generator) -> NDArray[np.intp]:
+    """One place of a line of weights for each line named; lines without weight give anything."""
     steps = np.cumsum(weights, axis=1)
-    target = rng.random(len(weights)) * steps[:, -1]
-    found: NDArray[np.intp] = np.minimum((steps <= target[:, None]).sum(axis=1), weights.shape[1] - 1)
-    return found
-
-
-def _parts(rows: Places, width: int) -> Iterator[Places]:
-    size = max(1, _CELLS // width)
-    for start in range(0, rows.size, size):
-        yield rows[start : start + size]
+    steps /= np.maximum(steps[:, -1:], np.finfo(np.float64).tiny)
+    # Lines one after another, each from its own whole number on, so that one search finds all.
+    target = rng.random(lines.size) + lines
+    flat = (steps + np.arange(len(weights))[:, None]).ravel()
+    found = np.searchsorted(flat, target, side="right") - lines * weights.shape[1]
+    last: NDArray[np.intp] = np.clip(found, 0, weights.shape[1] - 1).astype(np.intp)
+    return last

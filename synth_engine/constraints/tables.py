@@ -12,14 +12,17 @@ from numpy.typing import NDArray
 
 from synth_engine.domain import Domain
 from synth_engine.domain.relations import ALL, Truth
-from synth_engine.domain.satisfiable import GRID_UP_TO
 from synth_engine.measurement import Clique
 
 Floats = NDArray[np.float64]
 Weighted = tuple[Clique, Floats]
 """Weights of the cells of a clique."""
 
+JOINED_UP_TO = 1 << 22
+"""Cells of a table into which independent columns are put together."""
 ROUNDS = 200
+MOST_UPDATES = 1 << 27
+"""Cells that fitting may scale, over all rounds: about a second."""
 CLOSE = 1e-6
 """Share of the weight by which sums may be off when fitting ends."""
 
@@ -51,7 +54,7 @@ def joined(domain: Domain, tables: Sequence[Weighted], *, keep: bool) -> list[We
     for component in domain.components:
         touched = [one for one in left if set(one[0]) & set(component.columns)]
         clique = tuple(name for names, _ in touched for name in names)
-        if prod(domain.shape(clique)) > GRID_UP_TO:
+        if prod(domain.shape(clique)) > JOINED_UP_TO:
             continue  # left to repair
         whole: Floats = reduce(np.multiply.outer, (weights / weights.sum() for _, weights in touched))
         place = next(i for i, one in enumerate(left) if one is touched[0])
@@ -74,7 +77,8 @@ def _fitted(table: Floats, margins: Sequence[tuple[tuple[int, ...], Floats]]) ->
     """Iterative proportional fitting (Deming and Stephan 1940). Zeros stay zeros; sums that these make impossible are
     met as nearly as it goes, the last of them best."""
     total = float(table.sum())
-    for _ in range(ROUNDS if margins else 0):
+    rounds = min(ROUNDS, MOST_UPDATES // (table.size * len(margins))) if margins else 0
+    for _ in range(rounds):
         off = 0.0
         for axes, wanted in margins:
             sums = _sums(table, axes)
