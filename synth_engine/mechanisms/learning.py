@@ -34,6 +34,8 @@ CLEAR = 4.0
 CLEAR_RUN, CLEAR_CELL = 4.5, 3.5
 """Standard deviations, of the sum of a run and of a single count besides, beyond which a run holds records: among some
 thousand runs chance goes that far once in a hundred tables."""
+LEAST_SPREAD = 0.5
+"""Noise of a smaller spread is mostly 0 and sometimes 1, which a normal tail does not foresee."""
 FORESEEN = 15
 """Categories that a forecast reckons with where they are not known."""
 
@@ -135,7 +137,7 @@ def places(values: Counts, *, noise: Noise, along: int, bins: int) -> list[int]:
     Ends that hold next to nothing are cut off. Then the bin with the most records is split near its median, over and
     over; a cell with many records becomes a bin of its own on the way.
     """
-    spread = math.sqrt(noise.variance)
+    spread = max(math.sqrt(noise.variance), LEAST_SPREAD)
     grid = values[:along].astype(np.float64)
     first, last = _extent(grid, spread=spread)
     counts = oneway.denoise(values, noise=noise, total=max(0, int(values.sum())), along=along)[:along]
