@@ -28,6 +28,8 @@ DIGITS = 10
 TOLERANCE = 1e-6
 """How far shares may be from adding up to 1, for people who round."""
 LARGEST_TABLE = 1_000_000
+LARGEST_MODEL = 4_000_000
+"""Cells, of all tables together."""
 LONGEST_NAME = 64
 _FIELDS = {"schema", "mechanism", "model_sha256", "rows", "domain", "columns", "rows_a_person"}
 
@@ -63,6 +65,8 @@ def read(document: object) -> Model:
         )
     domain = Domain.from_json(document.get("domain"))
     domain.require_confirmed()
+    if domain.open:
+        raise domain.open[0].error("still has to be learned", repair="give its values or bins, as the release has them")
     nodes, tables = _columns(domain, document.get("columns"))
     return Model(
         mechanism=_mechanism(document.get("mechanism")),
@@ -161,6 +165,8 @@ def _columns(domain: Domain, given: object) -> tuple[tuple[Node, ...], tuple[Tab
         column = names[with_given.index(False)]
         raise InputError('no "given" here, but at other columns', repair='write "given": []', column=column)
     read = [_Column(domain, entry, before=names[:place]) for place, entry in enumerate(given)]
+    if sum(domain.cells((*one.parents, one.name)) for one in read) > LARGEST_MODEL:
+        raise InputError(f"the tables have more than {LARGEST_MODEL:,} cells", repair='take names off "given"')
     tables = tuple(Table(clique=(*one.parents, one.name), weights=one.weights()) for one in read)
     return tuple(Node(attribute=one.name, parents=one.parents) for one in read if with_given[0]), tables
 

@@ -19,6 +19,7 @@ from synth_engine.privacy.loss import atto, nano
 from synthweb.accounts.models import User
 from synthweb.audit import services as audit
 from synthweb.datasets.models import Dataset, DomainVersion
+from synthweb.datasets.services import terms
 from synthweb.ledger.models import BudgetAccount
 from synthweb.lib.errors import Conflict
 from synthweb.releases import selectors
@@ -136,6 +137,7 @@ def keep_edition(*, actor: User, release: Release, document: Mapping[str, Any], 
     whether it is covered by the guarantee hangs on what they know, so it is never taken for the release itself.
     Raises InputError, Conflict."""
     model = description.read(document).to_json()
+    terms.check_text(model)
     if receipts.digest(model) == receipts.digest(release.model):
         raise Conflict(
             "This is the description of the release as it was measured",

@@ -227,6 +227,29 @@ def test_a_column_of_too_many_combinations_is_refused_before_any_is_made() -> No
         description.read(document)
 
 
+def test_all_tables_together_are_bounded_too() -> None:
+    domain = Domain.from_json({f"c{number}": 1_000 for number in range(7)})
+    columns: list[Document] = [{"column": "c0", "given": [], "shares": {"0": 1}}]
+    for number in range(1, 7):
+        tables = [{"when": {"c0": "0"}, "share": 1, "shares": {"0": 1}}]
+        columns.append({"column": f"c{number}", "given": ["c0"], "tables": tables})
+    document = stored(flat()) | {"domain": domain.to_json(), "columns": columns}
+    del document["rows_a_person"]
+    with pytest.raises(InputError, match="4,000,000 cells"):
+        description.read(document)
+
+
+def test_a_column_that_is_still_to_be_learned_is_refused() -> None:
+    document = stored(flat())
+    job = next(a for a in document["domain"]["attributes"] if a["name"] == "job")
+    values = {"set": "list", "values": ["clerk", "cook"]}
+    job |= {"kind": "weak", "values": values}
+    del job["other"]
+    with pytest.raises(InputError, match="learned") as caught:
+        description.read(document)
+    assert caught.value.column == "job"
+
+
 def test_a_table_of_several_columns_without_an_order_is_kept_as_a_model() -> None:
     domain = Domain.from_json({"a": 2, "b": 2})
     together = Table(clique=("a", "b"), weights=whole_weights(np.ones((2, 2))))

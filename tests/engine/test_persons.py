@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import csv
 import json
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Hashable
 from dataclasses import replace
@@ -21,13 +23,13 @@ from synth_engine.__main__ import main
 from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.session import RoomSession
 from synth_engine.domain import Domain
-from synth_engine.errors import BudgetExceeded, DomainError, InputError, PrivacyError, TableError
+from synth_engine.errors import BudgetExceeded, DomainError, InputError, PrivacyError, TableError, VerificationError
 from synth_engine.evaluation import page, view
-from synth_engine.measurement import GroupSizes
+from synth_engine.measurement import Answers, GroupSizes
 from synth_engine.mechanisms import grouped
 from synth_engine.mechanisms.grouped import GroupedPlan
 from synth_engine.mechanisms.staged import StagedPlan
-from synth_engine.privacy import verify
+from synth_engine.privacy import standalone, verify
 from synth_engine.privacy.loss import Pure, ZeroConcentrated
 from synth_engine.privacy.unit import Relation, group_sizes_sensitivity
 from synth_engine.spec import Spec
@@ -109,6 +111,26 @@ def test_the_receipt_proves_the_whole_and_names_the_person(
     one = 1 if relation is Relation.ADD_REMOVE else 2
     assert set(receipt["calls"][0]["sensitivity"].values()) == {one}
     assert min(value for call in receipt["calls"][1:] for value in call["sensitivity"].values()) >= 3 * one
+
+
+def test_the_verifier_of_one_file_proves_it_too(table: Path, tmp_path: Path) -> None:
+    plan = mechanisms.plan(domain_of(), spec_of("independent", delta="1e-9"))
+    receipt = plan.receipt(pipeline.measure(table, plan=plan))
+    (tmp_path / standalone.NAME).write_text(standalone.text())
+    (tmp_path / "receipt.json").write_text(json.dumps(receipt))
+    called = [sys.executable, "-I", str(tmp_path / standalone.NAME), str(tmp_path / "receipt.json")]
+    found = subprocess.run(called, capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stderr
+    assert "one person, at most 3 rows" in found.stdout
+
+
+def test_a_static_receipt_with_group_sizes_twice_or_last_is_refused() -> None:
+    plan = mechanisms.plan(domain_of(), spec_of("independent"))
+    first, *rest = plan.calls
+    for calls in ((first, first, *rest), (*rest, first)):
+        forged = replace(plan, calls=calls)
+        with pytest.raises(VerificationError, match="not the ones that this mechanism makes"):
+            verify.verify(forged.receipt(Answers(measurements=(), calls=calls)))
 
 
 def test_group_sizes_cost_the_share_that_is_public_and_no_more() -> None:

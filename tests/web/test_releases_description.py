@@ -14,6 +14,7 @@ from django.test import Client
 from django.urls import reverse
 
 from synth_engine import mechanisms
+from synth_engine.errors import InputError
 from synth_engine.mechanisms import Model, description
 from synth_engine.privacy import verify
 from synthweb.audit.models import AuditEntry
@@ -162,6 +163,12 @@ def test_a_wrong_share_is_refused_with_column_rule_and_repair(release: Release, 
     assert "region" in page
     assert "do not add up to 1" in page
     assert "change one so that they do" in page
+
+
+def test_a_text_that_cannot_be_stored_is_refused(release: Release, cast: Cast) -> None:
+    document = json.loads(json.dumps(northern(release)).replace('"north"', '"nor\\u0000th"'))
+    with pytest.raises(InputError, match="cannot be stored"):
+        services.keep_edition(actor=cast.steward, release=release, document=document, note="A sign.")
 
 
 def test_an_edited_description_belongs_to_its_release(release: Release, cast: Cast, browser: Open) -> None:
