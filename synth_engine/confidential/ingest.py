@@ -17,6 +17,7 @@ from synth_engine.formats import Dialect, Kind, Marks
 from synth_engine.readers import Block, Limits, Progress, Shape, blocks, silent
 
 PREVIEW_ROWS = 20
+TOTALS = ("total", "totals", "grand total", "sum", "all", "gesamt", "summe", "insgesamt", "totale", "totaal", "suma")
 THREADS = 2  # columns of a block are looked at side by side
 
 
@@ -59,12 +60,16 @@ def read(
     shape, limits = Shape(), limits or Limits()
     found: dict[str, Column] = {}
     preview: list[list[str]] = []
+    last: list[str] = []
     marks = dialect.marks if dialect else Marks()
     with ThreadPoolExecutor(max_workers=THREADS) as pool:
         for block in blocks(path, kind=kind, dialect=dialect, limits=limits, shape=shape, progress=progress):
             found = found or {name: Column(marks) for name in block}
             preview = preview or _head(block)
+            last = _row(block, -1)
             list(pool.map(Column.add, found.values(), block.values()))  # a failure comes out here
+    if last and last[0].strip().casefold() in TOTALS:
+        shape.notes.append("The last row seems to be a sum: if it is, say that a line at the end is to be left out.")
     suggestions = []
     for place, (name, column) in enumerate(found.items(), start=1):
         suggestions.append(suggest.attribute(name, column, codebook=shape.facts.get(name)))
@@ -88,6 +93,10 @@ def head(
     limits = Limits(block_rows=PREVIEW_ROWS)
     block = next(blocks(path, kind=kind, dialect=dialect, limits=limits, wanted=names))
     return _head({name: block[name] for name in names})
+
+
+def _row(block: Block, place: int) -> list[str]:
+    return [texts[place].as_py() or "" for texts in block.values()]
 
 
 def _head(block: Block) -> list[list[str]]:

@@ -29,11 +29,14 @@ ENCODINGS = {
     "utf-16-le": "UTF-16 without a byte order mark (little-endian)",
 }
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
+RAREST_FIRST = ("\t", ";", "|", ",")  # a comma is also a decimal mark
 QUOTES = {'"': "double quotation marks", "'": "single quotation marks", "": "no quotation marks"}
 GUESSED_LINES = 20
 MOST_LEFT_OUT = 100  # lines above the header, or below the last row
 MARKS_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 NO_CP1252 = b"\x81\x8d\x8f\x90\x9d"  # bytes that stand for nothing in Windows-1252
+RARE_CP1252 = b"\x82\x83\x84\x86\x87\x88\x89\x8b\x98\x9b"  # signs that stand in few Western texts, often in other codes
+LETTERS_CP1252 = bytes(range(0xC0, 0x100))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,30 +186,26 @@ def _delimiter(lines: list[str], quote: str) -> str:
     """One that every line has as often as the first, looked for among the rarer ones first because a comma is also a
     decimal mark; else what the first line has most of."""
     bare = [_bare(line, quote) for line in lines]
-    for delimiter in ("\t", ";", "|", ","):
+    for delimiter in RAREST_FIRST:
         if bare[0].count(delimiter) and len({line.count(delimiter) for line in bare}) == 1:
             return delimiter
     return delimiter_of(lines[0], quote=quote)
 
 
 def _above(lines: list[str], quote: str) -> int:
-    """How many lines stand above the header: they have none of the delimiter that all lines below them have equally
-    often, as a title has, or are comments."""
+    """How many lines stand above the header: they have none of a delimiter that all lines below them have equally
+    often, as a title has; or they are comments, which may have some, though not as many."""
     bare = [_bare(line, quote) for line in lines]
-    for start in range(1, len(bare) - 1):
-        if not all(line.startswith("#") for line in lines[:start]) and any(map(_counts, bare[:start])):
-            return 0
-        if lines[start].startswith("#"):
+    delimiter = next((one for one in RAREST_FIRST if one in bare[-1]), "")
+    counts = [line.count(delimiter) for line in bare] if delimiter else []
+    for start in range(1, len(counts) - 1):
+        if len(set(counts[start:])) != 1:
             continue
-        counts = [_counts(line) for line in bare[start:]]
-        if counts[0] and all(count == counts[0] for count in counts) and counts[0] != _counts(bare[start - 1]):
+        comments = all(line.startswith("#") for line in lines[:start]) and not lines[start].startswith("#")
+        if not any(counts[:start]) or (comments and counts[start] not in counts[:start]):
             return start
+        return 0
     return 0
-
-
-def _counts(line: str) -> dict[str, int]:
-    """The delimiters that a line has, each with its number."""
-    return {delimiter: line.count(delimiter) for delimiter in DELIMITERS if delimiter in line}
 
 
 def _decimal(rows: list[list[str]], delimiter: str) -> str:
@@ -235,7 +234,7 @@ class Encodings:
     def __init__(self) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._wide: str | None = None  # a variant of UTF-16; "" if it is none
-        self._letters = self._strange = 0
+        self._letters = self._strange = self._rare = self._usual = 0
         self._western = True
 
     def feed(self, data: bytes) -> None:
@@ -251,7 +250,8 @@ class Encodings:
         if self._wide:
             return self._wide
         self._count(b"", final=True)
-        return "cp1252" if self._strange > self._letters and self._western else "utf-8"
+        western = self._western and self._rare <= self._usual
+        return "cp1252" if self._strange > self._letters and western else "utf-8"
 
     def _count(self, data: bytes, *, final: bool) -> None:
         text = self._decoder.decode(data, final)
@@ -260,4 +260,6 @@ class Encodings:
         strange = text.count("\ufffd")
         self._strange += strange
         self._letters += len(text) - len(text.encode("ascii", "ignore")) - strange
+        self._rare += len(data) - len(data.translate(None, RARE_CP1252))
+        self._usual += len(data) - len(data.translate(None, LETTERS_CP1252))
         self._western = self._western and not any(byte in data for byte in NO_CP1252)

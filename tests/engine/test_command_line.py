@@ -170,6 +170,32 @@ def test_parquet_goes_in_and_comes_out(folder: Path) -> None:
     assert codec.encode(public, texts)["born"].max() < public.sizes["born"]
 
 
+def test_a_table_written_otherwise_is_read_with_its_form(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Guessed, corrected by hand, given to whatever reads the table."""
+    rows = (folder / "people.csv").read_text().splitlines()
+    turned = [row.replace(".", "|").replace(",", ";").replace("|", ",") for row in rows]
+    (folder / "other.csv").write_bytes("\r\n".join(["Our people", *turned, "Source: us", ""]).encode("cp1252"))
+    assert run("form", folder / "other.csv", "--out", folder / "form.json") == 0
+    form = json.loads((folder / "form.json").read_text())
+    assert (form["delimiter"], form["skip"], form["decimal"], form["footer"]) == (";", 1, ",", 0)
+    (folder / "form.json").write_text(json.dumps(form | {"footer": 1}))
+    given = ("--form", folder / "form.json")
+    arguments = ("--domain", folder / "domain.json", "--mechanism", "random", "--epsilon", "1")
+    out = ("--out", folder / "out.csv")
+    assert run("synthesize", folder / "other.csv", *arguments, *out) == 2  # not without it
+    assert run("synthesize", folder / "other.csv", *arguments, *out, *given) == 0
+    for name in ("people", "other"):
+        extra = given if name == "other" else ()
+        assert run("domain", folder / f"{name}.csv", "--out", folder / f"{name}.json", *extra) == 0
+    assert (folder / "people.json").read_text() == (folder / "other.json").read_text()
+    compared = ("--domain", folder / "domain.json", "--out", folder / "report.json")
+    assert run("compare", folder / "other.csv", folder / "people.csv", *compared, *given) == 0
+    assert load(folder / "report.json")["summary"]["tvd2"]["value"] == 0
+    (folder / "form.json").write_text(json.dumps(form | {"delimiter": "x"}))
+    assert run("domain", folder / "other.csv", "--out", folder / "other.json", *given) == 2
+    assert "this form of CSV is not read" in capsys.readouterr().err
+
+
 def test_a_compressed_table_gives_the_same_plan(folder: Path) -> None:
     import gzip
 

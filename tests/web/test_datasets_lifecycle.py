@@ -8,8 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pyreadstat
 import pytest
 from django.conf import settings as django_settings
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -34,6 +36,7 @@ from synthweb.runs import errors, planning, worker
 from synthweb.runs import services as runs
 from synthweb.runs.models import SynthesisRun, TableErrand
 from tests.conftest import Cast
+from tests.engine.workbooks import workbook
 from tests.web import scene
 from tests.web.scene import Scene
 
@@ -169,6 +172,55 @@ def test_a_corrected_form_is_read_again_and_held_to_by_every_later_reading(brows
     post(client, "read-again", dataset)
     assert work(dataset).dialect["header"] is False  # said once is said for good
     assert AuditEntry.objects.get(action="dataset.form_said").detail["delimiter"] == "|"
+
+
+def test_lines_and_marks_are_said_like_the_rest_of_the_form(browser: Browser, cast: Cast) -> None:
+    client = browser(cast.steward)
+    dataset = upload(client, b"Title, long\na;b\n1.000;x\n2.500;y\nSource; us; all\n", "odd.csv")
+    assert dataset.status == "refused"
+    assert "Lines above that" in seen(client, "upload-status", dataset)
+    said = {"delimiter": "semicolon", "encoding": "utf-8", "quote": "double", "header": "yes", "skip": 1, "footer": 1}
+    refused = post(client, "form", dataset, **said, decimal="point", thousands="point")
+    assert refused.status_code == 422
+    assert "Decimals and thousands have the same sign" in refused.content.decode()
+    assert post(client, "form", dataset, **said | {"footer": 1_000}).status_code == 422
+    post(client, "form", dataset, **said, decimal="comma", thousands="point")
+    expected = Dialect(delimiter=";", skip=1, footer=1, decimal=",", thousands=".")
+    assert work(dataset).dialect == expected.to_json()
+    shown = selectors.preview_for(cast.steward, dataset, Preview.Kind.TABLE)
+    assert shown is not None
+    assert (shown["preview"], shown["suggestions"][0]["high"]) == ([["1.000", "x"], ["2.500", "y"]], 2_500)
+    assert "line 2 names the columns (left out: 1 above it and 1 at the end)" in seen(client, "settings", dataset)
+
+
+def test_a_sheet_of_a_workbook_is_named_where_a_form_is_said(browser: Browser, cast: Cast) -> None:
+    client = browser(cast.steward)
+    book = workbook({"Notes": [["by us"]], "People": [["region", "age"], ["north", 30], ["south", 40]]})
+    dataset = upload(client, book, "people.xlsx")
+    assert (dataset.status, dataset.file_kind) == ("refused", "xlsx")
+    page = seen(client, "upload-status", dataset)
+    assert "More than one sheet has cells" in page
+    assert "Between cells" not in page
+    post(client, "form", dataset, sheet="People", header="yes")
+    assert (work(dataset).status, dataset.dialect["sheet"]) == ("ready", "People")
+    shown = selectors.preview_for(cast.steward, dataset, Preview.Kind.TABLE)
+    assert shown is not None
+    assert shown["preview"] == [["north", "30"], ["south", "40"]]
+    assert "the sheet “People”, the first line names the columns" in seen(client, "settings", dataset)
+
+
+def test_a_file_of_spss_says_itself_how_it_is_written(browser: Browser, cast: Cast, tmp_path: Path) -> None:
+    path = tmp_path / "people.sav"
+    table = pd.DataFrame({"sex": [1.0, 2.0, 9.0], "age": [30.0, 40.0, 50.0]})
+    labels = {"sex": {1: "male", 2: "female", 9: "refused"}}
+    pyreadstat.write_sav(table, path, variable_value_labels=labels, missing_ranges={"sex": [9]})
+    client = browser(cast.steward)
+    dataset = upload(client, path.read_bytes(), "people.sav")
+    assert (dataset.status, dataset.file_kind, dataset.dialect) == ("ready", "sav", None)
+    shown = selectors.preview_for(cast.steward, dataset, Preview.Kind.TABLE)
+    assert shown is not None
+    assert shown["suggestions"][0]["missing"] == ["9"]
+    assert "says itself how it is written" in seen(client, "settings", dataset)
 
 
 def test_a_run_reads_the_table_in_the_form_that_was_said(cast: Cast, browser: Browser) -> None:

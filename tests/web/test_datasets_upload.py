@@ -330,6 +330,16 @@ def test_names_and_descriptions_are_shown_as_text(browser: Browser, cast: Cast) 
         assert "<img src=x" not in page
 
 
+@pytest.mark.parametrize("names", [["table"] * 2, ["table", "other"], [f"table{i}" for i in range(100)]])
+def test_of_several_files_in_one_request_none_is_taken(browser: Browser, cast: Cast, names: list[str]) -> None:
+    files = [(name, SimpleUploadedFile(f"{place}.csv", TABLE.encode())) for place, name in enumerate(names)]
+    form: dict[str, Any] = {"name": "People", "description": ""}
+    for name, file in files:
+        form.setdefault(name, []).append(file)
+    assert browser(cast.steward).post(reverse("pages:upload"), form).status_code == 400
+    assert nothing_was_kept()
+
+
 def test_a_file_under_another_name_is_dropped(browser: Browser, cast: Cast) -> None:
     answer = send(browser(cast.steward), field="something")
     assert answer.status_code == 422
