@@ -31,9 +31,9 @@ CUT_TAIL = 0.0005
 """Of the records, at either end of a range: what is less is left to the outermost bins."""
 CLEAR = 4.0
 """Standard deviations of a count: bins that would hold less are not split."""
-CLEAR_RUN, CLEAR_CELL = 4.5, 3.5
+CLEAR_RUN, CLEAR_CELL = 5.0, 5.0
 """Standard deviations, of the sum of a run and of a single count besides, beyond which a run holds records: among some
-thousand runs chance goes that far once in a hundred tables."""
+thousand runs chance goes that far less than once in a hundred tables."""
 LEAST_SPREAD = 0.5
 """Noise of a smaller spread is mostly 0 and sometimes 1, which a normal tail does not foresee."""
 FORESEEN = 15
