@@ -79,6 +79,18 @@
     const press = target.dataset?.press;
     if (press) target.closest(".column-main").querySelector(`button[value="${press}"]`)?.click();
   });
+  // Arrows lead from line to line, to the same box or button, past what is filtered out.
+  const PLACES = ["input[name=select]", "button[value^='confirm:']", "button[value^='edit:']"];
+  document.addEventListener("keydown", (event) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    const place = step && PLACES.find((each) => event.target.matches(`.column-main:not(.is-editing) ${each}`));
+    if (!place) return;
+    const shown = lines().filter((line) => !line.hidden && !line.querySelector(".is-editing"));
+    const next = shown[shown.indexOf(event.target.closest(".column")) + step];
+    if (!next) return;
+    event.preventDefault();
+    (next.querySelector(place) ?? next.querySelector(PLACES[2])).focus();
+  });
   document.addEventListener("keydown", (event) => {
     if (event.key !== "Enter") return;
     if (event.target.matches(".editor input:not([type=checkbox])")) {

@@ -27,8 +27,8 @@ KINDS = {
     "boolean": "Yes or no",
     "date": "Date",
     "datetime": "Date and time",
-    "weak": "Categories not known beforehand",
-    "range": "Bounds not known beforehand",
+    "weak": "Unknown categories",
+    "range": "Unknown bounds",
     "text": "Text, made up",
     "identifier": "Identifier",
 }

@@ -40,7 +40,7 @@ INPUTS: dict[str, tuple[str, ...]] = {
     "integers": ("set_low", "set_high"),
     "decimals": ("set_low", "set_high", "set_step"),
     "dates": ("set_low", "set_high"),
-    "strings": ("alphabet", "min_length", "max_length"),
+    "strings": ("alphabet", "set_min_length", "set_max_length"),
     "pattern": ("set_pattern",),
     "json": ("document",),
 }
@@ -54,7 +54,7 @@ _RUNS = {
 }
 _LABELS = {
     "set_low": "lowest", "set_high": "highest", "set_step": "step", "alphabet": "alphabet", "set_pattern": "pattern",
-    "min_length": "shortest", "max_length": "longest",
+    "set_min_length": "shortest", "set_max_length": "longest",
 }  # fmt: skip
 
 
@@ -75,7 +75,7 @@ def document_of(fields: Mapping[str, str], *, column: str) -> dict[str, Any]:
         case "decimals" | "dates" | "pattern":
             return {"set": chosen, **{_in_json(key): _needed(fields, key, column=column) for key in INPUTS[chosen]}}
         case "strings":
-            lengths = {key: _whole(fields, key, column=column) for key in ("min_length", "max_length")}
+            lengths = {key: _whole(fields, f"set_{key}", column=column) for key in ("min_length", "max_length")}
             return {"set": chosen, "alphabet": _alphabet(_needed(fields, "alphabet", column=column)), **lengths}
         case "json":
             return _json(fields.get("document") or "", column=column)

@@ -30,7 +30,7 @@ _LABELS = {
     "widest_low": "lowest at the widest",
     "widest_high": "highest at the widest",
     "most_bins": "number of bins at most",
-    "rho": "chance that nothing comes out by chance",
+    "rho": "chance that nothing is invented",
     "min_length": "shortest",
     "max_length": "longest",
 }

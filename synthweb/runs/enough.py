@@ -31,9 +31,10 @@ class Enough:
 def told(domain: Domain, *, rows: int, epsilon: Fraction, assumed: bool) -> Enough:
     """The engine's verdict as sentences."""
     verdict = enough.verdict(domain, rows=rows, epsilon=epsilon)
+    certain = verdict.level == "enough"
     return Enough(
         level=verdict.level,
-        title=TITLES[verdict.level],
+        title=f"Enough, if there are {grouped(rows)} records" if certain and assumed else TITLES[verdict.level],
         reason=_reason(domain, verdict),
         advice=tuple(_advice(domain, verdict)),
         assumed=assumed,

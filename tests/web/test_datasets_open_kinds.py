@@ -33,7 +33,7 @@ def desk(browser: Callable[..., Client], cast: Cast) -> Desk:
 
 
 INPUTS = {
-    "weak": {key: f"set_{key}" for key in ("values", "low", "high", "step", "pattern")},
+    "weak": {key: f"set_{key}" for key in ("values", "low", "high", "step", "pattern", "min_length", "max_length")},
     "range": {key: own for own, key in drafts.WIDEST.items()},
 }
 
@@ -118,7 +118,7 @@ def test_an_editor_shows_the_fields_of_its_set_and_how_large_that_is(desk: Desk)
     assert 'name="0-alphabet"' in text
     assert 'name="0-separator"' not in text
     assert 'data-press="kind:0"' in text
-    full = typed | {"0-alphabet": "0-9", "0-min_length": "5", "0-max_length": "5"}
+    full = typed | {"0-alphabet": "0-9", "0-set_min_length": "5", "0-set_max_length": "5"}
     told = desk.client.post(
         reverse("datasets:set", args=[desk.dataset.code]) + "?line=0", {"0-name": "sector", **full}
     ).text
@@ -128,7 +128,7 @@ def test_an_editor_shows_the_fields_of_its_set_and_how_large_that_is(desk: Desk)
     fivefold = desk.client.post(f"{address}?line=0", {"0-name": "sector", **full}).text
     needed = [int(text.split("about ")[1].split(" records")[0].replace("\u202f", "")) for text in (told, fivefold)]
     assert needed[1] == pytest.approx(5 * needed[0], rel=0.02)
-    broken = desk.client.post(f"{address}?line=0", {"0-name": "sector", **full, "0-max_length": "900"}).text
+    broken = desk.client.post(f"{address}?line=0", {"0-name": "sector", **full, "0-set_max_length": "900"}).text
     assert "a set of more than 10^30 values" in broken
     assert desk.client.post(f"{address}?line=x", full).text == ""
     assert "Farm" not in json.dumps(desk.draft)  # of the list suggested from the data nothing is left
@@ -182,7 +182,7 @@ def test_a_description_with_open_columns_is_confirmed_shown_and_taken_away(desk:
     document = DomainVersion.objects.get().document
     assert [attribute.kind for attribute in Domain.from_json(document).open] == ["weak", "range"]
     page = desk.client.get(reverse("datasets:domain", args=[desk.dataset.code, 1])).text
-    assert "Categories not known beforehand" in page
+    assert "Unknown categories" in page
     assert "found with budget among 29\u202f867\u202f962\u202f152 public values" in page
     schema = desk.client.get(reverse("datasets:table-schema-file", args=[desk.dataset.code, 1])).json()
     assert [field["type"] for field in schema["fields"]] == ["string", "integer", "boolean"]

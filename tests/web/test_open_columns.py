@@ -77,7 +77,9 @@ def test_what_was_learned_is_on_every_page_and_in_every_file(
         page = steward.get(reverse(name, args=[release.code]))
         assert page.status_code == 200, name
     sample = releases.draw_sample(user=cast.steward, release=release, rows=40, seed="1")
-    lines = b"".join(steward.get(reverse("releases:sample-csv", args=[release.code, sample.code]))).decode().splitlines()
+    lines = (
+        b"".join(steward.get(reverse("releases:sample-csv", args=[release.code, sample.code]))).decode().splitlines()
+    )
     assert len(lines) == 41
     assert {line.split(",")[0] for line in lines[1:]} <= {"north", "south", "(other)"}
 

@@ -57,6 +57,7 @@ def test_single_columns_may_hold_where_pairs_do_not(say: Callable[..., str]) -> 
 
 def test_without_a_number_it_says_that_one_is_assumed(say: Callable[..., str]) -> None:
     page = say()
+    assert "Enough, if there are 10\u202f000 records" in page
     assert "10\u202f000 records (assumed, because the real number is not public)" in page
     assert 'href="#id_records"' in page
     assert "say about how many" not in say(records="300")

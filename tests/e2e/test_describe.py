@@ -1,0 +1,105 @@
+"""The describe page with a browser: a set of values is told as one types, and its editors stand the judge of pages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+from django.test import Client
+from django.urls import reverse
+from pytest_django.live_server_helper import LiveServer
+from selenium import webdriver
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import Select
+
+from synthweb.datasets.models import Dataset
+from tests.conftest import Cast
+from tests.e2e.patience import until
+from tests.e2e.test_accessibility import judged
+from tests.web.desk import ready
+
+pytestmark = [pytest.mark.services, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
+
+Open = Callable[[str], None]
+
+
+@pytest.fixture
+def dataset(cast: Cast) -> Dataset:
+    return ready(cast)
+
+
+@pytest.fixture
+def describing(chrome: webdriver.Chrome, live_server: LiveServer, cast: Cast, dataset: Dataset) -> Open:
+    """Opens the page of the dataset with a query."""
+    client = Client()
+    client.force_login(cast.steward)
+    chrome.get(f"{live_server.url}/livez")
+    chrome.delete_all_cookies()
+    cookie = client.cookies[settings.SESSION_COOKIE_NAME].value
+    chrome.add_cookie({"name": settings.SESSION_COOKIE_NAME, "value": cookie})
+    address = live_server.url + reverse("datasets:describe", args=[dataset.code])
+    return lambda query: chrome.get(address + query)
+
+
+def told(chrome: webdriver.Chrome) -> str:
+    return chrome.find_element(By.CSS_SELECTOR, ".set-told").text
+
+
+def choose(chrome: webdriver.Chrome, name: str, value: str, *, then: str) -> None:
+    """Choose in a list that redraws the editor, and wait for an input that this brings."""
+    Select(chrome.find_element(By.NAME, name)).select_by_value(value)
+    until(chrome, lambda _: chrome.find_elements(By.NAME, then))
+
+
+def test_the_size_of_a_set_follows_what_is_typed(chrome: webdriver.Chrome, describing: Open, dataset: Dataset) -> None:
+    describing("?edit=0")
+    choose(chrome, "0-kind", "weak", then="0-set")
+    assert "the public set is not chosen" in told(chrome)
+    choose(chrome, "0-set", "strings", then="0-alphabet")
+    for name, text in (("0-alphabet", "a-z"), ("0-set_min_length", "1"), ("0-set_max_length", "3")):
+        chrome.find_element(By.NAME, name).send_keys(text)
+    until(chrome, lambda _: "18\u202f278 values" in told(chrome))
+    chrome.find_element(By.NAME, "0-set_max_length").send_keys("00")
+    until(chrome, lambda _: "more than 10^30 values" in told(chrome))
+    dataset.refresh_from_db()
+    assert "max_length" not in str(dataset.draft)  # typing keeps nothing; a press does
+    chrome.execute_script("scrollTo(0, document.body.scrollHeight)")  # or the bar of the page stands before a button
+    assert not judged(chrome)
+    assert not [entry for entry in chrome.get_log("browser") if entry["level"] == "SEVERE"]
+
+
+def test_a_file_of_lines_becomes_a_public_list(
+    chrome: webdriver.Chrome, describing: Open, dataset: Dataset, tmp_path: Path
+) -> None:
+    (tmp_path / "jobs.txt").write_text("clerk\ncook\nsmith\n")
+    describing("?edit=0")
+    choose(chrome, "0-kind", "weak", then="0-set")
+    choose(chrome, "0-set", "list", then="0-set_values")
+    chrome.find_element(By.CSS_SELECTOR, ".fills").send_keys(str(tmp_path / "jobs.txt"))
+    until(chrome, lambda _: "3 values." in told(chrome))
+    chrome.find_element(By.CSS_SELECTOR, "button[value='confirm:0']").send_keys(Keys.ENTER)
+    until(chrome, lambda _: "found with budget among 3 public values" in chrome.find_element(By.ID, "line-0").text)
+    dataset.refresh_from_db()
+    assert dataset.draft["columns"]["sector"]["fields"]["set_values"].split() == ["clerk", "cook", "smith"]
+
+
+def test_arrows_lead_from_line_to_line_past_what_is_filtered_out(chrome: webdriver.Chrome, describing: Open) -> None:
+    describing("?edit=2")
+
+    def here() -> str:
+        return str(chrome.switch_to.active_element.get_dom_attribute("value"))
+
+    chrome.find_element(By.CSS_SELECTOR, "button[value='confirm:0']").send_keys(Keys.ARROW_DOWN)
+    assert here() == "confirm:1"
+    chrome.switch_to.active_element.send_keys(Keys.ARROW_DOWN)  # the third line is open in its editor
+    assert here() == "confirm:3"
+    chrome.switch_to.active_element.send_keys(Keys.ARROW_DOWN)
+    assert here() == "confirm:3"
+    chrome.find_element(By.ID, "column-search").send_keys("s")  # sector, works
+    box = chrome.find_element(By.CSS_SELECTOR, "#line-0 input[name=select]")
+    box.send_keys(Keys.ARROW_UP)
+    assert box == chrome.switch_to.active_element
+    chrome.find_element(By.ID, "column-search").clear()
