@@ -89,7 +89,7 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("data", metavar="DATA", type=Path)
     sub.add_argument("--form", metavar="FORM.json", type=Path, help="how the table is written")
     sub.add_argument("--out", metavar="DOMAIN.json", type=Path, required=True)
-    sub = command("form", guess_form, about="guess how a CSV is written, to be corrected and given as --form")
+    sub = command("form", guess_form, about="guess how a CSV is written, to be corrected and given with it")
     sub.add_argument("data", metavar="DATA", type=Path)
     sub.add_argument("--out", metavar="FORM.json", type=Path, required=True)
     return parser
