@@ -20,7 +20,7 @@ from synthweb.accounts.models import User
 from synthweb.datasets.selectors import table_of_run
 from synthweb.lib.letters import RELATIONS
 from synthweb.lib.listing import Column, listing
-from synthweb.releases import citation, network, selectors, words
+from synthweb.releases import citation, learned, network, selectors, words
 from synthweb.releases.models import Release
 from synthweb.releases.selectors import Need
 
@@ -151,6 +151,7 @@ def overview(release: Release) -> dict[str, Any]:
     return {
         "mechanism": described.get(release.mechanism, unknown),
         "citation": citation.of_release(release),
+        "learned": learned.learned(release),
         "protects": _protects(release.receipt),
         "constraints": [each.sentence for each in constraints.parse(_constraints(release))],
     }

@@ -76,6 +76,7 @@ def test_what_was_learned_is_on_every_page_and_in_every_file(
     for name in ("releases:release", "releases:receipt", "releases:compare"):
         page = steward.get(reverse(name, args=[release.code]))
         assert page.status_code == 200, name
+        assert ("Learned from the table" in page.content.decode()) == (name == "releases:release")
     sample = releases.draw_sample(user=cast.steward, release=release, rows=40, seed="1")
     lines = (
         b"".join(steward.get(reverse("releases:sample-csv", args=[release.code, sample.code]))).decode().splitlines()
