@@ -64,7 +64,7 @@ def read(
     marks = dialect.marks if dialect else Marks()
     with ThreadPoolExecutor(max_workers=THREADS) as pool:
         for block in blocks(path, kind=kind, dialect=dialect, limits=limits, shape=shape, progress=progress):
-            found = found or {name: Column(marks) for name in block}
+            found = found or {name: Column(marks, of=len(block)) for name in block}
             preview = preview or _head(block)
             last = _row(block, -1)
             list(pool.map(Column.add, found.values(), block.values()))  # a failure comes out here

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from synth_engine.codec import numbers
 from synth_engine.confidential import ambiguous
-from synth_engine.confidential.summary import MARKERS, MOST_DIFFERENT, Column, Wide
+from synth_engine.confidential.summary import LONGEST, MARKERS, MOST_DIFFERENT, Column, Wide
 from synth_engine.domain import rounding
 from synth_engine.domain.scales import MAX_EXACT
 from synth_engine.formats import Marks
@@ -108,7 +108,7 @@ def _draft_of_many(wide: Wide) -> dict[str, Any]:
         return _many_numbers(wide)
     if wide.read == "times":
         return _days(wide.first, wide.last) if wide.days else _span(wide, wide.common)
-    if wide.different > 0.9 * wide.looked_at or not wide.frequent or wide.longest > LONGEST_CATEGORY:
+    if wide.different > 0.9 * wide.looked_at or not wide.frequent or wide.longest > LONGEST:
         return dict(_NAMES)
     values = sorted(text for text, _ in wide.frequent.most_common(MOST_CATEGORIES))
     why = (
@@ -121,7 +121,7 @@ def _many_numbers(wide: Wide) -> dict[str, Any]:
     if not wide.whole:
         return _number(wide.least, wide.most)
     least, most = int(wide.least), int(wide.most)
-    if wide.all_different and most - least < 2 * wide.rows:
+    if wide.all_different and wide.rows >= 100 and most - least < 2 * wide.rows:
         return dict(_ROW_IDS)
     sample = wide.sample()
     return _whole(least, most, values=sample, weights=np.ones(len(sample), dtype=np.int64))

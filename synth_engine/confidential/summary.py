@@ -21,6 +21,10 @@ from synth_engine.formats import Marks
 
 MARKERS = ("", "?", "NA", "N/A", "null", "None", "nan", "<NULL>", ".")
 MOST_DIFFERENT = 20_000  # texts of a column that are all counted
+MOST_TOGETHER = 1_000_000  # of all columns of a table
+FEWEST_DIFFERENT = 500
+LONGEST = 200  # bytes of a text that may be a category
+MOST_REPEATED = 200_000
 CANDIDATES = 500  # texts of a block that may be among the most frequent of the column
 SAMPLED = 256  # values of a block
 LOOKED_AT = 8  # blocks of texts that are all looked at, and of those after them one in so many
@@ -30,7 +34,9 @@ _MARKER_LENGTHS = sorted({len(marker) for marker in MARKERS})
 class Column:
     """All texts of a column while they are few; see `wide` when they are many."""
 
-    def __init__(self, marks: Marks) -> None:
+    def __init__(self, marks: Marks, *, of: int = 1) -> None:
+        """One of so many columns."""
+        self._most = min(MOST_DIFFERENT, max(FEWEST_DIFFERENT, MOST_TOGETHER // of))
         self.times: Counter[str] = Counter()
         self.wide: Wide | None = None
         self.marks = marks
@@ -44,7 +50,7 @@ class Column:
         counted = texts.value_counts()
         different = counted.field("values").to_pylist()
         self.times.update(dict(zip(different, counted.field("counts").to_pylist(), strict=True)))
-        if len(self.times) > MOST_DIFFERENT:
+        if len(self.times) > self._most or pc.max(pc.binary_length(counted.field("values"))).as_py() > LONGEST:
             self.wide = Wide(self.times, self.marks)
             self.times = Counter()
         return None
@@ -87,7 +93,8 @@ class Wide:
         self._blocks = 0
         self._sample: list[NDArray[np.float64]] = []
         texts, counts = list(times), np.fromiter(times.values(), dtype=np.int64)
-        # Every text as often as it came, to begin with: no longer than the blocks that brought them.
+        counts = np.maximum(1, counts * min(1.0, MOST_REPEATED / counts.sum())).astype(np.int64)
+        # To begin with, every text as often as it came, or as its share of so many.
         self.add(pa.array(texts, type=pa.string()).take(pa.array(np.repeat(np.arange(len(texts)), counts))))
 
     def add(self, texts: pa.Array) -> None:
@@ -162,7 +169,7 @@ class Wide:
         counted = texts.value_counts()
         self.looked_at, self.different = self.looked_at + len(texts), self.different + len(counted)
         counts = counted.field("counts").to_numpy()
-        if len(counts) > 0.9 * len(texts):
+        if len(counts) > 0.9 * len(texts) or self.longest > LONGEST:
             return
         top = np.argsort(-counts, kind="stable")[:CANDIDATES]
         names = counted.field("values").take(pa.array(top)).to_pylist()

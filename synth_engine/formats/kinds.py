@@ -93,6 +93,15 @@ _FOREIGN = (  # first bytes, what it is, what to do
 )
 
 
+_EXPECTED: dict[Kind, str] = {
+    "parquet": "a Parquet table",
+    "xlsx": "an Excel workbook",
+    "xls": "an old Excel workbook",
+    "sav": "a file of SPSS",
+    "dta": "a file of Stata",
+}
+
+
 def kind_of(name: Path | str) -> Kind:
     """The kind that a file's name promises by its ending, which is all that is ever used of it. Raises TableError."""
     lowered = str(name).lower()
@@ -125,7 +134,7 @@ def check_kind(kind: Kind, head: bytes) -> None:
             return None
         refuse_foreign(head)
         raise TableError("this is not packed with gzip", repair="name it .csv, or pack it")
-    refuse_foreign(head, instead_of=KIND_NAMES[kind])
+    refuse_foreign(head, instead_of=_EXPECTED[kind])
     if kind == "parquet":
         raise TableError("this is not a Parquet file", repair="write it again, or use CSV")
     raise TableError(f"this is no file of the kind {KIND_NAMES[kind]}", repair="save it again, or use CSV")
@@ -136,10 +145,10 @@ def _is_workbook(head: bytes) -> bool:
     return head[30:].startswith(_INSIDE_XLSX)
 
 
-def refuse_foreign(head: bytes, *, instead_of: str = "CSV") -> None:
+def refuse_foreign(head: bytes, *, instead_of: str = "a CSV table") -> None:
     """Refuses a file whose first bytes say that it is no CSV text."""
     for start, what, repair in _FOREIGN:
         if head.startswith(start):
-            raise TableError(f"this is {what}, not a table as {instead_of}", repair=repair)
+            raise TableError(f"this is {what}, not {instead_of}", repair=repair)
     if head[257:262] == b"ustar":
-        raise TableError(f"this is a tar archive, not a table as {instead_of}", repair=UNPACK)
+        raise TableError(f"this is a tar archive, not {instead_of}", repair=UNPACK)

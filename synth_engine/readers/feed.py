@@ -67,7 +67,7 @@ class Feed:
         self.lines -= lines
 
     def _more(self) -> bool:
-        chunk = next(self._chunks, b"")
+        chunk = next(filter(None, self._chunks), b"")  # one may be empty before the end: all of it is held back
         self._data, self._at, self.ended = self._data[self._at :] + chunk, 0, not chunk
         return bool(chunk)
 

@@ -13,6 +13,8 @@ from synth_engine import formats
 from synth_engine.errors import TableError
 from synth_engine.readers.source import Block, Limits, Progress, Shape
 
+AT_ONCE = 16_384  # rows: a cell may be long, and a dictionary repeats it
+
 
 def columns(path: Path, *, limits: Limits) -> tuple[str, ...]:
     """The names in the schema."""
@@ -27,7 +29,7 @@ def blocks(
     shape.columns, shape.rows = tuple(file.schema_arrow.names), file.metadata.num_rows
     names = [name for name in shape.columns if wanted is None or name in wanted]
     done = unpacked = 0
-    at_once = limits.rows_at_once(len(names))
+    at_once = min(AT_ONCE, limits.rows_at_once(len(names)))
     try:
         for batch in file.iter_batches(batch_size=at_once, columns=names, use_threads=False):
             done += batch.num_rows

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from synth_engine import readers
 from synth_engine.errors import TableError
-from synth_engine.formats import Dialect
+from synth_engine.formats import DELIMITERS, ENCODINGS, Dialect
 from synth_engine.readers import feed, regular
 
 LETTERS = st.sampled_from(
@@ -43,7 +43,7 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300)
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150)
 @given(
     body=BYTES,
     dialect=st.builds(
@@ -92,3 +92,47 @@ def test_the_fast_parser_takes_what_is_regular_and_leaves_the_rest() -> None:
         b"x" * 200 + b",1\n",
     ):
         assert regular.parsed(piece, form, last=False) is None
+
+
+def written(table: list[list[str]], dialect: Dialect, *, ends: str, last: bool) -> bytes:
+    """A table as a careful program writes it: cells are quoted where they have to be."""
+    quote, special = dialect.quote, {dialect.delimiter, dialect.quote, "\n", "\r"}
+
+    def cell(text: str) -> str:
+        bare = text and not special & set(text)
+        return text if bare else quote + text.replace(quote, quote * 2) + quote
+
+    above, below = ["A title"] * dialect.skip, ["Made by us"] * dialect.footer
+    lines = [*above, *(dialect.delimiter.join(map(cell, row)) for row in table), *below]
+    text = ends.join(lines) + ends * last
+    mark = "\ufeff" if dialect.encoding == "utf-8" and last else ""
+    return (mark + text).encode(dialect.encoding)
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150)
+@given(data=st.data(), last=st.booleans(), ends=st.sampled_from(["\n", "\r\n", "\r"]))
+def test_whatever_is_written_in_a_form_is_read_back_exactly(
+    tmp_path: Path, small_pieces: None, data: st.DataObject, last: bool, ends: str
+) -> None:
+    dialect = data.draw(
+        st.builds(
+            Dialect,
+            encoding=st.sampled_from(list(ENCODINGS)),
+            delimiter=st.sampled_from(list(DELIMITERS)),
+            quote=st.sampled_from(['"', "'"]),
+            skip=st.integers(0, 2),
+            footer=st.integers(0, 2),
+        )
+    )
+    codec = dialect.encoding if dialect.encoding in ("cp1252", "latin-1") else "utf-8"
+    letters = st.characters(codec=codec, exclude_characters="\0") | st.sampled_from(",;|\t\"'\r\n 0")
+    width = data.draw(st.integers(1, 3))
+    rows = data.draw(
+        st.lists(st.lists(st.text(letters, max_size=6), min_size=width, max_size=width), min_size=1, max_size=8)
+    )
+    names = [f"c{place}" for place in range(width)]
+    path = tmp_path / "table.csv"
+    path.write_bytes(written([names, *rows], dialect, ends=ends, last=last))
+    found, notes, _, count = outcome(path, dialect=dialect)
+    assert (count, notes) == (len(rows), [])
+    assert found == {name: [row[place] for row in rows] for place, name in enumerate(names)}

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from synth_engine import readers
-from synth_engine.confidential import ingest
+from synth_engine.confidential import ingest, summary
 from synth_engine.domain import Domain
 from synth_engine.errors import TableError
 from synth_engine.formats import Dialect
@@ -306,6 +306,31 @@ def test_a_column_gets_a_fitting_suggestion(file: Path, values: list[str], expec
     assert {key: found[key] for key in expected} == expected
     assert found["provenance"] == "suggested"
     assert found["why"].endswith(".")
+
+
+ON_A_SCALE = [case for case in SUGGESTED if case[2].get("kind") in ("integer", "number", "date", "datetime")]
+
+
+@pytest.mark.parametrize("values", [case[1] for case in ON_A_SCALE], ids=[case[0] for case in ON_A_SCALE])
+def test_many_different_values_get_the_suggestion_that_few_get(
+    file: Path, monkeypatch: pytest.MonkeyPatch, values: list[str]
+) -> None:
+    """When texts are too many to be kept, ends, steps and spellings are kept up from block to block."""
+    expected = suggestion(file, values)
+    monkeypatch.setattr(summary, "MOST_DIFFERENT", 1)
+    monkeypatch.setattr(summary, "CANDIDATES", 1)
+    monkeypatch.setattr(readers.Limits, "rows_at_once", lambda *_: 2)
+    assert suggestion(file, values) == expected
+
+
+def test_what_fits_no_longer_is_text(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(summary, "MOST_DIFFERENT", 2)
+    monkeypatch.setattr(readers.Limits, "rows_at_once", lambda *_: 3)
+    for first in (["1", "2", "3"], ["1.5", "2.5", "3.5"], ["2020-01-01", "2020-01-02", "2020-01-03"]):
+        for last in ("x", "0x10", "007", "2020-02-30"):
+            assert suggestion(file, [*first, *first, last])["kind"] in ("categorical", "identifier")
+    assert suggestion(file, ["1", "2", "3", "4.5"])["kind"] == "number"
+    assert suggestion(file, ["1", "2", "3", "NA", "4"])["missing"] == ["NA"]
 
 
 def test_a_long_list_is_cut_at_a_hundred(file: Path) -> None:
