@@ -214,6 +214,40 @@ def test_a_sample_is_the_same_table_at_every_download(played: Scene) -> None:
     assert sample["seed"] not in json.dumps(receipt)
 
 
+def test_a_word_that_is_neither_true_nor_false_is_not_taken_for_one(played: Scene) -> None:
+    reader = Caller(played.reader, "read")
+    for said, status in (("true", 200), ("false", 200), ("1", 400), ("yes", 400), ("", 400), ("6e307", 400)):
+        answer = reader.get(f"/samples/{played.sample.code}/table.csv?for_spreadsheets={said}")
+        assert answer.status_code == status, said
+    assert answer["Content-Type"] == "application/problem+json"
+
+
+def test_edited_descriptions_are_kept_listed_and_drawn_from(played: Scene, cast: Cast) -> None:
+    steward, reader = Caller(cast.steward, "read", "share"), Caller(played.reader, "read")
+    address = f"/releases/{played.release.code}"
+    document = reader.get(f"{address}/description/").json()
+    entry = next(entry for entry in document["columns"] if entry["column"] == "region")
+    entry["shares"] = {"north": 1}
+    kept = steward.send(f"{address}/editions/", {"note": "All in the north.", "document": document})
+    assert kept.status_code == 201
+    code = kept.json()["code"]
+    assert [one["edited_by"] for one in reader.get(f"{address}/editions/").json()["results"]] == [cast.steward.username]
+    assert reader.get(f"{address}/editions/{code}/").json()["columns"] == document["columns"]
+    sample = reader.send(f"{address}/samples/", {"rows": 30, "edition": code}).json()
+    assert sample["edition"] == code
+    rows = list(csv.DictReader(io.StringIO(_text(reader.client.get(sample["csv"])))))
+    assert {row["region"] for row in rows} == {"north"}
+    receipt = reader.get(f"/samples/{sample['code']}/receipt/").json()
+    assert receipt["post_processing"].keys() == {"edited_description_sha256"}
+    assert reader.send(f"{address}/samples/", {"rows": 30}).json()["edition"] is None
+    assert_problem(reader.send(f"{address}/samples/", {"rows": 30, "edition": "nowhere"}), status=404)
+    entry["shares"] = {"north": 0.5}
+    problem = assert_problem(steward.send(f"{address}/editions/", {"note": "x", "document": document}), status=422)
+    assert problem["errors"][0]["column"] == "region"
+    assert problem["errors"][0]["repair"]
+    assert_problem(steward.send(f"{address}/editions/", {"note": "x", "document": [1]}), status=422)
+
+
 def test_somebody_elses_sample_does_not_exist(cast: Cast, played: Scene) -> None:
     for user in (cast.steward, cast.analyst, cast.stranger, cast.auditor):
         calls = Caller(user, "read")

@@ -10,6 +10,7 @@ from django.db.models import F
 from django.http import FileResponse, Http404, StreamingHttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from rest_framework.exceptions import ValidationError
 from rest_framework.mixins import ListModelMixin
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -192,7 +193,7 @@ class TableViewSet(GenericViewSet[Sample]):
     def csv(self, request: Request, code: str) -> StreamingHttpResponse:
         """The table as CSV (UTF-8, header line, RFC 4180 quoting)."""
         sample = _sample(request, code)
-        safe = request.query_params.get("for_spreadsheets", "").lower() in ("true", "1")
+        safe = _truth(request, "for_spreadsheets")
         response = StreamingHttpResponse(
             tables.stream_csv(sample, for_spreadsheets=safe), content_type="text/csv; charset=utf-8"
         )
@@ -245,6 +246,14 @@ class GrantViewSet(Filtered, ListModelMixin, GenericViewSet[ReleaseGrant]):
             raise Http404
         services.revoke(actor=caller(request), grant=grant)
         return Response(status=HTTPStatus.NO_CONTENT)
+
+
+def _truth(request: Request, name: str) -> bool:
+    """true or false, and nothing that means as much; false if it is not said."""
+    said = request.query_params.get(name, "false")
+    if said not in ("true", "false"):
+        raise ValidationError({name: "This is neither true nor false; write one of them."})
+    return said == "true"
 
 
 def _sample(request: Request, code: str) -> Sample:
