@@ -3,7 +3,9 @@ codes of countries, lists, patterns, and products and unions of them. Each can r
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from synth_engine.values.base import LARGEST, ValueSet, refuse
@@ -17,6 +19,8 @@ KINDS: dict[str, type[ValueSet]] = {
     kind.kind: kind for kind in (Listed, Known, Integers, Decimals, Dates, Strings, Pattern, Product, Union)
 }
 MOST_DEPTH = 5
+LONGEST_REMEMBERED = 4_096
+"""Characters of the JSON of a set that is kept; a list of its own is made anew, as it may be large."""
 
 __all__ = [
     "KINDS", "LARGEST", "SOURCES", "Dates", "Decimals", "Integers", "Known", "Listed", "Pattern", "Product", "Strings",
@@ -28,10 +32,22 @@ def from_json(document: object) -> ValueSet:
     """The set that `to_json` wrote: {"set": kind, …}. A `size` beside it must be right. Errors: DomainError."""
     if not isinstance(document, Mapping) or document.get("set") not in KINDS or _depth(document) > MOST_DEPTH:
         refuse("no set of values of a known kind", repair=f'give {{"set": …}} with one of {", ".join(KINDS)}')
-    found = KINDS[str(document["set"])].from_json(document)
+    try:
+        text = json.dumps(document)
+    except (TypeError, ValueError):  # nothing that came out of JSON
+        text = ""
+    small = 0 < len(text) <= LONGEST_REMEMBERED
+    found = _remembered(text) if small else KINDS[str(document["set"])].from_json(document)
     if document.get("size", found.size) != found.size:
         refuse("the size of a set of values is not the stated one", repair="leave size out, or correct the set")
     return found
+
+
+@lru_cache(maxsize=64)
+def _remembered(text: str) -> ValueSet:
+    """A set never changes; one that is made of words takes a third of a second to make."""
+    document = json.loads(text)
+    return KINDS[document["set"]].from_json(document)
 
 
 def _depth(document: Mapping[str, Any]) -> int:
