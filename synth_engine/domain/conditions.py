@@ -61,7 +61,8 @@ def words(values: Sequence[Value]) -> str:
 def codes(attribute: Attribute, values: Sequence[Value]) -> tuple[int, ...]:
     """The codes that are named, ascending. Errors: DomainError for what the column does not declare."""
     found: set[int] = set()
-    known = {label: code for code, label in enumerate(attribute.labels)}
+    texts = any(isinstance(value, str) for value in values)  # labels of long scales take a while
+    known = {label: code for code, label in enumerate(attribute.labels)} if texts else {}
     for place, value in enumerate(values, start=1):
         if value is None:
             found.add(_missing(attribute))

@@ -16,6 +16,7 @@ from synth_engine.errors import DomainError
 
 MOST_STEPS = 200_000
 """How often a search asks whether a constraint holds before it gives up: about a second."""
+_AT_ONCE = 500  # codes that a question is about: more of them take longer
 MOST_COLUMNS = 24
 """Columns that constraints may tie to each other."""
 GRID_UP_TO = 1 << 18
@@ -59,7 +60,7 @@ def witness(component: Component, known: Mapping[str, Attribute]) -> dict[str, i
         nonlocal steps
         if len(record) == len(order):
             return record
-        steps += len(component.relations)
+        steps += len(component.relations) * -(-sizes[order[len(record)]] // _AT_ONCE)
         if steps > MOST_STEPS:
             raise DomainError(
                 f"whether these constraints leave a record possible was not found out in {MOST_STEPS:,} steps",
