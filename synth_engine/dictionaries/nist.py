@@ -7,6 +7,7 @@ with their meaning, or the ends of a range, beside which codes may stand ("N": n
 from __future__ import annotations
 
 import re
+import string
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,9 +19,11 @@ _KNOWN = frozenset({"description", "values", "details", "link"})
 _ABSENT = re.compile(r"\s*(n/?a\b|not applicable|missing\b)", re.IGNORECASE)
 _WHOLE = re.compile(r"-?[0-9]{1,15}")
 _ENDS = ("min", "max")
-_LEFT_OUT = (
-    "the dictionary does not say which values it has, so it is left out of releases",
-    "describe it here, if its values are public elsewhere",
+_SOUGHT = {"set": "strings", "alphabet": string.digits + string.ascii_letters, "min_length": 1, "max_length": 8}
+_NO_VALUES = (
+    "the dictionary does not say which values it has, so a run spends some of its budget to find frequent ones of up to "
+    "8 letters and digits",
+    "list its values, if they are public elsewhere, or leave the column out",
 )
 _ASIDE = (
     "has codes beside its range that are far from it or no numbers; they count as missing",
@@ -39,7 +42,8 @@ def looks_like(document: Mapping[str, Any]) -> bool:
 
 
 def read(document: Mapping[str, Any]) -> Reading:
-    """Attributes of the columns it describes. A column without values is left out, as nothing public is known of it."""
+    """Attributes of the columns it describes. Of a column without values nothing public is known: its
+    frequent values are found with budget."""
     found: list[Attribute] = []
     remarks: list[Remark] = []
     for name, entry in document.items():
@@ -56,7 +60,7 @@ def read(document: Mapping[str, Any]) -> Reading:
 
 def _column(name: str, values: Any) -> tuple[Attribute, tuple[str, str] | None]:
     if not values:
-        return attribute({"name": name, "kind": "identifier"}), _LEFT_OUT
+        return attribute({"name": name, "kind": "weak", "values": _SOUGHT, "missing": [""]}), _NO_VALUES
     if not isinstance(values, Mapping):
         raise Open("its values are no list of codes", "write them as code and meaning")
     is_range = _is_range(values)

@@ -60,7 +60,9 @@ def curve(
 
 
 def _point(mechanism: type[Mechanism], domain: Domain, *, spec: Spec, rows: int | None, rule: Rule) -> Point | None:
-    """None where the mechanism does not offer this loss or this domain."""
+    """None where the mechanism does not offer this loss, or is not for such a domain."""
+    if not mechanism.suits(domain):
+        return None
     chosen = spec.parameters if spec.mechanism == mechanism.id else {}
     asked = replace(spec, mechanism=mechanism.id, parameters=chosen)
     try:

@@ -59,7 +59,7 @@ class Mechanism(ABC):
 
     @classmethod
     def suits(cls, domain: Domain) -> bool:  # noqa: ARG003 - for those that are not for every table
-        """Whether it is meant for a table like this one. One that is not says why when it is asked to plan."""
+        """Whether it is meant for a table like this one, so that it is worth being offered."""
         return True
 
     @classmethod

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from synth_engine import codec
 from synth_engine.domain import Attribute, Domain, Open, Range, Weak
-from synth_engine.errors import InputError, SpecError
+from synth_engine.errors import InputError
 from synth_engine.marginals import expected, oneway
 from synth_engine.measurement import Answers, Call, Discovery, Measurement, Noise, Query, Session
 from synth_engine.mechanisms import learning, shares
@@ -60,11 +60,6 @@ class WeakDomain(Mechanism):
         return any(isinstance(attribute, Weak) for attribute in domain.open)
 
     def calibrate(self, domain: Domain, spec: Spec, *, within: Budget | None = None) -> Plan:
-        if not self.suits(domain):
-            raise SpecError(
-                "mechanism weak-domain needs a column whose values are not known",
-                repair="describe one as weak, or choose the method independent",
-            )
         names = [*domain.names, *([None] if _needs_total(domain) else [])]
         weights = [_weight(None if name is None else domain.attribute(name)) for name in names]
         if within is not None:

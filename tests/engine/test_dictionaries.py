@@ -69,7 +69,7 @@ def test_other_codes_beside_a_range_count_as_missing_and_that_is_told() -> None:
 
 def test_a_column_without_values_is_left_out_and_that_is_told() -> None:
     found = read(DICTIONARY)
-    assert column(found, "INDP").kind == "identifier"
+    assert column(found, "INDP").kind == "weak"
     assert [each.column for each in found.remarks] == ["INDP"]
     assert "does not say which values" in found.remarks[0].rule
 
