@@ -36,8 +36,8 @@ Values = NDArray[np.float64]
 
 MANY = 1_000  # texts for which it pays to read them at once
 _HUGE = 10**300
-_WHOLE = re.compile(r"[+-]?[0-9]{1,1000}(\.0*)?")
-_DECIMAL = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,9})?")
+_WHOLE = re.compile(r"([+-]?)(?:0++([0-9]{0,1000})|([0-9]{1,1000}))(?:\.0*)?")
+_DECIMAL = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
 def encode(domain: Domain, columns: Mapping[str, Any]) -> dict[str, Codes]:
@@ -118,7 +118,8 @@ def _listed(attribute: Categorical | Boolean, texts: list[str]) -> Codes:
 
 
 def _cast(texts: list[str], kind: pa.DataType, read: Callable[[str], float | None]) -> Values:
-    """Numbers of texts at once where all are plain ones, which is fast, else one by one, with the same outcome."""
+    """Numbers of texts at once where all are plain ones, which is fast, else one by one, with the same outcome for every
+    text: which of the two it is depends on other records."""
     if len(texts) >= MANY and all(texts):
         try:
             array = pa.array(texts, type=pa.string())
@@ -155,8 +156,8 @@ def _binned(attribute: Attribute, values: Values, *, low: float, high: float, cu
 
 
 def _whole(text: str) -> int | None:
-    text = text.strip(" \t")
-    return int(text.partition(".")[0]) if _WHOLE.fullmatch(text) else None
+    found = _WHOLE.fullmatch(text.strip(" \t"))
+    return int(found[1] + (found[2] or found[3] or "0")) if found else None
 
 
 def _decimal(text: str) -> float | None:

@@ -68,6 +68,8 @@ class Domain:
         object.__setattr__(self, "_components", satisfiable.check(self.constraints, self.attributes))
         if self.shorthand and set(self.facts) != {"declared (shorthand)"}:
             raise DomainError("a shorthand with facts that are not declared", repair='leave "shorthand" out')
+        if self.shorthand and self.open:
+            raise DomainError("a shorthand with columns that are not known", repair='leave "shorthand" out')
 
     def _check_rows(self) -> None:
         unknown = [name for name in self.invariants if name != "rows"]

@@ -54,6 +54,8 @@ class Weak(Open):
         object.__setattr__(self, "rho", float(self.rho))
         if any(marker in self.values for marker in self.missing or ()):
             raise self.error("a missing marker is also a value", repair="take it off one of the two lists")
+        if self.has_other and OTHER in (self.missing or ()):
+            raise self.error(f"{OTHER!r} is what other values are called", repair="take it off the missing markers")
 
     @property
     def value_labels(self) -> tuple[str, ...]:
@@ -86,7 +88,7 @@ class Weak(Open):
         if not texts:  # nothing but "other" and missing
             return Categorical(
                 name=self.name,
-                values=(OTHER if self.has_other else MISSING,),
+                values=(OTHER if self.has_other else self._nothing(),),
                 missing=self.missing,
                 outside="clamp" if self.has_other else "missing",
                 provenance=facts,
@@ -99,6 +101,13 @@ class Weak(Open):
             outside=self.outside,
             provenance=facts,
         )
+
+    def _nothing(self) -> str:
+        """What the one value is called where none was found and all is missing: nothing that a file calls missing."""
+        text = MISSING
+        while text in (self.missing or ()):
+            text = f"({text})"
+        return text
 
     def admits(self, settled: Attribute) -> bool:
         if not isinstance(settled, Categorical):

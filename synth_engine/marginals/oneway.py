@@ -16,6 +16,8 @@ from synth_engine.measurement import Counts, Measurement, Noise
 Floats = npt.NDArray[np.float64]
 
 SHORTEST_TO_SMOOTH = 8
+MOST_RECORDS = 10**9
+"""A noisy number of records is not taken for more: nothing larger is drawn, and what is made of it must not fail."""
 _ROUNDS = 30
 _SPREADS = 2.0 ** np.arange(-1, 12)
 
@@ -88,7 +90,12 @@ def posterior_mean(coefficients: Floats, *, sigma: float) -> Floats:
 
 
 def total(measurements: Sequence[Measurement]) -> int:
-    """The mean of noisy totals weighted by their precision, not below 0."""
+    """The mean of noisy totals weighted by their precision, not below 0 and not above what can be drawn."""
     precision = np.array([1 / (m.values.size * m.noise.variance) for m in measurements])
     totals = np.array([float(m.values.sum()) for m in measurements])
-    return max(0, round(float(precision @ totals / precision.sum())))
+    return plausible(round(float(precision @ totals / precision.sum())))
+
+
+def plausible(records: int) -> int:
+    """The nearest number that a table can have."""
+    return min(max(0, records), MOST_RECORDS)

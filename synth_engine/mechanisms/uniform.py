@@ -10,7 +10,7 @@ import numpy as np
 
 from synth_engine.domain import Domain
 from synth_engine.errors import SpecError
-from synth_engine.marginals import expected
+from synth_engine.marginals import expected, oneway
 from synth_engine.measurement import Answers, Call, Noise, Query, Session
 from synth_engine.mechanisms import shares
 from synth_engine.mechanisms.model import Model, Table, whole_weights
@@ -96,7 +96,7 @@ class RandomPlan(Plan):
         return Answers(measurements=(session.measure((), noise=self.noise),), calls=session.calls)
 
     def fit(self, answers: Answers) -> Model:
-        return model(self.domain, rows=max(0, int(answers.measurements[0].values)))
+        return model(self.domain, rows=oneway.plausible(int(answers.measurements[0].values)))
 
     def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:
         return expected.uniform(sizes=self.domain.sizes, rows=self._guess(rows))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Mapping
-from decimal import Decimal
+from decimal import Context, Decimal
 from typing import Any, ClassVar, Self
 
 from synth_engine.values.base import ValueSet, checked_size, fields, refuse
@@ -13,6 +13,8 @@ from synth_engine.values.base import ValueSet, checked_size, fields, refuse
 _INTEGER = re.compile(r"[+-]?[0-9]{1,40}")
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)")
 _LONGEST_NUMBER = 60
+_EXACT = Context(prec=4 * _LONGEST_NUMBER)
+"""Digits enough for sums, products and whole quotients of numbers of that length: nothing is rounded, no text fails."""
 _DIGITS = frozenset("0123456789-")
 
 
@@ -61,21 +63,24 @@ class Decimals(ValueSet):
         if self.low > self.high:
             refuse("low is above high", repair="swap them")
         self.places = max(-int(part.as_tuple().exponent) for part in (self.low, self.step, Decimal(0)))
-        self.size = checked_size(int((self.high - self.low) / self.step) + 1)
+        steps = _EXACT.divide_int(_EXACT.subtract(self.high, self.low), self.step)
+        self.size = checked_size(int(steps) + 1)
         self.longest = max(len(self.unrank(0)), len(self.unrank(self.size - 1)))
 
     def rank(self, text: str) -> int | None:
         text = text.strip()
         if len(text) > _LONGEST_NUMBER or not _DECIMAL.fullmatch(text):
             return None
-        steps, rest = divmod(Decimal(text) - self.low, self.step)
+        steps, rest = _EXACT.divmod(_EXACT.subtract(Decimal(text), self.low), self.step)
         return int(steps) if not rest and 0 <= steps < self.size else None
 
     def unrank(self, rank: int) -> str:
-        return f"{self.low + self.step * self.in_range(rank):.{self.places}f}"
+        value = _EXACT.fma(self.step, Decimal(self.in_range(rank)), self.low)
+        return f"{value:.{self.places}f}"
 
     def to_json(self) -> dict[str, Any]:
-        return {"set": self.kind, "low": str(self.low), "high": str(self.high), "step": str(self.step)}
+        # Never with an exponent, as small steps would be written otherwise: it would not be read again.
+        return {"set": self.kind, "low": f"{self.low:f}", "high": f"{self.high:f}", "step": f"{self.step:f}"}
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Self:

@@ -50,6 +50,15 @@ def test_whole_numbers_are_clamped_or_missing_as_declared() -> None:
     assert codes(GAIN, "-1", "100001", "NA", "zero") == [3] * 4
 
 
+@pytest.mark.parametrize("attribute", [WEIGHT, HEIGHT], ids=["whole", "decimal"])
+def test_how_a_number_is_read_does_not_depend_on_the_records_around_it(attribute: Attribute) -> None:
+    """Many plain numbers are read at once: that must give what each gives by itself."""
+    many = [str(number) for number in range(1_100)]
+    odd = ["1e-0000000000", "2e-0000000001", "20e-00000000001", "0" * 1_500 + "2", "-0", "1.", "1.e0", "1e-9999999999"]
+    for text in [*odd, "1e9999999999", "0x1", "+2", " 2", "2_0", "1e", "٢", "1e-400", "nan", "0" * 5_000, "1" * 999]:
+        assert codes(attribute, *many, text)[-1:] == codes(attribute, text), text[:20]
+
+
 def test_a_number_that_cannot_be_read_where_none_is_missing_takes_the_lowest_code() -> None:
     assert codes(WEIGHT, "heavy", "") == [0, 0]
     assert codes(HEIGHT, "nan", "inf", "-inf", "tall") == [0, 0, 0, 0]

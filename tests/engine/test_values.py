@@ -36,6 +36,8 @@ SETS: list[dict[str, Any]] = [
         "set": "union",
         "parts": [{"set": "list", "values": ["x", "12", "7"]}, {"set": "integers", "low": 0, "high": 10**9}],
     },
+    {"set": "decimals", "low": "0.000000000000000000000000001", "high": "99", "step": "0.000000000000000000000000001"},
+    {"set": "decimals", "low": "0.5", "high": "99999999999999999999999999", "step": "0.001"},
 ]
 
 
@@ -79,6 +81,25 @@ def test_a_pattern_holds_what_the_expression_matches_and_nothing_else(pattern: s
     for rank in range(min(others.size, 3000)):
         text = others.unrank(rank)
         assert (text in found) == (re.fullmatch(pattern, text) is not None)
+
+
+@pytest.mark.parametrize("document", SETS, ids=lambda document: str(document["set"]))
+def test_no_text_is_too_odd_to_be_looked_up(document: dict[str, Any]) -> None:
+    """A cell of a table may hold anything, and what is looked up has been paid for."""
+    found = _made(json.dumps(document))
+    for text in [
+        "9" * 40,
+        "9" * 60,
+        "+" + "9" * 39,
+        "1." + "0" * 58,
+        "1e999999999",
+        "9" * 5_000,
+        "-",
+        ".",
+        "\ud800",
+        "٣",
+    ]:
+        assert found.rank(text) is None or found.rank(found.unrank(found.rank(text) or 0)) == found.rank(text)
 
 
 def test_sizes_are_the_known_ones() -> None:

@@ -1,0 +1,135 @@
+"""Whatever noise says after a charge, and whatever a cell holds, a run ends: an error would be paid for, and would tell
+what it depends on.
+
+Samplers that answer as badly as noise can, in place of noise, and tables of cells at which readers of values fail."""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import itertools
+import tempfile
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from synth_engine import mechanisms
+from synth_engine.confidential import rows as confidential_rows
+from synth_engine.confidential.selection import SelectionLaw
+from synth_engine.confidential.session import open_session
+from synth_engine.domain import Domain, Identifier, Integer, Open, Range, Weak
+from synth_engine.errors import DomainError
+from synth_engine.measurement import Counts, Noise
+from synth_engine.mechanisms import description
+from synth_engine.mechanisms.model import Model
+from synth_engine.privacy import verify
+from synth_engine.privacy.unit import PrivacyUnit
+from synth_engine.spec import Spec
+from synth_engine.values import from_json
+
+HUGE = 10**12
+COUNTS = ("nothing", "negative", "huge", "one", "last", "by turns")
+FOUND = ("nothing", "first", "last", "many")
+LISTED = {"set": "list", "values": ["(other)", "(missing)", "", "a"]}
+DECIMALS = {"set": "decimals", "low": "0", "high": "100000", "step": "0.01"}
+STRINGS = {"set": "strings", "alphabet": "ab (){},\n", "min_length": 0, "max_length": 30}
+OPEN: tuple[Open, ...] = (
+    Weak(name="open", values=from_json(LISTED)),
+    Weak(name="open", values=from_json(DECIMALS), missing=("(missing)", "-"), outside="missing"),
+    Weak(name="open", values=from_json(STRINGS), missing=("?",), rho=0.01),
+    Range(name="open", of="integer", low=0, high=1, bins=2),
+    Range(name="open", of="integer", low=-(10**9), high=3, bins=500, missing=("",), outside="missing"),
+    Range(name="open", of="number", low=1e15, high=1e15 + 1, bins=16),
+    Range(name="open", of="date", low=datetime.date(1000, 1, 1), high=datetime.date(2999, 1, 1), missing=("",)),
+)
+CELLS = (
+    "", "-", "a", "(other)", "(missing)", "?", "9" * 60, "+" + "9" * 40, "." + "9" * 59, "9" * 5_000, "-" * 100_000,
+    "1e" + "9" * 50, "1e-" + "9" * 50, "0" * 5_000 + "1", "nan", "٣", "2024-02-30", "0000-00-00", "99999-01-01",
+)  # fmt: skip
+
+
+class Worst:
+    """Answers of one kind to everything that is counted, and of one kind to every discovery."""
+
+    def __init__(self, counts: str, found: str) -> None:
+        self._counts, self._found, self._turn = counts, found, 0
+
+    def counts(self, vector: Counts, noise: Noise) -> Counts:
+        del noise
+        self._turn += 1
+        kind = COUNTS[self._turn % 5] if self._counts == "by turns" else self._counts
+        answer = np.full(vector.size, {"negative": -HUGE, "huge": HUGE}.get(kind, 0), dtype=np.int64)
+        if kind in ("one", "last"):
+            answer[0 if kind == "one" else -1] = HUGE
+        return answer
+
+    def choose(self, scores: Counts, *, scale: Fraction, law: SelectionLaw) -> int:
+        del scale, law
+        return int(scores.size - 1)
+
+    def discover(self, tally: dict[int, int], *, size: int, threshold: int, noise: Noise) -> list[tuple[int, int]]:
+        del tally, noise
+        ranks = {"nothing": range(0), "first": range(1), "last": range(size - 1, size), "many": range(min(size, 120))}
+        return [(rank, threshold + rank % 3 * HUGE) for rank in ranks[self._found]]
+
+
+def opened(domain: Domain, cells: tuple[str, ...]) -> confidential_rows.Rows:
+    names = [attribute.name for attribute in domain.attributes]
+    with tempfile.NamedTemporaryFile("w", suffix=".csv", encoding="utf-8", newline="") as file:
+        csv.writer(file, quoting=csv.QUOTE_ALL).writerows([names, *([cell] * len(names) for cell in cells)])
+        file.flush()
+        return confidential_rows.open_table(Path(file.name), domain)
+
+
+def ended(domain: Domain, spec: Spec, worst: Worst, cells: tuple[str, ...] = ("a", "1")) -> Model:
+    """A whole run, and all that is made of it later."""
+    plan = mechanisms.plan(domain, spec)
+    rows = opened(domain, cells)
+    answers = plan.run(open_session(rows, domain=domain, cap=plan.loss, planned=plan.calls, sampler=worst))
+    model = plan.fit(answers)
+    verify.verify(plan.receipt(answers))
+    mechanisms.draw_table(model, 9, "seed")
+    assert Model.from_json(model.to_json()) is not None
+    assert description.read(description.write(model)).rows == model.rows
+    return model
+
+
+def runs() -> Iterator[Any]:
+    for mechanism, (place, attribute) in itertools.product(mechanisms.REGISTRY, enumerate(OPEN)):
+        person = bool(place % 2)
+        if mechanisms.REGISTRY[mechanism].suits(Domain(attributes=(attribute,))):
+            yield pytest.param(mechanism, attribute, person, id=f"{mechanism}-{place}")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("mechanism", "attribute", "person"), list(runs()))
+def test_no_run_fails_for_what_noise_says(mechanism: str, attribute: Open, person: bool) -> None:
+    unit = PrivacyUnit(max_records=3, column="id") if person else PrivacyUnit()
+    who = (Identifier(name="id", regenerate="sequence"),) if person else ()
+    domain = Domain(attributes=(*who, Integer(name="known", low=0, high=4), attribute), unit=unit)
+    spec = Spec(mechanism=mechanism, epsilon=Fraction(1, 10), delta=Fraction(person, 10**9))
+    for counts, found in itertools.product(COUNTS, FOUND if isinstance(attribute, Weak) else FOUND[:1]):
+        model = ended(domain, spec, Worst(counts, found))
+        assert 0 <= model.rows <= 10**9
+
+
+@pytest.mark.parametrize("attribute", OPEN, ids=lambda attribute: str(OPEN.index(attribute)))
+def test_no_run_fails_for_what_a_cell_holds(attribute: Open) -> None:
+    domain = Domain(attributes=(Integer(name="known", low=0, high=4), attribute))
+    ended(domain, Spec(mechanism="independent", epsilon=Fraction(1)), Worst("by turns", "last"), CELLS)
+
+
+def test_what_a_column_may_become_is_sound_whatever_is_found() -> None:
+    """Where that cannot be, it is said when the column is declared."""
+    with pytest.raises(DomainError, match="is what other values are called"):
+        Weak(name="job", values=from_json(DECIMALS), missing=("(other)",))
+    column = Weak(name="job", values=from_json(DECIMALS), missing=("(missing)", "((missing))"), outside="missing")
+    with pytest.raises(DomainError, match="not known"):
+        Domain(attributes=(Weak(name="job", values=from_json(DECIMALS)),), shorthand=True)
+    settled = column.found([])
+    assert settled.values == ("(((missing)))",)
+    assert column.admits(settled)
