@@ -30,14 +30,15 @@ __all__ = [
 
 def from_json(document: object) -> ValueSet:
     """The set that `to_json` wrote: {"set": kind, …}. A `size` beside it must be right. Errors: DomainError."""
-    if not isinstance(document, Mapping) or document.get("set") not in KINDS or _depth(document) > MOST_DEPTH:
+    kind = document.get("set") if isinstance(document, Mapping) and _depth(document) <= MOST_DEPTH else None
+    if not isinstance(document, Mapping) or not isinstance(kind, str) or kind not in KINDS:
         refuse("no set of values of a known kind", repair=f'give {{"set": …}} with one of {", ".join(KINDS)}')
     try:
         text = json.dumps(document)
     except (TypeError, ValueError):  # nothing that came out of JSON
         text = ""
     small = 0 < len(text) <= LONGEST_REMEMBERED
-    found = _remembered(text) if small else KINDS[str(document["set"])].from_json(document)
+    found = _remembered(text) if small else KINDS[kind].from_json(document)
     if document.get("size", found.size) != found.size:
         refuse("the size of a set of values is not the stated one", repair="leave size out, or correct the set")
     return found

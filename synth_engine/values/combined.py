@@ -12,6 +12,8 @@ from synth_engine.values.base import ValueSet, checked_size, fields, refuse
 MOST_PARTS = 20
 SMALL = 1_000_000
 """A set of so many texts can be looked through."""
+MOST_COMPARED = 400_000
+"""Texts of a union that are looked up in its other parts, over all pairs of parts: a few seconds."""
 
 
 class Product(ValueSet):
@@ -75,9 +77,12 @@ class Union(ValueSet):
         large = [part for part in self.parts if part.size > SMALL]
         if len(large) > 1:
             refuse(f"a union of two sets of more than {SMALL:,} values", repair="describe both by one pattern")
+        sizes = sorted(part.size for part in self.parts)
+        if sum(size * (len(sizes) - place) for place, size in enumerate(sizes, start=1)) > MOST_COMPARED:
+            refuse("a union of too many values to find those that its parts share", repair="use fewer or smaller parts")
         self._gone = [self._repeated(place) for place in range(len(self.parts))]
-        sizes = [part.size - len(gone) for part, gone in zip(self.parts, self._gone, strict=True)]
-        self._starts = [0, *accumulate(sizes)]
+        left = [part.size - len(gone) for part, gone in zip(self.parts, self._gone, strict=True)]
+        self._starts = [0, *accumulate(left)]
         self.size = checked_size(self._starts[-1])
         self.longest = max(part.longest for part in self.parts)
         known = [part.characters for part in self.parts]
@@ -85,16 +90,27 @@ class Union(ValueSet):
 
     def _repeated(self, place: int) -> list[int]:
         """The ranks within a part whose texts an earlier part has, sorted."""
-        part, earlier = self.parts[place], self.parts[:place]
-        if part.size <= SMALL:
-            ranks = range(part.size)
-            return [rank for rank in ranks if any(other.rank(part.unrank(rank)) is not None for other in earlier)]
-        texts = (other.unrank(rank) for other in earlier for rank in range(other.size))
-        return sorted({rank for text in texts if (rank := part.rank(text)) is not None})
+        part, found = self.parts[place], set[int]()
+        for other in self.parts[:place]:
+            if part.size <= other.size:
+                found.update(rank for rank in range(part.size) if _canonical(other, part.unrank(rank)) is not None)
+            else:
+                texts = map(other.unrank, range(other.size))
+                found.update(rank for text in texts if (rank := _canonical(part, text)) is not None)
+        return sorted(found)
 
     def rank(self, text: str) -> int | None:
+        """Another spelling counts as the text that the first part which knows it makes of it."""
+        found = self._exact(text)
+        if found is not None:
+            return found
+        known = next((part for part in self.parts if part.rank(text) is not None), None)
+        return None if known is None else self._exact(known.unrank(known.rank(text) or 0))
+
+    def _exact(self, text: str) -> int | None:
+        """The number of a text that one of the parts spells in this very way."""
         for part, gone, start in zip(self.parts, self._gone, self._starts, strict=False):
-            found = part.rank(text)
+            found = _canonical(part, text)
             if found is not None:
                 return start + found - sum(other < found for other in gone)
         return None
@@ -113,6 +129,12 @@ class Union(ValueSet):
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Self:
         return cls(list(_read(fields(document, parts=list)["parts"])))
+
+
+def _canonical(part: ValueSet, text: str) -> int | None:
+    """The number of a text that the part spells in this very way."""
+    rank = part.rank(text)
+    return rank if rank is not None and part.unrank(rank) == text else None
 
 
 def _read(documents: Sequence[Any]) -> Iterator[ValueSet]:

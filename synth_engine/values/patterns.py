@@ -9,26 +9,31 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NoReturn, Self
 
 from synth_engine.values.base import LONGEST, ValueSet, checked_size, fields, refuse
 
 LONGEST_PATTERN = 300
 MOST_STATES = 20_000
+MOST_STEPS = 2_000_000
+"""Steps of the expression followed before its automaton is given up: about two seconds."""
+_UNSTORABLE = ((0, 0), (0xD800, 0xDFFF))  # NUL and halves of surrogate pairs: no file and no database has them
 _INFINITE = "the pattern has an infinite language"
 _BOUND = "give every repetition an upper end, such as {0,8}"
 
 
 @dataclass
 class _Nfa:
-    """Steps: state → (first, last code point, next state); empty steps: state → states."""
+    """Steps: state → (first, last code point, next state); empty steps: state → states. `followed`: how many steps were
+    followed so far."""
 
     steps: list[list[tuple[int, int, int]]] = field(default_factory=list)
     empty: list[list[int]] = field(default_factory=list)
+    followed: int = 0
 
     def state(self) -> int:
         if len(self.steps) >= MOST_STATES:
-            refuse("the pattern is too complicated", repair="use a shorter one, or a list")
+            _refuse_complicated()
         self.steps.append([])
         self.empty.append([])
         return len(self.steps) - 1
@@ -49,7 +54,10 @@ class _Nfa:
         end = self.state()
         if node.negated:
             refuse("the pattern matches characters that it does not name", repair="name them, such as [a-z0-9 ]")
-        self.steps[start] += [(first, last, end) for first, last in node.ord_ranges]
+        for first, last in node.ord_ranges:
+            if any(first <= high and low <= last for low, high in _UNSTORABLE):
+                refuse("the pattern matches characters that cannot be stored", repair="name the ones that occur")
+            self.steps[start].append((first, last, end))
         return end
 
     def _repeated(self, node: Any, start: int) -> int:
@@ -67,11 +75,19 @@ class _Nfa:
     def closure(self, states: frozenset[int]) -> frozenset[int]:
         found, waiting = set(states), list(states)
         while waiting:
-            for other in self.empty[waiting.pop()]:
+            following = self.empty[waiting.pop()]
+            self.follow(1 + len(following))
+            for other in following:
                 if other not in found:
                     found.add(other)
                     waiting.append(other)
         return frozenset(found)
+
+    def follow(self, steps: int) -> None:
+        """Counts steps that are followed; refuses the expression where they become too many."""
+        self.followed += steps
+        if self.followed > MOST_STEPS:
+            _refuse_complicated()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,6 +111,8 @@ class Pattern(ValueSet):
         self.pattern = pattern
         if len(pattern) > LONGEST_PATTERN:
             refuse(f"a pattern of more than {LONGEST_PATTERN} characters", repair="use a shorter one, or a list")
+        if pattern.startswith("^") or pattern.endswith("$"):
+            refuse("the pattern has an anchor", repair="leave ^ and $ out: texts match as a whole; [$] is the sign")
         nfa = _Nfa()
         start = nfa.state()
         self._states = _determined(nfa, start=start, end=nfa.add(_parsed(pattern), start))
@@ -144,6 +162,10 @@ class Pattern(ValueSet):
         return cls(**fields(document, pattern=str))
 
 
+def _refuse_complicated() -> NoReturn:
+    refuse("the pattern is too complicated", repair="use a shorter one, or a list")
+
+
 def _parsed(pattern: str) -> Any:
     from greenery import parse
     from greenery.parse import NoMatch
@@ -164,10 +186,11 @@ def _determined(nfa: _Nfa, *, start: int, end: int) -> list[_State]:
         members = waiting.pop(0)
         steps = []
         for first, last, targets in _cut([step for member in members for step in nfa.steps[member]]):
+            nfa.follow(len(members))
             reached = nfa.closure(targets)
             if reached not in numbers:
                 if len(numbers) >= MOST_STATES:
-                    refuse("the pattern is too complicated", repair="use a shorter one, or a list")
+                    _refuse_complicated()
                 numbers[reached] = len(numbers)
                 waiting.append(reached)
             steps.append((first, last, numbers[reached]))

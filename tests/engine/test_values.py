@@ -124,6 +124,21 @@ def test_a_union_counts_a_text_of_two_parts_once() -> None:
     assert [found.unrank(rank) for rank in range(found.size)] == ["a", "b", "c", "d"]
 
 
+def test_a_text_of_a_union_has_the_number_that_gives_it_back() -> None:
+    """One part takes any case of letters, another one has a case of its own."""
+    found = Union([Known("us-states"), Strings("ACDal", 2, 2)])
+    assert [found.rank(found.unrank(rank)) for rank in range(found.size)] == list(range(found.size))
+    assert found.rank("al") != found.rank("AL")
+    assert found.rank("ny") == found.rank("NY")
+    spelled = Union([Listed(["NY"]), Known("us-states")])
+    assert spelled.rank(" ny ") == spelled.rank("NY") == 0
+
+
+def test_the_sign_of_a_dollar_may_be_meant() -> None:
+    found = Pattern("[56][$]")
+    assert [found.unrank(rank) for rank in range(found.size)] == ["5$", "6$"]
+
+
 def test_samples_are_members_and_not_always_the_same() -> None:
     found = values.from_json(SETS[12])
     drawn = found.sample(50, below=secrets.randbelow)
@@ -157,6 +172,15 @@ BAD: list[tuple[object, str]] = [
     ({"set": "integers", "low": 0, "high": 9, "size": 11}, "not the stated one"),
     ({"set": "integers", "low": 0, "high": 9, "more": 1}, "unknown field"),
     ({"set": "nonsense"}, "known kind"),
+    ({"set": ["list"]}, "known kind"),
+    ({"set": {"a": 1}}, "known kind"),
+    ({"set": "pattern", "pattern": "((((a{0,10}){0,10}){0,10}){0,10})"}, "too complicated"),
+    ({"set": "pattern", "pattern": "((a{0,30}){0,30}){0,20}"}, "too complicated"),
+    ({"set": "pattern", "pattern": "[a-\U0010ffff]{3}"}, "cannot be stored"),
+    ({"set": "pattern", "pattern": r"a|\x00"}, "cannot be stored"),
+    ({"set": "pattern", "pattern": "^[a-z]{3}$"}, "anchor"),
+    ({"set": "pattern", "pattern": "[a-z]{3}$"}, "anchor"),
+    ({"set": "union", "parts": [{"set": "integers", "low": i, "high": i + 10**6 - 1} for i in range(9)]}, "too many"),
     ("words", "known kind"),
 ]
 
