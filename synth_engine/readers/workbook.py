@@ -6,9 +6,6 @@ opened. Its cells have types; what each becomes is said in `cells`. Formulas cou
 
 from __future__ import annotations
 
-import re
-import zipfile
-import zlib
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -20,17 +17,8 @@ import python_calamine as calamine
 from synth_engine import formats
 from synth_engine.errors import TableError
 from synth_engine.formats import Dialect, Kind
-from synth_engine.readers import cells
+from synth_engine.readers import archive, cells
 from synth_engine.readers.source import Block, Limits, Progress, Shape
-
-MOST_UNPACKED = 2**29  # bytes of an archive; it is held in memory
-MOST_CELLS = 20_000_000  # of the rectangle around all cells of a sheet, which is held in memory, empty cells and all
-_SHEET = re.compile(r"xl/worksheets/[^/]+\.xml")
-_PLACE = re.compile(rb'<c [^>]*?r="([A-Z]{1,3})([0-9]{1,7})"')
-_ROW = re.compile(rb'<row [^>]*?r="([0-9]{1,7})"')
-_ERROR = re.compile(rb'<c [^>]*?t="e"')
-_TAIL = 256  # characters that a tag which is cut in two may have
-_UNUSABLE = "not an Excel workbook that can be read"
 
 
 class Row(NamedTuple):
@@ -89,46 +77,12 @@ def _opened(path: Path, *, kind: Kind, limits: Limits) -> calamine.CalamineWorkb
         with path.open("rb") as file:
             formats.check_kind(kind, file.read(formats.HEAD))
         if kind == "xlsx":
-            _look_through(path, most=min(MOST_UNPACKED, limits.plain_bytes))
+            archive.look_through(path, limits=limits)
         return calamine.CalamineWorkbook.from_path(path)
     except calamine.PasswordError:
         raise TableError("the workbook has a password", repair="save it without; it is encrypted on arrival") from None
-    except (OSError, MemoryError, calamine.CalamineError, zipfile.BadZipFile, zlib.error, NotImplementedError):
-        raise TableError(_UNUSABLE, repair=formats.SAVE_AS_CSV) from None
-
-
-def _look_through(path: Path, *, most: int) -> None:
-    """Unpacks everything, piece by piece: how much it is, how far cells reach, and whether some show an error."""
-    left = most
-    with zipfile.ZipFile(path) as archive:
-        for entry in archive.infolist():
-            width = height = 0
-            tail = b""
-            with archive.open(entry) as file:
-                while data := file.read(2**20):
-                    left -= len(data)
-                    if left < 0:
-                        raise TableError("the file unpacks to more than is allowed", repair="upload a smaller table")
-                    if not _SHEET.fullmatch(entry.filename):
-                        continue
-                    data = tail + data
-                    if _ERROR.search(data):
-                        raise TableError(
-                            "a cell that shows an error, like #N/A or #DIV/0!",
-                            repair="mend its formula, or clear the cell",
-                        )
-                    height = max([height, *map(int, _ROW.findall(data))])
-                    width = max([width, *map(_number, {letters for letters, _ in _PLACE.findall(data)})])
-                    tail = data[-_TAIL:]
-            if width * height > MOST_CELLS:
-                raise TableError("cells far from each other", repair="delete what stands far below or beside the table")
-
-
-def _number(letters: bytes) -> int:
-    number = 0
-    for letter in letters:
-        number = 26 * number + letter - 64
-    return number
+    except (OSError, MemoryError, calamine.CalamineError):
+        raise TableError(archive.UNUSABLE, repair=formats.SAVE_AS_CSV) from None
 
 
 def _sheet(book: calamine.CalamineWorkbook, name: str) -> calamine.CalamineSheet:
@@ -141,7 +95,7 @@ def _sheet(book: calamine.CalamineWorkbook, name: str) -> calamine.CalamineSheet
         plain = [one.name for one in book.sheets_metadata if one.typ == calamine.SheetTypeEnum.WorkSheet]
         found = [sheet for sheet in map(book.get_sheet_by_name, plain) if sheet.height]
     except (calamine.CalamineError, OSError, MemoryError):
-        raise TableError(_UNUSABLE, repair=formats.SAVE_AS_CSV) from None
+        raise TableError(archive.UNUSABLE, repair=formats.SAVE_AS_CSV) from None
     if not found:
         raise TableError("the file is empty", repair="upload a table with a header and rows")
     if len(found) > 1:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime
+import io
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ from synth_engine.confidential import ingest
 from synth_engine.domain import Domain
 from synth_engine.errors import TableError
 from synth_engine.formats import Dialect, Kind
-from synth_engine.readers import workbook as reader
+from synth_engine.readers import archive
 from tests.engine.workbooks import DATE, MOMENT, workbook
 
 CELL = "SECRET"
@@ -137,10 +139,64 @@ def test_entities_of_xml_are_never_followed(sheet: Path, first: str, entity: str
 
 
 def test_a_workbook_that_unpacks_to_too_much_is_stopped(sheet: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reader, "MOST_UNPACKED", 10_000)
+    monkeypatch.setattr(archive, "MOST_UNPACKED", 10_000)
     sheet.write_bytes(workbook({"D": [["a"], *([i] for i in range(1_000))]}))
     with pytest.raises(TableError, match="unpacks to more"):
         cells(sheet, "xlsx")
+
+
+FAR = b'<row r="1048576"><c r="XFD1048576"><v>1</v></c></row></sheetData>'
+NO_PLACES = b'<row r="900000"/><row>' + b"<c/>" * 30 + b"<c><v>1</v></c></row></sheetData>"
+HIDDEN: list[tuple[str, tuple[bytes, bytes], str, str]] = [
+    ("other quotes", (b"</sheetData>", FAR.replace(b'"', b"'")), "xl/worksheets", "far from each other"),
+    ("blanks", (b"</sheetData>", FAR.replace(b"r=", b"\n r = ")), "xl/worksheets", "far from each other"),
+    ("a bracket", (b"</sheetData>", FAR.replace(b"<c ", b'<c z=">" ')), "xl/worksheets", "far from each other"),
+    ("a long tag", (b"</sheetData>", FAR.replace(b"<c ", b'<c z="%s" ' % (b"z" * 2**21))), "xl/worksheets", "far from"),
+    ("another folder", (b"</sheetData>", FAR), "xl/sheets", "far from each other"),
+    ("no places", (b"</sheetData>", NO_PLACES), "xl/worksheets", "far from each other"),
+    ("no such column", (b'r="B3"', b'r="ZZZZZZZ3"'), "xl/worksheets", "not an Excel workbook"),
+    ("no such row", (b'<row r="3"', b'<row r="4294967295"'), "xl/worksheets", "not an Excel workbook"),
+    ("tags that never end", (b"</sheetData>", b"<c " * 200_000), "xl/worksheets", "not an Excel workbook"),
+]
+
+
+def rewritten(content: bytes, *, change: tuple[bytes, bytes], folder: str) -> bytes:
+    """A workbook with something else in its sheets, and its sheets somewhere else."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(content)) as old, zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as new:
+        for name in old.namelist():
+            data = old.read(name).replace(b'"worksheets/', b'"%s/' % folder.removeprefix("xl/").encode())
+            is_sheet = name.startswith("xl/worksheets")
+            new.writestr(name.replace("xl/worksheets", folder), data.replace(*change) if is_sheet else data)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize(("change", "folder", "rule"), [case[1:] for case in HIDDEN], ids=[case[0] for case in HIDDEN])
+def test_a_small_workbook_cannot_ask_for_all_memory(
+    sheet: Path, change: tuple[bytes, bytes], folder: str, rule: str
+) -> None:
+    """Whoever opens these ends the process: a rectangle of 17 thousand million cells fits nowhere."""
+    sheet.write_bytes(rewritten(workbook({"D": PLAIN}), change=change, folder=folder))
+    with pytest.raises(TableError, match=rule):
+        cells(sheet, "xlsx")
+
+
+def test_a_workbook_with_a_part_that_is_locked_is_refused(sheet: Path) -> None:
+    content = bytearray(workbook({"D": PLAIN}))
+    content[6] |= 1
+    entry = content.find(b"PK\x01\x02")
+    content[entry + 8] |= 1
+    sheet.write_bytes(content)
+    with pytest.raises(TableError, match="not an Excel workbook"):
+        cells(sheet, "xlsx")
+
+
+def test_a_picture_in_a_workbook_does_no_harm(sheet: Path) -> None:
+    sheet.write_bytes(workbook({"D": PLAIN}))
+    with zipfile.ZipFile(sheet, "a") as content:
+        content.writestr("xl/media/image1.png", b"\x89PNG\r\n\x1a\n<c <row")
+        content.writestr("xl/drawings/vmlDrawing1.vml", b"<xml><br><c r='XFD9'></xml>")
+    assert cells(sheet, "xlsx") == {"a": ["1", "2"], "b": ["x", "y"]}
 
 
 def test_other_archives_are_no_workbooks(tmp_path: Path) -> None:
