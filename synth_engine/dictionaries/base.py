@@ -13,6 +13,7 @@ from synth_engine.errors import DomainError
 _WIDE = 1_000  # a range from which on most values of counts and amounts lie near its lower end
 _FACTORS = (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)
 _DECADES = 4
+_LARGEST = {True: 2.0**53, False: 1e300}  # of whole and other numbers: the domain says what is wrong beyond
 PUBLIC: dict[str, Any] = {"provenance": "public-file"}
 
 
@@ -57,7 +58,8 @@ def edges(
     `above`: the first or last whole number of the range is a code of its own beside the proper values, for example
     "no children" or "more than five times": it is kept in a bin apart, or with the one value next to it.
     """
-    if whole and high - low < ONE_CODE_A_VALUE_UP_TO:
+    too_large = max(abs(low), abs(high)) > _LARGEST[whole]
+    if too_large or (whole and high - low < ONE_CODE_A_VALUE_UP_TO):
         return None
     first, last = low + below, high - above
     if last - first >= _WIDE:

@@ -110,10 +110,9 @@ def _check_column(name: str, known: Mapping[str, Attribute]) -> None:
 
 def _check_dependencies(constraints: Sequence[Constraint], known: Mapping[str, Attribute]) -> None:
     """Two tables that say different things of one value: neither would be what was meant."""
-    tables = [constraint for constraint in constraints if isinstance(constraint, Dependency)]
-    for first, second in combinations(tables, 2):
+    tables = [(one, one.pairs(known)) for one in constraints if isinstance(one, Dependency)]
+    for (first, one), (second, other) in combinations(tables, 2):
         if first.columns == second.columns:
-            one, other = first.pairs(known), second.pairs(known)
             if any(other.get(code, gives) != gives for code, gives in one.items()):
                 raise known[first.given].error(
                     "two dependencies give one value different ones", repair="keep one of the tables"

@@ -36,8 +36,8 @@ def look_through(path: Path, *, limits: Limits) -> None:
             for entry in archive.infolist():
                 with archive.open(entry) as file:
                     left -= _Part(entry.filename).read(cast(BinaryIO, file), most=left)
-    except (OSError, EOFError, MemoryError, RuntimeError, ValueError, zipfile.BadZipFile, zlib.error):
-        _refuse()  # damaged, or a part has a password
+    except (OSError, EOFError, LookupError, MemoryError, RuntimeError, ValueError, zipfile.BadZipFile, zlib.error):
+        _refuse()  # damaged, or a part has a password or an encoding of its own
 
 
 class _Part:

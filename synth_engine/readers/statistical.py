@@ -6,9 +6,11 @@ calls .a to .z is written so; a system-missing value is nothing.
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pyreadstat
 
@@ -16,14 +18,17 @@ from synth_engine import formats
 from synth_engine.errors import TableError
 from synth_engine.formats import Kind
 from synth_engine.readers import cells
-from synth_engine.readers.source import Block, Limits, Progress, Shape
+from synth_engine.readers.source import BLOCK_CELLS, Block, Limits, Progress, Shape
 
 _READERS = {"sav": pyreadstat.read_sav, "dta": pyreadstat.read_dta}
+_TRIAL = Path(__file__).with_name("trial.py")
+_LONGEST_TRIAL = 3_600  # seconds
 MOST_MISSING = 100  # codes of a range of missing ones that are listed
 
 
 def columns(path: Path, *, kind: Kind, limits: Limits) -> tuple[str, ...]:
     """The names in the file's own list of variables."""
+    _try_out(path, kind, at_once=0)
     return formats.checked_names(_read(path, kind, metadataonly=True)[1].column_names, most=limits.columns)
 
 
@@ -31,6 +36,7 @@ def blocks(
     path: Path, *, kind: Kind, limits: Limits, shape: Shape, wanted: Sequence[str] | None, progress: Progress
 ) -> Iterator[Block]:
     """Columns as text, block by block."""
+    _try_out(path, kind, at_once=BLOCK_CELLS)
     about = _read(path, kind, metadataonly=True)[1]
     shape.columns = formats.checked_names(about.column_names, most=limits.columns)
     kept = {
@@ -56,6 +62,20 @@ def blocks(
     shape.notes.append("Cells are the codes of the file; its labels stand in the suggestions.")
 
 
+def _try_out(path: Path, kind: Kind, *, at_once: int) -> None:
+    """Refuses a file that ends the process of whoever reads it. What it is otherwise, the reader says."""
+    command = [sys.executable, "-I", str(_TRIAL), kind, str(path.absolute()), str(at_once)]
+    nothing = subprocess.DEVNULL  # what it says could quote the file
+    try:
+        ended = subprocess.run(  # noqa: S603 - our own script, our own words
+            command, env={}, stdin=nothing, stdout=nothing, stderr=nothing, timeout=_LONGEST_TRIAL, check=False
+        ).returncode
+    except subprocess.TimeoutExpired:
+        ended = -1
+    if ended not in (0, 1):
+        _refuse(kind)
+
+
 def _read(path: Path, kind: Kind, **options: Any) -> tuple[dict[str, list[Any]], Any]:
     try:
         with path.open("rb") as file:
@@ -63,11 +83,17 @@ def _read(path: Path, kind: Kind, **options: Any) -> tuple[dict[str, list[Any]],
         found: tuple[dict[str, list[Any]], Any] = _READERS[kind](
             str(path), user_missing=True, output_format="dict", **options
         )
-    except (OSError, MemoryError, ValueError, OverflowError, pyreadstat.ReadstatError, pyreadstat.PyreadstatError):
-        raise TableError(
-            f"not a file of {formats.KIND_NAMES[kind]} that can be read", repair="save it again, or use CSV"
-        ) from None
+    except TableError:
+        raise
+    except Exception:  # noqa: BLE001 - of a damaged file the library says this or that, and never in our words
+        _refuse(kind)
     return found
+
+
+def _refuse(kind: Kind) -> NoReturn:
+    raise TableError(
+        f"not a file of {formats.KIND_NAMES[kind]} that can be read", repair="save it again, or use CSV"
+    ) from None
 
 
 def _column(about: Any, values: list[Any], stored: str, name: str, *, limits: Limits) -> Any:

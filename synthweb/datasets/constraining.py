@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -151,7 +151,7 @@ def _pairs(text: str, *, names: tuple[str, str]) -> list[list[str | None]]:
     first = text.partition("\n")[0]
     delimiter = next((sign for sign in (",", ";", "\t") if sign in first), ",")
     found: list[list[str | None]] = []
-    for number, row in enumerate(csv.reader(io.StringIO(text), delimiter=delimiter, skipinitialspace=True), start=1):
+    for number, row in enumerate(_rows(text, delimiter=delimiter, column=names[0]), start=1):
         if not any(row) or (number == 1 and tuple(map(str.strip, row)) == names):
             continue
         if len(row) != 2 or len(found) >= MAX_CODES:
@@ -162,6 +162,17 @@ def _pairs(text: str, *, names: tuple[str, str]) -> list[list[str | None]]:
             )
         found.append([None if cell.strip() == MISSING else cell.strip() for cell in row])
     return found
+
+
+def _rows(text: str, *, delimiter: str, column: str) -> Iterator[list[str]]:
+    lines = io.StringIO(text, newline=None)  # whichever way lines end
+    try:
+        yield from csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
+    except csv.Error:
+        raise DomainError(
+            "a dependency is no CSV of two short texts a line", repair="look for a quotation mark without its other one",
+            column=column,
+        ) from None  # fmt: skip
 
 
 def _text(raw: bytes) -> str:

@@ -101,6 +101,20 @@ def test_wide_ranges_get_bins_that_widen_away_from_zero() -> None:
     assert column(found, "AGEP").edges is None
 
 
+@pytest.mark.parametrize("most", [10**400, "9" * 400, 1e308, -(10**400), 10**30])
+@pytest.mark.parametrize("kind", ["integer", "number", "year"])
+def test_a_range_beyond_all_measure_is_no_accident(kind: str, most: Any) -> None:
+    """Whatever is made of it, it is made in words: the range is taken, or the field stays open with a repair."""
+    ends = {"minimum": -1, "maximum": most}
+    for document in (
+        {"fields": [{"name": "income", "type": kind, "constraints": ends}]},
+        {"income": {"values": {"min": -1, "max": most}}, "other": {"values": {"1": "One"}}},
+    ):
+        found = read(document)
+        assert "income" in {attribute.name for attribute in found.attributes} | {r.column for r in found.remarks}
+        assert all(remark.repair for remark in found.remarks)
+
+
 @pytest.mark.parametrize("whole", [True, False])
 @pytest.mark.parametrize(("low", "high"), [(0, 1), (0, 999), (1, 10_000), (-70_000, -20), (-5, 2**40), (0, 10**15)])
 def test_edges_run_from_end_to_end_and_increase(low: int, high: int, whole: bool) -> None:

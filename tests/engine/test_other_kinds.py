@@ -289,3 +289,21 @@ def test_a_damaged_file_is_refused(tmp_path: Path, kind: Kind) -> None:
     path.write_bytes(b"a,b\n1,2\n")
     with pytest.raises(TableError, match="no file of the kind"):
         cells(path, kind)
+
+
+def test_a_file_that_ends_the_process_of_its_reader_is_refused(survey: Path) -> None:
+    """A column of 8 million characters, says the first variable of this one: the library dies of it."""
+    content = bytearray(survey.read_bytes())
+    content[182] = 0x7F
+    survey.write_bytes(content)
+    for read in (lambda: cells(survey, "sav"), lambda: readers.columns(survey, kind="sav")):
+        with pytest.raises(TableError, match="that can be read") as refusal:
+            read()
+        assert refusal.value.repair
+
+
+def test_a_workbook_in_an_encoding_of_its_own_is_refused(sheet: Path) -> None:
+    change = (b'encoding="UTF-8"', b'encoding="UTF-88"')
+    sheet.write_bytes(rewritten(workbook({"D": PLAIN}), change=change, folder="xl/worksheets"))
+    with pytest.raises(TableError, match="not an Excel workbook"):
+        cells(sheet, "xlsx")

@@ -139,9 +139,23 @@ def test_a_public_list_can_be_uploaded(desk: Desk) -> None:
     assert answer.status_code == 302, answer.text[answer.text.index('id="constraints"') :][:900]
     (kept,) = desk.draft["constraints"]
     assert kept["table"] == [["02139", "Middlesex"], ["01002", "(other)"]]
-    broken = SimpleUploadedFile("zips.csv", b"\xff\xfe\x00")
-    answer = desk.client.post(desk.address, fields | {"do": "rule-add-dependency", "rule-dependency-file": broken})
-    assert "is not CSV in UTF-8" in answer.text
+    for content, says in (
+        (b"\xff\xfe\x00", "is not CSV in UTF-8"),
+        (b'"' + b"a" * 140_000 + b'",b', "no CSV of two short texts a line"),
+    ):
+        broken = SimpleUploadedFile("zips.csv", content)
+        answer = desk.client.post(desk.address, fields | {"do": "rule-add-dependency", "rule-dependency-file": broken})
+        assert answer.status_code == 422
+        assert says in answer.text
+
+
+@pytest.mark.parametrize("end", ["\r", "\r\n", "\n"])
+def test_lines_of_a_public_list_end_as_they_like(desk: Desk, end: str) -> None:
+    file = SimpleUploadedFile("zips.csv", f"02139,Middlesex{end}01002,Hampshire{end}".encode())
+    fields = desk.inputs() | {"rule-dependency-from": "zip", "rule-dependency-to": "county"}
+    desk.client.post(desk.address, fields | {"do": "rule-add-dependency", "rule-dependency-file": file})
+    (kept,) = desk.draft["constraints"]
+    assert kept["table"] == [["02139", "Middlesex"], ["01002", "Hampshire"]]
 
 
 def test_a_description_that_no_longer_fits_is_refused_at_the_end(desk: Desk) -> None:
