@@ -112,11 +112,10 @@ def _check_dependencies(constraints: Sequence[Constraint], known: Mapping[str, A
     """Two tables that say different things of one value: neither would be what was meant."""
     tables = [(one, one.pairs(known)) for one in constraints if isinstance(one, Dependency)]
     for (first, one), (second, other) in combinations(tables, 2):
-        if first.columns == second.columns:
-            if any(other.get(code, gives) != gives for code, gives in one.items()):
-                raise known[first.given].error(
-                    "two dependencies give one value different ones", repair="keep one of the tables"
-                )
+        if first.columns == second.columns and any(other.get(code, gives) != gives for code, gives in one.items()):
+            raise known[first.given].error(
+                "two dependencies give one value different ones", repair="keep one of the tables"
+            )
 
 
 def _check_orders(component: Component) -> None:
