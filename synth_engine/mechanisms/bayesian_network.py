@@ -116,7 +116,9 @@ class BayesianNetwork(Mechanism):
                 repair="give shares that add up to 0.99 at most",
             )
         cap = within or (Pure(epsilon=spec.epsilon) if spec.delta == 0 else _zcdp(spec))
-        return BayesianNetworkPlan(config=self, domain=domain, spec=spec, cap=cap, shares=self._shares(cap, domain))
+        plan = BayesianNetworkPlan(config=self, domain=domain, spec=spec, cap=cap, shares=self._shares(cap, domain))
+        plan.require_noise()
+        return plan
 
     def _shares(self, cap: Pure | ZeroConcentrated, domain: Domain) -> Shares:
         whole = cap.epsilon if isinstance(cap, Pure) else cap.rho
@@ -168,6 +170,12 @@ class BayesianNetworkPlan(Plan):
         assert isinstance(config, BayesianNetwork)  # noqa: S101 - calibrate gave it
         degree = config.degree or min(AUTO_DEGREE, len(self.domain.modelled) - 1)
         return Limits(degree=degree, cells=config.table_cells or AUTO_CELLS)
+
+    def require_noise(self) -> None:
+        """Errors: SpecError for noise that cannot be drawn; once the run has been paid for it is too late to say so."""
+        self._column_noises()
+        self._selection_scale()
+        self._noise_of_first_table()
 
     def run(self, session: Session) -> Answers:
         noises = self._column_noises()
@@ -235,9 +243,13 @@ class BayesianNetworkPlan(Plan):
             part = calibrate.root_down(8 * part)
         return calibrate.selection_scale(part, self.sensitivity.linf)
 
-    def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:
+    def _noise_of_first_table(self) -> Noise | None:
+        """That of later ones is no larger."""
         others = len(self.domain.modelled) - 1
-        table = self._noise(self.shares.tables / others) if others else None
+        return self._noise(self.shares.tables / others) if others else None
+
+    def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:
+        table = self._noise_of_first_table()
         return expected.network(self._column_noises(), table, sizes=self.domain.sizes, rows=self._guess(rows))
 
 

@@ -200,10 +200,14 @@ class Plan(ABC):
         """SHA-256 over everything public that fixes the run; no seed and no number of rows to draw."""
         return receipt.digest(
             {
-                "schema": "synth_engine/plan/2",
+                "schema": "synth_engine/plan/3",
                 "mechanism": self.mechanism,
                 "parameters": dict(self.spec.parameters),
                 "domain": self.domain.digest,
+                "facts": self.domain.facts,
+                "relation": self.domain.relation.value,
+                "unit": self.domain.unit.to_json(),
+                "invariants": list(self.domain.invariants),
                 "target": [ratio(self.spec.epsilon), ratio(self.spec.delta)],
                 "calls": [call.to_json() for call in self.calls],
                 "cap": self._cap_json(),

@@ -21,8 +21,9 @@ from synth_engine.privacy.fixed import Certificate
 from synth_engine.privacy.loss import NANO, nano, plain, ratio
 from synth_engine.privacy.unit import PrivacyUnit, Relation
 
-SCHEMA = "synthweb/receipt/2"
-"""The first version named no certificate; the verifier reads both."""
+SCHEMA = "synthweb/receipt/3"
+"""The first version named no certificate, and of the first two the plan did not say who is protected; the verifier reads
+all of them."""
 Kind = Literal["static", "adaptive"]
 _EDITED = "edited_description_sha256"
 _SENSITIVITIES = ("l1", "l2_squared", "linf")

@@ -22,8 +22,10 @@ from synth_engine.privacy.verify_calls import SHA256, Cost, allowed_by, amount, 
 from synth_engine.privacy.verify_losses import composed_epsilon
 from synth_engine.privacy.verify_words import check_rest, sentences
 
-PLANS = {"synthweb/receipt/1": "synth_engine/plan/1", "synthweb/receipt/2": "synth_engine/plan/2"}
-"""Versions of receipts, and of the plans that they come from. The first named no certificate."""
+PLANS = {f"synthweb/receipt/{version}": f"synth_engine/plan/{version}" for version in (1, 2, 3)}
+"""Versions of receipts, and of the plans that they come from. The first named no certificate. In the first two the plan
+named unit and relation by the digest of the domain alone, which a receipt does not hold: there they are the receipt's word."""
+_NAMED_BY_PLAN = {"facts": "domain_facts", "relation": "relation", "unit": "unit", "invariants": "invariants"}
 _FIELDS = {
     "schema": str, "mechanism": dict, "plan": dict, "relation": str, "unit": dict, "invariants": list,
     "domain_sha256": str, "domain_facts": dict, "target": dict, "guarantee": dict, "calls": list,
@@ -175,6 +177,8 @@ def _check_plan(receipt: Mapping[str, Any]) -> None:
     }
     if "certificate" in receipt["guarantee"]:
         plan["certificate"] = receipt["guarantee"]["certificate"]
+    if receipt["schema"] not in ("synthweb/receipt/1", "synthweb/receipt/2"):
+        plan |= {part: receipt[name] for part, name in _NAMED_BY_PLAN.items()}
     if _sha256(plan) != receipt["plan"]["sha256"]:
         refuse("the digest of the plan does not follow from the receipt")
 

@@ -22,7 +22,7 @@ from synth_engine.confidential import rows as confidential_rows
 from synth_engine.confidential.selection import SelectionLaw
 from synth_engine.confidential.session import open_session
 from synth_engine.domain import Domain, Identifier, Integer, Open, Range, Weak
-from synth_engine.errors import DomainError
+from synth_engine.errors import DomainError, SpecError
 from synth_engine.measurement import Counts, Noise
 from synth_engine.mechanisms import description
 from synth_engine.mechanisms.model import Model
@@ -121,6 +121,14 @@ def test_no_run_fails_for_what_noise_says(mechanism: str, attribute: Open, perso
 def test_no_run_fails_for_what_a_cell_holds(attribute: Open) -> None:
     domain = Domain(attributes=(Integer(name="known", low=0, high=4), attribute))
     ended(domain, Spec(mechanism="independent", epsilon=Fraction(1)), Worst("by turns", "last"), CELLS)
+
+
+def test_noise_that_cannot_be_drawn_is_refused_before_a_run_is_paid_for() -> None:
+    columns = tuple(Integer(name=f"column {number}", low=0, high=1) for number in range(120))
+    domain = Domain(attributes=columns, unit=PrivacyUnit(max_records=10**6))
+    for mechanism in ("independent", "bayesian-network"):
+        with pytest.raises(SpecError, match="to be drawn"):
+            mechanisms.plan(domain, Spec(mechanism=mechanism, epsilon=Fraction(1, 10**4)))
 
 
 def test_what_a_column_may_become_is_sound_whatever_is_found() -> None:

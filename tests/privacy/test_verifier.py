@@ -100,16 +100,19 @@ def resealed(document: Document) -> Document:
 def planned(document: Document) -> Document:
     """What the plan's digest covers, as the receipt shows it."""
     calls = document["calls"] if document["mechanism"]["kind"] == "static" else []
-    first = document["schema"] == "synthweb/receipt/1"
+    version = {"synthweb/receipt/1": 1, "synthweb/receipt/2": 2}.get(document["schema"], 3)
+    named = {part: document[part] for part in ("relation", "unit", "invariants")} | {"facts": document["domain_facts"]}
     return {
-        "schema": "synth_engine/plan/1" if first else "synth_engine/plan/2",
+        "schema": f"synth_engine/plan/{version}",
         "mechanism": document["mechanism"]["id"],
         "parameters": document["mechanism"]["parameters"],
         "domain": document["domain_sha256"],
         "target": [document["target"]["epsilon"], document["target"]["delta"]],
         "calls": [{"query": call["query"], "event": {**call["noise"], **call["sensitivity"]}} for call in calls],
         "cap": document["plan"]["cap"],
-    } | ({} if first else {"certificate": document["guarantee"]["certificate"]})
+        **({"certificate": document["guarantee"]["certificate"]} if version > 1 else {}),
+        **(named if version > 2 else {}),
+    }
 
 
 def changed(document: Document, path: str, value: object) -> Document:
@@ -228,7 +231,7 @@ PURE: list[tuple[str, object, str]] = [
     ("mechanism.kind", "unknown", "static or adaptive"),
     ("mechanism.id", 7, "mechanism is malformed"),
     ("plan.cap", {"epsilon": "1/1"}, "fixed beforehand"),
-    ("schema", "synthweb/receipt/3", "unknown version"),
+    ("schema", "synthweb/receipt/4", "unknown version"),
     ("schema", "synthweb/receipt/1", "missing or unknown parts"),
     ("mechanism.id", "a-method", "mechanism is unknown"),
     ("mechanism.id", "bayesian-network", "static or adaptive"),
@@ -404,6 +407,53 @@ def test_a_forged_receipt_of_the_first_version_is_refused(path: Path) -> None:
 
 def test_there_are_receipts_of_the_first_version_of_every_kind() -> None:
     assert len(RELEASED) >= 7
+
+
+SECOND = sorted(Path(__file__).with_name("receipts").glob("*-2.json"))
+
+
+@pytest.mark.parametrize("path", SECOND, ids=lambda path: path.stem)
+def test_receipts_of_the_second_version_still_verify(path: Path) -> None:
+    document = json.loads(path.read_text())
+    assert document["schema"] == "synthweb/receipt/2"
+    assert verify.verify(document).epsilon <= Fraction(document["target"]["epsilon"])
+    as_first = {**document, "schema": "synthweb/receipt/1"}
+    as_third = {**document, "schema": "synthweb/receipt/3"}
+    for other in (as_first, as_third):
+        other["digest"] = canonical_sha256({key: value for key, value in other.items() if key != "digest"})
+        with pytest.raises(VerificationError):
+            verify.verify(other)
+
+
+def test_there_are_receipts_of_the_second_version_of_both_kinds() -> None:
+    kinds = {json.loads(path.read_text())["mechanism"]["kind"] for path in SECOND}
+    assert kinds == {"static", "adaptive"}
+
+
+def test_who_is_protected_cannot_be_changed_after_the_run_was_paid_for() -> None:
+    """The calls of an adaptive run are not fixed beforehand, so nothing but the plan ties them to unit and relation."""
+    unit = PrivacyUnit(max_records=3)
+    domain = Domain(attributes=domain_of(2, 3).attributes, unit=unit, relation=Relation.REPLACE_ONE)
+    plan = mechanisms.plan(domain, Spec(mechanism="bayesian-network", epsilon=Fraction(1)))
+    forged = plan.receipt(plan.run(open_session(exact.rows_of(TABLE, domain), domain=domain, cap=plan.loss)))
+    paid_for = verify.verify(forged).plan
+    forged["relation"], forged["unit"] = "add-remove", {"max_records": 1, "column": None}
+    for call in forged["calls"]:
+        [(name, moved)] = call["sensitivity"].items()
+        epsilon = Fraction(call["cost"]["epsilon"]) / moved
+        call["sensitivity"] = {name: 1}
+        call["cost"] = {"epsilon": receipt.ratio(epsilon), "rho": receipt.ratio(epsilon**2 / 2)}
+    forged["guarantee"]["sentence"] = "epsilon = 1 differential privacy for one record added or removed."
+    forged = receipt.seal(forged)
+    with pytest.raises(VerificationError, match="digest of the plan"):
+        verify.verify(forged)
+    assert verify.verify(resealed(forged)).plan != paid_for  # another plan: the ledger has no hold for it
+
+
+def test_where_the_facts_of_a_domain_come_from_cannot_be_changed_afterwards() -> None:
+    forged = receipt.seal({**honest(), "domain_facts": {"public-file": 7}})
+    with pytest.raises(VerificationError, match="digest of the plan"):
+        verify.verify(forged)
 
 
 @pytest.mark.parametrize("document", [None, [], "receipt", {}, {"schema": "synthweb/receipt/1"}])
