@@ -6,8 +6,6 @@ calls .a to .z is written so; a system-missing value is nothing.
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
@@ -17,12 +15,10 @@ import pyreadstat
 from synth_engine import formats
 from synth_engine.errors import TableError
 from synth_engine.formats import Kind
-from synth_engine.readers import cells
+from synth_engine.readers import cells, tried
 from synth_engine.readers.source import BLOCK_CELLS, Block, Limits, Progress, Shape
 
 _READERS = {"sav": pyreadstat.read_sav, "dta": pyreadstat.read_dta}
-_TRIAL = Path(__file__).with_name("trial.py")
-_LONGEST_TRIAL = 3_600  # seconds
 MOST_MISSING = 100  # codes of a range of missing ones that are listed
 
 
@@ -63,16 +59,7 @@ def blocks(
 
 
 def _try_out(path: Path, kind: Kind, *, at_once: int) -> None:
-    """Refuses a file that ends the process of whoever reads it. What it is otherwise, the reader says."""
-    command = [sys.executable, "-I", str(_TRIAL), kind, str(path.absolute()), str(at_once)]
-    nothing = subprocess.DEVNULL  # what it says could quote the file
-    try:
-        ended = subprocess.run(  # noqa: S603 - our own script, our own words
-            command, env={}, stdin=nothing, stdout=nothing, stderr=nothing, timeout=_LONGEST_TRIAL, check=False
-        ).returncode
-    except subprocess.TimeoutExpired:
-        ended = -1
-    if ended not in (0, 1):
+    if tried.is_deadly(path, kind=kind, cells=at_once):
         _refuse(kind)
 
 

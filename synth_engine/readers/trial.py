@@ -1,8 +1,9 @@
-"""Reads a file of SPSS or Stata from end to end, for nothing, in a process of its own.
+"""Reads a file of SPSS or Stata or an old workbook to its end, for nothing, in a process of its own.
 
-The library that reads them trusts what the file says of itself: a damaged or a hostile one ends the process, or worse.
+The libraries that read them trust what the file says of itself: a damaged or a hostile one ends the process, or worse.
 This one has no key, no secret and no other import; what becomes of it says whether the worker may read the file.
-Used by `statistical`, as `python -I trial.py KIND PATH CELLS`: so many at once, 0 for the list of variables alone.
+Used by `tried`, as `python -I trial.py KIND PATH CELLS`. CELLS is how many are read at once, 0 for the list of variables
+alone; of a workbook, how many the rectangle around those of a sheet may have.
 """
 
 from __future__ import annotations
@@ -11,25 +12,48 @@ import resource
 import sys
 from typing import Any
 
-import pyreadstat
-
 MOST_ROWS = 65_536
+MOST_MEMORY = 4 * 2**30
+DEADLY = 3
 
 
 def main() -> None:
-    """Exit status 0 or 1 whatever the file holds; anything else is the end of the process."""
+    """Exit status 0 or 1, or what the end of the process gives."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # what is left of it would hold rows
     kind, path, cells = sys.argv[1:]
+    (_workbook if kind == "xls" else _statistical)(kind, path, int(cells))
+
+
+def _statistical(kind: str, path: str, cells: int) -> None:
+    import pyreadstat
+
     read = {"sav": pyreadstat.read_sav, "dta": pyreadstat.read_dta}[kind]
     options: dict[str, Any] = {"user_missing": True, "output_format": "dict"}
     columns = len(read(path, metadataonly=True, **options)[1].column_names)
-    at_once, start = min(MOST_ROWS, -(-int(cells) // max(1, columns))), 0
+    at_once, start = min(MOST_ROWS, -(-cells // max(1, columns))), 0
     while at_once:
         found = read(path, row_offset=start, row_limit=at_once, **options)[0]
         count = max((len(values) for values in found.values()), default=0)
         start += count
         if count < at_once:
             break
+
+
+def _workbook(_kind: str, path: str, cells: int) -> None:
+    """The rectangle around all cells of a sheet is laid out in memory; where there is not enough, the process ends."""
+    import python_calamine
+
+    resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
+    try:
+        book = python_calamine.CalamineWorkbook.from_path(path)
+        for name in book.sheet_names:
+            sheet = book.get_sheet_by_name(name)
+            if sheet.total_height * sheet.total_width > cells:
+                sys.exit(DEADLY)
+    except Exception:  # noqa: BLE001 - the reader meets it again, and says so
+        sys.exit(1)
+    except BaseException:  # noqa: BLE001 - a panic of the library, which no handler of errors stops
+        sys.exit(DEADLY)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ import python_calamine as calamine
 from synth_engine import formats
 from synth_engine.errors import TableError
 from synth_engine.formats import Dialect, Kind
-from synth_engine.readers import archive, cells
+from synth_engine.readers import archive, cells, tried
 from synth_engine.readers.source import Block, Limits, Progress, Shape
 
 
@@ -78,6 +78,8 @@ def _opened(path: Path, *, kind: Kind, limits: Limits) -> calamine.CalamineWorkb
             formats.check_kind(kind, file.read(formats.HEAD))
         if kind == "xlsx":
             archive.look_through(path, limits=limits)
+        elif tried.is_deadly(path, kind=kind, cells=archive.MOST_CELLS):
+            raise TableError(archive.UNUSABLE, repair=formats.SAVE_AS_CSV)
         return calamine.CalamineWorkbook.from_path(path)
     except calamine.PasswordError:
         raise TableError("the workbook has a password", repair="save it without; it is encrypted on arrival") from None

@@ -18,7 +18,7 @@ from synth_engine.domain import Domain
 from synth_engine.errors import TableError
 from synth_engine.formats import Dialect, Kind
 from synth_engine.readers import archive
-from tests.engine.workbooks import DATE, MOMENT, workbook
+from tests.engine.workbooks import DATE, MOMENT, old_workbook, workbook
 
 CELL = "SECRET"
 PLAIN = [["a", "b"], [1, "x"], [2, "y"]]
@@ -179,6 +179,16 @@ def test_a_small_workbook_cannot_ask_for_all_memory(
     sheet.write_bytes(rewritten(workbook({"D": PLAIN}), change=change, folder=folder))
     with pytest.raises(TableError, match=rule):
         cells(sheet, "xlsx")
+
+
+@pytest.mark.parametrize("last", [(65_535, 65_535), (65_535, 400)])
+def test_a_small_old_workbook_cannot_either(tmp_path: Path, last: tuple[int, int]) -> None:
+    path = tmp_path / "table.xls"
+    path.write_bytes(old_workbook())
+    assert cells(path, "xls") == {"a": ["1", "2"], "b": ["x", "y"]}
+    path.write_bytes(old_workbook(last=last))
+    with pytest.raises(TableError, match="not an Excel workbook"):
+        cells(path, "xls")
 
 
 def test_a_workbook_with_a_part_that_is_locked_is_refused(sheet: Path) -> None:

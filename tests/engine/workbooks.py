@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import io
+import struct
 import zipfile
+import zlib
 from collections.abc import Mapping, Sequence
 from xml.sax.saxutils import escape
 
@@ -67,3 +70,24 @@ def _cell(place: str, cell: Cell) -> str:
     if isinstance(cell, str):
         return f'<c r="{place}" t="inlineStr"><is><t xml:space="preserve">{escape(cell)}</t></is></c>'
     return f'<c r="{place}"><v>{cell}</v></c>'
+
+
+_OLD = (
+    "c-rk)J!n%=6#ni@()`e-"
+    "FEtfgp@f1}YZq~GX`hPP$x>Yu5j1HtNJ}cg!8&NQW)uV`#ih{2rRt&;9dvULDmn;)km%?nC^)ovp8MrKO>2h+G^pI~an3#OoO9njx#!&ba^I"
+    "_^RC(?}cLi%Ogb=EJ94&P^B@_>CT!`KGwHUN9A>ZPkLOdpkY>D7W+smlVq0V;&4(^Aa3kN<3ox(YcOcnB(CgK2N$SNJfpm2pdqDi8QQFV}yk"
+    "#8cuN6)9^`>452J}ACrbrMV7NdI0_#V4Fz+LF-EeZ)TRsM(E9ywFvA`G%_bMzFtlHaq!u8hXO5n1|$TIA6#Yvy)|{C4uw!>Sus2!AgCWvHIr"
+    "f6-57SwLZFz{-zTKX5gP;ftO@+T@2L{d~g|CAV!iTJu8$Gx*#;2(EBjgt-EU7wy~aDg^#11a*9>$%Feue_w(x`xl!*lH8b3+YdiWj9Rz$_(L"
+    "JPdk`~56-+uC4<X8FBt(3dT(^8Al_KkKL;qWYduF={j<Ln{cc-!mb9U_-L9bN1xee`yUyf9q3m|l46&7oH&VO;v_YZe1)K;6Ej@z@JmWmf-"
+    "t@~&TYf|%o)*nRWbYR3u^6jS82J3Twf_^UPkmz)H3DbB0*S3hP``#bCSJM>Q&|Jv;9SsZdY@K76NU;2pzEG#T6EG#T6EG(K2W&Y)d%vmF1&J"
+    "t1cU1vq8YCn_ww>X9=xz5YM^biWt7BSsW{cJ`=1<z6&>=S%1)Hp7q7cqex<Cti;e&sBv>VMCMJG#Gb2{k%?wUIdg@c7>W9QM9D"
+)  # what xlwt writes for the rows a, b / 1, x / 2, y
+
+
+def old_workbook(*, last: tuple[int, int] = (2, 1)) -> bytes:
+    """An .xls with the columns a and b and two rows. `last`: row and column of its last cell, from zero."""
+    content = bytearray(zlib.decompress(base64.b85decode(_OLD)))
+    text = struct.Struct("<HHHH")  # a cell of text: its number, its length, row and column
+    place = content.rindex(text.pack(0x00FD, 10, 2, 1))
+    text.pack_into(content, place, 0x00FD, 10, *last)
+    return bytes(content)
