@@ -277,7 +277,7 @@ def test_a_data_dictionary_is_recognised_and_told_what_it_leaves_open(desk: Desk
     assert "The file was read as a data dictionary: 2 columns were taken" in page
     assert "0 to 99, each value" in line(page, 1)
     assert "From a public file in the file, not confirmed" in line(page, 1)
-    assert "not modelled, not in the release" in line(page, 0)
+    assert "found with budget among" in line(page, 0)
     assert "Column “sector”: the dictionary does not say which values it has" in page
     assert "Column “height”: not in this table, not taken" in page
     assert "Column “works”: its range has only one end; add the other one here." in page
