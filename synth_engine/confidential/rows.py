@@ -114,6 +114,7 @@ def open_table(
 ) -> Rows:
     """Parses, encodes and truncates a table. Raises TableError for a file that is not a well-formed table with the
     columns of the domain; never for a value in it. `random_bytes` is replaced by tests only."""
+    _require_form(path, kind=kind, dialect=dialect)
     unit = domain.unit.column
     wanted = _wanted(domain)
     pieces: dict[str, list[Codes]] = {name: [] for name in domain.names}
@@ -158,7 +159,18 @@ def require_columns(
 ) -> None:
     """Raises TableError for a table without a column that the domain needs. Reads the header, which is form, and no
     row: this may come before a charge."""
+    _require_form(path, kind=kind, dialect=dialect)
     _require(_wanted(domain), found=readers.columns(path, kind=kind, dialect=dialect))
+
+
+def _require_form(path: Path | str, *, kind: Kind | None, dialect: Dialect | None) -> None:
+    """Without a header the first line is a record, and how all others are read must not be guessed from it."""
+    if dialect is None or dialect.header or dialect.delimiter:
+        return
+    if readers.is_delimited(path, kind=kind):
+        raise TableError(
+            "a table without a header, of which nobody said what stands between cells", repair="say the delimiter"
+        )
 
 
 def _wanted(domain: Domain) -> list[str]:

@@ -16,7 +16,7 @@ from synth_engine.formats import Dialect, Kind
 from synth_engine.readers import delimited, parquet, statistical, workbook
 from synth_engine.readers.source import Block, Limits, Meter, Progress, Shape
 
-__all__ = ["Block", "Limits", "Progress", "Shape", "blocks", "columns", "detect", "silent"]
+__all__ = ["Block", "Limits", "Progress", "Shape", "blocks", "columns", "detect", "is_delimited", "silent"]
 
 
 def silent(_stage: str, _fraction: float) -> None:
@@ -28,6 +28,11 @@ def detect(path: Path | str, *, kind: Kind | None = None, limits: Limits | None 
     path, limits = Path(path), limits or Limits()
     kind = kind or _found_kind(path, limits=limits)
     return delimited.detect(path, packed=kind == "csv.gz", limits=limits) if kind in formats.DELIMITED else None
+
+
+def is_delimited(path: Path | str, *, kind: Kind | None = None, limits: Limits | None = None) -> bool:
+    """Whether a file is a CSV, packed or not, by its kind or else by its first bytes."""
+    return (kind or _found_kind(Path(path), limits=limits or Limits())) in formats.DELIMITED
 
 
 def columns(

@@ -20,6 +20,7 @@ from synth_engine.confidential import counts
 from synth_engine.confidential.rows import Rows, open_table, require_columns
 from synth_engine.domain import Domain
 from synth_engine.errors import DomainError, PrivacyError, TableError
+from synth_engine.formats import Dialect
 
 SMALL = Domain.from_json({"a": 3, "b": 2})
 
@@ -229,6 +230,18 @@ def test_no_value_of_a_cell_can_make_opening_fail(tmp_path: Path, value: str) ->
 
 
 # --- before a charge ------------------------------------------------------------------------------------------------
+def test_a_record_has_no_say_in_how_the_others_are_read(tmp_path: Path) -> None:
+    """Without a header the first line is a record: what stands between cells is said, or nothing is read."""
+    table = tmp_path / "table.csv"
+    table.write_text("1,0;0\n1,1;1\n")
+    domain = Domain.from_json({"column_1": 2, "column_2": 2})
+    for look in (open_table, require_columns):
+        with pytest.raises(TableError, match="nobody said what stands between cells"):
+            look(table, domain, dialect=Dialect(header=False, columns=2))
+    said = open_table(table, domain, dialect=Dialect(header=False, columns=2, delimiter=";", decimal=","))
+    assert counts.contingency(said, ()).tolist() == 2
+
+
 def test_looking_for_columns_reads_the_header_and_no_row(tmp_path: Path) -> None:
     """Rows that no reader takes do not change what is said: nothing below the header is looked at."""
     domain = Domain.from_json(
