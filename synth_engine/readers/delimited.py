@@ -256,7 +256,9 @@ class _Pieces:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._pool.shutdown(cancel_futures=True)
+        # A reading that is given up may be collected in the middle of anything, such as the start of another thread under
+        # a lock of Python's own: nobody may be waited for here. What is being parsed ends by itself.
+        self._pool.shutdown(wait=False, cancel_futures=True)
 
     def __iter__(self) -> Iterator[regular.Piece | bytes]:
         ahead = AHEAD

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -136,3 +137,20 @@ def test_whatever_is_written_in_a_form_is_read_back_exactly(
     found, notes, _, count = outcome(path, dialect=dialect)
     assert (count, notes) == (len(rows), [])
     assert found == {name: [row[place] for row in rows] for place, name in enumerate(names)}
+
+
+def test_a_reading_that_is_given_up_waits_for_nobody(tmp_path: Path) -> None:
+    """It may be collected while Python itself starts or ends a thread, under the lock that ending one needs."""
+    path = tmp_path / "long.csv"
+    path.write_text("a,b\n" + "1,2\n" * 3_000_000)
+    reading = readers.blocks(path, kind="csv", dialect=None, limits=readers.Limits(block_rows=1_000))
+    next(reading)
+
+    def collect() -> None:
+        with threading._shutdown_locks_lock:  # type: ignore[attr-defined]
+            reading.close()  # type: ignore[attr-defined]
+
+    collecting = threading.Thread(target=collect, daemon=True)
+    collecting.start()
+    collecting.join(timeout=20)
+    assert not collecting.is_alive()
