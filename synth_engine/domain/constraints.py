@@ -70,6 +70,11 @@ class Impossible(Constraint):
 
     combination: Mapping[str, tuple[Value, ...]]
 
+    def __post_init__(self) -> None:
+        # A database may give the fields of an object back in another order; what is drawn must not hang on that.
+        object.__setattr__(self, "combination", dict(sorted(self.combination.items())))
+        super().__post_init__()
+
     @property
     def columns(self) -> tuple[str, ...]:
         return tuple(self.combination)

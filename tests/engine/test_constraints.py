@@ -33,6 +33,7 @@ from synth_engine.domain import (
     Number,
     Order,
 )
+from synth_engine.domain import constraints as declared
 from synth_engine.domain.conditions import Range
 from synth_engine.domain.relations import relation
 from synth_engine.errors import DomainError
@@ -479,3 +480,14 @@ def test_constraints_change_neither_what_is_asked_nor_what_it_costs() -> None:
     assert with_.calls == without.calls
     spec = Spec(mechanism="independent", epsilon=Fraction(1))
     assert mechanisms.plan(town(*RULES), spec).calls == mechanisms.plan(town(), spec).calls
+
+
+def test_the_order_of_fields_in_a_document_means_nothing() -> None:
+    """A database may keep an object's fields in an order of its own."""
+    columns = {"works": ["yes"], "region": ["south"]}
+    one, other = (
+        declared.parse([{"kind": "impossible", "columns": dict(items)}])[0]
+        for items in (columns.items(), reversed(columns.items()))
+    )
+    assert one.columns == other.columns == ("region", "works")
+    assert one.sentence == other.sentence
