@@ -125,6 +125,11 @@ class WeakDomainPlan(Plan):
 
     steps: tuple[Question | _Count, ...]
 
+    @property
+    def questions(self) -> list[Question]:
+        """Those by which open columns are learned."""
+        return [step for step in self.steps if isinstance(step, Question)]
+
     def run(self, session: Session) -> Answers:
         answers = [step.ask(session) for step in self.steps]
         return Answers(
@@ -139,8 +144,7 @@ class WeakDomainPlan(Plan):
         }
         if set(given) != set(self.domain.names):
             raise InputError("these answers are not of this plan", repair="use the answers of this release")
-        questions = [step for step in self.steps if isinstance(step, Question)]
-        learned = learning.learned(questions, [given[asked.attribute.name] for asked in questions])
+        learned = learning.learned(self.questions, [given[asked.attribute.name] for asked in self.questions])
         domain = self.domain.settled(learned)
         rows = self.domain.rows if self.domain.rows is not None else oneway.total(answers.measurements)
         tables = tuple(
@@ -163,10 +167,9 @@ class WeakDomainPlan(Plan):
     def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:
         guess = learning.foreseen(self.domain)
         noises = {step.clique[0]: step.noise for step in self.steps if isinstance(step, _Count) and step.clique}
-        noises |= {step.attribute.name: step.noise for step in self.steps if isinstance(step, Question)}
-        asked = [step for step in self.steps if isinstance(step, Question)]
+        noises |= {asked.attribute.name: asked.noise for asked in self.questions}
         found = expected.independent(noises, sizes=guess.sizes, rows=self._guess(rows))
-        return found | {"learning": {"share": None, "columns": learning.describe(asked), "if_declared": None}}
+        return found | {"learning": {"share": None, "columns": learning.describe(self.questions), "if_declared": None}}
 
 
 def _frequencies(declared: Weak, settled: Attribute, answer: Discovery, *, rows: int) -> npt.NDArray[np.float64]:

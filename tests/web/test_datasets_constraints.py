@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
-from pytest_django import Settings
 
 from synth_engine.domain import Domain
 from synthweb.audit.models import AuditEntry
@@ -18,6 +16,8 @@ from synthweb.datasets import services
 from synthweb.datasets.models import Dataset, DomainVersion
 from tests.conftest import Cast
 from tests.web.desk import Desk, ready
+
+pytestmark = pytest.mark.usefixtures("places")
 
 Browser = Callable[..., Client]
 
@@ -27,11 +27,6 @@ COLUMNS: list[dict[str, Any]] = [
     {"name": "age", "kind": "integer", "low": 0, "high": 99, "width": 5},
     {"name": "wed", "kind": "integer", "low": 0, "high": 99, "width": 5, "missing": [""]},
 ]
-
-
-@pytest.fixture(autouse=True)
-def places(settings: Settings, tmp_path: Path) -> None:
-    settings.VAULT_DIR, settings.PREVIEW_DIR = tmp_path / "vault", tmp_path / "previews"
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +13,6 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
-from pytest_django import Settings
 
 from synth_engine.domain import Domain
 from synth_engine.errors import DomainError
@@ -27,12 +25,9 @@ from tests.conftest import Cast
 from tests.web import scene
 from tests.web.desk import SUGGESTIONS, Desk, line, ready
 
+pytestmark = pytest.mark.usefixtures("places")
+
 Browser = Callable[..., Client]
-
-
-@pytest.fixture(autouse=True)
-def places(settings: Settings, tmp_path: Path) -> None:
-    settings.VAULT_DIR, settings.PREVIEW_DIR = tmp_path / "vault", tmp_path / "previews"
 
 
 @pytest.fixture

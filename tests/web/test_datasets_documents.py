@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +11,6 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
-from pytest_django import Settings
 
 from synth_engine.domain import Domain
 from synth_engine.errors import DomainError
@@ -23,19 +21,11 @@ from tests.conftest import Cast
 from tests.web import scene
 from tests.web.desk import Desk, line, ready
 
+pytestmark = pytest.mark.usefixtures("places")
+
 AGE = {"name": "age", "kind": "integer", "low": 0, "high": 120, "width": 5, "provenance": "public-file"}
 WORKS = {"name": "works", "kind": "boolean", "true": "yes", "false": "no"}
 HEIGHT = {"name": "height", "kind": "number", "low": 0, "high": 3}
-
-
-@pytest.fixture(autouse=True)
-def places(settings: Settings, tmp_path: Path) -> None:
-    settings.VAULT_DIR, settings.PREVIEW_DIR = tmp_path / "vault", tmp_path / "previews"
-
-
-@pytest.fixture
-def desk(browser: Callable[..., Client], cast: Cast) -> Desk:
-    return Desk(browser(cast.steward), ready(cast))
 
 
 def bring(desk: Desk, document: Any, *, edit: str = "", **typed: Any) -> str:

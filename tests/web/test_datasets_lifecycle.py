@@ -19,7 +19,6 @@ from django.db import transaction
 from django.http import Http404
 from django.test import Client
 from django.urls import reverse
-from pytest_django import Settings
 
 from synth_engine.errors import TableError
 from synth_engine.formats import Dialect
@@ -40,14 +39,11 @@ from tests.engine.workbooks import workbook
 from tests.web import scene
 from tests.web.scene import Scene
 
+pytestmark = pytest.mark.usefixtures("places")
+
 Browser = Callable[..., Client]
 LATER = scene.TABLE + "north,33,yes\n"
 OTHER_COLUMNS = scene.TABLE.replace("region,", "area,", 1)
-
-
-@pytest.fixture(autouse=True)
-def places(settings: Settings, tmp_path: Path) -> None:
-    settings.VAULT_DIR, settings.PREVIEW_DIR = tmp_path / "vault", tmp_path / "previews"
 
 
 @pytest.fixture

@@ -3,33 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
-from django.test import Client
 from django.urls import reverse
-from pytest_django import Settings
 
 from synth_engine.domain import Domain, parse_attribute
 from synthweb.datasets import draft as drafts
 from synthweb.datasets.models import DomainVersion
 from synthweb.datasets.typed import attribute_of
-from tests.conftest import Cast
-from tests.web.desk import Desk, line, ready
+from tests.web.desk import Desk, line
+
+pytestmark = pytest.mark.usefixtures("places")
 
 WORDS = {"set": "known", "name": "english-words"}
-
-
-@pytest.fixture(autouse=True)
-def places(settings: Settings, tmp_path: Path) -> None:
-    settings.VAULT_DIR, settings.PREVIEW_DIR = tmp_path / "vault", tmp_path / "previews"
-
-
-@pytest.fixture
-def desk(browser: Callable[..., Client], cast: Cast) -> Desk:
-    return Desk(browser(cast.steward), ready(cast))
 
 
 INPUTS = {

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 from django.test import Client
 from django.urls import reverse
-from pytest_django import Settings
 
 from synthweb.audit.models import AuditEntry
 from synthweb.datasets.models import DescriptionTemplate
@@ -18,12 +16,9 @@ from tests.conftest import Cast
 from tests.web.desk import SUGGESTIONS, Desk, line, ready
 from tests.web.rest import Caller, assert_problem
 
+pytestmark = pytest.mark.usefixtures("places")
+
 Browser = Callable[..., Client]
-
-
-@pytest.fixture(autouse=True)
-def places(settings: Settings, tmp_path: Path) -> None:
-    settings.VAULT_DIR, settings.PREVIEW_DIR = tmp_path / "vault", tmp_path / "previews"
 
 
 @pytest.fixture

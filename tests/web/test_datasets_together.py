@@ -3,28 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
-from django.test import Client
-from pytest_django import Settings
 
 from synthweb.datasets import draft, screens, typed
 from synthweb.datasets.together import Asked, change, named, said
-from tests.conftest import Cast
-from tests.web.desk import Desk, line, ready
+from tests.web.desk import Desk, line
 
-
-@pytest.fixture(autouse=True)
-def places(settings: Settings, tmp_path: Path) -> None:
-    settings.VAULT_DIR, settings.PREVIEW_DIR = tmp_path / "vault", tmp_path / "previews"
-
-
-@pytest.fixture
-def desk(browser: Callable[..., Client], cast: Cast) -> Desk:
-    return Desk(browser(cast.steward), ready(cast))
+pytestmark = pytest.mark.usefixtures("places")
 
 
 def column(kind: str, **fields: str) -> draft.Column:

@@ -27,14 +27,11 @@ from synthweb.runs import worker
 from synthweb.runs.models import TableErrand
 from tests.conftest import Cast
 
+pytestmark = pytest.mark.usefixtures("places")
+
 Browser = Callable[..., Client]
 CANARY = "CANARY-0ddba11"
 TABLE = "name,age\n" + "".join(f"{CANARY},{age}\n" for age in range(2_000))
-
-
-@pytest.fixture(autouse=True)
-def places(settings: Settings, tmp_path: Path) -> None:
-    settings.VAULT_DIR, settings.PREVIEW_DIR = tmp_path / "vault", tmp_path / "previews"
 
 
 def send(

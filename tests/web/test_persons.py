@@ -7,13 +7,11 @@ import io
 from collections.abc import Callable
 from fractions import Fraction
 from itertools import groupby
-from pathlib import Path
 from typing import Any
 
 import pytest
 from django.test import Client
 from django.urls import reverse
-from pytest_django import Settings
 
 from synth_engine.privacy import verify
 from synth_engine.spec import Spec
@@ -32,7 +30,7 @@ from tests.web.desk import SUGGESTIONS, Desk, ready
 from tests.web.rest import Caller, assert_problem
 
 Open = Callable[..., Client]
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("places")]
 
 VISITS = "who,region,age\n" + "".join(
     f"id-{person},{'north' if person % 3 else 'south'},{(person * 7) % 100}\n"
@@ -49,11 +47,6 @@ DOMAIN = {
         {"name": "age", "kind": "integer", "low": 0, "high": 99, "width": 10},
     ],
 }
-
-
-@pytest.fixture(autouse=True)
-def places(settings: Settings, tmp_path: Path) -> None:
-    settings.VAULT_DIR, settings.PREVIEW_DIR = tmp_path / "vault", tmp_path / "previews"
 
 
 @pytest.fixture

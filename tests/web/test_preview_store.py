@@ -18,14 +18,11 @@ from synthweb.datasets import preview_store, selectors, services
 from synthweb.datasets.models import Dataset, Preview
 from tests.conftest import Cast
 
+pytestmark = pytest.mark.usefixtures("places")
+
 CANARY = "CANARY-51c0ffee"
 PAYLOAD = {"columns": ["name"], "suggestions": [], "preview": [[CANARY]], "rows": 1, "notes": []}
 TABLE, REPORT = Preview.Kind.TABLE, Preview.Kind.REPORT
-
-
-@pytest.fixture(autouse=True)
-def places(settings: Settings, tmp_path: Path) -> None:
-    settings.VAULT_DIR, settings.PREVIEW_DIR = tmp_path / "vault", tmp_path / "previews"
 
 
 @pytest.fixture
