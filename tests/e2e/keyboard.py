@@ -15,7 +15,7 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
 
 from synthweb.accounts.models import User
-from tests.e2e.patience import is_swapped, until
+from tests.e2e.patience import complaints, is_swapped, until
 
 MOST_TABS = 120
 
@@ -70,5 +70,4 @@ class Keyboard:
         self.browser.get_log("browser")
 
     def complaints(self) -> list[str]:
-        """What the console says, but for forms that came back with errors."""
-        return [line["message"] for line in self.browser.get_log("browser") if "422" not in line["message"]]
+        return complaints(self.browser)

@@ -1,4 +1,4 @@
-"""Waiting for a page whose parts are swapped while they are looked at."""
+"""Waiting for a page whose parts are swapped while they are looked at, and what such a page may say in its console."""
 
 from __future__ import annotations
 
@@ -10,6 +10,19 @@ from selenium.common.exceptions import NoSuchElementException, StaleElementRefer
 from selenium.webdriver.support.wait import WebDriverWait
 
 SECONDS = 20.0
+_BETWEEN_PAGES = (
+    "does not belong to the document",
+    "Cannot find context with specified id",
+    "aborted by navigation",
+)
+_PASSING = (
+    "status of 422",  # a form that came back with errors, which the console reports as well
+    # A request was under way when its page was left: the library says so in one of these ways, as the browser has it. A
+    # request that fails otherwise says so with its status, or leaves something out that is waited for.
+    "htmx:afterRequest",
+    "htmx:sendAbort",
+    "htmx:sendError",
+)
 T = TypeVar("T")
 
 
@@ -33,7 +46,13 @@ def until(browser: webdriver.Chrome, happened: Callable[[webdriver.Chrome], T], 
 
 
 def is_swapped(error: WebDriverException) -> bool:
-    """Whether the driver looked at an element of a page that is no longer, or not yet, there: it has three ways to say
-    so, the last one between two pages."""
+    """Whether the driver looked at an element of a page that is no longer, or not yet, there: there are two kinds of errors
+    for it, and between two pages a few phrases."""
     gone = isinstance(error, (NoSuchElementException, StaleElementReferenceException))
-    return gone or "does not belong to the document" in str(error.msg)
+    return gone or any(words in str(error.msg) for words in _BETWEEN_PAGES)
+
+
+def complaints(browser: webdriver.Chrome) -> list[str]:
+    """What the console has to say since it was read last, but for what passes."""
+    severe = [entry["message"] for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
+    return [message for message in severe if not any(words in message for words in _PASSING)]

@@ -17,7 +17,7 @@ from selenium.webdriver.support.ui import Select
 
 from synthweb.datasets.models import Dataset
 from tests.conftest import Cast
-from tests.e2e.patience import until
+from tests.e2e.patience import complaints, until
 from tests.e2e.test_accessibility import judged
 from tests.web.desk import ready
 
@@ -68,7 +68,7 @@ def test_the_size_of_a_set_follows_what_is_typed(chrome: webdriver.Chrome, descr
     assert "max_length" not in str(dataset.draft)  # typing keeps nothing; a press does
     chrome.execute_script("scrollTo(0, document.body.scrollHeight)")  # or the bar of the page stands before a button
     assert not judged(chrome)
-    assert not [entry for entry in chrome.get_log("browser") if entry["level"] == "SEVERE"]
+    assert not complaints(chrome)
 
 
 def test_a_file_of_lines_becomes_a_public_list(

@@ -28,7 +28,7 @@ from selenium.webdriver.support.ui import Select
 from synth_engine.privacy import verify
 from tests import services
 from tests.e2e.composed import ROOT, Installation, running_installation
-from tests.e2e.patience import until
+from tests.e2e.patience import complaints, until
 
 pytestmark = [pytest.mark.services, pytest.mark.slow, pytest.mark.xdist_group("journey")]
 PASSWORD = "a long walk by the river"
@@ -36,11 +36,6 @@ TABLE = ROOT / "examples" / "adult.csv.gz"
 DOMAIN = ROOT / "examples" / "adult.domain.json"
 PICTURES = ROOT / "build" / "screenshots"
 PATIENCE = 60
-PASSING = (
-    "status of 422",  # a form that came back with errors, which the console reports as well
-    "htmx:afterRequest",  # a request was under way when its page was left; one that fails otherwise
-    "htmx:sendError",  # says so with its status, or leaves something out that the journey waits for
-)
 
 
 @pytest.fixture(scope="module")
@@ -131,8 +126,7 @@ class Person:
         self.check_console()
 
     def check_console(self) -> None:
-        severe = [entry["message"] for entry in self.browser.get_log("browser") if entry["level"] == "SEVERE"]
-        assert [message for message in severe if not any(words in message for words in PASSING)] == []
+        assert complaints(self.browser) == []
 
     def picture(self, name: str) -> None:
         PICTURES.mkdir(parents=True, exist_ok=True)

@@ -17,7 +17,7 @@ from synthweb.ledger import services as ledger
 from synthweb.runs.models import SynthesisRun
 from tests import services
 from tests.conftest import Cast
-from tests.e2e.patience import until
+from tests.e2e.patience import complaints, until
 from tests.web import scene
 
 pytestmark = [pytest.mark.services, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
@@ -68,6 +68,5 @@ def test_slider_number_and_price_move_together_and_the_button_spends_it(cast: Ca
         browser.find_element(By.CSS_SELECTOR, "#estimate button").click()
         until(browser, lambda page: "/runs/" in page.current_url)
         assert "Waiting for a worker" in browser.page_source
-        complaints = [line["message"] for line in browser.get_log("browser")]
-        assert not [text for text in complaints if "Content Security Policy" in text or "TypeError" in text]
+        assert not complaints(browser)
     assert SynthesisRun.objects.get().epsilon == 250_000_000
