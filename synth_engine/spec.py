@@ -18,7 +18,11 @@ LARGEST_DELTA = Fraction(1, 10)
 LARGEST_ROWS = 10**9
 LONGEST_SEED = 200
 
-Scalar = str | int | float | bool | None
+DEEPEST = 4  # levels of lists and objects in a parameter
+MOST_ENTRIES = 5_000  # of all of them together
+
+Parameter = Any
+"""A text, a number, a truth value, or lists and objects of them, as JSON has them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +34,7 @@ class Spec:
     """
 
     mechanism: str
-    parameters: Mapping[str, Scalar] = field(default_factory=dict)
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
     epsilon: Fraction
     delta: Fraction = Fraction(0)
     rows: int | None = None
@@ -89,12 +93,30 @@ def _check_loss(epsilon: Fraction, delta: Fraction) -> None:
         raise SpecError(rule, repair="give a delta far below one over the number of records, such as 1e-9")
 
 
-def _check_parameters(parameters: Mapping[str, Scalar]) -> None:
+def _check_parameters(parameters: Mapping[str, Parameter]) -> None:
     if not isinstance(parameters, Mapping) or not all(isinstance(key, str) for key in parameters):
         raise SpecError("parameters must be an object of names and values", repair="see the mechanism's schema")
     for name, value in parameters.items():
-        if value is not None and not isinstance(value, str | int | float | bool):
-            raise SpecError(f"parameter {name!r} must be a number, a text or a truth value")
+        require_moderate(name, value)
+
+
+def require_moderate(name: str, value: Parameter) -> None:
+    """Errors: SpecError for what is no JSON, nested deep, or long. Without recursion: it may be nested without end."""
+    waiting, count = [(value, 0)], 0
+    while waiting:
+        one, depth = waiting.pop()
+        count += 1
+        if depth > DEEPEST or count > MOST_ENTRIES:
+            raise SpecError(
+                f"parameter {name!r} is nested deeper than {DEEPEST} levels or has more than {MOST_ENTRIES} entries",
+                repair="make it flatter, or list less",
+            )
+        if isinstance(one, Mapping) and all(isinstance(key, str) for key in one):
+            waiting += [(inner, depth + 1) for inner in one.values()]
+        elif isinstance(one, list | tuple):
+            waiting += [(inner, depth + 1) for inner in one]
+        elif one is not None and not isinstance(one, str | int | float | bool):
+            raise SpecError(f"parameter {name!r} must be a number, a text, a truth value, or a list or object of them")
 
 
 def _check_seed(seed: str | None) -> None:

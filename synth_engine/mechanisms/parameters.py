@@ -1,60 +1,154 @@
 """Checks the parameters of a mechanism against its JSON schema, as much of it as forms and help texts show.
 
-A value may come as text (a form field, `--param key=value`) and is read by the type that the schema names.
+A value may come as text (a form field, `--param key=value`) and is read by the type that the schema names; a list or an
+object comes as JSON text, or as it is. No error repeats what was given: an entry of a list is named by its place.
 """
 
 from __future__ import annotations
 
+import json
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from synth_engine.errors import SpecError
+from synth_engine.spec import require_moderate
 
+LONGEST_TEXT = 200_000  # signs of JSON: a thousand tables of three columns
 _WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
 _DECIMAL = re.compile(r"[+-]?[0-9]{1,18}(\.[0-9]{1,18})?([eE][+-]?[0-9]{1,3})?")
 _REPAIRS = {
-    "string": "give a text",
+    "string": "give a text of printable signs",
     "integer": 'write it in digits, like "2"',
     "number": 'write it like "0.5"',
     "boolean": "give true or false",
+    "array": 'give a list, as JSON text like ["a", "b"] where only text can be given',
+    "object": 'give an object, as JSON text like {"a": 2} where only text can be given',
 }
 
 
+class _Twice(Exception):
+    """A name that an object of JSON text has more than once."""
+
+
 def checked(given: Mapping[str, Any], *, schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Every parameter with its value, defaults filled in. Errors: SpecError naming the parameter."""
+    """Every parameter with its value, defaults filled in; lists come out as tuples, so that nobody changes them. Errors:
+    SpecError naming the parameter."""
     properties: Mapping[str, Mapping[str, Any]] = schema.get("properties", {})
     for name in given:
         if name not in properties:
             known = ", ".join(properties) or "none"
             raise SpecError(f"there is no parameter {name!r}", repair=f"known: {known}")
-    return {name: _value(name, given.get(name), rule) for name, rule in properties.items()}
+    return {name: _parameter(name, given.get(name), rule) for name, rule in properties.items()}
 
 
-def _value(name: str, value: Any, rule: Mapping[str, Any]) -> Any:
+def _parameter(name: str, value: Any, rule: Mapping[str, Any]) -> Any:
     if value is None:
         if "default" not in rule:
             raise SpecError(f"parameter {name!r} is missing")
+        value = rule["default"]
+    structured = rule["type"] in ("array", "object")
+    if structured and isinstance(value, str):
+        value = _from_json(name, value, rule)
+    if structured:
+        require_moderate(name, value)
+    return _value(f"parameter {name!r}", value, rule)
+
+
+def _from_json(name: str, text: str, rule: Mapping[str, Any]) -> Any:
+    """A list or an object out of JSON text. Empty text, as a form sends it, is the default."""
+    if not text.strip() and "default" in rule:
         return rule["default"]
+    if len(text) > LONGEST_TEXT:
+        raise SpecError(f"parameter {name!r} has more than {LONGEST_TEXT} signs", repair="list less")
+    try:
+        return json.loads(
+            text, object_pairs_hook=_once, parse_float=_number, parse_int=_integer, parse_constant=_no_constant
+        )
+    except _Twice:
+        raise SpecError(f"parameter {name!r} has a name twice in one object", repair="give each once") from None
+    except RecursionError:
+        raise SpecError(f"parameter {name!r} is nested too deep", repair="make it flatter") from None
+    except ValueError:
+        raise SpecError(f"parameter {name!r} is no JSON text", repair=_REPAIRS[rule["type"]]) from None
+
+
+def _value(where: str, value: Any, rule: Mapping[str, Any]) -> Any:
+    """where: what an error calls it."""
     try:
         value = _READERS[rule["type"]](value)
     except (TypeError, ValueError):
-        raise SpecError(f"parameter {name!r} must be of type {rule['type']}", repair=_REPAIRS[rule["type"]]) from None
+        raise SpecError(f"{where} must be of type {rule['type']}", repair=_REPAIRS[rule["type"]]) from None
     if "enum" in rule and value not in rule["enum"]:
-        raise SpecError(f"parameter {name!r} must be one of {', '.join(map(str, rule['enum']))}")
+        raise SpecError(f"{where} must be one of {', '.join(map(str, rule['enum']))}")
+    if rule["type"] in ("integer", "number"):
+        _check_bounds(where, value, rule)
+    elif rule["type"] == "string":
+        _check_length(where, len(value), rule, of="Length", what="signs")
+    elif rule["type"] == "array":
+        return _list(where, value, rule)
+    elif rule["type"] == "object":
+        return _object(where, value, rule)
+    return value
+
+
+def _check_bounds(where: str, value: float, rule: Mapping[str, Any]) -> None:
     low, high = rule.get("minimum", -math.inf), rule.get("maximum", math.inf)
-    if rule["type"] in ("integer", "number") and not low <= value <= high:
+    if not low <= value <= high:
         raise SpecError(
-            f"parameter {name!r} must lie between {low} and {high}",
+            f"{where} must lie between {low} and {high}",
             repair=f"leave it out for {rule['default']}" if "default" in rule else "give one of these",
         )
-    return value
+
+
+def _check_length(where: str, count: int, rule: Mapping[str, Any], *, of: str, what: str) -> None:
+    least, most = rule.get(f"min{of}", 0), rule.get(f"max{of}", math.inf)
+    if count < least:
+        raise SpecError(f"{where} has fewer than {least} {what}", repair="add some, or leave it out")
+    if count > most:
+        raise SpecError(f"{where} has more than {most} {what}", repair="shorten it")
+
+
+def _list(where: str, value: list[Any], rule: Mapping[str, Any]) -> tuple[Any, ...]:
+    _check_length(where, len(value), rule, of="Items", what="entries")
+    inner = rule.get("items")
+    found = tuple(_entry(where, place, one, inner) for place, one in enumerate(value, start=1))
+    if rule.get("uniqueItems") and any(one in found[:place] for place, one in enumerate(found)):
+        raise SpecError(f"{where} has an entry twice", repair="give each once")
+    return found
+
+
+def _object(where: str, value: dict[str, Any], rule: Mapping[str, Any]) -> dict[str, Any]:
+    _check_length(where, len(value), rule, of="Properties", what="entries")
+    inner, named = rule.get("additionalProperties"), rule.get("propertyNames", {})
+    found = {}
+    for place, (name, one) in enumerate(value.items(), start=1):
+        _value(f"the name of entry {place} of {where}", name, {"type": "string", **named})
+        found[name] = _entry(where, place, one, inner)
+    return found
+
+
+def _entry(where: str, place: int, value: Any, rule: Any) -> Any:
+    return _value(f"entry {place} of {where}", value, rule) if isinstance(rule, Mapping) else value
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise _Twice
+    return found
+
+
+def _no_constant(_name: str) -> Any:
+    raise ValueError
 
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError
+    if not value.isprintable():
+        raise ValueError
     return value
 
 
@@ -71,7 +165,7 @@ def _number(value: Any) -> float:
         raise TypeError
     if isinstance(value, str) and not _DECIMAL.fullmatch(value):
         raise ValueError
-    number = float(value)
+    number = float(value) if isinstance(value, str | float) or abs(value) < 10**18 else math.inf
     vanished = (
         number == 0 and isinstance(value, str) and any(digit in "123456789" for digit in value.lower().split("e")[0])
     )
@@ -89,9 +183,23 @@ def _boolean(value: Any) -> bool:
     return value
 
 
+def _array(value: Any) -> list[Any]:
+    if isinstance(value, str) or not isinstance(value, Iterable) or isinstance(value, Mapping | set | frozenset):
+        raise TypeError
+    return list(value)
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    if not isinstance(value, Mapping):
+        raise TypeError
+    return dict(value)
+
+
 _READERS: dict[str, Callable[[Any], Any]] = {
     "string": _text,
     "integer": _integer,
     "number": _number,
     "boolean": _boolean,
+    "array": _array,
+    "object": _mapping,
 }

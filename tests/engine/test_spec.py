@@ -48,7 +48,7 @@ def test_a_spec_survives_json(epsilon: Fraction, delta: Fraction, rows: int | No
         ({"rows": -1}, "rows"), ({"rows": 1.5}, "rows"), ({"rows": "5"}, "rows"), ({"rows": True}, "rows"), ({"rows": False}, "rows"),
         ({"rows": ""}, "rows"), ({"delta": ""}, "delta"), ({"delta": False}, "delta"), ({"parameters": []}, "parameters"),
         ({"rows": 10**10}, "rows"), ({"seed": ""}, "seed"), ({"seed": "x" * 201}, "seed"), ({"seed": "a\nb"}, "seed"),
-        ({"seed": 5}, "seed"), ({"parameters": {"x": [1]}}, "parameter 'x'"), ({"parameters": "x"}, "parameters"),
+        ({"seed": 5}, "seed"), ({"parameters": {"x": [[[[[1]]]]]}}, "parameter 'x'"), ({"parameters": "x"}, "parameters"),
         ({"eps": "1"}, "spec is an object"), ({"schema": "other"}, "unknown version"),
     ],
 )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from rest_framework import serializers
@@ -17,6 +18,8 @@ JSON_TYPES: dict[str, tuple[type, ...]] = {
     "number": (int, float),
     "string": (str,),
     "boolean": (bool,),
+    "array": (list,),
+    "object": (dict,),
 }
 
 
@@ -85,7 +88,24 @@ class NewRunSerializer(StrictSerializer):
             (one["parameters"] for one in mechanisms.describe() if one["id"] == attrs["mechanism"]), {}
         )
         for name, value in attrs["parameters"].items():
-            kind = schema.get("properties", {}).get(name, {}).get("type")
-            if kind and (isinstance(value, bool) != (kind == "boolean") or not isinstance(value, JSON_TYPES[kind])):
+            if kind := _unmet(value, schema.get("properties", {}).get(name, {})):
                 raise serializers.ValidationError({"parameters": {name: [f"This has to be of type {kind}."]}})
         return attrs
+
+
+def _unmet(value: Any, rule: Mapping[str, Any]) -> str:
+    """The type that a value, or an entry of a list or an object, should have and has not; empty if there is none."""
+    kind = rule.get("type", "")
+    if not kind:
+        return ""
+    if isinstance(value, bool) != (kind == "boolean") or not isinstance(value, JSON_TYPES[kind]):
+        return str(kind)
+    inner = rule.get("items" if kind == "array" else "additionalProperties")
+    if kind not in ("array", "object") or not isinstance(inner, Mapping):
+        return ""
+    found = next((unmet for one in _entries(value) if (unmet := _unmet(one, inner))), "")
+    return f"{kind} of {found}" if found else ""
+
+
+def _entries(value: Any) -> Iterable[Any]:
+    return value.values() if isinstance(value, dict) else value
