@@ -24,6 +24,7 @@ NUMPY_RANDOMNESS = {
     "synth_engine/codec/texts.py",
     "synth_engine/constraints/records.py",
     "synth_engine/constraints/values.py",
+    "synth_engine/marginals/finish.py",
     "synth_engine/mechanisms/conditional.py",
     "synth_engine/mechanisms/groups.py",
     "synth_engine/mechanisms/model.py",

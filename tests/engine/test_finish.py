@@ -1,0 +1,149 @@
+"""Records mended towards wished counts."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from synth_engine.marginals.finish import SOFTNESS, finish
+
+ROOT = Path(__file__).parents[2]
+SIZES = (5, 4, 3, 6)
+ROWS = 3_000
+PAIRS = list(itertools.combinations(range(len(SIZES)), 2))
+Codes = npt.NDArray[np.uint16]
+Floats = npt.NDArray[np.float64]
+Targets = list[tuple[tuple[int, ...], Floats]]
+
+
+def count(codes: Codes, axes: tuple[int, ...]) -> Floats:
+    found = np.zeros([SIZES[axis] for axis in axes])
+    np.add.at(found, tuple(codes[axis] for axis in axes), 1)
+    return found
+
+
+def dependent(seed: int = 0) -> Codes:
+    rng = np.random.default_rng(seed)
+    hidden = rng.random(ROWS)
+    return np.array([((hidden + rng.random(ROWS)) / 2 * size).astype(np.uint16) for size in SIZES])
+
+
+def uniform(seed: int = 1) -> Codes:
+    rng = np.random.default_rng(seed)
+    return np.array([rng.integers(0, size, ROWS).astype(np.uint16) for size in SIZES])
+
+
+def loss(codes: Codes, targets: Targets) -> float:
+    return sum(float(((count(codes, axes) - t) ** 2 / (t + SOFTNESS)).sum()) for axes, t in targets)
+
+
+def distance(codes: Codes, targets: Targets) -> float:
+    return float(np.mean([np.abs(count(codes, axes) - t).sum() / 2 / ROWS for axes, t in targets]))
+
+
+@pytest.fixture(scope="module")
+def targets() -> Targets:
+    return [(axes, count(dependent(), axes)) for axes in PAIRS]
+
+
+def test_counts_come_near_to_all_pairs(targets: Targets) -> None:
+    start = uniform()
+    found = finish(start, targets=targets, rng=np.random.default_rng(2))
+    assert distance(start, targets) > 0.2
+    assert distance(found, targets) < 0.01
+    assert found.shape == start.shape and found.dtype == np.uint16
+    assert all(column.max() < size for column, size in zip(found, SIZES, strict=True))
+
+
+def test_counts_come_near_to_triples() -> None:
+    wished: Targets = [(axes, count(dependent(), axes)) for axes in [(0, 1, 2), (3, 1, 0)]]
+    found = finish(uniform(), targets=wished, rng=np.random.default_rng(2))
+    assert distance(found, wished) < 0.02
+
+
+def test_the_loss_never_rises(targets: Targets) -> None:
+    """However few changes are tried, and whatever the tables weigh."""
+    start = uniform()
+    losses = [loss(start, targets)]
+    for proposals in (1, 10, 100, 1_000, 10_000):
+        found = finish(start, targets=targets, rng=np.random.default_rng(4), proposals=proposals)
+        losses.append(loss(found, targets))
+    assert losses == sorted(losses, reverse=True) and losses[-1] < losses[0]
+
+
+def test_the_same_generator_gives_the_same_rows_and_leaves_the_given_ones(targets: Targets) -> None:
+    start = uniform()
+    kept = start.copy()
+    found = [finish(start, targets=targets, rng=np.random.default_rng(seed), proposals=5_000) for seed in (7, 7, 8)]
+    assert np.array_equal(found[0], found[1]) and not np.array_equal(found[0], found[2])
+    assert np.array_equal(start, kept)
+
+
+def test_targets_are_shares_or_counts_alike(targets: Targets) -> None:
+    shares = [(axes, table / table.sum()) for axes, table in targets]
+    found = [finish(uniform(), targets=t, rng=np.random.default_rng(7), proposals=5_000) for t in (targets, shares)]
+    assert distance(found[0], targets) == pytest.approx(distance(found[1], targets), abs=0.002)
+
+
+def test_attributes_without_a_target_stay(targets: Targets) -> None:
+    start = uniform()
+    found = finish(start, targets=[one for one in targets if 2 not in one[0]], rng=np.random.default_rng(2))
+    assert np.array_equal(found[2], start[2]) and not np.array_equal(found[0], start[0])
+
+
+def test_cells_that_may_not_be_entered_stay_empty(targets: Targets) -> None:
+    """Though the targets wish for records there."""
+    may = np.ones((SIZES[0], SIZES[3]), dtype=np.bool_)
+    may[:2, 3:] = False
+    start = uniform()
+    start[0][~may[start[0], start[3]]] = 4
+    found = finish(start, targets=targets, rng=np.random.default_rng(2), allowed=[((0, 3), may)])
+    assert may[found[0], found[3]].all()
+    assert distance(found, targets) < distance(start, targets)
+
+
+def test_a_target_that_weighs_more_is_met_better(targets: Targets) -> None:
+    other = [(axes, count(dependent(9), axes)[::-1]) for axes in PAIRS[:1]]
+    both = [*targets, *other]
+    light, heavy = (
+        finish(uniform(), targets=both, rng=np.random.default_rng(2), weights=[1.0] * len(targets) + [w])
+        for w in (0.1, 10.0)
+    )
+    assert distance(heavy, other) < distance(light, other)
+
+
+@pytest.mark.parametrize(
+    "wrong", [[((0,), np.ones(5))], [((0, 0), np.ones((5, 5)))], [((0, 1), np.ones((5, 4))), ((1, 2), np.ones((5, 3)))]]
+)
+def test_tables_of_the_wrong_shape_are_refused(wrong: Targets) -> None:
+    with pytest.raises(ValueError, match="of the finish"):
+        finish(uniform(), targets=wrong, rng=np.random.default_rng(0))
+
+
+def test_nothing_to_do() -> None:
+    start = uniform()
+    assert np.array_equal(finish(start, targets=[], rng=np.random.default_rng(0)), start)
+    none = start[:, :0]
+    assert finish(none, targets=[((0, 1), np.ones((5, 4)))], rng=np.random.default_rng(0)).shape == (4, 0)
+
+
+@pytest.mark.slow
+def test_where_nothing_can_be_kept_on_disk_functions_are_compiled_anew(tmp_path: Path) -> None:
+    """Neither beside the source, where a file stands in the way, nor in a folder of the user's, who has none."""
+    shutil.copy(ROOT / "synth_engine" / "marginals" / "compiled.py", tmp_path / "compiled.py")
+    (tmp_path / "__pycache__").write_text("")
+    (tmp_path / "doubled.py").write_text(
+        "from compiled import compiled\n@compiled\ndef doubled(x: int) -> int:\n    return 2 * x\n"
+    )
+    nowhere = {"HOME": "/proc/nowhere", "XDG_CACHE_HOME": "/proc/nowhere", "NUMBA_CACHE_DIR": ""}
+    command = [sys.executable, "-c", "import doubled; print(doubled.doubled(21), doubled.doubled.stats.cache_path)"]
+    done = subprocess.run(command, cwd=tmp_path, env=os.environ | nowhere, capture_output=True, text=True, check=False)
+    assert (done.stdout.strip(), done.returncode) == ("42 None", 0), done.stderr
