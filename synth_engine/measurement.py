@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 from zipfile import BadZipFile
 
 import numpy as np
@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 
 Clique = tuple[str, ...]
 Counts = npt.NDArray[np.int64]
-NoiseLaw = Literal["discrete-laplace", "discrete-gaussian"]
+Merged = Mapping[str, npt.NDArray[np.integer[Any]]]
+"""By attribute: the bin of each of its codes, from 0 on without a gap. Public, or a function of paid answers alone."""
+NoiseLaw = Literal["discrete-laplace", "discrete-gaussian", "rounded-gaussian"]
 SCHEMA = "synth_engine/answers/1"
 _SMALLEST_VARIANCE = 1e-18
 
@@ -41,33 +43,42 @@ class Noise:
     scale: Fraction
 
     def __post_init__(self) -> None:
-        if self.law not in ("discrete-laplace", "discrete-gaussian"):
-            raise TypeError("noise is discrete-laplace or discrete-gaussian")
+        if self.law not in get_args(NoiseLaw):
+            raise TypeError(f"noise is one of: {', '.join(get_args(NoiseLaw))}")
         if not isinstance(self.scale, Fraction) or self.scale <= 0 or Fraction(float(self.scale)) != self.scale:
             raise TypeError("the scale must be a positive Fraction that a float holds exactly")
 
     @property
     def variance(self) -> float:
-        """Of one cell, never zero; for the Gaussian an upper bound that is tight for sigma of 1 and more."""
+        """Of one cell, never zero; for the discrete Gaussian an upper bound that is tight for sigma of 1 and more. Rounding
+        adds 1/12 to that of a Gaussian, less than 1e-7 off from sigma of 1 on, and never more (docs/proofs/rounded-gaussian.md)."""
         scale = float(self.scale)
         if self.law == "discrete-gaussian":
             return scale * scale
+        if self.law == "rounded-gaussian":
+            return scale * scale + 1 / 12 if scale >= 1 else max(_rounded_moment(scale, 2), _SMALLEST_VARIANCE)
         ratio_of_neighbours = math.exp(-1 / scale)
         return max(2 * ratio_of_neighbours / math.expm1(-1 / scale) ** 2, _SMALLEST_VARIANCE)
 
     @property
     def mean_deviation(self) -> float:
-        """The expected absolute value of the noise of one cell; for the Gaussian as for the continuous one."""
+        """The expected absolute value of the noise of one cell; for the Gaussian as for the continuous one, unless it is
+        rounded and narrow."""
         scale = float(self.scale)
-        if self.law == "discrete-gaussian":
+        if self.law == "rounded-gaussian" and scale < 1:
+            return _rounded_moment(scale, 1)
+        if self.law != "discrete-laplace":
             return scale * math.sqrt(2 / math.pi)
         return -2 * math.exp(-1 / scale) / math.expm1(-2 / scale)
 
-    def event(self, sensitivity: Sensitivity) -> events.DiscreteLaplace | events.DiscreteGaussian:
-        """The event of answering a table of counts with this noise."""
+    def event(
+        self, sensitivity: Sensitivity
+    ) -> events.DiscreteLaplace | events.DiscreteGaussian | events.RoundedGaussian:
+        """The event of answering a table of counts, or a vector of scores, with this noise."""
         if self.law == "discrete-laplace":
             return events.DiscreteLaplace(scale=self.scale, l1=sensitivity.l1)
-        return events.DiscreteGaussian(sigma_squared=self.scale**2, l2_squared=sensitivity.l2_squared)
+        gaussian = events.RoundedGaussian if self.law == "rounded-gaussian" else events.DiscreteGaussian
+        return gaussian(sigma_squared=self.scale**2, l2_squared=sensitivity.l2_squared)
 
     def to_json(self) -> dict[str, str]:
         return {"law": self.law, "scale": ratio(self.scale)}
@@ -77,23 +88,35 @@ class Noise:
         return cls(law=obj["law"], scale=Fraction(obj["scale"]))
 
 
+def _rounded_moment(sigma: float, power: int) -> float:
+    """E |round(N(0, sigma²))|^power of a sigma below 1, as the sum over n of (n^power - (n - 1)^power) P(|noise| >= n)."""
+    return math.fsum(
+        (n**power - (n - 1) ** power) * math.erfc((n - 0.5) / (sigma * math.sqrt(2))) for n in range(1, 16)
+    )
+
+
 @dataclass(frozen=True, kw_only=True)
 class Query:
     """A public question. `clique`: of a measurement, empty for the number of records, or the one attribute of a
-    discovery; `candidates`: of a selection; `threshold`: of a discovery; `cells`: counts that get noise, written down or
-    not, which of group sizes are as many as a unit may have records."""
+    discovery; `candidates`: of a selection, or of scores; `threshold`: of a discovery; `cells`: counts that get noise,
+    written down or not, which of group sizes are as many as a unit may have records, or of choices and scores the cells of
+    all candidates; `bins`: of a measurement, how many codes or bins each attribute counts by, where codes were merged."""
 
-    verb: Literal["measure", "select", "discover", "group-sizes"]
+    verb: Literal["measure", "select", "score", "discover", "group-sizes"]
     clique: Clique = ()
     candidates: tuple[Clique, ...] = ()
     cells: int
     threshold: int | None = None
+    bins: tuple[int, ...] | None = None
 
     def to_json(self) -> dict[str, Any]:
         shared: dict[str, Any] = {"verb": self.verb, "clique": list(self.clique), "cells": self.cells}
         if self.verb == "discover":
             return shared | {"threshold": self.threshold}
-        return shared | ({"candidates": [list(c) for c in self.candidates]} if self.verb == "select" else {})
+        if self.bins is not None:
+            return shared | {"bins": list(self.bins)}
+        choosing = self.verb in ("select", "score")
+        return shared | ({"candidates": [list(c) for c in self.candidates]} if choosing else {})
 
     @classmethod
     def from_json(cls, obj: Mapping[str, Any]) -> Query:
@@ -104,6 +127,7 @@ class Query:
             candidates=candidates,
             cells=obj["cells"],
             threshold=obj.get("threshold"),
+            bins=tuple(obj["bins"]) if "bins" in obj else None,
         )
 
 
@@ -124,7 +148,8 @@ class Call:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Measurement:
-    """Noisy counts of a clique. `values`: int64, one axis for each attribute of the clique, in its order."""
+    """Noisy counts of a clique. `values`: int64, one axis for each attribute of the clique, in its order; along it codes,
+    or the bins into which they were merged."""
 
     clique: Clique
     noise: Noise
@@ -183,14 +208,27 @@ class GroupSizes:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
+class Scores:
+    """Noisy scores of candidates, in their order: int64, one axis."""
+
+    noise: Noise
+    values: Counts
+
+    def __post_init__(self) -> None:
+        if self.values.dtype != np.int64 or self.values.ndim != 1 or not self.values.size:
+            raise TypeError("scores are int64 in one row")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Candidate:
-    """A clique that may be selected. Its score is the L1 distance of the true counts from `reference`, less
+    """A clique that may be selected, or gets a score: the L1 distance of the true counts from `reference`, less
     `penalty`; both are public, so the penalty moves no score between neighbours. The reference can no more be written
-    to: the same array in a later question has the same distance."""
+    to: the same array in a later question has the same distance. `merged`: attributes that are counted by bins."""
 
     clique: Clique
     reference: Counts
     penalty: int = 0
+    merged: Merged | None = None
 
     def __post_init__(self) -> None:
         if self.reference.dtype != np.int64 or self.reference.ndim != len(self.clique):
@@ -211,9 +249,14 @@ class Session(Protocol):
         """The journal so far; holds no answers."""
         ...
 
-    def measure(self, clique: Clique, *, noise: Noise) -> Measurement:
+    def measure(self, clique: Clique, *, noise: Noise, merged: Merged | None = None) -> Measurement:
         """Counts of every cell of the clique plus independent noise on each cell. The empty clique has one cell, the
-        number of records."""
+        number of records. merged: attributes of the clique that are counted by bins."""
+        ...
+
+    def score(self, candidates: Sequence[Candidate], *, noise: Noise) -> Scores:
+        """How far every candidate's table is from its reference, plus independent noise on each score; all of them cost
+        what one vector costs of which every entry may move."""
         ...
 
     def select(self, candidates: Sequence[Candidate], *, scale: Fraction) -> int:
@@ -242,6 +285,7 @@ class Answers:
     discoveries: tuple[Discovery, ...] = ()
     calls: tuple[Call, ...] = field(default=())
     group_sizes: GroupSizes | None = None
+    scores: tuple[Scores, ...] = ()
 
     @property
     def digest(self) -> str:
@@ -277,6 +321,10 @@ class Answers:
                 sizes = sizes and GroupSizes(noise=Noise.from_json(sizes["noise"]), values=archive["group_sizes"])
                 discoveries = tuple(map(Discovery.from_json, header.get("discoveries", ())))
                 selections = tuple(header["selections"])
+                scores = tuple(
+                    Scores(noise=Noise.from_json(s["noise"]), values=archive[f"scores_{i}"])
+                    for i, s in enumerate(header.get("scores", ()))
+                )
         except (OSError, EOFError, KeyError, TypeError, ValueError, AttributeError, PrivacyError, BadZipFile) as error:
             raise InputError("this is no file of noisy answers", repair="measure again") from error
         return cls(
@@ -285,10 +333,12 @@ class Answers:
             discoveries=discoveries,
             calls=calls,
             group_sizes=sizes or None,
+            scores=scores,
         )
 
     def _arrays(self) -> dict[str, Counts]:
         arrays = {f"values_{i}": m.values for i, m in enumerate(self.measurements)}
+        arrays |= {f"scores_{i}": scores.values for i, scores in enumerate(self.scores)}
         return arrays | ({} if self.group_sizes is None else {"group_sizes": self.group_sizes.values})
 
     def _header(self) -> dict[str, Any]:
@@ -303,7 +353,12 @@ class Answers:
             # Left out where they were not asked for, so that answers from before there were any keep their digest.
             **({} if self.group_sizes is None else {"group_sizes": {"noise": self.group_sizes.noise.to_json()}}),
             **({"discoveries": [found.to_json() for found in self.discoveries]} if self.discoveries else {}),
+            **({"scores": [self._score_header(scores) for scores in self.scores]} if self.scores else {}),
         }
+
+    @staticmethod
+    def _score_header(scores: Scores) -> dict[str, Any]:
+        return {"noise": scores.noise.to_json(), "number": int(scores.values.size)}
 
 
 def _canonical(obj: Any) -> bytes:

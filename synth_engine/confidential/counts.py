@@ -10,23 +10,27 @@ from numpy.typing import NDArray
 from synth_engine.codec import places
 from synth_engine.confidential.rows import Rows
 from synth_engine.constraints import counting
+from synth_engine.measurement import Merged
 
 _BLOCK = 2**16  # records at a time: their cells fit a processor's cache
 
 
-def contingency(rows: Rows, clique: tuple[str, ...]) -> NDArray[np.int64]:
+def contingency(rows: Rows, clique: tuple[str, ...], *, merged: Merged | None = None) -> NDArray[np.int64]:
     """How many records fall into each cell: int64, one axis for each attribute of the clique. Exact, so what calls
-    this must add noise, or mark the result as not private."""
-    shape = rows.domain.shape(clique)
+    this must add noise, or mark the result as not private. merged: attributes that are counted by bins."""
+    bins = {name: np.asarray(codes, dtype=np.intp) for name, codes in (merged or {}).items()}
+    sizes = dict(zip(clique, rows.domain.shape(clique), strict=True)) | {n: int(b.max()) + 1 for n, b in bins.items()}
+    shape = tuple(sizes.values())
     cells = prod(shape)
     table = np.zeros(cells, dtype=np.int64)
     columns = [rows.codes(name) for name in clique]
     for start in range(0, rows.total, _BLOCK):
         place = np.zeros(min(_BLOCK, rows.total - start), dtype=np.intp)
-        for size, codes in zip(shape, columns, strict=True):
+        for (name, size), column in zip(sizes.items(), columns, strict=True):
             if size > 1:
+                codes = column[start : start + _BLOCK]
                 place *= size
-                place += codes[start : start + _BLOCK]
+                place += bins[name][codes] if name in bins else codes
         if cells <= _BLOCK:
             table += np.bincount(place, minlength=cells)
         else:  # a block touches few cells of a large table

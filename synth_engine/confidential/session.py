@@ -9,7 +9,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 
@@ -26,16 +26,19 @@ from synth_engine.measurement import (
     Discovery,
     GroupSizes,
     Measurement,
+    Merged,
     Noise,
     Query,
+    Scores,
 )
 from synth_engine.privacy.events import Event, Gumbel, PermuteAndFlip
 from synth_engine.privacy.filter import Filter
 from synth_engine.privacy.loss import Loss, Pure
-from synth_engine.privacy.unit import group_sizes_sensitivity, histogram_sensitivity
+from synth_engine.privacy.unit import group_sizes_sensitivity, histogram_sensitivity, scores_sensitivity
 
 LARGEST_TABLE = 1_000_000
 LARGEST_REFERENCE = 2**40
+LARGEST_DISTANCE = noise.LARGEST_COUNT // 2  # public, so that no score fails the sampler's own check
 
 
 class Sampler(Protocol):
@@ -95,34 +98,31 @@ class RoomSession:
     def __reduce__(self) -> str:
         raise PrivacyError("a session cannot be copied or stored")
 
-    def measure(self, clique: Clique, *, noise: Noise) -> Measurement:
+    def measure(self, clique: Clique, *, noise: Noise, merged: Merged | None = None) -> Measurement:
         """Every cell of the clique's table, empty or not, plus independent noise. The table of the empty clique is
-        the number of records."""
-        shape = self._shape(clique)
-        self._admit(Query(verb="measure", clique=clique, cells=int(np.prod(shape))), noise.event(self._sensitivity))
-        table = counts.contingency(self._rows, clique)
+        the number of records. A record falls into one bin as it falls into one code, so merging moves nothing more."""
+        shape = self._shape(clique, merged)
+        query = Query(verb="measure", clique=clique, cells=int(np.prod(shape)), bins=shape if merged else None)
+        self._admit(query, noise.event(self._sensitivity))
+        table = counts.contingency(self._rows, clique, merged=merged)
         values = self._sampler.counts(table.ravel(), noise).reshape(shape)
         return Measurement(clique=clique, noise=noise, values=values)
 
     def select(self, candidates: Sequence[Candidate], *, scale: Fraction) -> int:
         """The index of a candidate whose true counts are far, in L1, from its public reference: by more than its
         public penalty, or at least by more than the others."""
-        if not candidates:
-            raise PrivacyError("a selection needs candidates")
-        cells = 0
-        for candidate in candidates:
-            if not candidate.clique or candidate.reference.shape != self._shape(candidate.clique):
-                raise PrivacyError("a reference has another shape than its clique")
-            if max(int(np.abs(candidate.reference).max()), abs(candidate.penalty)) > LARGEST_REFERENCE:
-                raise PrivacyError("a reference holds counts that are too large")
-            cells += candidate.reference.size
+        query = self._about("select", candidates)
         law: SelectionLaw = "permute-and-flip" if isinstance(self._filter.cap, Pure) else "gumbel"
         kind = PermuteAndFlip if law == "permute-and-flip" else Gumbel
-        cliques = tuple(candidate.clique for candidate in candidates)
-        event = kind(scale=scale, linf=self._sensitivity.linf)
-        self._admit(Query(verb="select", candidates=cliques, cells=cells), event)
-        scores = np.array([self._score(candidate) for candidate in candidates], dtype=np.int64)
-        return self._sampler.choose(scores, scale=scale, law=law)
+        self._admit(query, kind(scale=scale, linf=self._sensitivity.linf))
+        return self._sampler.choose(self._scores(candidates), scale=scale, law=law)
+
+    def score(self, candidates: Sequence[Candidate], *, noise: Noise) -> Scores:
+        """The distance of every candidate's true counts from its public reference, less its public penalty, plus
+        independent noise on each. One record may move all of them, each as far as it moves a table."""
+        query = self._about("score", candidates)
+        self._admit(query, noise.event(scores_sensitivity(self._sensitivity, number=len(candidates))))
+        return Scores(noise=noise, values=self._sampler.counts(self._scores(candidates), noise))
 
     def group_sizes(self, *, noise: Noise) -> GroupSizes:
         """A cell for each number of records that a unit may have, empty or not, plus independent noise on each."""
@@ -156,24 +156,46 @@ class RoomSession:
         self._domain = domain
         self._distances.clear()
 
-    def _score(self, candidate: Candidate) -> int:
-        return self._distance(candidate.clique, candidate.reference) - candidate.penalty
+    def _about(self, verb: Literal["select", "score"], candidates: Sequence[Candidate]) -> Query:
+        """The question about these candidates, whose shapes and sizes are checked."""
+        if not candidates:
+            raise PrivacyError("a selection needs candidates")
+        cells = 0
+        for candidate in candidates:
+            reference = candidate.reference
+            if not candidate.clique or reference.shape != self._shape(candidate.clique, candidate.merged):
+                raise PrivacyError("a reference has another shape than its clique")
+            largest = max(int(reference.max()), -int(reference.min()), abs(candidate.penalty))
+            if largest > LARGEST_REFERENCE or int(np.abs(reference).sum()) > LARGEST_DISTANCE:
+                raise PrivacyError("a reference holds counts that are too large")
+            cells += reference.size
+        return Query(verb=verb, candidates=tuple(candidate.clique for candidate in candidates), cells=cells)
 
-    def _distance(self, clique: Clique, reference: Counts) -> int:
+    def _scores(self, candidates: Sequence[Candidate]) -> Counts:
+        return np.array([self._distance(candidate) - candidate.penalty for candidate in candidates], dtype=np.int64)
+
+    def _distance(self, candidate: Candidate) -> int:
         """Counted once for each reference array for as long as somebody holds it: it and the rows do not change."""
+        clique, reference, merged = candidate.clique, candidate.reference, candidate.merged
         key = (clique, id(reference))
         known = self._distances.get(key)
-        if known is None or known[0]() is not reference:
-            distance = int(np.abs(counts.contingency(self._rows, clique) - reference).sum())
+        if merged or known is None or known[0]() is not reference:
+            distance = int(np.abs(counts.contingency(self._rows, clique, merged=merged) - reference).sum())
             known = (weakref.ref(reference), distance)
-            self._distances[key] = known
+            self._distances |= {} if merged else {key: known}
         return known[1]
 
-    def _shape(self, clique: Clique) -> tuple[int, ...]:
-        shape = self._domain.shape(clique)
-        if np.prod(shape, dtype=float) > LARGEST_TABLE:
+    def _shape(self, clique: Clique, merged: Merged | None = None) -> tuple[int, ...]:
+        """Errors: PrivacyError for bins that are not of these attributes, or of which one has no code."""
+        shape = dict(zip(clique, self._domain.shape(clique), strict=True))
+        for name, bins in (merged or {}).items():
+            used = np.unique(bins)
+            if bins.shape != (shape.get(name),) or not np.array_equal(used, np.arange(used.size)):
+                raise PrivacyError("codes are merged into bins numbered from 0 on, none of them empty")
+            shape[name] = used.size
+        if np.prod(list(shape.values()), dtype=float) > LARGEST_TABLE:
             raise PrivacyError(f"a table has from 1 to {LARGEST_TABLE:,} cells")
-        return shape
+        return tuple(shape.values())
 
     def _admit(self, query: Query, event: Event) -> None:
         call = Call(query=query, event=event)

@@ -12,11 +12,12 @@ from synth_engine.domain import Domain
 from synth_engine.errors import InputError, SpecError
 from synth_engine.marginals import expected, oneway
 from synth_engine.measurement import Answers, Clique, Measurement, Noise, Session
+from synth_engine.mechanisms import shares
 from synth_engine.mechanisms.growth import Growth, Limits
 from synth_engine.mechanisms.model import Model
 from synth_engine.mechanisms.plan import Budget, Mechanism, Plan
 from synth_engine.privacy import calibrate, conversion
-from synth_engine.privacy.loss import Pure, ZeroConcentrated, parse_amount
+from synth_engine.privacy.loss import Pure, parse_amount
 from synth_engine.privacy.unit import Relation, histogram_sensitivity
 from synth_engine.spec import Spec
 
@@ -115,13 +116,13 @@ class BayesianNetwork(Mechanism):
                 "columns_share and structure_share leave nothing for tables",
                 repair="give shares that add up to 0.99 at most",
             )
-        cap = within or (Pure(epsilon=spec.epsilon) if spec.delta == 0 else _zcdp(spec))
+        cap = within or conversion.budget_for(spec.epsilon, spec.delta, adds_up=self.adds_up)
         plan = BayesianNetworkPlan(config=self, domain=domain, spec=spec, cap=cap, shares=self._shares(cap, domain))
         plan.require_noise()
         return plan
 
-    def _shares(self, cap: Pure | ZeroConcentrated, domain: Domain) -> Shares:
-        whole = cap.epsilon if isinstance(cap, Pure) else cap.rho
+    def _shares(self, cap: Budget, domain: Domain) -> Shares:
+        whole = cap.amount
         if len(domain.modelled) == 1:
             return Shares(columns=whole, choices=Fraction(0), tables=Fraction(0))
         of_columns = parse_amount(self.columns_share, name="columns_share")
@@ -132,7 +133,7 @@ class BayesianNetwork(Mechanism):
         return Shares(columns=columns, choices=choices, tables=whole - columns - choices)
 
 
-def _columns_share(cap: Pure | ZeroConcentrated, domain: Domain) -> Fraction:
+def _columns_share(cap: Budget, domain: Domain) -> Fraction:
     """More than the usual for single columns where a table's noise, with half the budget for tables, is large against
     the number of records: the public one, else a guess."""
     sensitivity = histogram_sensitivity(domain.unit, domain.relation)
@@ -143,10 +144,6 @@ def _columns_share(cap: Pure | ZeroConcentrated, domain: Domain) -> Fraction:
         spread = math.sqrt(sensitivity.l2_squared * each / float(cap.rho))
     octaves = math.log2(spread / (domain.rows or expected.ROWS) / NOISY_TABLE)
     return Fraction(round(100 * min(max(0.6 + 0.1 * octaves, 0.6), 0.9)), 100)
-
-
-def _zcdp(spec: Spec) -> ZeroConcentrated:
-    return ZeroConcentrated(rho=conversion.rho_for(spec.epsilon, spec.delta))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,7 +190,7 @@ class BayesianNetworkPlan(Plan):
             if node.parents:
                 answer = session.measure((*node.parents, node.attribute), noise=noise)
                 measurements.append(answer)
-                left -= self._price(noise)
+                left -= shares.price(noise, self.loss, self.sensitivity)
             growth.learn(node, answer)
         return Answers(measurements=tuple(measurements), selections=tuple(selections), calls=session.calls)
 
@@ -224,24 +221,14 @@ class BayesianNetworkPlan(Plan):
         return {a.name: self._noise(part) for a, part in zip(self.domain.modelled, parts, strict=True)}
 
     def _noise(self, share: Fraction) -> Noise:
-        if isinstance(self.cap, Pure):
-            return Noise(law="discrete-laplace", scale=calibrate.laplace_scale(share, self.sensitivity.l1))
-        return Noise(law="discrete-gaussian", scale=calibrate.gaussian_sigma(share, self.sensitivity.l2_squared))
-
-    def _price(self, noise: Noise) -> Fraction:
-        event = noise.event(self.sensitivity)
-        epsilon = event.pure_epsilon()
-        return event.rho() if epsilon is None else epsilon
+        return shares.noise(self.loss.of(share), self.sensitivity)
 
     def _selection_scale(self) -> Fraction:
         """Every choice but the first attribute's, which is public, gets the same part of the share."""
         choices = len(self.domain.modelled) - 1
         if not choices:
             return Fraction(1)
-        part = self.shares.choices / choices
-        if not isinstance(self.cap, Pure):  # rho = epsilon² / 8; the root is rounded down
-            part = calibrate.root_down(8 * part)
-        return calibrate.selection_scale(part, self.sensitivity.linf)
+        return shares.selection_scale(self.loss.of(self.shares.choices / choices), self.sensitivity)
 
     def _noise_of_first_table(self) -> Noise | None:
         """That of later ones is no larger."""

@@ -10,10 +10,9 @@ from typing import Any
 from synth_engine.domain import Domain
 from synth_engine.errors import InputError
 from synth_engine.measurement import Answers, Call, Noise, Query, Session
-from synth_engine.mechanisms import groups
+from synth_engine.mechanisms import groups, shares
 from synth_engine.mechanisms.model import Model, whole_weights
 from synth_engine.mechanisms.plan import Budget, Mechanism, Plan
-from synth_engine.privacy import calibrate
 from synth_engine.privacy.loss import Pure
 from synth_engine.privacy.unit import group_sizes_sensitivity
 from synth_engine.spec import Spec
@@ -25,20 +24,17 @@ noise is enough."""
 
 def noise(cap: Budget, domain: Domain) -> Noise:
     """That costs the share of a budget."""
-    sensitivity = group_sizes_sensitivity(domain.relation)
-    if isinstance(cap, Pure):
-        return Noise(law="discrete-laplace", scale=calibrate.laplace_scale(cap.epsilon * SHARE, sensitivity.l1))
-    sigma = calibrate.gaussian_sigma(cap.rho * SHARE, sensitivity.l2_squared)
-    return Noise(law="discrete-gaussian", scale=sigma)
+    return shares.noise(cap.of(cap.amount * SHARE), group_sizes_sensitivity(domain.relation))
 
 
 def plan(config: Mechanism, spec: Spec, *, domain: Domain) -> Plan | None:
     """The share of epsilon for group sizes, under Laplace noise, and the rest for the mechanism, whose calls have to be
-    certified by sums of epsilon or by their distributions; None where they are not. Sums of rho know no such shares."""
+    certified by sums of epsilon or by their distributions; None where they are not. Sums of rho or mu² know no such
+    shares."""
     if config.kind != "static":
         return None
     inner = config.calibrate(domain, replace(spec, epsilon=spec.epsilon * (1 - SHARE)))
-    if inner.certificate == "zcdp":
+    if inner.certificate in ("zcdp", "gdp"):
         return None
     sizes = noise(Pure(epsilon=spec.epsilon), domain)
     query = Query(verb="group-sizes", cells=domain.unit.max_records)

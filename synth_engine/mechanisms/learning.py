@@ -18,9 +18,9 @@ from synth_engine.domain import Attribute, Domain, Open, Range, Weak
 from synth_engine.errors import InputError, SpecError
 from synth_engine.marginals import oneway
 from synth_engine.measurement import Call, Counts, Discovery, Measurement, Noise, Query, Session
+from synth_engine.mechanisms import shares
 from synth_engine.mechanisms.plan import Budget
-from synth_engine.privacy import calibrate, thresholds
-from synth_engine.privacy.loss import Pure
+from synth_engine.privacy import thresholds
 from synth_engine.privacy.unit import Sensitivity
 
 Answer = Discovery | Measurement
@@ -76,11 +76,7 @@ class Question:
 
 def question(attribute: Open, budget: Budget, sensitivity: Sensitivity) -> Question:
     """With noise that costs the budget, and the least threshold that keeps the promise of the column's rho."""
-    if isinstance(budget, Pure) or isinstance(attribute, Weak):
-        epsilon = budget.epsilon if isinstance(budget, Pure) else calibrate.root_down(2 * budget.rho)
-        noise = Noise(law="discrete-laplace", scale=calibrate.laplace_scale(epsilon, sensitivity.l1))
-    else:
-        noise = Noise(law="discrete-gaussian", scale=calibrate.gaussian_sigma(budget.rho, sensitivity.l2_squared))
+    noise = shares.noise(budget, sensitivity, laplace=isinstance(attribute, Weak))
     return Question(attribute=attribute, noise=noise, threshold=threshold(attribute, noise))
 
 

@@ -22,13 +22,15 @@ from synth_engine.mechanisms.model import Model
 from synth_engine.privacy import accountant, receipt
 from synth_engine.privacy.events import DiscreteLaplace, Event, PermuteAndFlip
 from synth_engine.privacy.fixed import Certificate
-from synth_engine.privacy.loss import Pure, ZeroConcentrated, atto, nano, ratio
+from synth_engine.privacy.loss import Budget as Budget
+from synth_engine.privacy.loss import GaussianDP, Pure, ZeroConcentrated, atto, nano, ratio
 from synth_engine.privacy.unit import Relation, Sensitivity, histogram_sensitivity
 from synth_engine.spec import Spec
 
 Rule = Literal["basic", "zcdp"]
 Cost = tuple[int, int, int]
-Budget = Pure | ZeroConcentrated
+_CERTIFICATES: Mapping[type[Budget], Certificate] = {Pure: "basic", ZeroConcentrated: "zcdp", GaussianDP: "gdp"}
+_CAPS: Mapping[type[Budget], str] = {Pure: "epsilon", ZeroConcentrated: "rho", GaussianDP: "mu_squared"}
 
 
 def guess(rows: int | None, *, domain: Domain, spec: Spec) -> int:
@@ -49,6 +51,8 @@ class Mechanism(ABC):
     relations: ClassVar[tuple[Relation, ...]]
     losses: ClassVar[tuple[str, ...]]
     kind: ClassVar[Literal["static", "adaptive"]]
+    adds_up: ClassVar[Literal["zcdp", "gdp"]] = "zcdp"
+    """In which sum (epsilon, delta) with a delta above 0 is cut up; "gdp" where all Gaussian noise is rounded Gaussian."""
     takes_open: ClassVar[bool] = False
     """Whether it learns open columns by itself, instead of running after they were learned."""
 
@@ -157,19 +161,21 @@ class Plan(ABC):
         return histogram_sensitivity(self.domain.unit, self.domain.relation)
 
     @property
-    def loss(self) -> Pure | ZeroConcentrated:
+    def loss(self) -> Budget:
         """The exact loss, and the cap under which the room is to be opened: pure where every event is."""
         if self.cap is not None:
             return self.cap
         if all(isinstance(event, DiscreteLaplace | PermuteAndFlip) for event in self.events):
             return Pure(epsilon=accountant.pure_epsilon(self.events))
+        if self.config.adds_up == "gdp":
+            return GaussianDP(mu_squared=accountant.mu_squared(self.events))
         return ZeroConcentrated(rho=accountant.rho(self.events))
 
     @property
     def certificate(self) -> Certificate:
-        """How (epsilon, delta) follows from the calls: as the sum of their epsilons, by conversion of their rho, or,
-        of calls that are fixed beforehand, by composition of their privacy-loss distributions."""
-        return self.found_by or ("basic" if isinstance(self.loss, Pure) else "zcdp")
+        """How (epsilon, delta) follows from the calls: as the sum of their epsilons, by conversion of their rho or of their
+        mu², or, of calls that are fixed beforehand, by composition of their privacy-loss distributions."""
+        return self.found_by or _CERTIFICATES[type(self.loss)]
 
     @property
     def epsilon(self) -> Fraction:
@@ -182,7 +188,8 @@ class Plan(ABC):
 
     @property
     def rho(self) -> Fraction:
-        """The cost in a zCDP account: the sum over the events, pure ones with half their squared epsilon."""
+        """The cost in a zCDP account: the sum over the events, pure ones with half their squared epsilon; of a cap on mu²
+        its half."""
         if self.cap is None:
             return accountant.rho(self.events)
         return self.cap.epsilon**2 / 2 if isinstance(self.cap, Pure) else self.cap.rho
@@ -256,4 +263,4 @@ class Plan(ABC):
     def _cap_json(self) -> dict[str, str] | None:
         if self.cap is None:
             return None
-        return {"epsilon": ratio(self.cap.epsilon)} if isinstance(self.cap, Pure) else {"rho": ratio(self.cap.rho)}
+        return {_CAPS[type(self.cap)]: ratio(self.cap.amount)}

@@ -1,31 +1,54 @@
-"""Noise for several tables that together cost what is left of a budget, by formula."""
+"""Noise for a part of a budget, and its price: the one place where a mechanism asks for either.
+
+Of a pure budget the noise is discrete Laplace; of rho discrete Gaussian; of mu² rounded Gaussian. Every scale is rounded up,
+so that what is bought never costs more than its part.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 
 from synth_engine.domain import Domain
 from synth_engine.measurement import Noise
-from synth_engine.mechanisms.plan import Budget
-from synth_engine.privacy import calibrate
-from synth_engine.privacy.loss import Pure
-from synth_engine.privacy.unit import histogram_sensitivity
+from synth_engine.privacy import calibrate, filter
+from synth_engine.privacy.events import HALF_PI
+from synth_engine.privacy.loss import Budget, GaussianDP, Pure
+from synth_engine.privacy.unit import Sensitivity, histogram_sensitivity
 
 
-def noises(
-    budget: Budget, weights: tuple[Fraction, ...], *, domain: Domain, laplace: bool = False
-) -> tuple[Noise, ...]:
-    """For one table of counts for each weight: its share of epsilon, under Laplace noise, or of rho, under Gaussian noise
-    unless `laplace` is asked for; there an epsilon costs half its square."""
+def noise(part: Budget, sensitivity: Sensitivity, *, laplace: bool = False) -> Noise:
+    """The least noise of that kind which costs no more than the part. laplace: discrete Laplace noise of any budget.
+
+    Errors: SpecError for noise that cannot be drawn."""
+    if laplace or isinstance(part, Pure):
+        return Noise(law="discrete-laplace", scale=calibrate.laplace_scale(_epsilon(part), sensitivity.l1))
+    sigma = calibrate.gaussian_sigma(part.rho, sensitivity.l2_squared)
+    return Noise(law="rounded-gaussian" if isinstance(part, GaussianDP) else "discrete-gaussian", scale=sigma)
+
+
+def price(noise: Noise, budget: Budget, sensitivity: Sensitivity) -> Fraction:
+    """What the noise costs, in the unit of the budget."""
+    return filter.price(noise.event(sensitivity), budget)
+
+
+def selection_scale(part: Budget, sensitivity: Sensitivity) -> Fraction:
+    """Of a `select` that costs no more than the part: permute-and-flip of a pure budget, else Gumbel noise, whose loss has a
+    bounded range: rho = epsilon² / 8, mu² <= epsilon² pi / 8."""
+    return calibrate.selection_scale((1 if isinstance(part, Pure) else 2) * _epsilon(part), sensitivity.linf)
+
+
+def noises(budget: Budget, weights: Sequence[Fraction], *, domain: Domain, laplace: bool = False) -> tuple[Noise, ...]:
+    """For one table of counts for each weight: its share of epsilon, of rho or of mu². With `laplace`, the weights are of
+    epsilon, which costs in proportion to its square where rho or mu² add up."""
     sensitivity = histogram_sensitivity(domain.unit, domain.relation)
-    if isinstance(budget, Pure):
-        epsilons = calibrate.split(budget.epsilon, list(weights))
-    elif laplace:
-        squares = calibrate.split(budget.rho, [weight**2 for weight in weights])
-        epsilons = [calibrate.root_down(2 * square) for square in squares]
-    else:
-        parts = calibrate.split(budget.rho, list(weights))
-        sigmas = [calibrate.gaussian_sigma(part, sensitivity.l2_squared) for part in parts]
-        return tuple(Noise(law="discrete-gaussian", scale=sigma) for sigma in sigmas)
-    scales = [calibrate.laplace_scale(epsilon, sensitivity.l1) for epsilon in epsilons]
-    return tuple(Noise(law="discrete-laplace", scale=scale) for scale in scales)
+    squared = laplace and not isinstance(budget, Pure)
+    parts = calibrate.split(budget.amount, [weight**2 if squared else weight for weight in weights])
+    return tuple(noise(budget.of(part), sensitivity, laplace=laplace) for part in parts)
+
+
+def _epsilon(part: Budget) -> Fraction:
+    """The pure loss that costs that part, rounded down."""
+    if isinstance(part, Pure):
+        return part.epsilon
+    return calibrate.root_down(part.mu_squared / HALF_PI if isinstance(part, GaussianDP) else 2 * part.rho)

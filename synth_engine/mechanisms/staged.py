@@ -2,7 +2,7 @@
 anew, and what is open, which is learned. Then the mechanism runs under what came out, with what is left of one budget.
 
 What the mechanism asks then depends on noisy answers, so every such run is adaptive and stands under a cap that is fixed
-beforehand: epsilon where delta is 0, else the rho that epsilon and delta buy. Group sizes change nothing of what is asked
+beforehand: epsilon where delta is 0, else the rho, or the mu², that epsilon and delta buy. Group sizes change nothing of what is asked
 later; they stand under the same cap, which claims less. Proofs: docs/proofs/discover.md, docs/proofs/learning.md,
 docs/proofs/group-sizes.md, docs/proofs/accounting.md.
 """
@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any, Literal
 
 from synth_engine.domain import Domain
-from synth_engine.errors import SpecError
 from synth_engine.measurement import Answers, Discovery, Noise, Session
 from synth_engine.mechanisms import grouped, learning
 from synth_engine.mechanisms.learning import Answer, Question
@@ -22,7 +22,7 @@ from synth_engine.mechanisms.model import Model
 from synth_engine.mechanisms.plan import Budget, Mechanism, Plan
 from synth_engine.privacy import conversion
 from synth_engine.privacy.events import Event
-from synth_engine.privacy.loss import Pure, ZeroConcentrated
+from synth_engine.privacy.filter import price
 from synth_engine.privacy.unit import Sensitivity, group_sizes_sensitivity, histogram_sensitivity
 from synth_engine.spec import Spec
 
@@ -60,8 +60,7 @@ def outlook(config: Mechanism, domain: Domain, spec: Spec) -> tuple[Domain, Spec
         return domain, replace(spec, epsilon=spec.epsilon * (1 - grouped.SHARE))
     first = _first(config, domain, spec)
     left = first.left
-    epsilon = left.epsilon if isinstance(left, Pure) else conversion.epsilon_for(left.rho, spec.delta)
-    return first.guess, replace(spec, epsilon=epsilon)
+    return first.guess, replace(spec, epsilon=conversion.epsilon_of(left, spec.delta))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +75,7 @@ class _First:
 
 
 def _first(config: Mechanism, domain: Domain, spec: Spec) -> _First:
-    cap = whole(spec)
+    cap = whole(config, spec)
     sizes = None if domain.grouped is None else grouped.noise(cap, domain)
     left = cap if sizes is None else _less(cap, [sizes.event(group_sizes_sensitivity(domain.relation))])
     if not _learns(config, domain):
@@ -87,18 +86,15 @@ def _first(config: Mechanism, domain: Domain, spec: Spec) -> _First:
     return _First(cap=cap, sizes=sizes, questions=questions, left=left, guess=learning.foreseen(domain))
 
 
-def whole(spec: Spec) -> Budget:
-    return (
-        Pure(epsilon=spec.epsilon)
-        if spec.delta == 0
-        else ZeroConcentrated(rho=conversion.rho_for(spec.epsilon, spec.delta))
-    )
+def whole(config: Mechanism, spec: Spec) -> Budget:
+    """The budget that the target is worth, in the sum in which the mechanism adds up."""
+    return conversion.budget_for(spec.epsilon, spec.delta, adds_up=config.adds_up)
 
 
 def ask_for(domain: Domain, cap: Budget, sensitivity: Sensitivity) -> tuple[Question, ...]:
     """Every open column with an equal part of the share for learning."""
     part = learning.share(domain) / len(domain.open)
-    each = Pure(epsilon=cap.epsilon * part) if isinstance(cap, Pure) else ZeroConcentrated(rho=cap.rho * part)
+    each = cap.of(cap.amount * part)
     return tuple(learning.question(attribute, each, sensitivity) for attribute in domain.open)
 
 
@@ -108,12 +104,7 @@ def minus(cap: Budget, questions: tuple[Question, ...], sensitivity: Sensitivity
 
 
 def _less(cap: Budget, events: Sequence[Event]) -> Budget:
-    if isinstance(cap, Pure):
-        prices = [event.pure_epsilon() for event in events]
-        if None in prices:
-            raise SpecError("noise without a pure guarantee in a pure budget")
-        return Pure(epsilon=cap.epsilon - sum(price for price in prices if price is not None))
-    return ZeroConcentrated(rho=cap.rho - sum(event.rho() for event in events))
+    return cap.of(cap.amount - sum((price(event, cap) for event in events), Fraction(0)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,6 +131,7 @@ class StagedPlan(Plan):
             measurements=(*(a for a in first if not isinstance(a, Discovery)), *found.measurements),
             selections=found.selections,
             discoveries=(*(a for a in first if isinstance(a, Discovery)), *found.discoveries),
+            scores=found.scores,
             calls=session.calls,
             group_sizes=sizes,
         )

@@ -20,6 +20,11 @@ def pure_epsilon(events: Iterable[Event]) -> Fraction:
     return total
 
 
+def mu_squared(events: Iterable[Event]) -> Fraction:
+    """Composition of Gaussian differential privacy. Errors: UnsupportedEvent if one of them has no mu."""
+    return sum((event.mu_squared() for event in events), Fraction(0))
+
+
 def rho(events: Iterable[Event]) -> Fraction:
     """zCDP composition; a pure event enters with half its squared epsilon."""
     return sum((event.rho() for event in events), Fraction(0))

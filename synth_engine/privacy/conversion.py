@@ -12,11 +12,15 @@ errors (docs/proofs/conversion.md).
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from decimal import Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
+from typing import Literal
 
 from synth_engine.errors import SpecError
+from synth_engine.privacy import tradeoff
+from synth_engine.privacy.loss import Budget, GaussianDP, Pure, ZeroConcentrated
 
 GRID = 10**12
 _CONTEXT = Context(prec=80, Emax=10**6, Emin=-(10**6))
@@ -58,6 +62,76 @@ def rho_for(epsilon: Fraction, delta: Fraction) -> Fraction:
     if rho <= 0:
         raise SpecError("epsilon and delta are too small to buy any answer", repair="give a larger epsilon or delta")
     return rho
+
+
+@lru_cache(maxsize=4096, typed=True)
+def mu_squared_for(epsilon: Fraction, delta: Fraction) -> Fraction:
+    """The largest mu² with which mu-GDP implies (epsilon, delta)-DP, less a part in 10¹⁰ and cut to 13 digits.
+
+    That part is room for whoever checks with other arithmetic. What is returned was checked: the search before it may err.
+    """
+    start = math.log(2 * rho_for(epsilon, delta))  # mu-GDP is mu² / 2-zCDP, so this much is bought in any case
+    found = _root(lambda log: _log_excess(Fraction(math.exp(log)), epsilon, delta), start)
+    less = 1e-10
+    mu_squared = _round_down(math.exp(found) * (1 - less))
+    while tradeoff.delta_bound(mu_squared, epsilon) > delta:
+        less *= 2
+        mu_squared = _round_down(float(mu_squared) * (1 - less))
+    return mu_squared
+
+
+def epsilon_for_mu(mu_squared: Fraction, delta: Fraction) -> Fraction:
+    """An epsilon, rounded up to a multiple of 10⁻¹², such that mu-GDP implies (epsilon, delta)-DP."""
+    _require(mu_squared, delta)
+    if mu_squared == 0 or tradeoff.delta_bound(mu_squared, Fraction(0)) <= delta:
+        return Fraction(0)
+    start = -math.log(max(epsilon_for(mu_squared / 2, delta), Fraction(1, GRID)))
+    found = _root(lambda log: _log_excess(mu_squared, Fraction(math.exp(-log)), delta), start)
+    steps, more = math.ceil(Fraction(math.exp(-found)) * GRID), 1
+    while tradeoff.delta_bound(mu_squared, Fraction(steps, GRID)) > delta:
+        steps, more = steps + more, 2 * more
+    return Fraction(steps, GRID)
+
+
+def _log_excess(mu_squared: Fraction, epsilon: Fraction, delta: Fraction) -> float:
+    """The logarithm of mu-GDP's delta over delta."""
+    found = tradeoff.delta_bound(mu_squared, epsilon) / delta
+    return math.log(found.numerator) - math.log(found.denominator)
+
+
+def _root(rising: Callable[[float], float], low: float) -> float:
+    """About where a rising function that is not positive at `low` reaches zero; nothing is proved here."""
+    at_low, width = rising(low), 1e-3
+    while (at_high := rising(low + width)) < 0 and width < 1e4:
+        low, at_low, width = low + width, at_high, 4 * width
+    high, side = low + width, 0
+    for _ in range(80):
+        guess = (low * at_high - high * at_low) / (at_high - at_low) if at_high > at_low else low
+        at = rising(guess)
+        if abs(at) < 1e-12 or not low < guess < high:
+            return guess
+        if at < 0:
+            low, at_low, at_high = guess, at, at_high / 2 if side < 0 else at_high
+        else:
+            high, at_high, at_low = guess, at, at_low / 2 if side > 0 else at_low
+        side = -1 if at < 0 else 1
+    return low
+
+
+def budget_for(epsilon: Fraction, delta: Fraction, *, adds_up: Literal["zcdp", "gdp"]) -> Budget:
+    """What (epsilon, delta) is worth: pure epsilon where delta is 0, else the rho or the mu² that it buys."""
+    if delta == 0:
+        return Pure(epsilon=epsilon)
+    if adds_up == "gdp":
+        return GaussianDP(mu_squared=mu_squared_for(epsilon, delta))
+    return ZeroConcentrated(rho=rho_for(epsilon, delta))
+
+
+def epsilon_of(budget: Budget, delta: Fraction) -> Fraction:
+    """The epsilon that a budget implies at delta; of a pure one, itself."""
+    if isinstance(budget, Pure):
+        return budget.epsilon
+    return (epsilon_for_mu if isinstance(budget, GaussianDP) else epsilon_for)(budget.amount, delta)
 
 
 def _bound(rho: Fraction, delta: Fraction, *, alpha: Fraction) -> Fraction:

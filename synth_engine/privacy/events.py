@@ -15,6 +15,14 @@ from typing import Any, ClassVar
 from synth_engine.errors import UnsupportedEvent
 from synth_engine.privacy.loss import ratio
 
+HALF_PI = Fraction(15707963268, 10**10)
+"""A little more than pi / 2."""
+
+
+def mu_squared_of_pure(epsilon: Fraction) -> Fraction:
+    """mu², rounded up, for which whatever is epsilon-differentially private is mu-GDP (docs/proofs/rounded-gaussian.md)."""
+    return epsilon**2 * HALF_PI
+
 
 @dataclass(frozen=True, kw_only=True)
 class DiscreteLaplace:
@@ -36,19 +44,18 @@ class DiscreteLaplace:
     def rho(self) -> Fraction:
         return self.pure_epsilon() ** 2 / 2
 
+    def mu_squared(self) -> Fraction:
+        return mu_squared_of_pure(self.pure_epsilon())
+
     def to_json(self) -> dict[str, Any]:
         return {"law": self.law, "scale": ratio(self.scale), "l1": self.l1}
 
 
 @dataclass(frozen=True, kw_only=True)
-class DiscreteGaussian:
-    """Integer counts plus discrete Gaussian noise, P(k) proportional to exp(-k² / (2 sigma_squared)).
+class _Gaussian:
+    """What the two Gaussian laws share. l2_squared: squared L2 sensitivity. Neither has a pure guarantee."""
 
-    l2_squared: squared L2 sensitivity. rho = l2_squared / (2 sigma_squared) (Canonne, Kamath and Steinke
-    2020, Theorem 14). It has no pure guarantee.
-    """
-
-    law: ClassVar[str] = "discrete-gaussian"
+    law: ClassVar[str]
     sigma_squared: Fraction
     l2_squared: int
 
@@ -63,6 +70,32 @@ class DiscreteGaussian:
 
     def to_json(self) -> dict[str, Any]:
         return {"law": self.law, "sigma_squared": ratio(self.sigma_squared), "l2_squared": self.l2_squared}
+
+
+@dataclass(frozen=True, kw_only=True)
+class DiscreteGaussian(_Gaussian):
+    """Integer counts plus discrete Gaussian noise, P(k) proportional to exp(-k² / (2 sigma_squared)).
+
+    rho = l2_squared / (2 sigma_squared) (Canonne, Kamath and Steinke 2020, Theorem 14). Its trade-off curve dips below
+    every Gaussian one somewhere, so it has no mu.
+    """
+
+    law: ClassVar[str] = "discrete-gaussian"
+
+    def mu_squared(self) -> Fraction:
+        raise UnsupportedEvent("discrete Gaussian noise has no mu; use rounded Gaussian noise")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoundedGaussian(_Gaussian):
+    """Integer counts plus N(0, sigma_squared) rounded to the nearest whole number. As counts are whole, that is the sum
+    rounded: post-processing of Gaussian noise, so mu² = l2_squared / sigma_squared exactly, and rho = mu² / 2
+    (docs/proofs/rounded-gaussian.md)."""
+
+    law: ClassVar[str] = "rounded-gaussian"
+
+    def mu_squared(self) -> Fraction:
+        return self.l2_squared / self.sigma_squared
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,22 +131,31 @@ class PermuteAndFlip(_Selection):
     def rho(self) -> Fraction:
         return self.pure_epsilon() ** 2 / 2
 
+    def mu_squared(self) -> Fraction:
+        return mu_squared_of_pure(self.pure_epsilon())
+
 
 @dataclass(frozen=True, kw_only=True)
 class Gumbel(_Selection):
     """The index of a large score by the exponential mechanism, sampled as the largest score plus Gumbel noise. Its
-    loss has range epsilon, so rho = epsilon² / 8 (Cesar and Rogers 2021)."""
+    loss has range epsilon, so rho = epsilon² / 8 (Cesar and Rogers 2021), and mu is half of what epsilon alone gives
+    (docs/proofs/rounded-gaussian.md)."""
 
     law: ClassVar[str] = "gumbel"
 
     def rho(self) -> Fraction:
         return self.pure_epsilon() ** 2 / 8
 
+    def mu_squared(self) -> Fraction:
+        return mu_squared_of_pure(self.pure_epsilon() / 2)
 
-Event = DiscreteLaplace | DiscreteGaussian | PermuteAndFlip | Gumbel
+
+Event = DiscreteLaplace | DiscreteGaussian | RoundedGaussian | PermuteAndFlip | Gumbel
 SelectionEvent = PermuteAndFlip | Gumbel
 
-_KNOWN: dict[str, Any] = {k.law: k for k in (DiscreteLaplace, DiscreteGaussian, PermuteAndFlip, Gumbel)}
+_KNOWN: dict[str, Any] = {
+    k.law: k for k in (DiscreteLaplace, DiscreteGaussian, RoundedGaussian, PermuteAndFlip, Gumbel)
+}
 _RATIONAL = ("scale", "sigma_squared")
 
 

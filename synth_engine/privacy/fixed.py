@@ -17,7 +17,7 @@ from typing import Literal
 from synth_engine.privacy import calibrate, conversion, pld
 from synth_engine.privacy.unit import PrivacyUnit, Relation, histogram_sensitivity
 
-Certificate = Literal["basic", "zcdp", "pld"]
+Certificate = Literal["basic", "zcdp", "pld", "gdp"]
 NoiseLaw = Literal["discrete-laplace", "discrete-gaussian"]
 
 LEAST_DELTA = Fraction(1, 10**12)

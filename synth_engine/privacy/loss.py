@@ -29,6 +29,14 @@ class Pure:
     def __post_init__(self) -> None:
         _require_exact(epsilon=self.epsilon)
 
+    @property
+    def amount(self) -> Fraction:
+        return self.epsilon
+
+    def of(self, amount: Fraction) -> Pure:
+        """Another amount of the same kind."""
+        return Pure(epsilon=amount)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Approximate:
@@ -50,8 +58,42 @@ class ZeroConcentrated:
     def __post_init__(self) -> None:
         _require_exact(rho=self.rho)
 
+    @property
+    def amount(self) -> Fraction:
+        return self.rho
 
-Loss = Pure | Approximate | ZeroConcentrated
+    def of(self, amount: Fraction) -> ZeroConcentrated:
+        """Another amount of the same kind."""
+        return ZeroConcentrated(rho=amount)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GaussianDP:
+    """mu-Gaussian differential privacy (Dong, Roth and Su 2022): two neighbouring tables are no easier to tell apart than
+    one draw of N(0, 1) from one of N(mu, 1). Kept as mu², which adds up and is rational."""
+
+    mu_squared: Fraction
+
+    def __post_init__(self) -> None:
+        _require_exact(mu_squared=self.mu_squared)
+
+    @property
+    def amount(self) -> Fraction:
+        return self.mu_squared
+
+    @property
+    def rho(self) -> Fraction:
+        """Of the zero-concentrated guarantee that it implies."""
+        return self.mu_squared / 2
+
+    def of(self, amount: Fraction) -> GaussianDP:
+        """Another amount of the same kind."""
+        return GaussianDP(mu_squared=amount)
+
+
+Budget = Pure | ZeroConcentrated | GaussianDP
+"""Losses that add up, each in its `amount`: what a cap can be, and what can be cut up."""
+Loss = Budget | Approximate
 
 
 def _require_exact(**amounts: Fraction) -> None:

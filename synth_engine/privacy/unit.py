@@ -77,6 +77,12 @@ def group_sizes_sensitivity(relation: Relation) -> Sensitivity:
     return histogram_sensitivity(PrivacyUnit(), relation)
 
 
+def scores_sensitivity(of_one: Sensitivity, *, number: int) -> Sensitivity:
+    """Of a vector of scores, each of which moves by `of_one.linf` at most, all of them at once (docs/proofs/score.md)."""
+    linf = of_one.linf
+    return Sensitivity(l1=number * linf, l2_squared=number * linf**2, linf=linf)
+
+
 def histogram_sensitivity(unit: PrivacyUnit, relation: Relation) -> Sensitivity:
     """Sensitivities of counts for a unit of at most M records.
 

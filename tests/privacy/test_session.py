@@ -78,7 +78,7 @@ def test_a_question_over_the_cap_is_refused_before_rows_are_looked_at(monkeypatc
 
 
 def test_what_was_admitted_stays_paid_for_when_counting_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(rows: Rows, clique: tuple[str, ...]) -> NoReturn:
+    def fail(rows: Rows, clique: tuple[str, ...], merged: object = None) -> NoReturn:
         raise MemoryError
 
     monkeypatch.setattr(counts, "contingency", fail)
