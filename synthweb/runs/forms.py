@@ -17,10 +17,11 @@ from synth_engine.privacy import receipt
 from synth_engine.privacy.loss import parse_amount, plain
 from synth_engine.spec import LARGEST_ROWS, Spec
 from synthweb.lib.letters import grouped, in_letters
+from synthweb.runs import methods, purpose
+from synthweb.runs.purpose import PREFIX
 
 DIGITS = re.compile(r"[0-9]{1,10}")
 NAME = re.compile(r"[a-z_]+")
-PREFIX = "param-"  # of the fields that a mechanism's own schema adds
 AMOUNT = {
     "required": "Give a number above 0, such as 1.",
     "max_length": "At most %(limit_value)d characters: write it like 1, 0.5 or 1e-9.",
@@ -47,18 +48,29 @@ class ReleaseForm(forms.Form):
         """`domain`: of the table; methods that are not for it are not offered. `suggested`: what fields begin with, such
         as the choices of an earlier run."""
         self.domain, described = domain, mechanisms.describe(domain)
-        usual = {"mechanism": described[0]["id"], "epsilon": "1", "delta": "0"}
+        usual = {"mechanism": methods.preferred(described), "epsilon": "1", "delta": "0"}
         initial = usual | suggested | {"request_key": secrets.token_urlsafe(24)}
-        super().__init__(data, initial=initial)
+        given, self.hindrance = (None, "") if data is None else purpose.gathered(data)
+        self.edited = data is not None and bool(data.get(purpose.EDIT))
+        super().__init__(given, initial=initial)
         choice = self.fields["mechanism"]
         assert isinstance(choice, forms.ChoiceField)  # noqa: S101 - declared above
         choice.choices = [(one["id"], one["title"]) for one in described]
         self.described = {one["id"]: one for one in described}
-        self.chosen = (initial if data is None else data).get("mechanism") or described[0]["id"]
+        self.chosen = (initial if given is None else given).get("mechanism") or usual["mechanism"]
+        offered = purpose.Offered.by(domain)
+        self.columns = offered.columns
         for name, rule in self._schema().items():
-            self.fields[PREFIX + name] = parameter_field(name, rule)
-        if data is not None:
-            self.data = self._defaults() | {name: data[name] for name in data}
+            self.fields[PREFIX + name] = parameter_field(name, rule, offered=offered)
+        if given is not None:
+            self.data = self._defaults() | given
+        self._keep_what_is_chosen()
+
+    def _keep_what_is_chosen(self) -> None:
+        """A list to choose from shows what was chosen, even if it is no longer there."""
+        for field in self.purpose_fields():
+            if isinstance(field.field.widget, forms.Select):
+                purpose.with_gone(field.field.widget, field.value())
 
     def _schema(self) -> Mapping[str, Mapping[str, Any]]:
         found: Mapping[str, Mapping[str, Any]] = self.described.get(self.chosen, {}).get("parameters", {})
@@ -69,14 +81,49 @@ class ReleaseForm(forms.Form):
         not sent either, and stays unticked."""
         rules = self._schema().items()
         return {
-            PREFIX + name: str(rule["default"])
+            PREFIX + name: str(purpose.as_text(rule["default"]))
             for name, rule in rules
             if rule.get("type") != "boolean" and "default" in rule
         }
 
+    def families(self) -> list[methods.Family]:
+        """The methods on offer, as cards in groups."""
+        return methods.families(list(self.described.values()), chosen=self.chosen)
+
+    def purpose_fields(self) -> list[forms.BoundField]:
+        """The fields of the chosen mechanism that name columns: what the release is for."""
+        return [field for field in self._added() if hasattr(field.field, "columns")]
+
     def parameter_fields(self) -> list[forms.BoundField]:
-        """The fields that the chosen mechanism adds."""
+        """The other fields that the chosen mechanism adds."""
+        return [field for field in self._added() if not hasattr(field.field, "columns")]
+
+    def _added(self) -> list[forms.BoundField]:
         return [self[name] for name in self.fields if name.startswith(PREFIX)]
+
+    def parameters_changed(self) -> bool:
+        """Whether one of those others is not what it begins with, or is wrong: then they are shown at once."""
+        return any(
+            field.errors or str(field.value()) != str(field.field.initial or "") for field in self.parameter_fields()
+        )
+
+    @property
+    def is_pressed(self) -> bool:
+        """Whether it was sent by the button that spends, not by one that changes a choice."""
+        return self.is_bound and not self.edited
+
+    def nothing_pending(self) -> bool:
+        """Columns that were picked for a group and not added are not dropped in silence: they are an error."""
+        groups = self._groups()
+        if groups is None or not purpose.picks(self.data):
+            return True
+        self.add_error(groups, "Columns are chosen for a table that was not added: add it, or choose none.")
+        return False
+
+    def _groups(self) -> str | None:
+        """The field of groups of columns."""
+        found = (name for name, field in self.fields.items() if isinstance(field, purpose.GroupsOfColumns))
+        return next(found, None)
 
     def settled_fields(self) -> list[forms.BoundField]:
         """The fields that every mechanism has."""
@@ -86,6 +133,10 @@ class ReleaseForm(forms.Form):
         """The same form with everything filled in as it begins, to be checked and estimated."""
         begun = {name: self.initial.get(name, field.initial) for name, field in self.fields.items()}
         return ReleaseForm({name: "" if value is None else value for name, value in begun.items()}, domain=self.domain)
+
+    def picks(self) -> list[tuple[str, str]]:
+        """The lists that a group is put together with: the name of each, and what is chosen in it."""
+        return [(name, self.data.get(name, "") if self.is_bound else "") for name in purpose.PICKS]
 
     def clean_rows(self) -> int | None:
         return self._count("rows")
@@ -104,6 +155,8 @@ class ReleaseForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
         amounts = {name: self._amount(name, cleaned.get(name)) for name in ("epsilon", "delta")}
+        if self.hindrance:
+            self.add_error(self._groups(), self.hindrance)
         if self.errors:
             return cleaned
         parameters = {
@@ -136,7 +189,7 @@ def choices_of(spec: Mapping[str, Any]) -> dict[str, Any]:
     that is no longer on offer."""
     if spec["mechanism"] not in {one["id"] for one in mechanisms.describe()}:
         return {}
-    parameters = {PREFIX + name: value for name, value in spec.get("parameters", {}).items()}
+    parameters = {PREFIX + name: purpose.as_text(value) for name, value in spec.get("parameters", {}).items()}
     amounts = {
         "epsilon": plain(Fraction(spec["epsilon"])),
         "delta": receipt.scientific(Fraction(spec.get("delta") or 0)),
@@ -144,14 +197,17 @@ def choices_of(spec: Mapping[str, Any]) -> dict[str, Any]:
     return {"mechanism": spec["mechanism"], "rows": spec.get("rows"), **amounts, **parameters}
 
 
-def parameter_field(name: str, rule: Mapping[str, Any]) -> forms.Field:
-    """A form field for one property of a mechanism's JSON schema; the engine checks the value itself."""
+def parameter_field(name: str, rule: Mapping[str, Any], *, offered: purpose.Offered | None = None) -> forms.Field:
+    """A form field for one property of a mechanism's JSON schema; the engine checks the value itself. `offered`: the
+    columns that such a property may name."""
     common: dict[str, Any] = {
         "label": rule.get("title", name.replace("_", " ")),
         "help_text": in_letters(rule.get("description", "")),
         "initial": rule.get("default"),
         "required": False,
     }
+    if "x-columns" in rule:
+        return purpose.field(rule, offered or purpose.Offered(), **common)
     if "enum" in rule:
         labels = rule.get("x-labels", {})
         choices = [(value, in_letters(labels.get(value, value))) for value in rule["enum"]]

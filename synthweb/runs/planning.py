@@ -55,6 +55,12 @@ def basis(dataset: Dataset) -> tuple[DomainVersion, BudgetAccount]:
     return version, account
 
 
+def described(dataset: Dataset) -> Domain | None:
+    """By the newest confirmed description; None without one."""
+    version = dataset.domain_versions.order_by("-number").first()
+    return None if version is None else Domain.from_json(version.document)
+
+
 def replan(*, version: DomainVersion, spec: Spec, account: BudgetAccount) -> Plan:
     """The plan of a run that was submitted earlier: the same description, the same spec, the same account."""
     return mechanisms.plan(Domain.from_json(version.document), spec, rule=rule_of(account))

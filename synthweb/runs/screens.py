@@ -92,7 +92,7 @@ def new_release(dataset: Dataset, form: ReleaseForm, estimate: Estimate | None) 
         "form": form,
         "estimate": estimate,
         "anchors": ANCHORS,
-        "mechanisms": list(form.described.values()),
+        "families": form.families(),
     }
 
 

@@ -22,7 +22,7 @@ from synthweb.datasets.models import Dataset, Preview
 from synthweb.ledger import selectors as ledger
 from synthweb.lib.errors import Refused
 from synthweb.releases import selectors as releases
-from synthweb.runs import errors, notices, planning, screens, selectors, services
+from synthweb.runs import errors, notices, planning, purpose, screens, selectors, services
 from synthweb.runs.estimate import Estimate, estimate
 from synthweb.runs.forms import ReleaseForm
 from synthweb.runs.models import SynthesisRun, TableErrand
@@ -49,7 +49,7 @@ def new(request: HttpRequest, code: str) -> HttpResponse:
     suggested = screens.suggested(ledger.balance(account)) | screens.again(like)
     form = ReleaseForm(request.POST if request.method == "POST" else None, domain=domain, **suggested)
     found = _estimate(form, dataset)
-    if request.method == "POST" and found:
+    if form.is_pressed and found and form.nothing_pending():
         if found.dear and form.cleaned_data["confirmed"] != found.digest:
             return render(request, "runs/confirm.html", screens.frame(dataset) | {"form": form, "estimate": found})
         if run := _submit(request, form, dataset):
@@ -62,10 +62,15 @@ def new(request: HttpRequest, code: str) -> HttpResponse:
 def preview(request: HttpRequest, code: str) -> HttpResponse:
     """What the choices so far mean, for the right side as they move. Writes nothing."""
     dataset = datasets.dataset_for(_user(request), code, datasets.Need.SPEND)
-    form = ReleaseForm(request.POST)
-    found = _estimate(form, dataset)
-    swapped = request.POST.get("parameters_of", form.chosen) != form.chosen  # another method has other parameters
-    context = {"form": form, "estimate": found, "dataset": dataset, "swapped": swapped, "by_htmx": True}
+    form = ReleaseForm(request.POST, domain=planning.described(dataset))
+    context = {
+        "form": form,
+        "estimate": _estimate(form, dataset),
+        "dataset": dataset,
+        "swapped": request.POST.get("parameters_of", form.chosen) != form.chosen,  # another method has other parameters
+        "edited": bool(request.POST.get(purpose.EDIT)),
+        "by_htmx": True,
+    }
     return render(request, "runs/_estimate.html", context)
 
 

@@ -57,8 +57,9 @@ def test_slider_number_and_price_move_together_and_the_button_spends_it(cast: Ca
         field.send_keys("nan")
         shown("must be a number", "#estimate")
         assert field.get_property("value") == "nan"
-        other = browser.find_element(By.CSS_SELECTOR, "#mechanism-bayesian-network")
-        other.click()
+        for fold in browser.find_elements(By.CSS_SELECTOR, ".family:not([open]) > summary"):
+            fold.click()
+        browser.find_element(By.CSS_SELECTOR, "#mechanism-bayesian-network").click()
         until(browser, lambda page: page.find_elements(By.NAME, "param-degree"))
         browser.find_element(By.CSS_SELECTOR, "#mechanism-independent").click()
         until(browser, lambda page: not page.find_elements(By.NAME, "param-degree"))
