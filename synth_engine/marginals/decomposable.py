@@ -109,13 +109,12 @@ def fit(
     if not is_decomposable(chosen):
         raise ValueError("these cliques are not decomposable")
     tables = residuals.estimate(noisy, sizes=sizes, wanted=maximal(chosen), total=total, nonnegative=False)
-    return drawing(tables, sizes=sizes, total=total, possible=possible)
+    return drawing(tables, total=total, possible=possible)
 
 
 def drawing(
     tables: Mapping[Clique, Floats],
     *,
-    sizes: Sizes,
     total: float,
     possible: Mapping[Clique, Mask] | None = None,
 ) -> list[Drawn]:
@@ -163,3 +162,25 @@ def _known(order: Sequence[Drawn], names: Clique) -> Floats:
         if set(names) <= set(clique):
             last = drawn
     return factors.margin(last.table, (*last.parents, last.attribute), names)
+
+
+def pair_tables(order: Sequence[Drawn], *, total: float) -> dict[Clique, Floats]:
+    """The table of every two attributes of a network in which each has one parent at most: along the way from one to the
+    other, distributions of one attribute given another are multiplied (Markov). Pairs stand in the order of drawing."""
+    found: dict[Clique, Floats] = {}
+    sums: dict[str, Floats] = {}
+    for drawn in order:
+        name, table = drawn.attribute, np.maximum(drawn.table, 0.0)
+        if drawn.parents:
+            (parent,) = drawn.parents
+            given = np.divide(table, table.sum(axis=1, keepdims=True), out=np.zeros_like(table), where=table > 0)
+        for other, known in sums.items():
+            if not drawn.parents:
+                found[other, name] = np.multiply.outer(known, table) / max(total, 1.0)
+            elif other == parent:
+                found[other, name] = table
+            else:
+                before = found[other, parent] if (other, parent) in found else found[parent, other].T
+                found[other, name] = before @ given
+        sums[name] = table.sum(axis=0) if drawn.parents else table
+    return found

@@ -43,6 +43,13 @@ class Noisy:
         return cls(clique=measurement.clique, values=values, variance=measurement.noise.variance)
 
 
+def mean(one: Noisy, other: Noisy) -> Noisy:
+    """Two tables of one clique, its axes in the same order, as one: their mean, weighted by precision."""
+    variance = 1 / (1 / one.variance + 1 / other.variance)
+    values = variance * (one.values / one.variance + other.values / other.variance)
+    return Noisy(clique=one.clique, values=values, variance=variance)
+
+
 def cells(clique: Iterable[str], sizes: Sizes) -> int:
     """How many cells the table of a clique has."""
     return math.prod(sizes[name] for name in clique)

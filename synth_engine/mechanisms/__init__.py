@@ -17,6 +17,7 @@ from synth_engine.mechanisms import forecast, groups, staged
 from synth_engine.mechanisms.bayesian_network import BayesianNetwork
 from synth_engine.mechanisms.independent import Independent
 from synth_engine.mechanisms.model import Model, generator
+from synth_engine.mechanisms.mst import Mst
 from synth_engine.mechanisms.plan import Mechanism, Plan, Rule
 from synth_engine.mechanisms.uniform import Random
 from synth_engine.mechanisms.weak_domain import WeakDomain
@@ -25,6 +26,7 @@ from synth_engine.spec import Spec
 REGISTRY: dict[str, type[Mechanism]] = {
     Independent.id: Independent,
     BayesianNetwork.id: BayesianNetwork,
+    Mst.id: Mst,
     Random.id: Random,
     WeakDomain.id: WeakDomain,
 }

@@ -37,7 +37,13 @@ _PARTS = {
     "unit": {"max_records", "column"}, "target": {"epsilon", "delta"},
 }  # fmt: skip
 _CLAIM = {"epsilon", "delta", "rho", "sentence"}
-KINDS = {"random": "static", "independent": "static", "bayesian-network": "adaptive", "weak-domain": "static"}
+KINDS = {
+    "random": "static",
+    "independent": "static",
+    "bayesian-network": "adaptive",
+    "weak-domain": "static",
+    "mst": "adaptive",
+}
 """Of every known mechanism: whether its calls are fixed before any answer is seen. One whose calls are may still run after
 columns were learned, and is adaptive then, under a cap: that claims less."""
 _NANO, _GRID = 10**9, 10**12
