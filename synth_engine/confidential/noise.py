@@ -1,21 +1,25 @@
-"""Exact integer noise: OpenDP's discrete Laplace and discrete Gaussian, from a secure source of randomness.
+"""Exact integer noise from a secure source of randomness: OpenDP's discrete Laplace and discrete Gaussian, and Gaussian
+noise rounded to whole numbers (`privacy.rounded`), fed here by the operating system.
 
-Always type "i64": OpenDP's plain `int` is 32 bits. It cannot be seeded. The scale reaches it as the very
-float whose exact value the event holds; the noise itself is never cut.
+Always type "i64": OpenDP's plain `int` is 32 bits. Nothing can be seeded. The scale reaches a sampler as the very number
+that the event holds, for OpenDP as a float that is exactly it; the noise itself is never cut.
 """
 
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import opendp.prelude as dp
+from numpy.typing import NDArray
 
 from synth_engine.errors import PrivacyError
 from synth_engine.measurement import Counts, Noise
+from synth_engine.privacy import rounded
 
 dp.enable_features("contrib")
 
@@ -30,10 +34,17 @@ def noisy(vector: Counts, noise: Noise) -> Counts:
         return vector.copy()
     if int(np.abs(vector).max()) > LARGEST_COUNT:
         raise PrivacyError("counts this large leave no room for exact noise")
+    if noise.law == "rounded-gaussian":
+        return vector + rounded.draws(vector.size, sigma=noise.scale, source=_uniform)
     answer = np.asarray(_measurement(noise.law, exact_float(noise.scale), vector.size)(np.ascontiguousarray(vector)))
     if answer.dtype != np.int64 or answer.shape != vector.shape:
         raise PrivacyError("the sampler returned another type than int64")
     return answer
+
+
+def _uniform(number: int, width: int) -> NDArray[np.uint64]:
+    """Independent whole numbers below 2^width, each as likely as another, from the operating system."""
+    return np.frombuffer(os.urandom(8 * number), dtype=np.uint64) >> np.uint64(64 - width)
 
 
 def exact_float(scale: Fraction) -> float:

@@ -52,7 +52,7 @@ class Sampler(Protocol):
 
 
 class SecureSampler:
-    """OpenDP's exact samplers."""
+    """The exact samplers of `noise`, `selection` and `discovery`."""
 
     def counts(self, vector: Counts, noise_: Noise) -> Counts:
         return noise.noisy(vector, noise_)

@@ -10,7 +10,16 @@ import ast
 from importlib import resources
 
 NAME = "verify_receipt.py"
-MODULES = ("verify_bounds", "verify_bell", "verify_losses", "verify_calls", "verify_words", "verify", "verify_file")
+MODULES = (
+    "verify_bounds",
+    "verify_bell",
+    "verify_gaussian",
+    "verify_losses",
+    "verify_calls",
+    "verify_words",
+    "verify",
+    "verify_file",
+)
 _HEAD = '''#!/usr/bin/env python3
 """Recomputes the privacy guarantee of a synthetic table from its receipt alone.
 

@@ -12,13 +12,14 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from synth_engine.privacy.verify_bounds import epsilon_bound
 from synth_engine.privacy.verify_calls import SHA256, Cost, allowed_by, amount, cost_of, losses, refuse
+from synth_engine.privacy.verify_gaussian import epsilon_of_mu
 from synth_engine.privacy.verify_losses import composed_epsilon
 from synth_engine.privacy.verify_words import check_rest, sentences
 
@@ -160,9 +161,9 @@ def _check_static_calls(name: str, queries: list[dict[str, Any]]) -> None:
 
 
 def _check_calls_after_learning(queries: list[dict[str, Any]]) -> None:
-    """What a mechanism that is static by itself may have asked where columns were learned first: no choices, and tables
-    of single columns."""
-    if any(query["verb"] == "select" or len(query["clique"]) > 1 for query in queries):
+    """What a mechanism that is static by itself may have asked where columns were learned first: no choices or scores, and
+    tables of single columns."""
+    if any(query["verb"] in ("select", "score") or len(query["clique"]) > 1 for query in queries):
         refuse("the calls are not the ones that this mechanism makes")
 
 
@@ -191,10 +192,10 @@ def _check_plan(receipt: Mapping[str, Any]) -> None:
 
 def _composed(receipt: Mapping[str, Any], costs: list[Cost]) -> Cost:
     """The sum for a static mechanism; for an adaptive one its cap, which the sum must not pass."""
-    pure = [cost.epsilon for cost in costs if cost.epsilon is not None]
     total = Cost(
-        epsilon=sum(pure, Fraction(0)) if len(pure) == len(costs) else None,
+        epsilon=_sum(cost.epsilon for cost in costs),
         rho=sum((cost.rho for cost in costs), Fraction(0)),
+        mu_squared=_sum(cost.mu_squared for cost in costs),
     )
     cap = receipt["plan"]["cap"]
     if cap is None:
@@ -204,11 +205,26 @@ def _composed(receipt: Mapping[str, Any], costs: list[Cost]) -> Cost:
         if total.epsilon is None or total.epsilon > limit:
             refuse("the calls pass the cap")
         return Cost(epsilon=limit, rho=limit**2 / 2)
+    if set(cap) == {"mu_squared"}:
+        limit = amount(cap, "mu_squared")
+        if total.mu_squared is None or total.mu_squared > limit:
+            refuse("the calls pass the cap")
+        return Cost(epsilon=None, rho=limit / 2, mu_squared=limit)
     if set(cap) != {"rho"}:
         refuse("the cap is malformed")
     if total.rho > amount(cap, "rho"):
         refuse("the calls pass the cap")
     return Cost(epsilon=None, rho=amount(cap, "rho"))
+
+
+def _sum(amounts: Iterable[Fraction | None]) -> Fraction | None:
+    """None if one of them is."""
+    found = Fraction(0)
+    for part in amounts:
+        if part is None:
+            return None
+        found += part
+    return found
 
 
 def _certificate(receipt: Mapping[str, Any], total: Cost) -> str:
@@ -218,7 +234,7 @@ def _certificate(receipt: Mapping[str, Any], total: Cost) -> str:
         by_sum = total.epsilon is not None and not (0 < delta < 1 and epsilon_bound(total.rho, delta) < total.epsilon)
         return "basic" if by_sum else "zcdp"
     named = receipt["guarantee"]["certificate"]
-    if not isinstance(named, str) or named not in ("basic", "zcdp", "pld"):
+    if not isinstance(named, str) or named not in ("basic", "zcdp", "pld", "gdp"):
         refuse("the certificate is unknown")
     if named == "pld" and receipt["mechanism"]["kind"] != "static":
         refuse("privacy-loss distributions certify calls that were fixed beforehand, so no adaptive mechanism")
@@ -236,6 +252,10 @@ def _epsilon(receipt: Mapping[str, Any], certificate: str, *, total: Cost, costs
         refuse("this certificate needs a delta between 0 and 1")
     if certificate == "zcdp":
         return epsilon_bound(total.rho, delta)
+    if certificate == "gdp":
+        if total.mu_squared is None:
+            refuse("discrete Gaussian noise, or a cap on another sum, has no mu")
+        return epsilon_of_mu(total.mu_squared, delta, near=amount(claim, "epsilon"))
     found = composed_epsilon(losses(costs, receipt), delta, near=amount(claim, "epsilon"))
     return found if total.epsilon is None else min(found, total.epsilon)
 

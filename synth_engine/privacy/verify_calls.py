@@ -16,25 +16,32 @@ from typing import Any, NoReturn
 from synth_engine.errors import VerificationError
 from synth_engine.privacy.verify_losses import GaussianLoss, PureLoss
 
+_TABLES = ("discrete-laplace", "discrete-gaussian", "rounded-gaussian")
 _LAWS = {
-    "measure": ("discrete-laplace", "discrete-gaussian"),
+    "measure": _TABLES,
     "select": ("permute-and-flip", "gumbel"),
-    "group-sizes": ("discrete-laplace", "discrete-gaussian"),
+    "score": _TABLES,
+    "group-sizes": _TABLES,
     "discover": ("discrete-laplace",),
 }
 _PARTS_OF: dict[str, set[str]] = {
     "measure": set(),
     "group-sizes": set(),
     "select": {"candidates"},
+    "score": {"candidates"},
     "discover": {"threshold"},
 }
 """What a query has beside its verb, its clique and its number of cells."""
 _SENSITIVITY = {
     "discrete-laplace": "l1",
     "discrete-gaussian": "l2_squared",
+    "rounded-gaussian": "l2_squared",
     "permute-and-flip": "linf",
     "gumbel": "linf",
 }
+_HALF_PI = Fraction(15707963268, 10**10)
+"""A little more than pi / 2: what is epsilon-differentially private is mu-GDP with mu² = epsilon² pi / 2, and with a quarter
+of that where its loss has range epsilon."""
 _LARGEST_UNIT = 10**6
 SHA256 = re.compile(r"[0-9a-f]{64}")
 _RATIO = re.compile(r"(0|[1-9][0-9]*)/([1-9][0-9]*)")
@@ -42,10 +49,12 @@ _RATIO = re.compile(r"(0|[1-9][0-9]*)/([1-9][0-9]*)")
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """Of a call or of several; epsilon is None where noise has no pure guarantee. variance: of Gaussian noise."""
+    """Of a call or of several; epsilon is None where noise has no pure guarantee, mu_squared where it has no mu. variance:
+    of discrete Gaussian noise on a table, whose privacy-loss distribution is known."""
 
     epsilon: Fraction | None
     rho: Fraction
+    mu_squared: Fraction | None = None
     variance: Fraction | None = None
 
 
@@ -115,7 +124,7 @@ def cost_of(call: Any, number: int, allowed: Allowed) -> Cost:
     law = noise.get("law")
     if not isinstance(law, str) or law not in _LAWS[query["verb"]]:
         refuse(f"call {number} is of an unknown law, or of one that does not fit its verb")
-    kind, sensitivities = _SENSITIVITY[law], allowed.units if query["verb"] == "group-sizes" else allowed.records
+    kind, sensitivities = _SENSITIVITY[law], _moving(query, allowed)
     if set(call["sensitivity"]) != {kind} or type(call["sensitivity"][kind]) is not int:
         refuse(f"call {number} states another kind of sensitivity than its law needs")
     if call["sensitivity"][kind] != sensitivities[kind]:
@@ -128,27 +137,51 @@ def cost_of(call: Any, number: int, allowed: Allowed) -> Cost:
     return cost
 
 
+def _moving(query: Mapping[str, Any], allowed: Allowed) -> Mapping[str, int]:
+    """How far an answer moves between neighbours. Of m scores each moves as far as a table does in L1, all of them at once."""
+    if query["verb"] == "group-sizes":
+        return allowed.units
+    if query["verb"] == "score":
+        number, each = len(query["candidates"]), allowed.records["linf"]
+        return {"l1": number * each, "l2_squared": number * each**2}
+    return allowed.records
+
+
 def _check_query(query: Mapping[str, Any], number: int, allowed: Allowed) -> None:
     verb = query.get("verb")
     if not isinstance(verb, str) or verb not in _LAWS:
         refuse(f"call {number} has an unknown verb")
-    if set(query) != {"verb", "clique", "cells"} | _PARTS_OF[verb]:
+    merged = verb == "measure" and "bins" in query
+    if set(query) != {"verb", "clique", "cells"} | _PARTS_OF[verb] | ({"bins"} if merged else set()):
         refuse(f"the query of call {number} has missing or unknown parts")
     if verb == "group-sizes":
         if query["clique"] != [] or type(query["cells"]) is not int or query["cells"] != (allowed.sizes or None):
             refuse(f"call {number} asks for group sizes that the privacy unit does not have")
         return
-    cliques = query["candidates"] if verb == "select" else [query["clique"]]
+    cliques = query["candidates"] if "candidates" in _PARTS_OF[verb] else [query["clique"]]
     if type(query["cells"]) is not int or query["cells"] < 1 or not isinstance(cliques, list) or not cliques:
         refuse(f"the query of call {number} is malformed")
     total = verb == "measure" and query["cells"] == 1  # the number of records is the table of no column
     for clique in cliques:
-        if not isinstance(clique, list) or not (clique or total) or not all(isinstance(name, str) for name in clique):
-            refuse(f"the query of call {number} names no columns")
-        if len(set(clique)) != len(clique):
-            refuse(f"the query of call {number} names a column twice")
+        _check_clique(clique, number, may_be_empty=total)
+    if merged and not _are_bins(query["bins"], query):
+        refuse(f"the bins of call {number} are not as many as its cells")
     if verb == "discover" and (len(cliques[0]) != 1 or not _is_threshold(query["threshold"])):
         refuse(f"the query of call {number} has no threshold of 1 or more, or not one column")
+
+
+def _check_clique(clique: Any, number: int, *, may_be_empty: bool) -> None:
+    named = isinstance(clique, list) and all(isinstance(name, str) for name in clique)
+    if not named or not (clique or may_be_empty):
+        refuse(f"the query of call {number} names no columns")
+    if len(set(clique)) != len(clique):
+        refuse(f"the query of call {number} names a column twice")
+
+
+def _are_bins(bins: Any, query: Mapping[str, Any]) -> bool:
+    if not isinstance(bins, list) or not all(type(size) is int and size >= 1 for size in bins):
+        return False
+    return len(bins) == len(query["clique"]) and math.prod(bins) == query["cells"]
 
 
 def _is_threshold(value: Any) -> bool:
@@ -156,7 +189,7 @@ def _is_threshold(value: Any) -> bool:
 
 
 def _cost(law: str, noise: Mapping[str, Any], sensitivity: int, number: int) -> Cost:
-    if law == "discrete-gaussian":
+    if law in ("discrete-gaussian", "rounded-gaussian"):
         if set(noise) != {"law", "sigma_squared"}:
             refuse(f"the noise of call {number} has missing or unknown parts")
         variance = amount(noise, "sigma_squared")
@@ -164,7 +197,10 @@ def _cost(law: str, noise: Mapping[str, Any], sensitivity: int, number: int) -> 
         _check_float(Fraction(*roots), number)
         if Fraction(*roots) ** 2 != variance:
             refuse(f"the noise of call {number} is not what a sampler can draw exactly")
-        return Cost(epsilon=None, rho=Fraction(sensitivity) / (2 * variance), variance=variance)
+        rho = Fraction(sensitivity) / (2 * variance)
+        if law == "rounded-gaussian":
+            return Cost(epsilon=None, rho=rho, mu_squared=2 * rho)
+        return Cost(epsilon=None, rho=rho, variance=variance)
     choosing = law in _LAWS["select"]
     if set(noise) != {"law", "scale"} | ({"monotonic"} if choosing else set()):
         refuse(f"the noise of call {number} has missing or unknown parts")
@@ -173,7 +209,8 @@ def _cost(law: str, noise: Mapping[str, Any], sensitivity: int, number: int) -> 
     scale = amount(noise, "scale")
     _check_float(scale, number)
     epsilon = (2 if choosing else 1) * sensitivity / scale
-    return Cost(epsilon=epsilon, rho=epsilon**2 / (8 if law == "gumbel" else 2))
+    rho = epsilon**2 / (8 if law == "gumbel" else 2)
+    return Cost(epsilon=epsilon, rho=rho, mu_squared=2 * rho * _HALF_PI)
 
 
 def _check_float(value: Fraction, number: int) -> None:
@@ -188,6 +225,8 @@ def losses(costs: Sequence[Cost], receipt: Mapping[str, Any]) -> Counter[PureLos
     moving = None if receipt["unit"]["max_records"] > 1 else 1 if receipt["relation"] == "add-remove" else 2
     found: Counter[PureLoss | GaussianLoss] = Counter()
     for cost, call in zip(costs, receipt["calls"], strict=True):
+        if call["query"]["verb"] == "score" or call["noise"]["law"] == "rounded-gaussian":
+            refuse("privacy-loss distributions of scores and of rounded Gaussian noise are not among those known here")
         if cost.variance is not None:
             if moving is None:
                 refuse("privacy-loss distributions of Gaussian noise are known for units of one record only")

@@ -15,6 +15,7 @@ _ORIGINS = {"declared", "declared (shorthand)", "public-file", "learned"}
 _CERTIFICATES = {
     "basic": "the epsilons of the calls add up",
     "zcdp": "the rho of the calls adds up and is converted",
+    "gdp": "the mu² of the calls adds up, as for one Gaussian answer, whose delta at epsilon is known exactly",
     "pld": "the privacy-loss distributions of the calls, fixed beforehand, are composed",
 }
 

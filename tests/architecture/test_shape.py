@@ -33,10 +33,11 @@ NUMPY_RANDOMNESS = {
     "synth_engine/mechanisms/model.py",
     "synth_engine/evaluation/report.py",
 }
-# The operating system's randomness, besides OpenDP's own: truncation by unit, which values that nobody has pass a
-# threshold, fresh seeds, names of temporary files.
+# The operating system's randomness, besides OpenDP's own: Gaussian noise that is rounded, truncation by unit, which values
+# that nobody has pass a threshold, fresh seeds, names of temporary files.
 SECURE_RANDOMNESS = {
     "synth_engine/confidential/discovery.py",
+    "synth_engine/confidential/noise.py",
     "synth_engine/confidential/rows.py",
     "synth_engine/pipeline.py",
     "synth_engine/cli.py",

@@ -1,0 +1,223 @@
+"""N(0, sigma²) rounded to the nearest whole number: exactly that law, from uniform random bits. docs/proofs/rounded-gaussian.md.
+
+Three uniform numbers make a proposal (Karney 2016, Algorithm N, with its coins replaced by one comparison): the first says
+which k, of chance proportional to exp(-k² / 2); x lies in [0, 1); and k + x is kept if the third is below
+exp(-x (2k + x) / 2). What is kept is the size of a normal number, a bit is its sign, and sigma (k + x) is rounded. Each
+uniform number has endless digits, of which the first word is drawn. Whatever that leaves open, be it a choice, a comparison
+or a rounding, is settled by further digits of the same numbers (`Proposal`), in whole numbers; nothing is drawn again for
+being close, and no float decides without the bound of its error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from synth_engine.privacy.tails import Interval, exp_minus
+
+Words = npt.NDArray[np.uint64]
+Flags = npt.NDArray[np.bool_]
+Source = Callable[[int, int], Words]
+"""(number, width): so many independent uniform whole numbers below 2^width."""
+
+LARGEST_SIGMA = 2**40
+BLOCK = 1 << 15
+GUARD = 64
+"""Bits of a probability beyond what a decision needs."""
+_U32, _LOW = np.uint64(32), np.uint64(2**32 - 1)
+_TERMS, _SQUARES = 11, 4
+_ERROR = 2.0**-36
+"""At least the error of `_exp_minus`, and of the arguments it is given, for arguments up to 8; shown in the proof note."""
+
+
+@dataclass(frozen=True)
+class Widths:
+    """Bits of the first words: of the choice of k (at most 31), of the third number (at most 32), and of x (at most 60).
+    `more`: how many a word that settles something has."""
+
+    choice: int = 31
+    third: int = 32
+    x: int = 60
+    more: int = 64
+
+
+USUAL = Widths()
+
+
+def draws(size: int, *, sigma: Fraction, source: Source, widths: Widths = USUAL) -> npt.NDArray[np.int64]:
+    """So many independent ones. sigma: at most 2^40, and exactly a float. Errors: TypeError for another."""
+    if not 0 < sigma <= LARGEST_SIGMA or Fraction(float(sigma)) != sigma:
+        raise TypeError("sigma must be positive, at most 2^40, and exactly a float")
+    found = np.empty(size, dtype=np.int64)
+    done = 0
+    while done < size:
+        values, kept = proposals(min(BLOCK, (size - done) * 3 // 2 + 8), sigma=sigma, source=source, widths=widths)
+        values = values[kept][: size - done]
+        found[done : done + values.size] = values
+        done += values.size
+    return found
+
+
+def proposals(number: int, *, sigma: Fraction, source: Source, widths: Widths) -> tuple[npt.NDArray[np.int64], Flags]:
+    """Values, and which of them are kept; the others mean nothing."""
+    first, x = source(number, 1 + widths.choice + widths.third), source(number, widths.x)
+    third = first & np.uint64(2**widths.third - 1)
+    choice = first >> np.uint64(widths.third) & np.uint64(2**widths.choice - 1)
+    negative = first >> np.uint64(widths.third + widths.choice) != 0
+    k, sure = _choices(choice, widths.choice)
+    kept, sure_of_third = _comparisons(k, x, third, widths)
+    sure &= sure_of_third
+    size, sure_of_size = _rounded(k, x, sigma=sigma, bits=widths.x)
+    values = np.where(negative, -size, size)
+    for i in np.flatnonzero(~(sure & (sure_of_size | ~kept))):
+        proposal = Proposal(*(int(words[i]) for words in (choice, x, third)), source=source, widths=widths)
+        settled = proposal.size(sigma)
+        kept[i] = settled is not None
+        values[i] = (-1 if negative[i] else 1) * (settled or 0)
+    return values, kept
+
+
+def _choices(words: Words, bits: int) -> tuple[Words, Flags]:
+    """k, and whether the first digits settle it: the cumulated chances lie in words of their own."""
+    steps = _first_words(bits)
+    k = np.searchsorted(steps, words)
+    return k.astype(np.uint64), steps[k] != words
+
+
+@lru_cache(maxsize=8)
+def _first_words(bits: int) -> Words:
+    """The words in which the cumulated chances of k = 0, 1, … lie; the last word, in which all others do, ends them."""
+    found: list[int] = []
+    for step in _steps(bits + GUARD):
+        word = step.low >> GUARD
+        if word != step.high >> GUARD:
+            raise ArithmeticError("too few digits of a chance")
+        found.append(word)
+        if word == 2**bits - 1:
+            break
+    return np.array(found, dtype=np.uint64)
+
+
+@lru_cache(maxsize=8)
+def _steps(bits: int) -> tuple[Interval, ...]:
+    """Chances of at most k, for k = 0, 1, … until less than 2^-bits is left."""
+    terms = [Interval(1 << bits, 1 << bits, bits)]
+    while terms[-1].high > 1:
+        terms.append(exp_minus(Fraction(len(terms) ** 2, 2), bits))
+    whole = sum(terms, Interval(0, 2, bits))  # what is left out is less than the last of them
+    reached, steps = Interval(0, 0, bits), []
+    for term in terms:
+        reached += term
+        steps.append(reached * whole.inverse())
+    return tuple(steps)
+
+
+def _comparisons(k: Words, x: Words, third: Words, widths: Widths) -> tuple[Flags, Flags]:
+    """Whether the third number is below exp(-x (2k + x) / 2), and whether that is sure for all digits to come."""
+    fraction = x.astype(np.float64) * 2.0**-widths.x
+    bound = _exp_minus(fraction * (2 * k.astype(np.float64) + fraction) / 2)
+    low = third.astype(np.float64) * 2.0**-widths.third
+    slope = float(_first_words(widths.choice).size)  # at least k + x, and so the fall of the bound over a word of x
+    kept = low + 2.0**-widths.third <= bound - (_ERROR + slope * 2.0**-widths.x)
+    return kept, kept | (low >= bound + _ERROR)
+
+
+def _exp_minus(t: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """exp(-t) for 0 <= t <= 8, by its series at t / 16 and four squares; additions and products alone."""
+    s = t * 2.0**-_SQUARES
+    found = np.ones_like(s)
+    for i in range(_TERMS, 0, -1):
+        found = 1 - (s * (1 / i)) * found
+    for _ in range(_SQUARES):
+        found *= found
+    return found
+
+
+def _rounded(k: Words, x: Words, *, sigma: Fraction, bits: int) -> tuple[npt.NDArray[np.int64], Flags]:
+    """sigma (k + x) rounded, and whether all digits to come round alike. sigma = m / 2^d, so it is m (k 2^bits + x), a
+    number of at most 53 + 63 bits in two limbs, over 2^(bits + d)."""
+    m, q = sigma.numerator, bits + sigma.denominator.bit_length() - 2
+    whole = k << np.uint64(bits) | x
+    high, low = _product(m, whole)
+    above = low + np.uint64(m)
+    least, most = _half_up(high, low, q), _half_up(high + (above < low), above, q)
+    return least.astype(np.int64), least == most
+
+
+def _product(m: int, y: Words) -> tuple[Words, Words]:
+    """High and low 64 bits of m y, for m < 2^53 and y < 2^63. No sum passes 2^64: y1 < 2^31 and m1 < 2^21, so that
+    m0 y1 < 2^63, m1 y0 < 2^53, and what is carried into them is less than 2^32."""
+    m0, m1 = np.uint64(m & 0xFFFFFFFF), np.uint64(m >> 32)
+    y0, y1 = y & _LOW, y >> _U32
+    lowest = m0 * y0
+    middle = m0 * y1 + m1 * y0 + (lowest >> _U32)
+    return m1 * y1 + (middle >> _U32), middle << _U32 | lowest & _LOW
+
+
+def _half_up(high: Words, low: Words, q: int) -> Words:
+    """A two-limb number over 2^(q + 1), rounded. It is below 2^45, so nothing is shifted out at the top."""
+    if q >= 64:
+        doubled = high >> np.uint64(min(q - 64, 63))
+    else:
+        doubled = high << np.uint64(64 - q) | low >> np.uint64(q) if q else low
+    return (doubled + np.uint64(1)) >> np.uint64(1)
+
+
+class Proposal:
+    """One proposal whose first words leave something open."""
+
+    def __init__(self, choice: int, x: int, third: int, *, source: Source, widths: Widths) -> None:
+        self._source, self._more = source, widths.more
+        self._choice, self._x, self._third = (choice, widths.choice), (x, widths.x), (third, widths.third)
+
+    def size(self, sigma: Fraction) -> int | None:
+        """sigma (k + x) rounded; None if the proposal is not kept."""
+        k = self._k()
+        return self._size(k, sigma) if self._kept(k) else None
+
+    def _k(self) -> int:
+        while True:
+            word, length = self._choice
+            first, last = word << GUARD, (word + 1) << GUARD
+            steps = _steps(length + GUARD)
+            k = next((k for k, step in enumerate(steps) if first < step.high), len(steps))
+            if k < len(steps) and last <= steps[k].low:
+                return k
+            self._choice = self._longer(self._choice)
+
+    def _kept(self, k: int) -> bool:
+        while True:
+            (x, x_length), (third, length) = self._x, self._third
+            bits = max(x_length, length) + GUARD
+            nearest, farthest = (Fraction(x + more, 1 << x_length) for more in (0, 1))
+            if third + 1 << bits - length <= _bound(k, farthest, bits).low:
+                return True
+            if third << bits - length >= _bound(k, nearest, bits).high:
+                return False
+            self._x, self._third = self._longer(self._x), self._longer(self._third)
+
+    def _size(self, k: int, sigma: Fraction) -> int:
+        while True:
+            x, length = self._x
+            least, most = (_nearest(sigma * (k + Fraction(x + more, 1 << length))) for more in (0, 1))
+            if least == most:
+                return least
+            self._x = self._longer(self._x)
+
+    def _longer(self, digits: tuple[int, int]) -> tuple[int, int]:
+        word, length = digits
+        return word << self._more | int(self._source(1, self._more)[0]), length + self._more
+
+
+def _bound(k: int, x: Fraction, bits: int) -> Interval:
+    exponent = x * (2 * k + x) / 2
+    return exp_minus(exponent, bits) if exponent else Interval(1 << bits, 1 << bits, bits)
+
+
+def _nearest(value: Fraction) -> int:
+    return (2 * value.numerator + value.denominator) // (2 * value.denominator)
