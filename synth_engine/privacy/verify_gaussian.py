@@ -68,8 +68,8 @@ def _rounded(value: Fraction, *, up: bool) -> Fraction:
 def _above(x: Fraction) -> tuple[Fraction, Fraction]:
     """Bounds of Q(x)."""
     if x < 0:
-        low, high = _above(-x)
-        return 1 - high, 1 - low
+        less, more = _above(-x)
+        return 1 - more, 1 - less
     square = x * x
     if square >= _WIDE:
         return Fraction(0), Fraction(1, 1 << 700)  # less than exp(-x²/2), 2 to the power of -721
