@@ -5,7 +5,6 @@ A group has at most so many cells; one attribute that has more stands alone. Eve
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -45,9 +44,11 @@ def at_random(sizes: Sequence[int], *, cells: int, number: int, rng: np.random.G
         if len(found) >= number or tries >= 20 * number:
             order.sort(key=lambda place: place not in missing)
         group: list[int] = []
+        filled = 1
         for place in order:
-            if math.prod(sizes[other] for other in (*group, place)) <= cells or not group:
+            if filled * sizes[place] <= cells or not group:
                 group.append(place)
+                filled *= sizes[place]
         found[tuple(sorted(group))] = None
         missing -= set(group)
     return without_parts(found)

@@ -56,6 +56,21 @@ def network(noises: Mapping[str, Noise], table: Noise | None, *, sizes: Mapping[
     return _document(errors, rows=rows, pairs=(DEPENDENCE + chance(sizes, rows=rows)) * unlearnt)
 
 
+def views(
+    deviations: Mapping[str, float], pairs: float, *, covered: float, sizes: Mapping[str, int], rows: int
+) -> dict[str, Any]:
+    """For overlapping groups of columns that were made to agree. deviations: the mean absolute noise of a cell of each
+    column, in records; pairs: of a cell of two columns that share a group, and covered: the part of pairs that do."""
+    errors = {name: column(sizes[name], deviation=deviation / rows) for name, deviation in deviations.items()}
+    found = _document(errors, rows=rows, pairs=0.0)
+    if len(sizes) == 1:
+        return found
+    shares, counts = _cells_of_groups(tuple(sorted(sizes.values())), columns=2)
+    known = float((counts * np.minimum(shares, 0.5 * pairs / rows)).sum())
+    apart = min(1.0, found["mean"] + DEPENDENCE + chance(sizes, rows=rows))
+    return found | {"mean_pairs": covered * min(1.0, known) + (1 - covered) * apart}
+
+
 def uniform(*, sizes: Mapping[str, int], rows: int) -> dict[str, Any]:
     """For columns of which nothing is measured, and every value is taken to be equally likely."""
     errors = {name: _from_uniform(size) for name, size in sizes.items()}
@@ -117,18 +132,18 @@ def _drawn_in_groups(cells: int, *, sizes: Mapping[str, int], rows: int) -> floa
     parents = min(2, len(sizes) - 1)
     shares, counts = _cells_of_groups(tuple(sorted(sizes.values())), columns=parents + 1)
     variance = float((counts * np.minimum(rows * shares, 1 / 6)).sum())
-    return math.sqrt(_effective(cells) * variance / (2 * math.pi)) / rows if cells > 1 else 0.0
+    return math.sqrt(effective(cells) * variance / (2 * math.pi)) / rows if cells > 1 else 0.0
 
 
 def _noise_of_pair(sizes: Mapping[str, int], *, spread: float) -> float:
     """The distance that noise of that spread a cell makes of one direction of a table of two typical columns: an
     edge of the spectrum of noise, over as many cells as hold most records."""
-    effective = float(np.mean([_effective(size) for size in sizes.values()]))
-    return 0.5 * spread * math.sqrt(2 * effective) * effective
+    values = float(np.mean([effective(size) for size in sizes.values()]))
+    return 0.5 * spread * math.sqrt(2 * values) * values
 
 
 @functools.lru_cache(maxsize=1024)
-def _effective(cells: int) -> float:
+def effective(cells: int) -> float:
     """How many equally common values have the entropy of a typical column."""
     shares = _shapes(cells)
     return float(np.exp(-(shares * np.log(shares)).sum(axis=1)).mean())

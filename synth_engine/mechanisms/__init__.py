@@ -15,6 +15,7 @@ from synth_engine.domain import Domain
 from synth_engine.errors import SpecError
 from synth_engine.mechanisms import forecast, groups, staged
 from synth_engine.mechanisms.bayesian_network import BayesianNetwork
+from synth_engine.mechanisms.dpsyn import DPSyn
 from synth_engine.mechanisms.independent import Independent
 from synth_engine.mechanisms.model import Model, generator
 from synth_engine.mechanisms.mst import Mst
@@ -27,6 +28,7 @@ REGISTRY: dict[str, type[Mechanism]] = {
     Independent.id: Independent,
     BayesianNetwork.id: BayesianNetwork,
     Mst.id: Mst,
+    DPSyn.id: DPSyn,
     Random.id: Random,
     WeakDomain.id: WeakDomain,
 }

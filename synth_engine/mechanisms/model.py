@@ -9,7 +9,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,7 @@ from synth_engine.constraints import records
 from synth_engine.constraints import tables as restricting
 from synth_engine.domain import Domain
 from synth_engine.errors import InputError, SpecError
+from synth_engine.marginals import flow, topological
 from synth_engine.measurement import Clique
 from synth_engine.mechanisms import conditional, groups
 
@@ -29,6 +30,7 @@ POPULATION = 1_000_000
 
 Weights = npt.NDArray[np.int64]
 Codes = dict[str, npt.NDArray[np.uint16]]
+Synthesis = Literal["finish", "mcf", "sts"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -55,6 +57,9 @@ class Model:
     Without a network the tables are independent and cover each attribute once. With one, the i-th table is of the
     parents and the attribute of the i-th node, and gives the attribute when its parents are drawn already.
 
+    `targets` are tables of groups of attributes, which may overlap, that the rows drawn so far are changed to have, by the
+    method `synthesis`: minimum-cost flow, or records made anew from sorted tables.
+
     `groups`, of a domain whose persons are made anew, are the weights of 1, 2, … rows a person; they add up to `WHOLE`.
     """
 
@@ -64,6 +69,8 @@ class Model:
     tables: tuple[Table, ...]
     network: tuple[Node, ...] = ()
     groups: Weights | None = None
+    targets: tuple[Table, ...] = ()
+    synthesis: Synthesis = "finish"
 
     def __post_init__(self) -> None:
         if self.rows < 0:
@@ -75,8 +82,10 @@ class Model:
             covered = [name for table in self.tables for name in table.clique]
         if sorted(covered) != sorted(self.domain.sizes):
             raise InputError("the tables of the model do not cover the domain", repair="use the model of this release")
-        for table in self.tables:
+        for table in (*self.tables, *self.targets):
             self._check(table)
+        if self.synthesis not in ("finish", "mcf", "sts"):
+            raise InputError("the synthesis of the model is unknown", repair="use the model of this release")
         self._check_groups()
 
     def _check_groups(self) -> None:
@@ -118,6 +127,9 @@ class Model:
         tables = self._possible if enforce else self.tables
         if self.network:
             drawn = self._network_sample(tables, population, seed=seed)
+            codes = {name: column[:rows] for name, column in drawn.items()}
+        elif self.targets:
+            drawn = self._met(self._flat_sample(tables, population, population=population, seed=seed), seed=seed)
             codes = {name: column[:rows] for name, column in drawn.items()}
         else:
             codes = self._flat_sample(tables, rows, population=population, seed=seed)
@@ -169,6 +181,21 @@ class Model:
             return [(table.clique, table.weights.astype(np.float64)) for table in self._possible]
         return [(table.clique, conditional.shares(table.weights)) for table in self._possible]
 
+    def _met(self, codes: Codes, *, seed: str) -> Codes:
+        """Records, the whole population, that have the targets as nearly as the method manages."""
+        names, rng = list(self.domain.sizes), generator(seed, purpose=("targets", self.synthesis))
+        records = np.array([codes[name] for name in names])
+        rows = records.shape[1]
+        wishes: list[flow.Wish] = []
+        for table in self.targets:
+            counts = round_to_total(table.weights.ravel(), rows).reshape(table.weights.shape)
+            wishes.append((tuple(names.index(name) for name in table.clique), counts))
+        if self.synthesis == "mcf":
+            records = flow.meet(records, wishes, rng=rng)
+        elif self.synthesis == "sts":
+            records = topological.draw(wishes, rows=rows, attributes=len(names), rng=rng)
+        return dict(zip(names, records, strict=True))
+
     def _network_sample(self, tables: Sequence[Table], population: int, *, seed: str) -> Codes:
         codes: Codes = {}
         for node, table in zip(self.network, tables, strict=True):
@@ -202,7 +229,9 @@ class Model:
             for node, table in zip(self.network, self.tables, strict=False)
         ]
         grouped = {} if self.groups is None else {"groups": self.groups.tolist()}
-        return document | ({"network": network} if network else {}) | grouped
+        targets = [{"clique": list(t.clique), "weights": t.weights.ravel().tolist()} for t in self.targets]
+        met = {"targets": targets, "synthesis": self.synthesis} if targets else {}
+        return document | ({"network": network} if network else {}) | grouped | met
 
     @classmethod
     def from_json(cls, obj: Mapping[str, Any]) -> Model:
@@ -211,12 +240,15 @@ class Model:
             if obj["schema"] != SCHEMA:
                 raise KeyError("schema")
             domain = Domain.from_json(obj["domain"])
-            tables = tuple(
-                Table(
-                    clique=tuple(t["clique"]),
-                    weights=np.array(t["weights"], dtype=np.int64).reshape(domain.shape(t["clique"])),
+            tables, targets = (
+                tuple(
+                    Table(
+                        clique=tuple(t["clique"]),
+                        weights=np.array(t["weights"], dtype=np.int64).reshape(domain.shape(t["clique"])),
+                    )
+                    for t in given
                 )
-                for t in obj["tables"]
+                for given in (obj["tables"], obj.get("targets", ()))
             )
             network = tuple(
                 Node(attribute=str(node["attribute"]), parents=tuple(node["parents"]))
@@ -230,6 +262,8 @@ class Model:
                 tables=tables,
                 network=network,
                 groups=None if sizes is None else np.array(sizes, dtype=np.int64),
+                targets=targets,
+                synthesis=obj.get("synthesis", "finish"),
             )
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise InputError("this is no model document", repair="use the file that --model wrote") from error

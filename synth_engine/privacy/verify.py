@@ -44,6 +44,7 @@ KINDS = {
     "bayesian-network": "adaptive",
     "weak-domain": "static",
     "mst": "adaptive",
+    "dpsyn": "static",
 }
 """Of every known mechanism: whether its calls are fixed before any answer is seen. One whose calls are may still run after
 columns were learned, and is adaptive then, under a cap: that claims less."""
@@ -141,13 +142,16 @@ def _check_kind(receipt: Mapping[str, Any]) -> None:
     elif plan["calls_sha256"] is not None or not isinstance(plan["cap"], dict):
         refuse("an adaptive mechanism needs a cap that was set beforehand")
     elif KINDS[name] == "static":
-        _check_calls_after_learning([call["query"] for call in receipt["calls"]])
+        _check_calls_after_learning(name, [call["query"] for call in receipt["calls"]])
 
 
 def _check_static_calls(name: str, queries: list[dict[str, Any]]) -> None:
-    """One table of each column at most, or, of `random`, the number of records alone; which `weak-domain` may ask as well.
-    Any of them may ask for group sizes first."""
+    """One table of each column at most, or, of `random`, the number of records alone, which `weak-domain` may ask as well;
+    of `dpsyn`, tables of groups of columns, none of them a part of another. Any of them may ask for group sizes first."""
     queries = queries[1:] if queries[0]["verb"] == "group-sizes" else queries
+    if name == "dpsyn":
+        _check_views(queries)
+        return
     verbs = ("measure", "discover") if name == "weak-domain" else ("measure",)
     cliques = [query["clique"] for query in queries if query["verb"] in verbs]
     columns = [clique[0] for clique in cliques if clique]
@@ -160,10 +164,17 @@ def _check_static_calls(name: str, queries: list[dict[str, Any]]) -> None:
         refuse("the calls are not the ones that this mechanism makes")
 
 
-def _check_calls_after_learning(queries: list[dict[str, Any]]) -> None:
-    """What a mechanism that is static by itself may have asked where columns were learned first: no choices or scores, and
-    tables of single columns."""
-    if any(query["verb"] in ("select", "score") or len(query["clique"]) > 1 for query in queries):
+def _check_views(queries: list[dict[str, Any]]) -> None:
+    groups = [frozenset(query["clique"]) for query in queries if query["verb"] == "measure"]
+    parts = any(one <= other for place, one in enumerate(groups) for other in groups[:place] + groups[place + 1 :])
+    if not groups or len(groups) != len(queries) or not all(groups) or parts:
+        refuse("the calls are not the ones that this mechanism makes")
+
+
+def _check_calls_after_learning(name: str, queries: list[dict[str, Any]]) -> None:
+    """What a mechanism that is static by itself may have asked where columns were learned first: no choices or
+    scores, and, unless it measures groups, tables of single columns."""
+    if any(query["verb"] in ("select", "score") or (len(query["clique"]) > 1 and name != "dpsyn") for query in queries):
         refuse("the calls are not the ones that this mechanism makes")
 
 

@@ -1,0 +1,307 @@
+"""DPSyn: many overlapping groups of columns are measured, made to agree, and records are made that have their tables."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from synth_engine.domain import Domain
+from synth_engine.errors import InputError, SpecError
+from synth_engine.marginals import designs, expected, oneway, ripple
+from synth_engine.marginals.consistency import View
+from synth_engine.marginals.designs import Assessed, Design
+from synth_engine.measurement import Answers, Call, Clique, Noise, Query, Session
+from synth_engine.mechanisms import shares, staged
+from synth_engine.mechanisms.model import Model, Synthesis, Table, generator, whole_weights
+from synth_engine.mechanisms.plan import Budget, Mechanism, Plan, Rule, guess
+from synth_engine.privacy import conversion, fixed
+from synth_engine.privacy.fixed import Certificate
+from synth_engine.privacy.loss import Pure
+from synth_engine.privacy.unit import Relation, histogram_sensitivity
+from synth_engine.spec import Spec
+
+KINDS: dict[str, tuple[str, ...]] = {
+    "chosen": ("covering", "random"),
+    "covering": ("covering",),
+    "random": ("random",),
+}
+_DIGITS = 10**9
+
+
+@dataclass(frozen=True, kw_only=True)
+class DPSyn(Mechanism):
+    """Views of many columns each, chosen without the data.
+
+    Asks: one `measure` for each view, all fixed beforehand (static).
+    Privacy: discrete Laplace (delta 0) with shares of epsilon in proportion to cells^(1/3), or discrete Gaussian with
+        shares of rho in proportion to cells^(1/2), cells rounded to a power of two. For delta > 0 all noise then shrinks
+        by one factor, to the least for which the composition of privacy-loss distributions meets the target. Which
+        views there are follows from the sizes of the columns, a number of records that is public or a guess, and the
+        target. Proof: docs/proofs/dpsyn.md.
+    Public assumptions: the domain, its sizes, the unit, the relation; the number of records only where it is a public
+        invariant.
+    """
+
+    id: ClassVar[str] = "dpsyn"
+    title: ClassVar[str] = "Overlapping views (DPSyn)"
+    summary: ClassVar[str] = (
+        "Measures many overlapping groups of columns, chosen from the sizes of the columns alone, makes their tables agree, "
+        "and changes random records as little as possible until they have these tables. Treats all columns alike."
+    )
+    paper: ClassVar[str] = "Li, Zhang and Wang 2018 (DPSyn); Qardaji, Yang and Li 2014 (PriView)"
+    keeps: ClassVar[tuple[str, ...]] = (
+        "relations of any few columns, whichever they are",
+        "histograms of single columns",
+        "number of records",
+    )
+    parameters: ClassVar[dict[str, Any]] = {
+        "type": "object",
+        "properties": {
+            "views": {
+                "type": "string",
+                "enum": ["chosen", "covering", "random"],
+                "default": "chosen",
+                "title": "Groups of columns",
+                "x-labels": {
+                    "chosen": "As the least error is expected",
+                    "covering": "Every pair of columns in at least one",
+                    "random": "At random",
+                },
+                "description": "How the groups of columns that are measured are made up. It does not depend on the table.",
+            },
+            "number": {
+                "type": "integer",
+                "minimum": 0,
+                "maximum": designs.MOST_VIEWS,
+                "default": 0,
+                "title": "Number of groups",
+                "description": "More groups say more, and each with more noise. 0: as the least error is expected.",
+            },
+            "cells": {
+                "type": "integer",
+                "minimum": 0,
+                "maximum": 1_000_000,
+                "default": 0,
+                "title": "Most cells of a group",
+                "description": "A column that has more values than this is measured by itself. 0: as the least error is "
+                "expected.",
+            },
+            "records": {
+                "type": "integer",
+                "minimum": 0,
+                "maximum": 10**9,
+                "default": 0,
+                "title": "Records, roughly",
+                "description": "About how many there are, as far as this is public: the number and size of groups are set "
+                "by it. 0: the public number, else the rows asked for, else 10,000.",
+            },
+            "synthesis": {
+                "type": "string",
+                "enum": ["mcf", "sts"],
+                "default": "mcf",
+                "title": "Records",
+                "x-labels": {"mcf": "By minimum-cost flow", "sts": "One by one, from sorted groups"},
+                "description": "How records are made that have the tables measured. Minimum-cost flow keeps far more of them.",
+            },
+        },
+        "additionalProperties": False,
+    }
+    relations: ClassVar[tuple[Relation, ...]] = (Relation.ADD_REMOVE, Relation.REPLACE_ONE)
+    losses: ClassVar[tuple[str, ...]] = ("pure", "approximate")
+    kind: ClassVar[Literal["static", "adaptive"]] = "static"
+
+    views: str = "chosen"
+    number: int = 0
+    cells: int = 0
+    records: int = 0
+    synthesis: Synthesis = "mcf"
+
+    def calibrate(self, domain: Domain, spec: Spec, *, within: Budget | None = None) -> Plan:
+        design = self._design(domain, spec, within=within)
+        names = tuple(domain.sizes)
+        cliques = tuple(tuple(names[axis] for axis in group) for group in design.groups)
+        counts = tuple(design.counts(tuple(domain.sizes.values())))
+        if within is not None:
+            weights = _weights(counts, pure=isinstance(within, Pure))
+            noises = shares.noises(within, weights, domain=domain)
+            return DPSynPlan(config=self, domain=domain, spec=spec, cap=within, cliques=cliques, noises=noises)
+        found = _fixed(counts, domain=domain, spec=spec)
+        sensitivity = histogram_sensitivity(domain.unit, domain.relation)
+        calls = tuple(
+            Call(query=Query(verb="measure", clique=clique, cells=cells), event=noise.event(sensitivity))
+            for clique, cells, noise in zip(cliques, counts, found.noises, strict=True)
+        )
+        return DPSynPlan(
+            config=self,
+            domain=domain,
+            spec=spec,
+            calls=calls,
+            found_by=found.certificate,
+            cliques=cliques,
+            noises=found.noises,
+        )
+
+    def forecast(self, domain: Domain, spec: Spec, *, rows: int | None = None, rule: Rule = "basic") -> dict[str, Any]:  # noqa: ARG002
+        """With noise by formula; a certificate would take a little off it."""
+        plan = self.calibrate(domain, spec, within=staged.whole(spec))
+        return plan.expected_error(rows=guess(rows, domain=domain, spec=spec))
+
+    def _design(self, domain: Domain, spec: Spec, *, within: Budget | None) -> Design:
+        """From public facts alone. Errors: SpecError for tables that are too large."""
+        rows = guess(self.records or None, domain=domain, spec=spec)
+        sizes = tuple(domain.sizes.values())
+        pure = isinstance(within, Pure) or (within is None and spec.delta == 0)
+        amount = _amount(spec, within, domain)
+        scale = amount**-2 if pure else 1 / amount
+        assessed = _assessed(sizes, self.views, self.cells, self.number, pure)
+        found = min(assessed, key=lambda one: float(f"{one.error(rows=rows, scale=scale):.6e}")).design
+        cells = sum(found.counts(sizes))
+        if cells > designs.MOST_CELLS:
+            raise SpecError(
+                f"these groups have {cells:,} cells together, more than {designs.MOST_CELLS:,}",
+                repair="give a smaller number, or fewer cells",
+            )
+        return found
+
+
+def _amount(spec: Spec, within: Budget | None, domain: Domain) -> float:
+    """Epsilon or rho, in units of the sensitivity, to seven digits: what designs go by."""
+    sensitivity = histogram_sensitivity(domain.unit, domain.relation)
+    if isinstance(within, Pure) or (within is None and spec.delta == 0):
+        amount = float((within.epsilon if isinstance(within, Pure) else spec.epsilon) / sensitivity.l1)
+    else:
+        rho = conversion.rho_for(spec.epsilon, spec.delta) if within is None else within.rho
+        amount = float(rho / sensitivity.l2_squared)
+    return float(f"{amount:.6e}")
+
+
+@functools.lru_cache(maxsize=64)
+def _assessed(sizes: tuple[int, ...], views: str, cells: int, number: int, pure: bool) -> list[Assessed]:
+    """Designs, with their errors for an epsilon or rho of one."""
+    found = []
+    for design in _candidates(sizes, views, cells, number):
+        weights = np.array([float(weight) for weight in _weights(design.counts(sizes), pure=pure)])
+        parts = weights / weights.sum()
+        variances = 2 / parts**2 if pure else 1 / (2 * parts)
+        found.append(designs.assess(design, sizes=sizes, variances=variances))
+    return found
+
+
+@functools.lru_cache(maxsize=64)
+def _candidates(sizes: tuple[int, ...], views: str, cells: int, number: int) -> list[Design]:
+    """Randomness is public: it follows from what is asked for and the sizes of the columns."""
+    random = functools.partial(_public, tuple(map(str, sizes)))
+    return designs.candidates(sizes, kinds=KINDS[views], cells=cells, views=number, random=random)
+
+
+def _public(facts: tuple[str, ...], purpose: str) -> np.random.Generator:
+    return generator("", purpose=("dpsyn", "views", purpose, *facts))
+
+
+def _weights(counts: Sequence[int], *, pure: bool) -> tuple[Fraction, ...]:
+    """Laplace: shares of epsilon that minimise the sum, over views, of cells times variance (2 l² / epsilon_i²) for a
+    given sum of epsilons. Gaussian: of rho (l² / (2 rho_i)). Cells are rounded to a power of two, so that few different
+    scales have to be composed."""
+    power = 1 / 3 if pure else 1 / 2
+    rounded = [2 ** round(math.log2(count)) for count in counts]
+    return tuple(Fraction(round(count**power * _DIGITS), _DIGITS) for count in rounded)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Found:
+    noises: tuple[Noise, ...]
+    certificate: Certificate
+
+
+def _fixed(counts: Sequence[int], *, domain: Domain, spec: Spec) -> _Found:
+    pure = spec.delta == 0
+    law: fixed.NoiseLaw = "discrete-laplace" if pure else "discrete-gaussian"
+    found = fixed.noise(
+        law,
+        _weights(counts, pure=pure),
+        epsilon=spec.epsilon,
+        delta=spec.delta,
+        unit=domain.unit,
+        relation=domain.relation,
+    )
+    return _Found(noises=tuple(Noise(law=law, scale=scale) for scale in found.scales), certificate=found.certificate)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DPSynPlan(Plan):
+    """`dpsyn` with its views chosen and their noise set."""
+
+    cliques: tuple[Clique, ...]
+    noises: tuple[Noise, ...]
+
+    def run(self, session: Session) -> Answers:
+        pairs = zip(self.cliques, self.noises, strict=True)
+        measurements = tuple(session.measure(clique, noise=noise) for clique, noise in pairs)
+        return Answers(measurements=measurements, calls=session.calls)
+
+    def fit(self, answers: Answers) -> Model:
+        if tuple(m.clique for m in answers.measurements) != self.cliques:
+            raise InputError("these answers are not of this plan", repair="use the answers of this release")
+        place = {name: axis for axis, name in enumerate(self.domain.sizes)}
+        noisy = [
+            View(
+                axes=tuple(place[name] for name in m.clique),
+                values=m.values.astype(np.float64),
+                variance=m.noise.variance,
+            )
+            for m in answers.measurements
+        ]
+        public = self.domain.rows
+        views = ripple.plausible(noisy, total=None if public is None else float(public))
+        rows = public if public is not None else oneway.total(answers.measurements)
+        targets = tuple(
+            Table(clique=c, weights=whole_weights(v.values)) for c, v in zip(self.cliques, views, strict=True)
+        )
+        config = self.config
+        assert isinstance(config, DPSyn)  # noqa: S101 - calibrate gave it
+        return Model(
+            mechanism=self.mechanism,
+            domain=self.domain,
+            rows=rows,
+            tables=tuple(self._column(name, views) for name in self.domain.sizes),
+            targets=targets,
+            synthesis=config.synthesis,
+        )
+
+    def _column(self, name: str, views: Sequence[View]) -> Table:
+        """Of one column, by the smallest view that has it; up to what cutting at zero changed, all of them agree."""
+        axis = list(self.domain.sizes).index(name)
+        view = min((view for view in views if axis in view.axes), key=lambda view: view.values.size)
+        return Table(clique=(name,), weights=whole_weights(view.on((axis,)).ravel()))
+
+    def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:
+        sizes = self.domain.sizes
+        columns: dict[Clique, float] = {(name,): 0.0 for name in sizes}
+        pairs: dict[Clique, float] = {}
+        for clique, noise in zip(self.cliques, self.noises, strict=True):
+            each = 1 / (math.prod(sizes[name] for name in clique) * noise.variance)
+            for name in clique:
+                columns[(name,)] += each * sizes[name]
+            for pair in itertools.combinations(clique, 2):
+                pairs[pair] = pairs.get(pair, 0.0) + each * sizes[pair[0]] * sizes[pair[1]]
+        deviations = {name: _deviation(precision) for (name,), precision in columns.items()}
+        known = [_deviation(precision) for precision in pairs.values()]
+        return expected.views(
+            deviations,
+            sum(known) / max(1, len(known)),
+            covered=len(known) / max(1, math.comb(len(sizes), 2)),
+            sizes=sizes,
+            rows=self._guess(rows),
+        )
+
+
+def _deviation(precision: float) -> float:
+    """The mean absolute value of normal noise."""
+    return math.sqrt(2 / (math.pi * precision))
