@@ -20,10 +20,8 @@ from synth_engine.marginals.designs import Assessed, Design
 from synth_engine.measurement import Answers, Call, Clique, Noise, Query, Session
 from synth_engine.mechanisms import shares, staged
 from synth_engine.mechanisms.model import Model, Synthesis, Table, generator, whole_weights
-from synth_engine.mechanisms.plan import Budget, Mechanism, Plan, Rule, guess
-from synth_engine.privacy import conversion, fixed
-from synth_engine.privacy.fixed import Certificate
-from synth_engine.privacy.loss import Pure
+from synth_engine.mechanisms.plan import Mechanism, Plan, guess
+from synth_engine.privacy.loss import Budget, Pure
 from synth_engine.privacy.unit import Relation, histogram_sensitivity
 from synth_engine.spec import Spec
 
@@ -40,11 +38,10 @@ class DPSyn(Mechanism):
     """Views of many columns each, chosen without the data.
 
     Asks: one `measure` for each view, all fixed beforehand (static).
-    Privacy: discrete Laplace (delta 0) with shares of epsilon in proportion to cells^(1/3), or discrete Gaussian with
-        shares of rho in proportion to cells^(1/2), cells rounded to a power of two. For delta > 0 all noise then shrinks
-        by one factor, to the least for which the composition of privacy-loss distributions meets the target. Which
-        views there are follows from the sizes of the columns, a number of records that is public or a guess, and the
-        target. Proof: docs/proofs/dpsyn.md.
+    Privacy: discrete Laplace (delta 0) with shares of epsilon in proportion to cells^(1/3), or rounded Gaussian with
+        shares of mu² in proportion to cells^(1/2), cells rounded to a power of two. Which views there are follows from
+        the sizes of the columns, a number of records that is public or a guess, and the target. Proofs:
+        docs/proofs/dpsyn.md, docs/proofs/accounting.md.
     Public assumptions: the domain, its sizes, the unit, the relation; the number of records only where it is a public
         invariant.
     """
@@ -116,6 +113,7 @@ class DPSyn(Mechanism):
     relations: ClassVar[tuple[Relation, ...]] = (Relation.ADD_REMOVE, Relation.REPLACE_ONE)
     losses: ClassVar[tuple[str, ...]] = ("pure", "approximate")
     kind: ClassVar[Literal["static", "adaptive"]] = "static"
+    adds_up: ClassVar[Literal["zcdp", "gdp"]] = "gdp"
 
     views: str = "chosen"
     number: int = 0
@@ -124,41 +122,27 @@ class DPSyn(Mechanism):
     synthesis: Synthesis = "mcf"
 
     def calibrate(self, domain: Domain, spec: Spec, *, within: Budget | None = None) -> Plan:
-        design = self._design(domain, spec, within=within)
+        budget = within or staged.whole(self, spec)
+        design = self._design(domain, spec, budget=budget)
         names = tuple(domain.sizes)
         cliques = tuple(tuple(names[axis] for axis in group) for group in design.groups)
         counts = tuple(design.counts(tuple(domain.sizes.values())))
+        noises = shares.noises(budget, _weights(counts, pure=isinstance(budget, Pure)), domain=domain)
         if within is not None:
-            weights = _weights(counts, pure=isinstance(within, Pure))
-            noises = shares.noises(within, weights, domain=domain)
             return DPSynPlan(config=self, domain=domain, spec=spec, cap=within, cliques=cliques, noises=noises)
-        found = _fixed(counts, domain=domain, spec=spec)
         sensitivity = histogram_sensitivity(domain.unit, domain.relation)
         calls = tuple(
             Call(query=Query(verb="measure", clique=clique, cells=cells), event=noise.event(sensitivity))
-            for clique, cells, noise in zip(cliques, counts, found.noises, strict=True)
+            for clique, cells, noise in zip(cliques, counts, noises, strict=True)
         )
-        return DPSynPlan(
-            config=self,
-            domain=domain,
-            spec=spec,
-            calls=calls,
-            found_by=found.certificate,
-            cliques=cliques,
-            noises=found.noises,
-        )
+        return DPSynPlan(config=self, domain=domain, spec=spec, calls=calls, cliques=cliques, noises=noises)
 
-    def forecast(self, domain: Domain, spec: Spec, *, rows: int | None = None, rule: Rule = "basic") -> dict[str, Any]:  # noqa: ARG002
-        """With noise by formula; a certificate would take a little off it."""
-        plan = self.calibrate(domain, spec, within=staged.whole(spec))
-        return plan.expected_error(rows=guess(rows, domain=domain, spec=spec))
-
-    def _design(self, domain: Domain, spec: Spec, *, within: Budget | None) -> Design:
+    def _design(self, domain: Domain, spec: Spec, *, budget: Budget) -> Design:
         """From public facts alone. Errors: SpecError for tables that are too large."""
         rows = guess(self.records or None, domain=domain, spec=spec)
         sizes = tuple(domain.sizes.values())
-        pure = isinstance(within, Pure) or (within is None and spec.delta == 0)
-        amount = _amount(spec, within, domain)
+        pure = isinstance(budget, Pure)
+        amount = _amount(budget, domain)
         scale = amount**-2 if pure else 1 / amount
         assessed = _assessed(sizes, self.views, self.cells, self.number, pure)
         found = min(assessed, key=lambda one: float(f"{one.error(rows=rows, scale=scale):.6e}")).design
@@ -171,14 +155,13 @@ class DPSyn(Mechanism):
         return found
 
 
-def _amount(spec: Spec, within: Budget | None, domain: Domain) -> float:
+def _amount(budget: Budget, domain: Domain) -> float:
     """Epsilon or rho, in units of the sensitivity, to seven digits: what designs go by."""
     sensitivity = histogram_sensitivity(domain.unit, domain.relation)
-    if isinstance(within, Pure) or (within is None and spec.delta == 0):
-        amount = float((within.epsilon if isinstance(within, Pure) else spec.epsilon) / sensitivity.l1)
+    if isinstance(budget, Pure):
+        amount = float(budget.epsilon / sensitivity.l1)
     else:
-        rho = conversion.rho_for(spec.epsilon, spec.delta) if within is None else within.rho
-        amount = float(rho / sensitivity.l2_squared)
+        amount = float(budget.rho / sensitivity.l2_squared)
     return float(f"{amount:.6e}")
 
 
@@ -207,31 +190,11 @@ def _public(facts: tuple[str, ...], purpose: str) -> np.random.Generator:
 
 def _weights(counts: Sequence[int], *, pure: bool) -> tuple[Fraction, ...]:
     """Laplace: shares of epsilon that minimise the sum, over views, of cells times variance (2 l² / epsilon_i²) for a
-    given sum of epsilons. Gaussian: of rho (l² / (2 rho_i)). Cells are rounded to a power of two, so that few different
-    scales have to be composed."""
+    given sum of epsilons. Gaussian: of rho (l² / (2 rho_i)). Cells are rounded to a power of two, so that scales are
+    few."""
     power = 1 / 3 if pure else 1 / 2
     rounded = [2 ** round(math.log2(count)) for count in counts]
     return tuple(Fraction(round(count**power * _DIGITS), _DIGITS) for count in rounded)
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Found:
-    noises: tuple[Noise, ...]
-    certificate: Certificate
-
-
-def _fixed(counts: Sequence[int], *, domain: Domain, spec: Spec) -> _Found:
-    pure = spec.delta == 0
-    law: fixed.NoiseLaw = "discrete-laplace" if pure else "discrete-gaussian"
-    found = fixed.noise(
-        law,
-        _weights(counts, pure=pure),
-        epsilon=spec.epsilon,
-        delta=spec.delta,
-        unit=domain.unit,
-        relation=domain.relation,
-    )
-    return _Found(noises=tuple(Noise(law=law, scale=scale) for scale in found.scales), certificate=found.certificate)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -110,7 +110,7 @@ def test_a_network_is_expected_to_keep_relations_where_noise_is_small_and_not_wh
 
 def test_what_is_not_on_offer_has_no_point() -> None:
     points = mechanisms.forecast_curve(domain_of(3, 3, rows=500), spec=spec_of(), epsilons=EPSILONS)
-    assert {point["mechanism"] for point in points} == {"independent", "bayesian-network", "mst"}
+    assert {point["mechanism"] for point in points} == {"independent", "bayesian-network", "mst", "dpsyn"}
 
 
 def test_parameters_of_the_spec_count_for_its_own_mechanism_alone() -> None:
