@@ -1,16 +1,24 @@
-"""The error to expect of every method at every ε, drawn below the slider of ε and on its scale. Public facts alone."""
+"""The error to expect of every method at every ε, drawn below the slider of ε and on its scale. Public facts alone.
+
+What a method gives on the grid of the drawing is asked for once and remembered, whichever method is chosen. While the
+slider moves, the engine is asked for the chosen method alone; what the others give is read off their lines.
+"""
 
 from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Literal
+from itertools import pairwise
+from typing import Literal
 
 from synth_engine import mechanisms
 from synth_engine.domain import Domain
+from synth_engine.mechanisms import forecast as engine
+from synth_engine.mechanisms.forecast import Point
 from synth_engine.mechanisms.plan import Rule
 from synth_engine.spec import Spec
 
@@ -22,7 +30,19 @@ GRID = tuple(Fraction(f"{10 ** (LEAST + step / STEPS):.3g}") for step in range((
 LOWEST = 0.001  # of the upright scale, which ends at 1
 WIDTH, PANEL, GAP, EDGE = 360, 96, 34, 8  # units; EDGE: half the slider's thumb, where its scale begins
 HEADROOM = 16  # above each panel, for its title
-REMEMBERED = 64  # curves: they depend on description, method, δ and rows alone
+REMEMBERED = 256  # curves: they depend on description, method, its parameters, δ and rows alone
+LABEL = 9.5  # units from one name at the end of a line to the next
+LONGEST_LABEL = 19  # characters; the whole name is in the table
+
+
+@dataclass(frozen=True, kw_only=True)
+class Label:
+    """A name at the end of a line: where the line ends, and where the name stands, apart from its neighbours."""
+
+    text: str
+    chosen: bool
+    end: float
+    y: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +65,7 @@ class Panel:
     bottom: int
     ticks: tuple[tuple[float, str], ...]
     paths: tuple[tuple[str, str], ...]
+    labels: tuple[Label, ...]
     dot: float | None  # height of the method chosen at the ε chosen
 
 
@@ -55,7 +76,8 @@ class Forecast:
     epsilon: str
     lines: tuple[Line, ...]
     panels: tuple[Panel, ...]
-    table: tuple[tuple[str, tuple[str, ...]], ...]  # (ε, the two shares of every method)
+    epsilons: tuple[str, ...]  # of the tables
+    tables: tuple[tuple[str, tuple[tuple[str, tuple[str, ...]], ...]], ...]  # (measure, (method, its shares by ε))
     marks: tuple[tuple[float, str], ...]  # of the level scale
     mark: float | None  # where the ε chosen stands; None beyond the slider
     words: str
@@ -66,66 +88,141 @@ class Forecast:
 def forecast(domain: Domain, *, spec: Spec, rows: int, rule: Rule = "basic") -> Forecast:
     """What every method would give on `domain`, with the loss of `spec` marked. `rule`: how the account that pays adds
     up losses, which some methods suit their noise to."""
-    public = json.dumps([domain.to_json(), dict(spec.parameters)])
-    grid = _curve(public, spec.mechanism, spec.delta, rows, rule, GRID)
-    here = _curve(public, spec.mechanism, spec.delta, rows, rule, (spec.epsilon,))
+    facts = Facts(domain=json.dumps(domain.to_json()), delta=spec.delta, rows=rows, rule=rule)
+    chosen = json.dumps(dict(spec.parameters))
     titles = {one["id"]: one["title"] for one in mechanisms.describe()}
-    offered = [name for name in titles if name in grid or name in here]
+    grid, here = {}, {}
+    for name in titles:
+        parameters = chosen if name == spec.mechanism else "{}"
+        grid[name] = _points(facts, name, parameters, GRID)
+        if name == spec.mechanism or not GRID[0] <= spec.epsilon <= GRID[-1]:
+            here[name] = next(iter(_points(facts, name, parameters, (spec.epsilon,))), None)
+        else:
+            here[name] = _between(grid[name], float(spec.epsilon))
+    offered = [name for name in titles if grid[name] or here[name]]
     lines = tuple(
-        _line(titles[name], name == spec.mechanism, here.get(name), style=offered.index(name)) for name in offered
+        _line(titles[name], name == spec.mechanism, here[name], style=offered.index(name)) for name in offered
     )
     epsilon = f"{float(spec.epsilon):.3g}"
-    mark = _across(float(spec.epsilon))
+    drawing = _Drawing(grid=grid, here=here, offered=offered, titles=titles, chosen=spec.mechanism)
     return Forecast(
         epsilon=epsilon,
         lines=lines,
-        panels=tuple(_panel(place, grid, here, offered, chosen=spec.mechanism) for place in range(len(MEASURES))),
-        table=_table(grid, offered),
+        panels=tuple(drawing.panel(place) for place in range(len(MEASURES))),
+        epsilons=tuple(f"{float(each):.3g}" for each in GRID),
+        tables=tuple((title, drawing.rows(measure)) for measure, title in MEASURES),
         marks=tuple((_across(value) or 0.0, f"{value:g}") for value in (0.01, 0.1, 1, 10)),
-        mark=mark,
+        mark=_across(float(spec.epsilon)),
         words=_words(lines, epsilon),
     )
 
 
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """What a curve depends on besides the method and its parameters. `domain`: as JSON text."""
+
+    domain: str
+    delta: Fraction
+    rows: int
+    rule: Rule
+
+
+@lru_cache(maxsize=8)
+def _domain(text: str) -> Domain:
+    return Domain.from_json(json.loads(text))
+
+
 @lru_cache(maxsize=REMEMBERED)
-def _curve(
-    public: str, mechanism: str, delta: Fraction, rows: int, rule: Rule, epsilons: tuple[Fraction, ...]
-) -> dict[str, list[Any]]:
-    """Points by method; `public`: description and parameters as JSON. Remembered: while the slider moves only its own
-    ε is new."""
-    document, parameters = json.loads(public)
-    spec = Spec(mechanism=mechanism, parameters=parameters, epsilon=epsilons[0], delta=delta)
-    found: dict[str, list[Any]] = {}
-    domain = Domain.from_json(document)
-    points = mechanisms.forecast_curve(domain, spec=spec, epsilons=epsilons, rows=rows, rule=rule)
-    for point in points:
-        found.setdefault(point["mechanism"], []).append(point)
-    return found
+def _points(facts: Facts, mechanism: str, parameters: str, epsilons: tuple[Fraction, ...]) -> tuple[Point, ...]:
+    """What one method gives at these ε; nothing where it is not offered."""
+    spec = Spec(mechanism=mechanism, parameters=json.loads(parameters), epsilon=epsilons[0], delta=facts.delta)
+    one = {mechanism: mechanisms.REGISTRY[mechanism]}
+    found = engine.curve(one, _domain(facts.domain), spec=spec, epsilons=epsilons, rows=facts.rows, rule=facts.rule)
+    return tuple(found)
 
 
-def _line(title: str, chosen: bool, points: list[Any] | None, *, style: int) -> Line:
-    oneway, pairs = (share(points[0][measure]) if points else "not offered" for measure, _ in MEASURES)
+def _between(points: Sequence[Point], epsilon: float) -> Point | None:
+    """On the line that is drawn from point to point, on scales of powers of ten."""
+    for left, right in pairwise(points):
+        if left["epsilon"] <= epsilon <= right["epsilon"]:
+            part = math.log(epsilon / left["epsilon"]) / math.log(right["epsilon"] / left["epsilon"])
+            oneway, pairs = (_middle(left[measure], right[measure], part) for measure, _ in MEASURES)
+            return {"mechanism": left["mechanism"], "epsilon": epsilon, "oneway": oneway, "pairs": pairs}
+    return None
+
+
+def _middle(low: float, high: float, part: float) -> float:
+    if not low or not high or part in (0, 1):
+        return high if part == 1 else low
+    return float(low ** (1 - part) * high**part)
+
+
+def _line(title: str, chosen: bool, point: Point | None, *, style: int) -> Line:
+    oneway, pairs = (share(point[measure]) if point else "not offered" for measure, _ in MEASURES)
     return Line(title=title, chosen=chosen, style=style, oneway=oneway, pairs=pairs)
 
 
-def _panel(place: int, grid: dict[str, Any], here: dict[str, Any], offered: list[str], *, chosen: str) -> Panel:
-    measure, title = MEASURES[place]
-    top = HEADROOM + place * (HEADROOM + PANEL + GAP // 2)
-    drawn = sorted((name for name in offered if name in grid), key=lambda name: name == chosen)  # the chosen one on top
-    return Panel(
-        title=title,
-        top=top,
-        bottom=top + PANEL,
-        ticks=tuple((_down(value, top), f"{100 * value:g} %") for value in (1, 0.1, 0.01, 0.001)),
-        paths=tuple(
-            ("chosen" if name == chosen else str(offered.index(name)), _path(grid[name], measure, top))
-            for name in drawn
-        ),
-        dot=_down(here[chosen][0][measure], top) if chosen in here else None,
-    )
+@dataclass(frozen=True, kw_only=True)
+class _Drawing:
+    """What the panels are drawn from: points on the grid and at the ε chosen, by method."""
+
+    grid: Mapping[str, Sequence[Point]]
+    here: Mapping[str, Point | None]
+    offered: Sequence[str]
+    titles: Mapping[str, str]
+    chosen: str
+
+    def panel(self, place: int) -> Panel:
+        measure, title = MEASURES[place]
+        top = HEADROOM + place * (HEADROOM + PANEL + GAP // 2)
+        drawn = sorted((name for name in self.offered if self.grid[name]), key=lambda name: name == self.chosen)
+        point = self.here.get(self.chosen)
+        return Panel(
+            title=title,
+            top=top,
+            bottom=top + PANEL,
+            ticks=tuple((_down(value, top), f"{100 * value:g} %") for value in (1, 0.1, 0.01, 0.001)),
+            paths=tuple(
+                (
+                    "chosen" if name == self.chosen else str(self.offered.index(name)),
+                    _path(self.grid[name], measure, top),
+                )
+                for name in drawn  # the chosen one on top
+            ),
+            labels=self._labels(measure, drawn, top=top),
+            dot=_down(point[measure], top) if point else None,
+        )
+
+    def _labels(self, measure: Measure, drawn: Sequence[str], *, top: int) -> tuple[Label, ...]:
+        """In the order in which the lines end; those too near to one another move apart, first down, then up."""
+        ends = sorted((_down(self.grid[name][-1][measure], top), name) for name in drawn)
+        places: list[float] = []
+        for end, _ in ends:
+            places.append(max(end, places[-1] + LABEL) if places else end)
+        lowest = float(top + PANEL)
+        for index in range(len(places) - 1, -1, -1):
+            places[index] = min(places[index], lowest)
+            lowest = places[index] - LABEL
+        return tuple(
+            Label(text=_short(self.titles[name]), chosen=name == self.chosen, end=end, y=round(y, 1))
+            for (end, name), y in zip(ends, places, strict=True)
+        )
+
+    def rows(self, measure: Measure) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """Every method with its shares at the ε of the grid; a dash where it is not offered."""
+        found = []
+        for name in self.offered:
+            by_epsilon = {f"{point['epsilon']:.3g}": point for point in self.grid[name]}
+            cells = (by_epsilon.get(f"{float(each):.3g}") for each in GRID)
+            found.append((self.titles[name], tuple("–" if cell is None else share(cell[measure]) for cell in cells)))
+        return tuple(found)
 
 
-def _path(points: list[Any], measure: Measure, top: int) -> str:
+def _short(title: str) -> str:
+    return title if len(title) <= LONGEST_LABEL else title[: LONGEST_LABEL - 1].rstrip(" ,") + "…"
+
+
+def _path(points: Sequence[Point], measure: Measure, top: int) -> str:
     places = [f"{_across(point['epsilon']):.1f} {_down(point[measure], top):.1f}" for point in points]
     return "M" + "L".join(places)
 
@@ -140,21 +237,6 @@ def _down(value: float, top: int) -> float:
     """Where a distance stands, on a scale of powers of ten."""
     part = math.log10(min(1.0, max(LOWEST, value))) / math.log10(LOWEST)
     return round(top + part * PANEL, 1)
-
-
-def _table(grid: dict[str, Any], offered: list[str]) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    drawn = [name for name in offered if name in grid]
-    by_epsilon: dict[float, dict[str, Any]] = {}
-    for name in drawn:
-        for point in grid[name]:
-            by_epsilon.setdefault(point["epsilon"], {})[name] = point
-    return tuple(
-        (
-            f"{epsilon:.3g}",
-            tuple(share(row[name][measure]) if name in row else "–" for name in drawn for measure, _ in MEASURES),
-        )
-        for epsilon, row in sorted(by_epsilon.items())
-    )
 
 
 def share(value: float) -> str:

@@ -5,16 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from fractions import Fraction
+from itertools import pairwise
+from typing import Any
 
 import pytest
 from django.test import Client
 from django.urls import reverse
 
 from synth_engine.domain import Domain
-from synth_engine.mechanisms import forecast_curve
+from synth_engine.mechanisms import REGISTRY, forecast_curve
+from synth_engine.mechanisms import forecast as engine
 from synth_engine.spec import Spec
 from synthweb.datasets.models import Dataset
-from synthweb.runs.forecast import GRID, forecast, share
+from synthweb.runs.forecast import GRID, LABEL, _Drawing, forecast, share
 from tests.conftest import Cast
 from tests.web import scene
 
@@ -40,7 +43,11 @@ def test_every_number_is_the_engines() -> None:
         (share(point["oneway"]), share(point["pairs"])) for point in told
     ]
     assert [line.title for line in found.lines if line.chosen] == ["Independent columns"]
-    assert len(found.table) == len(GRID)
+    assert len(found.epsilons) == len(GRID)
+    for (_, rows), measure in zip(found.tables, ("oneway", "pairs"), strict=True):
+        told = forecast_curve(DOMAIN, spec=spec(), epsilons=GRID, rows=1000)
+        by_method = [[share(p[measure]) for p in told if p["mechanism"] == name] for name in REGISTRY]
+        assert [list(shares) for _, shares in rows] == [shares for shares in by_method if shares]
 
 
 def test_the_mark_stands_where_the_thumb_of_the_slider_is() -> None:
@@ -55,6 +62,51 @@ def test_a_method_that_cannot_do_it_is_left_out_and_says_nothing_wrong() -> None
     found = forecast(one, spec=spec(mechanism="independent", delta="0"), rows=1000)
     assert found.lines
     assert all(0 <= panel.top < panel.bottom <= found.height for panel in found.panels)
+
+
+def test_while_the_slider_moves_the_engine_is_asked_for_the_chosen_method_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[tuple[str, int]] = []
+    curve = engine.curve
+
+    def counted(registry: Any, *given: Any, epsilons: Any, **more: Any) -> Any:
+        asked.append((next(iter(registry)), len(epsilons)))
+        return curve(registry, *given, epsilons=epsilons, **more)
+
+    monkeypatch.setattr(engine, "curve", counted)
+    forecast(DOMAIN, spec=spec(epsilon="0.5"), rows=7777)
+    assert {name for name, count in asked if count == len(GRID)} == set(REGISTRY)
+    for epsilon in ("0.6", "0.7", "0.6"):
+        del asked[:]
+        forecast(DOMAIN, spec=spec(epsilon=epsilon), rows=7777)
+    assert asked == []  # 0.6 was asked for before
+    forecast(DOMAIN, spec=spec(epsilon="0.8"), rows=7777)
+    assert asked == [("independent", 1)]
+    forecast(DOMAIN, spec=spec(epsilon="25"), rows=7777)  # beyond the drawing there is no line to read off
+    assert {name for name, _ in asked} == set(REGISTRY)
+
+
+def test_what_is_read_off_a_line_is_near_what_the_engine_says() -> None:
+    for epsilon in ("0.015", "0.3", "7"):
+        found = forecast(DOMAIN, spec=spec(mechanism="random", epsilon=epsilon), rows=1000)
+        told = forecast_curve(DOMAIN, spec=spec(mechanism="random"), epsilons=[Fraction(epsilon)], rows=1000)
+        for line, point in zip(found.lines, told, strict=True):
+            for shown, truth in ((line.oneway, point["oneway"]), (line.pairs, point["pairs"])):
+                assert float(shown[:-2]) / 100 == pytest.approx(truth, rel=0.15)
+
+
+def test_names_at_the_ends_of_lines_keep_apart_within_their_panel() -> None:
+    points = {f"m{i}": [{"mechanism": f"m{i}", "epsilon": 10.0, "oneway": 0.001, "pairs": 0.5}] for i in range(9)}
+    drawing = _Drawing(
+        grid=points, here={}, offered=list(points), titles={name: name * 9 for name in points}, chosen="m3"
+    )  # type: ignore[arg-type]
+    for place in (0, 1):
+        panel = drawing.panel(place)
+        heights = [label.y for label in panel.labels]
+        assert min(low - high for high, low in pairwise(heights)) >= LABEL - 0.11
+        assert panel.top <= heights[0] and heights[-1] <= panel.bottom
+        assert [label.chosen for label in panel.labels].count(True) == 1
 
 
 @pytest.fixture
