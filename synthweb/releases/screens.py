@@ -20,13 +20,14 @@ from synthweb.accounts.models import User
 from synthweb.datasets.selectors import table_of_run
 from synthweb.lib.letters import RELATIONS
 from synthweb.lib.listing import Column, listing
-from synthweb.releases import citation, learned, network, selectors, words
+from synthweb.releases import citation, learned, measured, network, selectors, words
 from synthweb.releases.models import Release
 from synthweb.releases.selectors import Need
 
 NOISE = {
     "discrete-laplace": "discrete Laplace noise",
     "discrete-gaussian": "discrete Gaussian noise",
+    "rounded-gaussian": "rounded Gaussian noise",
     "gumbel": "Gumbel noise",
     "permute-and-flip": "permute and flip",
 }
@@ -35,6 +36,7 @@ VERBS = {"measure": "Counted every value of"}
 
 TABS = (
     ("release", "Overview", Need.VIEW),
+    ("measured", "Measured", Need.VIEW),
     ("network", "Network", Need.VIEW),
     ("compare", "Compare", Need.COMPARE),
     ("samples", "Samples", Need.SAMPLE),
@@ -136,11 +138,12 @@ def _meaning(document: dict[str, Any]) -> str:
 
 
 def tabs(user: User, release: Release) -> list[Tab]:
-    """The tabs in order, without those that this person may not open."""
+    """The tabs in order, without those that this person may not open and those that would be empty."""
+    applies = {"network": release.mechanism in network.DRAWN, "measured": measured.shows(release)}
     return [
         Tab(key=key, title=title, address=reverse(f"releases:{key}", args=[release.code]))
         for key, title, need in TABS
-        if selectors.may(user, release, need) and (key != "network" or release.mechanism in network.DRAWN)
+        if selectors.may(user, release, need) and applies.get(key, True)
     ]
 
 
@@ -216,6 +219,11 @@ def _what(query: dict[str, Any]) -> str:
         return "Counted the records"
     if query["verb"] == "group-sizes":
         return f"Counted the persons with 1 to {query['cells']} rows each"
+    if query["verb"] == "score":
+        return f"Scored {len(query['candidates'])} groups of columns"
+    if query.get("bins"):
+        columns = zip(query["clique"], query["bins"], strict=True)
+        return f"Counted by bins {' × '.join(f'{name} ({bins})' for name, bins in columns)}"
     if query["verb"] == "select":
         return f"Chose one of {len(query['candidates'])} groups of columns"
     return f"{VERBS.get(query['verb'], query['verb'])} {' × '.join(query.get('clique') or [])}".strip()

@@ -12,6 +12,7 @@ urlpatterns = [
     path("verify_receipt.py", downloads.verifier, name="verifier"),
     path("<slug:code>/", views.release, name="release"),
     path("<slug:code>/network/", views.network, name="network"),
+    path("<slug:code>/measured/", views.measured, name="measured"),
     path("<slug:code>/compare/", views.compare, name="compare"),
     path("<slug:code>/compare/report.json", downloads.compare_json, name="compare-json"),
     path("<slug:code>/samples/", views.samples, name="samples"),

@@ -20,6 +20,7 @@ from synthweb.datasets.models import Preview
 from synthweb.lib.errors import Refused
 from synthweb.releases import citation, screens, selectors, services, signals
 from synthweb.releases import compare as comparison
+from synthweb.releases import measured as measurements
 from synthweb.releases import network as networks
 from synthweb.releases.forms import DescribeForm, EditionForm, SampleForm, ShareForm
 from synthweb.releases.selectors import Need
@@ -62,6 +63,16 @@ def network(request: HttpRequest, code: str) -> HttpResponse:
     found = selectors.release_for(_user(request), code)
     context = screens.frame(_user(request), found, tab="network") | {"network": networks.network_of(found)}
     return render(request, "releases/network.html", context)
+
+
+@login_required
+@require_GET
+def measured(request: HttpRequest, code: str) -> HttpResponse:
+    """Which columns were counted together, how finely and with how much noise, for whoever may see the release."""
+    found = selectors.release_for(_user(request), code)
+    shown = measurements.measured(found) if measurements.shows(found) else None
+    context = screens.frame(_user(request), found, tab="measured") | {"measured": shown}
+    return render(request, "releases/measured.html", context)
 
 
 @login_required
