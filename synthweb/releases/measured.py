@@ -125,13 +125,17 @@ class Map:
 @dataclass(frozen=True, kw_only=True)
 class Cut:
     """A column that was cut into bins where it was counted with others. `lost`: the share of what its histogram says
-    that lies within bins, where no relation reaches it; None where it was cut in several ways."""
+    that lies within bins, where no relation reaches it; None where the model knows the column by all its values."""
 
     column: str
     codes: int
     fewest: int
     most: int
     lost: float | None
+
+    @property
+    def lost_words(self) -> str:
+        return "–" if self.lost is None else f"{100 * self.lost:.0f} %"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -232,7 +236,7 @@ def deviation_of(noise: Mapping[str, Any]) -> float:
 
 def _tables(document: Mapping[str, Any], domain: Domain) -> Iterator[tuple[frozenset[str], Floats]]:
     """The model's tables of several columns, by codes or by bins."""
-    bins = {name: max(codes) + 1 for name, codes in (document.get("merged") or {}).items()}
+    bins = {each["attribute"]: max(each["bins"]) + 1 for each in document.get("merged", ())}
     for entry in (*document.get("targets", ()), *document["tables"]):
         clique, weights = tuple(entry["clique"]), np.asarray(entry["weights"], dtype=np.float64)
         whole = domain.shape(clique)
@@ -318,15 +322,13 @@ def _cuts(found: Sequence[Group], document: Mapping[str, Any], domain: Domain) -
 
 def _lost(name: str, document: Mapping[str, Any]) -> float | None:
     """The part of a column's entropy that lies within the bins by which the model knows it."""
-    codes = (document.get("merged") or {}).get(name)
-    alone = next(
-        (e["weights"] for e in (*document.get("within", ()), *document["tables"]) if e["clique"] == [name]), None
-    )
-    if codes is None or alone is None or len(codes) != len(alone):
+    cut = next((each for each in document.get("merged", ()) if each["attribute"] == name), None)
+    if cut is None:
         return None
-    shares = np.asarray(alone, dtype=np.float64) / max(1.0, float(sum(alone)))
+    shares = np.asarray(cut["within"], dtype=np.float64) / max(1.0, float(sum(cut["within"])))
     whole = _entropy(shares)
-    return None if whole <= 0 else max(0.0, 1 - _entropy(np.bincount(codes, weights=shares)) / whole)
+    within_reach = _entropy(np.bincount(cut["bins"], weights=shares).astype(np.float64))
+    return None if whole <= 0 else max(0.0, 1 - within_reach / whole)
 
 
 def _entropy(shares: Floats) -> float:

@@ -130,7 +130,7 @@ def test_a_column_cut_into_bins_says_how_many_and_what_lies_within_them() -> Non
     release = made(
         {"a": 16, "b": 2},
         [call("a", "b", bins=[4, 2])],
-        merged={"a": codes},
+        merged=[{"attribute": "a", "bins": codes, "within": [7] * 16}],
         targets=[{"clique": ["a", "b"], "weights": [1, 0, 0, 1, 1, 0, 0, 1]}],
     )
     found = measured.measured(release)
