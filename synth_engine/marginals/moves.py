@@ -1,9 +1,10 @@
 """The inner loops of the finish: what a change of a record costs, and the change itself.
 
-Where a table of counts stands beside its target, one record more in a cell costs `up[cell]`, and one less costs
-`back[cell] - up[cell]`; so a cell that gains a record has its `back` added to its `up`. A table is kept once for each
-of its axes, with that axis last, so that the costs of all values of an attribute lie side by side. `copies` has a line
-for each: its last axis, its other axes (twice the same in a table of two), their strides, and where it begins.
+Where a table of counts stands beside its target, one record more in a cell costs `costs[cell, 0]`, and one less costs
+`costs[cell, 1] - costs[cell, 0]`; so a cell that gains a record has the second added to the first. A table is kept once
+for each of its axes, with that axis last, so that the costs of all values of an attribute lie side by side. `copies`
+has a line for each: its last axis, its other axes (twice the same in a table of two), their strides, and where it
+begins. Lists of lists are given as where each begins, and all of them one after another.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy.typing as npt
 from synth_engine.marginals.compiled import compiled
 
 Costs = npt.NDArray[np.float32]
+Shares = npt.NDArray[np.float64]
 Places = npt.NDArray[np.int64]
 Records = npt.NDArray[np.uint16]
 State = npt.NDArray[np.uint64]
@@ -35,57 +37,115 @@ def below(state: State, limit: int) -> int:
 
 
 @compiled
-def place(record: Records, copy: Places) -> int:
+def place(record: Records, copies: Places, copy: int) -> int:
     """Where the line of costs begins for the record, in one copy."""
-    found: int = copy[5] + record[copy[1]] * copy[3] + record[copy[2]] * copy[4]
+    found: int = copies[copy, 5] + record[copies[copy, 1]] * copies[copy, 3] + record[copies[copy, 2]] * copies[copy, 4]
     return found
 
 
 @compiled
 def change(
-    record: Records, attribute: int, value: int, up: Costs, back: Costs, copies: Places, first: Places, touched: Places
+    record: Records, attribute: int, value: int, costs: Costs, copies: Places, first: Places, touched: Places
 ) -> None:
     """Gives the record another value, and keeps the costs of all tables up to date."""
     for at in range(first[attribute], first[attribute + 1]):
-        copy = copies[touched[at]]
-        cell = place(record, copy) + record[copy[0]]
-        up[cell] -= back[cell]
+        cell = place(record, copies, touched[at]) + record[copies[touched[at], 0]]
+        costs[cell, 0] -= costs[cell, 1]
     record[attribute] = value
     for at in range(first[attribute], first[attribute + 1]):
-        copy = copies[touched[at]]
-        cell = place(record, copy) + record[copy[0]]
-        up[cell] += back[cell]
+        cell = place(record, copies, touched[at]) + record[copies[touched[at], 0]]
+        costs[cell, 0] += costs[cell, 1]
 
 
 @compiled
-def random_moves(
+def taken_together(
     records: Records,
-    free: Places,
     proposals: int,
     state: State,
-    up: Costs,
-    back: Costs,
+    costs: Costs,
     copies: Places,
-    own_first: Places,
-    own: Places,
     first: Places,
     touched: Places,
-) -> int:
-    """One free attribute of one record takes the value that another record has, where that lowers the cost. The number
-    of changes."""
-    rows, changes = records.shape[0], 0
+    set_first: Places,
+    members: Places,
+    table_first: Places,
+    tables: Places,
+) -> float:
+    """One record takes the values of another in all attributes of one set, where that lowers the cost. By how much the
+    cost fell in all. Each set has its `members` and one copy of each of the `tables` that any of them is in."""
+    rows, gained = records.shape[0], 0.0
+    before = np.empty(np.max(table_first[1:] - table_first[:-1]), dtype=np.int64)
+    kept = np.empty(np.max(set_first[1:] - set_first[:-1]), dtype=np.uint16)
     for _ in range(proposals):
-        record = records[below(state, rows)]
-        attribute = free[below(state, free.size)]
-        value = records[below(state, rows), attribute]
-        now = record[attribute]
-        if value == now:
+        record, other, number = (
+            records[below(state, rows)],
+            records[below(state, rows)],
+            below(state, set_first.size - 1),
+        )
+        start, begin = set_first[number], table_first[number]
+        same = True
+        for at in range(start, set_first[number + 1]):
+            kept[at - start] = record[members[at]]
+            same = same and record[members[at]] == other[members[at]]
+        if same:
             continue
+        for at in range(begin, table_first[number + 1]):
+            before[at - begin] = place(record, copies, tables[at]) + record[copies[tables[at], 0]]
+        for at in range(start, set_first[number + 1]):
+            record[members[at]] = other[members[at]]
         cost = np.float32(0)
-        for at in range(own_first[attribute], own_first[attribute + 1]):
-            start = place(record, copies[own[at]])
-            cost += up[start + value] + (back[start + now] - up[start + now])
+        for at in range(begin, table_first[number + 1]):
+            cell = place(record, copies, tables[at]) + record[copies[tables[at], 0]]
+            old = before[at - begin]
+            if cell != old:
+                cost += costs[cell, 0] + (costs[old, 1] - costs[old, 0])
+        for at in range(start, set_first[number + 1]):
+            record[members[at]], kept[at - start] = kept[at - start], record[members[at]]
         if cost < 0:
-            change(record, attribute, value, up, back, copies, first, touched)
-            changes += 1
-    return changes
+            gained -= cost
+            for at in range(start, set_first[number + 1]):
+                if record[members[at]] != kept[at - start]:
+                    change(record, members[at], kept[at - start], costs, copies, first, touched)
+    return gained
+
+
+@compiled
+def most_wanted(
+    records: Records,
+    order: Places,
+    free: Places,
+    sizes: Places,
+    state: State,
+    costs: Costs,
+    copies: Places,
+    first: Places,
+    touched: Places,
+    own_first: Places,
+    own: Places,
+    chances: Places,
+) -> float:
+    """Every free attribute of the records in `order` takes the value that one of its tables, drawn by `chances` (upper
+    ends, of 2^30), lacks most where the record is, where that lowers the cost of all. By how much the cost fell."""
+    gained = 0.0
+    for row in order:
+        record = records[row]
+        for attribute in free:
+            drawn, at = below(state, 1 << 30), own_first[attribute]
+            while chances[at] <= drawn:
+                at += 1
+            start = place(record, copies, own[at])
+            value, now = 0, record[attribute]
+            least = costs[start, 0]
+            for code in range(1, sizes[attribute]):
+                if costs[start + code, 0] < least:
+                    least, value = costs[start + code, 0], code
+            if value == now:
+                continue
+            cost = np.float32(0)
+            for at in range(own_first[attribute], own_first[attribute + 1]):
+                start = place(record, copies, own[at])
+                cost += costs[start + value, 0] + (costs[start + now, 1] - costs[start + now, 0])
+            if cost < 0:
+                gained -= cost
+                change(record, attribute, value, costs, copies, first, touched)
+    return gained
