@@ -35,11 +35,12 @@ def repaired(
     domain: Domain,
     factors: Sequence[Factor],
     generator: Callable[[Clique], np.random.Generator],
+    components: Sequence[Component] | None = None,
 ) -> dict[str, Column]:
-    """The records with every constraint kept; those that kept them all are as they were, and so is every column that
-    no constraint is about."""
+    """The records with every constraint kept, or those of the `components` named; those that kept them all are as they
+    were, and so is every column that no constraint is about."""
     found = dict(codes)
-    for component in domain.components:
+    for component in domain.components if components is None else components:
         bad = _breaking(found, component)
         if not bad.size:
             continue

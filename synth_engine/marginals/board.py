@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import accumulate, combinations
 from typing import Any
 
 import numpy as np
@@ -22,8 +22,10 @@ TOGETHER = (0.9, 0.7, 0.5, 0.3)
 """Attributes that determine one another to that degree are changed together."""
 NEAREST = 3
 """So many attributes are changed together with each one, at most."""
-EVEN = 0.05
-"""Added to how much a table says of an attribute, where the table is drawn that is asked for a value."""
+_GRAIN = 256
+"""Parts to which it is rounded how much one attribute tells of another: logarithms differ from machine to machine."""
+EVEN = 13
+"""Added to these parts where the table is drawn that is asked for a value."""
 _CHANCES = 1 << 30
 
 
@@ -110,10 +112,8 @@ def _costs(codes: Codes, axes: Axes, target: Floats, *, weight: float, softness:
 
 def _upper_ends(told: Sequence[float]) -> moves.Places:
     """Chances in proportion to what each table says, as upper ends of parts of `_CHANCES`."""
-    weights = np.array(told) + EVEN
-    ends = np.floor(np.cumsum(weights) / max(weights.sum(), EVEN) * _CHANCES).astype(np.int64)
-    ends[-1:] = _CHANCES
-    return ends
+    weights = [round(one * _GRAIN) + EVEN for one in told]
+    return np.array([end * _CHANCES // sum(weights) for end in accumulate(weights)], dtype=np.int64)
 
 
 def lists(given: Iterable[Sequence[int]]) -> Lists:
@@ -133,7 +133,7 @@ def told_of(table: Floats, last: int) -> float:
     if total <= 0:
         return 0.0
     own, others, both = (_entropy(one / total) for one in (flat.sum(axis=0), flat.sum(axis=1), flat))
-    return min(1.0, max(0.0, (own + others - both) / own)) if own > 0 else 0.0
+    return round(min(1.0, max(0.0, (own + others - both) / own)) * _GRAIN) / _GRAIN if own > 0 else 0.0
 
 
 def _entropy(shares: Floats) -> float:
@@ -153,18 +153,21 @@ def ties(targets: Sequence[tuple[Axes, Floats]]) -> dict[tuple[int, int], float]
     return found
 
 
-def changed_together(targets: Sequence[tuple[Axes, Floats]]) -> list[Axes]:
-    """Sets of attributes: each by itself, each with those it is most tied to, and all that hang together."""
-    tied = ties(targets)
+def changed_together(targets: Sequence[tuple[Axes, Floats]], *, tied: Sequence[Axes] = ()) -> list[Axes]:
+    """Sets of attributes: each by itself, each with those that tell most of it, and all that hang together; where any of
+    a set of `tied` ones is in it, all of these."""
+    strength = ties(targets)
     free = sorted({axis for axes, _ in targets for axis in axes})
     found = []
     for one in free:
-        others = sorted((pair for pair in tied if one in pair), key=lambda pair: (-tied[pair], pair))
+        others = sorted((pair for pair in strength if one in pair), key=lambda pair: (-strength[pair], pair))
         nearest = [pair[0] if pair[1] == one else pair[1] for pair in others[:NEAREST]]
-        found += [tuple(sorted([one, *nearest[:count]])) for count in range(len(nearest) + 1)]
+        found += [{one, *nearest[:count]} for count in range(len(nearest) + 1)]
     for threshold in TOGETHER:
-        found += [one for one in _hanging_together(free, tied, threshold) if 1 < len(one) < len(free)]
-    return list(dict.fromkeys(found))
+        groups = _hanging_together(free, strength, threshold)
+        found += [set(one) for one in groups if 1 < len(one) < len(free)]
+    whole = [one.union(*(group for group in tied if one & set(group))) for one in found]
+    return list(dict.fromkeys(tuple(sorted(one)) for one in whole))
 
 
 def _hanging_together(free: Sequence[int], tied: Mapping[tuple[int, int], float], threshold: float) -> list[Axes]:

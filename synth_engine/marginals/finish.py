@@ -37,6 +37,7 @@ def finish(
     rng: np.random.Generator,
     proposals: int | None = None,
     allowed: Sequence[tuple[Axes, Truth]] = (),
+    tied: Sequence[Axes] = (),
     weights: Sequence[float] | None = None,
     softness: float = SOFTNESS,
 ) -> Codes:
@@ -46,6 +47,7 @@ def finish(
     not negative, have one axis for each of `axes`, in that order, as long as the attribute has values, and are scaled
     so that they add up to the number of rows. Attributes in no target keep their codes.
     allowed: for sets of two or three attributes, which cells may be entered; a row that is in none that may not stays so.
+    tied: sets of attributes, no two with one in common, that a row takes from another row all together or not at all.
     weights: how much each target counts; absent: all alike. proposals: how many changes are tried; absent: some for
     each cell of the records, up to `MOST`.
     """
@@ -54,15 +56,16 @@ def finish(
         return codes.copy()
     given = [1.0] * len(targets) if weights is None else weights
     found = board.laid_out(codes, targets, allowed=allowed, weights=given, softness=softness)
-    sets = board.changed_together(targets)
+    sets = board.changed_together(targets, tied=tied)
     free = np.array([one[0] for one in sets if len(one) == 1], dtype=np.int64)
+    width = len({axis for one in sets for axis in one})
     records = np.ascontiguousarray(codes.T)
     state = rng.integers(0, 2**64, size=1, dtype=np.uint64)
-    tried = min((TAKEN + PASSES) * rows * free.size, MOST) if proposals is None else proposals
-    taken = min(TAKEN * rows * free.size, tried // 2)
+    tried = min((TAKEN + PASSES) * rows * width, MOST) if proposals is None else proposals
+    taken = min(TAKEN * rows * width, tried // 2)
     together = (*board.lists(sets), *board.tables_of(sets, found))
     gained = moves.taken_together(records, taken, state, *found.arrays, *together)
-    left = (tried - taken) // free.size
+    left = (tried - taken) // free.size if free.size else 0
     while left:
         order = rng.permutation(rows)[:left]
         left -= order.size

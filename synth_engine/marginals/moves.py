@@ -58,6 +58,34 @@ def change(
 
 
 @compiled
+def exchange(record: Records, values: Records, members: Places) -> bool:
+    """The members of a set change places with the values. Whether any was different."""
+    different = False
+    for at, attribute in enumerate(members):
+        different = different or record[attribute] != values[at]
+        record[attribute], values[at] = values[at], record[attribute]
+    return different
+
+
+@compiled
+def cost_of_exchange(
+    record: Records, values: Records, members: Places, costs: Costs, copies: Places, tables: Places, cells: Places
+) -> float:
+    """What it costs that the record takes the values in the members of a set; nothing is changed in the end."""
+    for at, copy in enumerate(tables):
+        cells[at] = place(record, copies, copy) + record[copies[copy, 0]]
+    if not exchange(record, values, members):
+        return 0.0
+    cost = np.float32(0)
+    for at, copy in enumerate(tables):
+        cell, old = place(record, copies, copy) + record[copies[copy, 0]], cells[at]
+        if cell != old:
+            cost += costs[cell, 0] + (costs[old, 1] - costs[old, 0])
+    exchange(record, values, members)
+    return cost
+
+
+@compiled
 def taken_together(
     records: Records,
     proposals: int,
@@ -67,45 +95,28 @@ def taken_together(
     first: Places,
     touched: Places,
     set_first: Places,
-    members: Places,
+    all_members: Places,
     table_first: Places,
     tables: Places,
 ) -> float:
     """One record takes the values of another in all attributes of one set, where that lowers the cost. By how much the
-    cost fell in all. Each set has its `members` and one copy of each of the `tables` that any of them is in."""
+    cost fell in all. Each set has its members and one copy of each of the tables that any of them is in."""
     rows, gained = records.shape[0], 0.0
-    before = np.empty(np.max(table_first[1:] - table_first[:-1]), dtype=np.int64)
-    kept = np.empty(np.max(set_first[1:] - set_first[:-1]), dtype=np.uint16)
+    cells = np.empty(np.max(table_first[1:] - table_first[:-1]), dtype=np.int64)
+    values = np.empty(records.shape[1], dtype=np.uint16)
     for _ in range(proposals):
-        record, other, number = (
-            records[below(state, rows)],
-            records[below(state, rows)],
-            below(state, set_first.size - 1),
-        )
-        start, begin = set_first[number], table_first[number]
-        same = True
-        for at in range(start, set_first[number + 1]):
-            kept[at - start] = record[members[at]]
-            same = same and record[members[at]] == other[members[at]]
-        if same:
-            continue
-        for at in range(begin, table_first[number + 1]):
-            before[at - begin] = place(record, copies, tables[at]) + record[copies[tables[at], 0]]
-        for at in range(start, set_first[number + 1]):
-            record[members[at]] = other[members[at]]
-        cost = np.float32(0)
-        for at in range(begin, table_first[number + 1]):
-            cell = place(record, copies, tables[at]) + record[copies[tables[at], 0]]
-            old = before[at - begin]
-            if cell != old:
-                cost += costs[cell, 0] + (costs[old, 1] - costs[old, 0])
-        for at in range(start, set_first[number + 1]):
-            record[members[at]], kept[at - start] = kept[at - start], record[members[at]]
+        record, other = records[below(state, rows)], records[below(state, rows)]
+        number = below(state, set_first.size - 1)
+        members = all_members[set_first[number] : set_first[number + 1]]
+        for at, attribute in enumerate(members):
+            values[at] = other[attribute]
+        known = tables[table_first[number] : table_first[number + 1]]
+        cost = cost_of_exchange(record, values, members, costs, copies, known, cells)
         if cost < 0:
             gained -= cost
-            for at in range(start, set_first[number + 1]):
-                if record[members[at]] != kept[at - start]:
-                    change(record, members[at], kept[at - start], costs, copies, first, touched)
+            for at, attribute in enumerate(members):
+                if record[attribute] != values[at]:
+                    change(record, attribute, values[at], costs, copies, first, touched)
     return gained
 
 

@@ -19,6 +19,7 @@ from synth_engine.domain.document import MAX_DEPTH
 from synth_engine.domain.document import parse as _json
 from synth_engine.errors import InputError
 from synth_engine.measurement import Clique
+from synth_engine.mechanisms.merged import Merged
 from synth_engine.mechanisms.model import LARGEST_SAMPLE, WHOLE, Model, Node, Table, Weights
 from synth_engine.privacy import receipt
 
@@ -31,9 +32,21 @@ LARGEST_TABLE = 1_000_000
 LARGEST_MODEL = 4_000_000
 """Cells, of all tables together."""
 LONGEST_NAME = 64
-_FIELDS = {"schema", "mechanism", "model_sha256", "rows", "domain", "columns", "rows_a_person"}
+_FIELDS = {
+    "schema",
+    "mechanism",
+    "model_sha256",
+    "rows",
+    "domain",
+    "columns",
+    "rows_a_person",
+    "targets",
+    "merged",
+    "synthesis",
+}
 
 Floats = npt.NDArray[np.float64]
+Texts = Mapping[str, tuple[str, ...]]
 
 
 def write(model: Model) -> dict[str, Any]:
@@ -41,7 +54,10 @@ def write(model: Model) -> dict[str, Any]:
     given: list[Clique | None] = [node.parents for node in model.network] or [None] * len(model.tables)
     if any(parents is None and len(table.clique) > 1 for parents, table in zip(given, model.tables, strict=True)):
         raise InputError("a table of several columns has no order to be described in", repair="keep the model itself")
-    columns = [_column(model.domain, t, parents) for t, parents in zip(model.tables, given, strict=True)]
+    texts = _texts(model.domain, model.merged)
+    columns = [_column(texts, t, parents) for t, parents in zip(model.tables, given, strict=True)]
+    targets = [_column(texts, t, t.clique[:-1]) for t in model.targets]
+    merged = {one.attribute: _bins(one, labels(model.domain.attribute(one.attribute))) for one in model.merged}
     persons = {} if model.groups is None else {"rows_a_person": _shares(model.groups, _sizes(model.groups.size))}
     return {
         "schema": SCHEMA,
@@ -50,6 +66,8 @@ def write(model: Model) -> dict[str, Any]:
         "rows": model.rows,
         "domain": model.domain.to_json(),
         "columns": columns,
+        **({"targets": targets, "synthesis": model.synthesis} if targets else {}),
+        **({"merged": merged} if merged else {}),
         **persons,
     }
 
@@ -67,7 +85,9 @@ def read(document: object) -> Model:
     domain.require_confirmed()
     if domain.open:
         raise domain.open[0].error("still has to be learned", repair="give its values or bins, as the release has them")
-    nodes, tables = _columns(domain, document.get("columns"))
+    merged = _merged(domain, document.get("merged", {}))
+    texts = _texts(domain, merged)
+    nodes, tables = _columns(texts, document.get("columns"))
     return Model(
         mechanism=_mechanism(document.get("mechanism")),
         domain=domain,
@@ -75,6 +95,9 @@ def read(document: object) -> Model:
         tables=tables,
         network=nodes,
         groups=_persons(domain, document.get("rows_a_person")),
+        targets=_targets(texts, document.get("targets", [])),
+        synthesis=document.get("synthesis", "finish"),
+        merged=merged,
     )
 
 
@@ -103,13 +126,32 @@ def labels(attribute: Attribute) -> tuple[str, ...]:
 # --- out ----------------------------------------------------------------------------------------------------------
 
 
-def _column(domain: Domain, table: Table, parents: Clique | None) -> dict[str, Any]:
+def _texts(domain: Domain, merged: Sequence[Merged]) -> Texts:
+    """The labels by which tables name the values of each column; those of bins are numbers, from "bin 1" on."""
+    of = {one.attribute: one.size for one in merged}
+    return {
+        name: tuple(f"bin {number}" for number in range(1, of[name] + 1))
+        if name in of
+        else labels(domain.attribute(name))
+        for name in domain.sizes
+    }
+
+
+def _bins(one: Merged, texts: Sequence[str]) -> dict[str, Any]:
+    """The labels of each bin, and the shares of the values themselves."""
+    found: list[list[str]] = [[] for _ in range(one.size)]
+    for text, number in zip(texts, one.bins.tolist(), strict=True):
+        found[number].append(text)
+    return {"bins": found, "shares": _shares(one.within, texts)}
+
+
+def _column(every: Texts, table: Table, parents: Clique | None) -> dict[str, Any]:
     """One column: its shares, or those it has for each combination of others."""
-    name, texts = table.clique[-1], labels(domain.attribute(table.clique[-1]))
+    name, texts = table.clique[-1], every[table.clique[-1]]
     if not parents:
         found: dict[str, Any] = {"column": name} | ({} if parents is None else {"given": []})
         return found | {"shares": _shares(table.weights, texts)}
-    others = [labels(domain.attribute(parent)) for parent in parents]
+    others = [every[parent] for parent in parents]
     flat = table.weights.reshape(-1, table.weights.shape[-1])
     sums = flat.sum(axis=1)
     when = []
@@ -150,30 +192,67 @@ def _rows(value: object) -> int:
     return value
 
 
-def _columns(domain: Domain, given: object) -> tuple[tuple[Node, ...], tuple[Table, ...]]:
+def _columns(texts: Texts, given: object) -> tuple[tuple[Node, ...], tuple[Table, ...]]:
     if not isinstance(given, list) or not all(isinstance(entry, Mapping) for entry in given):
         raise InputError("columns is not a list of objects", repair="give one for each column of the domain")
-    names = [_name(domain, entry) for entry in given]
+    names = [_name(texts, entry) for entry in given]
     twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
     if twice is not None:
         raise InputError("a column is described twice", repair="keep one of them", column=twice)
-    lacking = next((name for name in domain.names if name not in names), None)
+    lacking = next((name for name in texts if name not in names), None)
     if lacking is not None:
         raise InputError("a column of the domain is not described", repair="add it to columns", column=lacking)
     with_given = ["given" in entry for entry in given]
     if any(with_given) and not all(with_given):
         column = names[with_given.index(False)]
         raise InputError('no "given" here, but at other columns', repair='write "given": []', column=column)
-    read = [_Column(domain, entry, before=names[:place]) for place, entry in enumerate(given)]
-    if sum(domain.cells((*one.parents, one.name)) for one in read) > LARGEST_MODEL:
+    read = [_Column(texts, entry, before=names[:place]) for place, entry in enumerate(given)]
+    if sum(one.cells for one in read) > LARGEST_MODEL:
         raise InputError(f"the tables have more than {LARGEST_MODEL:,} cells", repair='take names off "given"')
     tables = tuple(Table(clique=(*one.parents, one.name), weights=one.weights()) for one in read)
     return tuple(Node(attribute=one.name, parents=one.parents) for one in read if with_given[0]), tables
 
 
-def _name(domain: Domain, entry: Mapping[str, Any]) -> str:
+def _targets(texts: Texts, given: object) -> tuple[Table, ...]:
+    """Tables that rows are to have in the end; each is written as a column given others, in any order."""
+    if not isinstance(given, list) or not all(isinstance(entry, Mapping) for entry in given):
+        raise InputError("targets is not a list of objects", repair="give one for each table, or none")
+    read = []
+    for entry in given:
+        name = _name(texts, entry)
+        read.append(_Column(texts, entry, before=[other for other in texts if other != name]))
+    if sum(one.cells for one in read) > LARGEST_MODEL:
+        raise InputError(f"the targets have more than {LARGEST_MODEL:,} cells", repair="take some of them away")
+    return tuple(Table(clique=(*one.parents, one.name), weights=one.weights()) for one in read)
+
+
+def _merged(domain: Domain, given: object) -> tuple[Merged, ...]:
+    """The bins of large columns: every label of a column in one of them."""
+    if not isinstance(given, Mapping) or not all(isinstance(one, Mapping) for one in given.values()):
+        raise InputError(
+            "merged is not an object of objects", repair='write it as {"column": {"bins": …, "shares": …}}'
+        )
+    found = []
+    for name, one in given.items():
+        if name not in domain.sizes:
+            raise InputError("merged names no column of the domain", repair="leave it out")
+        texts = labels(domain.attribute(name))
+        shares = _Column({name: texts}, {"column": name, "shares": one.get("shares")}, before=[]).weights()
+        found.append(Merged(attribute=name, bins=_numbers(name, texts, one.get("bins")), within=shares))
+    return tuple(found)
+
+
+def _numbers(name: str, texts: Sequence[str], bins: object) -> Weights:
+    lists = bins if isinstance(bins, list) and all(isinstance(one, list) and one for one in bins) else []
+    at = {text: number for number, one in enumerate(lists) for text in one if isinstance(text, str)}
+    if sum(map(len, lists)) != len(texts) or set(at) != set(texts):
+        raise InputError("the bins do not hold every label once", repair="name each in one bin", column=name)
+    return np.array([at[text] for text in texts], dtype=np.int64)
+
+
+def _name(texts: Texts, entry: Mapping[str, Any]) -> str:
     name = entry.get("column")
-    if not isinstance(name, str) or name not in domain.sizes:
+    if not isinstance(name, str) or name not in texts:
         raise InputError("an entry of columns names no column of the domain", repair='give its name under "column"')
     return name
 
@@ -181,9 +260,9 @@ def _name(domain: Domain, entry: Mapping[str, Any]) -> str:
 class _Column:
     """One entry of the list, read strictly; every refusal names the column."""
 
-    def __init__(self, domain: Domain, entry: Mapping[str, Any], *, before: Sequence[str]) -> None:
+    def __init__(self, texts: Texts, entry: Mapping[str, Any], *, before: Sequence[str]) -> None:
         self.name = str(entry["column"])
-        self._domain, self._entry = domain, entry
+        self._every, self._entry = texts, entry
         self.parents = self._given(entry.get("given", []), before)
         known = {"column", "given", "tables" if self.parents else "shares"}
         unknown = [str(key) for key in entry if key not in known]
@@ -201,18 +280,25 @@ class _Column:
                 '"given" names a column that does not stand before this one', "change the order of columns"
             )
         parents = tuple(value)
-        if self._domain.cells((*parents, self.name)) > LARGEST_TABLE:
+        if self._cells(parents) > LARGEST_TABLE:
             raise self._wrong(f"its table has more than {LARGEST_TABLE:,} cells", 'take a name off "given"')
         return parents
 
+    def _cells(self, parents: Clique) -> int:
+        return math.prod(len(self._every[name]) for name in (*parents, self.name))
+
+    @property
+    def cells(self) -> int:
+        return self._cells(self.parents)
+
     def weights(self) -> Weights:
-        texts = labels(self._domain.attribute(self.name))
+        texts = self._every[self.name]
         if not self.parents:
             return self._read(self._entry.get("shares"), texts, of=WHOLE, where="")
         tables = self._entry.get("tables")
         if not isinstance(tables, list) or not tables or not all(isinstance(one, Mapping) for one in tables):
             raise self._wrong('"tables" is not a list of objects', 'give one for each combination of "given"')
-        shape = self._domain.shape((*self.parents, self.name))
+        shape = tuple(len(self._every[name]) for name in (*self.parents, self.name))
         weights = np.zeros((math.prod(shape[:-1]), shape[-1]), dtype=np.int64)
         places = [self._place(one, number) for number, one in enumerate(tables, start=1)]
         if len(set(places)) < len(places):
@@ -231,7 +317,7 @@ class _Column:
             raise self._wrong(f'"when" of table {number} does not name each column of "given"', "give each a value")
         place = 0
         for parent in self.parents:
-            texts = labels(self._domain.attribute(parent))
+            texts = self._every[parent]
             if when[parent] not in texts:
                 raise self._wrong(
                     f'"when" of table {number} has a value that {parent!r} lacks', "use labels of the domain"

@@ -17,16 +17,26 @@ import numpy.typing as npt
 from synth_engine.constraints import records
 from synth_engine.constraints import tables as restricting
 from synth_engine.domain import Domain
+from synth_engine.domain.relations import Component
 from synth_engine.errors import InputError, SpecError
 from synth_engine.marginals import flow, topological
 from synth_engine.measurement import Clique
 from synth_engine.mechanisms import conditional, groups
+from synth_engine.mechanisms import finished as finishing
+from synth_engine.mechanisms import merged as bins
+from synth_engine.mechanisms.merged import Merged
 
 SCHEMA = "synth_engine/model/1"
+SCHEMA_WITH_TARGETS = "synth_engine/model/2"
+"""Of models with targets or bins, which an older version would draw wrongly."""
 WHOLE = 10**9
 """The weights of a table add up to this."""
 LARGEST_SAMPLE = 10**9
 POPULATION = 1_000_000
+FINISHED = 200_000
+"""As `POPULATION`, where rows have to be finished."""
+MOST_CELLS = 4_000_000
+"""Of all targets together."""
 
 Weights = npt.NDArray[np.int64]
 Codes = dict[str, npt.NDArray[np.uint16]]
@@ -58,7 +68,10 @@ class Model:
     parents and the attribute of the i-th node, and gives the attribute when its parents are drawn already.
 
     `targets` are tables of groups of attributes, which may overlap, that the rows drawn so far are changed to have, by the
-    method `synthesis`: minimum-cost flow, or records made anew from sorted tables.
+    method `synthesis`: record by record until they are near (`finish`, tables of two or three attributes), by minimum-cost
+    flow, or made anew from sorted tables.
+    `merged` are the bins of large attributes: all tables count such an attribute by its bins, and its codes are drawn
+    within them in the end.
 
     `groups`, of a domain whose persons are made anew, are the weights of 1, 2, … rows a person; they add up to `WHOLE`.
     """
@@ -71,6 +84,7 @@ class Model:
     groups: Weights | None = None
     targets: tuple[Table, ...] = ()
     synthesis: Synthesis = "finish"
+    merged: tuple[Merged, ...] = ()
 
     def __post_init__(self) -> None:
         if self.rows < 0:
@@ -82,11 +96,27 @@ class Model:
             covered = [name for table in self.tables for name in table.clique]
         if sorted(covered) != sorted(self.domain.sizes):
             raise InputError("the tables of the model do not cover the domain", repair="use the model of this release")
+        for one in self.merged:
+            one.check(self.domain, whole=WHOLE)
         for table in (*self.tables, *self.targets):
             self._check(table)
+        self._check_targets()
+        self._check_groups()
+
+    def _check_targets(self) -> None:
         if self.synthesis not in ("finish", "mcf", "sts"):
             raise InputError("the synthesis of the model is unknown", repair="use the model of this release")
-        self._check_groups()
+        if self.synthesis != "finish":
+            if self.merged:
+                raise InputError(
+                    "the model has bins, which its synthesis lacks", repair="use the model of this release"
+                )
+            return
+        cliques = [table.clique for table in self.targets]
+        if any(len(clique) not in (2, 3) or len(set(clique)) < len(clique) for clique in cliques):
+            raise InputError("a target of the model is not of 2 or 3 columns", repair="use the model of this release")
+        if sum(table.weights.size for table in self.targets) > MOST_CELLS:
+            raise InputError(f"the targets of the model have more than {MOST_CELLS:,} cells", repair="take larger bins")
 
     def _check_groups(self) -> None:
         weights, most = self.groups, self.domain.unit.max_records
@@ -108,7 +138,7 @@ class Model:
             drawn.add(node.attribute)
 
     def _check(self, table: Table) -> None:
-        shape = self.domain.shape(table.clique)
+        shape = bins.shape(self.domain, table.clique, self._bins)
         weights = table.weights
         if weights.shape != shape or weights.dtype != np.int64 or weights.min() < 0 or weights.sum() != WHOLE:
             raise InputError("a table of the model is malformed", repair="use the model of this release")
@@ -123,24 +153,73 @@ class Model:
         """
         if type(rows) is not int or not 0 <= rows <= LARGEST_SAMPLE:
             raise SpecError(f"rows must be a whole number from 0 to {LARGEST_SAMPLE}")
-        population = max(rows, min(self.rows, POPULATION))
+        population = max(rows, min(self.rows, FINISHED if self._mended else POPULATION))
         tables = self._possible if enforce else self.tables
+        drawn = population if self.network or self.targets or self.merged else rows
         if self.network:
-            drawn = self._network_sample(tables, population, seed=seed)
-            codes = {name: column[:rows] for name, column in drawn.items()}
-        elif self.targets:
-            drawn = self._met(self._flat_sample(tables, population, population=population, seed=seed), seed=seed)
-            codes = {name: column[:rows] for name, column in drawn.items()}
+            codes = self._network_sample(tables, population, seed=seed)
         else:
-            codes = self._flat_sample(tables, rows, population=population, seed=seed)
+            codes = self._flat_sample(tables, drawn, population=population, seed=seed)
+        if self._mended:
+            codes = self._finished(codes, seed=seed, enforce=enforce)
+        elif self.targets:
+            codes = self._met(codes, seed=seed)
+        for one in self.merged:
+            rng = generator(seed, purpose=("within", one.attribute))
+            codes[one.attribute] = one.drawn(codes[one.attribute], rng=rng)
+        codes = {name: column[:rows] for name, column in codes.items()}
         if enforce and self.domain.constraints:
-            codes = records.repaired(
-                codes,
-                domain=self.domain,
-                factors=self._factors,
-                generator=lambda clique: generator(seed, purpose=("repair", *clique)),
-            )
+            codes = self._repaired(codes, seed=seed)
         return {name: codes[name] for name in self.domain.sizes}
+
+    def _repaired(self, codes: Codes, *, seed: str, components: Sequence[Component] | None = None) -> Codes:
+        purpose = "repair" if components is None else "repair before the finish"
+        return records.repaired(
+            codes,
+            domain=self.domain,
+            factors=self._factors,
+            generator=lambda clique: generator(seed, purpose=(purpose, *clique)),
+            components=components,
+        )
+
+    def _finished(self, codes: Codes, *, seed: str, enforce: bool) -> Codes:
+        """Rows near to the targets; what the constraints say of them is kept on the way."""
+        if enforce and self.domain.constraints:
+            codes = self._repaired(codes, seed=seed, components=finishing.judged(self.domain, self._bins))
+        return finishing.finished(
+            codes,
+            targets=[(table.clique, self._wished(table, enforce=enforce)) for table in self.targets],
+            domain=self.domain,
+            merged=self._bins,
+            enforce=enforce,
+            rng=generator(seed, purpose=("targets", "finish")),
+        )
+
+    @property
+    def _mended(self) -> bool:
+        return bool(self.targets) and self.synthesis == "finish"
+
+    def _met(self, codes: Codes, *, seed: str) -> Codes:
+        """Records, the whole population, that have the targets as nearly as the method manages."""
+        names, rng = list(self.domain.sizes), generator(seed, purpose=("targets", self.synthesis))
+        records = np.array([codes[name] for name in names])
+        rows = records.shape[1]
+        wishes: list[flow.Wish] = []
+        for table in self.targets:
+            counts = round_to_total(table.weights.ravel(), rows).reshape(table.weights.shape)
+            wishes.append((tuple(names.index(name) for name in table.clique), counts))
+        if self.synthesis == "mcf":
+            records = flow.meet(records, wishes, rng=rng)
+        else:
+            records = topological.draw(wishes, rows=rows, attributes=len(names), rng=rng)
+        return dict(zip(names, records, strict=True))
+
+    def _wished(self, table: Table, *, enforce: bool) -> npt.NDArray[np.float64]:
+        weights = table.weights.astype(np.float64)
+        if not enforce or not self.domain.constraints:
+            return weights
+        allowed = bins.possible(self.domain, table.clique, self._bins)
+        return restricting.restricted(weights, allowed, margins=[(axis,) for axis in range(weights.ndim)])
 
     def group_ends(self, rows: int, *, seed: str) -> Weights | None:
         """Up to which row the rows of each person go; None where persons are not made anew. As in `sample`, the groups
@@ -160,41 +239,35 @@ class Model:
         given: list[restricting.Weighted] = [(table.clique, table.weights.astype(np.float64)) for table in self.tables]
         if not self.domain.constraints:
             return self.tables
-        if not self.network:
+        if not self.network and not self.merged:
             measured = any(np.ptp(table.weights) > 1 for table in self.tables)
             given = restricting.joined(self.domain, given, keep=measured)
             return tuple(Table(clique=clique, weights=whole_weights(weights)) for clique, weights in given)
         found = []
         for table, (clique, weights) in zip(self.tables, given, strict=True):
-            allowed = restricting.possible(self.domain, clique)
+            allowed = bins.possible(self.domain, clique, self._bins)
             if not allowed.all():
                 last = len(clique) - 1
-                weights = restricting.restricted(weights, allowed, margins=[(last,), tuple(range(last))])
+                margins = [(last,), tuple(range(last))] if last else []
+                weights = restricting.restricted(weights, allowed, margins=margins)
                 table = Table(clique=clique, weights=whole_weights(weights))
             found.append(table)
         return tuple(found)
 
     @cached_property
-    def _factors(self) -> list[records.Factor]:
-        """Tables whose product gives the weight of a record."""
-        if not self.network:
-            return [(table.clique, table.weights.astype(np.float64)) for table in self._possible]
-        return [(table.clique, conditional.shares(table.weights)) for table in self._possible]
+    def _bins(self) -> dict[str, Merged]:
+        return {one.attribute: one for one in self.merged}
 
-    def _met(self, codes: Codes, *, seed: str) -> Codes:
-        """Records, the whole population, that have the targets as nearly as the method manages."""
-        names, rng = list(self.domain.sizes), generator(seed, purpose=("targets", self.synthesis))
-        records = np.array([codes[name] for name in names])
-        rows = records.shape[1]
-        wishes: list[flow.Wish] = []
-        for table in self.targets:
-            counts = round_to_total(table.weights.ravel(), rows).reshape(table.weights.shape)
-            wishes.append((tuple(names.index(name) for name in table.clique), counts))
-        if self.synthesis == "mcf":
-            records = flow.meet(records, wishes, rng=rng)
-        elif self.synthesis == "sts":
-            records = topological.draw(wishes, rows=rows, attributes=len(names), rng=rng)
-        return dict(zip(names, records, strict=True))
+    @cached_property
+    def _factors(self) -> list[records.Factor]:
+        """Tables whose product gives the weight of a record of codes."""
+        tables = [(table.clique, table.weights.astype(np.float64)) for table in self._possible]
+        if self.network:
+            tables = [(table.clique, conditional.shares(table.weights)) for table in self._possible]
+        if not self.merged:
+            return tables
+        spread = [(clique, bins.over_codes(clique, table, self._bins)) for clique, table in tables]
+        return [(clique, table) for clique, table in spread if table is not None]
 
     def _network_sample(self, tables: Sequence[Table], population: int, *, seed: str) -> Codes:
         codes: Codes = {}
@@ -216,7 +289,7 @@ class Model:
         return codes
 
     def to_json(self) -> dict[str, Any]:
-        tables = [{"clique": list(t.clique), "weights": t.weights.ravel().tolist()} for t in self.tables]
+        tables = [_table_json(table) for table in self.tables]
         document: dict[str, Any] = {
             "schema": SCHEMA,
             "mechanism": self.mechanism,
@@ -229,26 +302,24 @@ class Model:
             for node, table in zip(self.network, self.tables, strict=False)
         ]
         grouped = {} if self.groups is None else {"groups": self.groups.tolist()}
-        targets = [{"clique": list(t.clique), "weights": t.weights.ravel().tolist()} for t in self.targets]
-        met = {"targets": targets, "synthesis": self.synthesis} if targets else {}
-        return document | ({"network": network} if network else {}) | grouped | met
+        if self.targets or self.merged:
+            document["schema"] = SCHEMA_WITH_TARGETS
+            document["targets"] = [_table_json(table) for table in self.targets]
+            document["synthesis"] = self.synthesis
+            document["merged"] = [one.to_json() for one in self.merged]
+        return document | ({"network": network} if network else {}) | grouped
 
     @classmethod
     def from_json(cls, obj: Mapping[str, Any]) -> Model:
         """Errors: InputError if the document is not a model."""
         try:
-            if obj["schema"] != SCHEMA:
+            if obj["schema"] not in (SCHEMA, SCHEMA_WITH_TARGETS):
                 raise KeyError("schema")
             domain = Domain.from_json(obj["domain"])
+            merged = tuple(Merged.from_json(one) for one in obj.get("merged", ()))
+            of = {one.attribute: one for one in merged}
             tables, targets = (
-                tuple(
-                    Table(
-                        clique=tuple(t["clique"]),
-                        weights=np.array(t["weights"], dtype=np.int64).reshape(domain.shape(t["clique"])),
-                    )
-                    for t in given
-                )
-                for given in (obj["tables"], obj.get("targets", ()))
+                tuple(_table(one, domain, of) for one in obj.get(part, ())) for part in ("tables", "targets")
             )
             network = tuple(
                 Node(attribute=str(node["attribute"]), parents=tuple(node["parents"]))
@@ -264,9 +335,20 @@ class Model:
                 groups=None if sizes is None else np.array(sizes, dtype=np.int64),
                 targets=targets,
                 synthesis=obj.get("synthesis", "finish"),
+                merged=merged,
             )
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise InputError("this is no model document", repair="use the file that --model wrote") from error
+
+
+def _table_json(table: Table) -> dict[str, Any]:
+    return {"clique": list(table.clique), "weights": table.weights.ravel().tolist()}
+
+
+def _table(obj: Mapping[str, Any], domain: Domain, merged: Mapping[str, Merged]) -> Table:
+    clique = tuple(obj["clique"])
+    weights = np.array(obj["weights"], dtype=np.int64).reshape(bins.shape(domain, clique, merged))
+    return Table(clique=clique, weights=weights)
 
 
 def strength(table: Table) -> float:
