@@ -12,6 +12,7 @@ All of it is post-processing; the same rows, targets and generator give the same
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -63,13 +64,14 @@ def finish(
     state = rng.integers(0, 2**64, size=1, dtype=np.uint64)
     tried = min((TAKEN + PASSES) * rows * width, MOST) if proposals is None else proposals
     taken = min(TAKEN * rows * width, tried // 2)
-    together = (*board.lists(sets), *board.tables_of(sets, found))
-    gained = moves.taken_together(records, taken, state, *found.arrays, *together)
+    together: tuple[Any, ...] = (*found.arrays, *board.lists(sets), *board.tables_of(sets, found))
+    offers: tuple[Any, ...] = (*found.arrays, *found.own, found.chances)
+    gained = moves.taken_together(records, taken, state, *together)
     left = (tried - taken) // free.size if free.size else 0
     while left:
         order = rng.permutation(rows)[:left]
         left -= order.size
-        more = moves.most_wanted(records, order, free, found.sizes, state, *found.arrays, *found.own, found.chances)
+        more = moves.most_wanted(records, order, free, found.sizes, state, *offers)
         gained += more
         if more <= ENOUGH * gained:
             break

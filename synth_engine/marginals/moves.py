@@ -82,7 +82,7 @@ def cost_of_exchange(
         if cell != old:
             cost += costs[cell, 0] + (costs[old, 1] - costs[old, 0])
     exchange(record, values, members)
-    return cost
+    return float(cost)
 
 
 @compiled
@@ -113,7 +113,7 @@ def taken_together(
         known = tables[table_first[number] : table_first[number + 1]]
         cost = cost_of_exchange(record, values, members, costs, copies, known, cells)
         if cost < 0:
-            gained -= cost
+            gained -= float(cost)
             for at, attribute in enumerate(members):
                 if record[attribute] != values[at]:
                     change(record, attribute, values[at], costs, copies, first, touched)
@@ -149,7 +149,8 @@ def most_wanted(
             least = costs[start, 0]
             for code in range(1, sizes[attribute]):
                 if costs[start + code, 0] < least:
-                    least, value = costs[start + code, 0], code
+                    least = costs[start + code, 0]
+                    value = code
             if value == now:
                 continue
             cost = np.float32(0)
@@ -157,6 +158,6 @@ def most_wanted(
                 start = place(record, copies, own[at])
                 cost += costs[start + value, 0] + (costs[start + now, 1] - costs[start + now, 0])
             if cost < 0:
-                gained -= cost
+                gained -= float(cost)
                 change(record, attribute, value, costs, copies, first, touched)
     return gained

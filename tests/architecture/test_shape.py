@@ -31,7 +31,9 @@ NUMPY_RANDOMNESS = {
     "synth_engine/marginals/topological.py",
     "synth_engine/mechanisms/conditional.py",
     "synth_engine/mechanisms/dpsyn.py",
+    "synth_engine/mechanisms/finished.py",
     "synth_engine/mechanisms/groups.py",
+    "synth_engine/mechanisms/merged.py",
     "synth_engine/mechanisms/model.py",
     "synth_engine/evaluation/report.py",
 }
