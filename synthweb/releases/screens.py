@@ -20,7 +20,7 @@ from synthweb.accounts.models import User
 from synthweb.datasets.selectors import table_of_run
 from synthweb.lib.letters import RELATIONS
 from synthweb.lib.listing import Column, listing
-from synthweb.releases import citation, learned, measured, network, selectors, words
+from synthweb.releases import asked, citation, learned, measured, network, selectors, words
 from synthweb.releases.models import Release
 from synthweb.releases.selectors import Need
 
@@ -155,6 +155,7 @@ def overview(release: Release) -> dict[str, Any]:
         "mechanism": described.get(release.mechanism, unknown),
         "citation": citation.of_release(release),
         "learned": learned.learned(release),
+        "asked": asked.asked(release),
         "protects": _protects(release.receipt),
         "constraints": [each.sentence for each in constraints.parse(_constraints(release))],
     }

@@ -18,6 +18,7 @@ from synthweb.accounts.models import User
 from synthweb.datasets import selectors as datasets
 from synthweb.datasets.models import Preview
 from synthweb.lib.errors import Refused
+from synthweb.releases import asked as purposes
 from synthweb.releases import citation, screens, selectors, services, signals
 from synthweb.releases import compare as comparison
 from synthweb.releases import measured as measurements
@@ -86,7 +87,7 @@ def compare(request: HttpRequest, code: str) -> HttpResponse:
         report = datasets.preview_for(_user(request), found.dataset, Preview.Kind.REPORT, found.code)
         if report is None:
             return redirect("runs:report", code)
-        context["comparison"] = comparison.page(report)
+        context |= {"comparison": comparison.page(report), "asked": purposes.asked(found, report)}
     except comparison.UnknownReport:  # of an earlier version: it can be made again, and not be shown
         return render(request, "releases/compare_ask.html", context | {"expired": True})
     return render(request, "releases/compare.html", context)

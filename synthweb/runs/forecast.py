@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -219,6 +220,9 @@ class _Drawing:
 
 
 def _short(title: str) -> str:
+    """What stands in brackets, if there is no room for all: the name that papers use."""
+    if len(title) > LONGEST_LABEL and (name := re.search(r"\(([^)]+)\)", title)):
+        title = name[1]
     return title if len(title) <= LONGEST_LABEL else title[: LONGEST_LABEL - 1].rstrip(" ,") + "…"
 
 

@@ -93,7 +93,9 @@ def test_what_is_read_off_a_line_is_near_what_the_engine_says() -> None:
         told = forecast_curve(DOMAIN, spec=spec(mechanism="random"), epsilons=[Fraction(epsilon)], rows=1000)
         for line, point in zip(found.lines, told, strict=True):
             for shown, truth in ((line.oneway, point["oneway"]), (line.pairs, point["pairs"])):
-                assert float(shown[:-2]) / 100 == pytest.approx(truth, rel=0.15)
+                assert float(shown[:-2]) / 100 == pytest.approx(
+                    truth, rel=0.35
+                )  # a method may choose other questions from one ε to the next
 
 
 def test_names_at_the_ends_of_lines_keep_apart_within_their_panel() -> None:
