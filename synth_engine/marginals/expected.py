@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -69,6 +69,29 @@ def views(
     known = float((counts * np.minimum(shares, 0.5 * pairs / rows)).sum())
     apart = min(1.0, found["mean"] + DEPENDENCE + chance(sizes, rows=rows))
     return found | {"mean_pairs": covered * min(1.0, known) + (1 - covered) * apart}
+
+
+def pairs(
+    noises: Mapping[str, Noise],
+    tables: Sequence[Noise | None],
+    *,
+    parts: Floats,
+    sizes: Mapping[str, int],
+    rows: int,
+) -> dict[str, Any]:
+    """For columns measured with noise of that kind, and tables of pairs read against what the others make one expect.
+    The i-th of `tables` is the noise of each if that part of all pairs is measured, alike; the best one counts."""
+    noisy = {name: column(sizes[name], deviation=noise.mean_deviation / rows) for name, noise in noises.items()}
+    shares, counts = _cells_of_groups(tuple(sorted(sizes.values())), columns=2)
+    by_chance = chance(sizes, rows=rows)
+    errors = []
+    for part, noise in zip(parts, tables, strict=True):
+        left = DEPENDENCE
+        if noise is not None and part > 0:
+            cells = np.minimum(noise.mean_deviation / rows, 2 * DEPENDENCE * shares)
+            left = float(part * 0.5 * (counts * cells).sum() + (1 - part) * DEPENDENCE)
+        errors.append(left)
+    return _document(noisy, rows=rows, pairs=min(errors) + by_chance)
 
 
 def uniform(*, sizes: Mapping[str, int], rows: int) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from synth_engine.constraints import values
 from synth_engine.domain import Domain
 from synth_engine.errors import SpecError
 from synth_engine.mechanisms import forecast, groups, staged
+from synth_engine.mechanisms.auto import Auto
 from synth_engine.mechanisms.bayesian_network import BayesianNetwork
 from synth_engine.mechanisms.dpsyn import DPSyn
 from synth_engine.mechanisms.independent import Independent
@@ -29,6 +30,7 @@ REGISTRY: dict[str, type[Mechanism]] = {
     BayesianNetwork.id: BayesianNetwork,
     Mst.id: Mst,
     DPSyn.id: DPSyn,
+    Auto.id: Auto,
     Random.id: Random,
     WeakDomain.id: WeakDomain,
 }

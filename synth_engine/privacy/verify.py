@@ -45,6 +45,7 @@ KINDS = {
     "weak-domain": "static",
     "mst": "adaptive",
     "dpsyn": "static",
+    "auto": "adaptive",
 }
 """Of every known mechanism: whether its calls are fixed before any answer is seen. One whose calls are may still run after
 columns were learned, and is adaptive then, under a cap: that claims less."""

@@ -1,0 +1,131 @@
+"""How a budget is best spread over tables: each gets the resolution and the noise that its predicted error asks for.
+
+A table of which nothing is asked is taken as its reference, and is off by as much as its noisy score says. One that is
+measured is off, cell by cell, by its noise or by what the reference lacks, whichever is less, and by what merging hides.
+Everything here is a function of public facts and of noisy answers that were paid for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+PARTS = 2.0 ** np.arange(-16.0, 0.0, 0.5)
+"""The parts of the budget that one table may get."""
+_KEPT = 0.8
+"""Of the standard deviation of a cell's noise, its mean absolute value."""
+_OCTAVES, _PER_OCTAVE = 24, 2
+_CERTAIN = 0.98
+_ROUNDS = 60
+
+
+@dataclass(frozen=True, kw_only=True)
+class Side:
+    """One attribute at every resolution: how many cells of which size it has, and what merging hides."""
+
+    sizes: tuple[Floats, ...]
+    lost: tuple[float, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wish:
+    """A table that may be measured, by its number. distance: its noisy L1 distance from what it is taken for otherwise,
+    as a share of the records; weight: how much it matters; sides: its attributes; levels: which resolutions it may
+    have, one of each side."""
+
+    number: int
+    distance: float
+    weight: float
+    sides: tuple[Side, ...]
+    levels: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """A table to be measured: at which resolution of each side, and with what part of the budget."""
+
+    number: int
+    levels: tuple[int, ...]
+    part: float
+
+
+def sizes_of(histogram: Floats) -> Floats:
+    """How many cells have a share of about 2^(-i/2) of the records, i = 0, 1, …"""
+    shares = histogram / max(float(histogram.sum()), 1.0)
+    last = _OCTAVES * _PER_OCTAVE - 1
+    place = np.rint(-np.log2(np.maximum(shares, 2.0 ** (-last / _PER_OCTAVE))) * _PER_OCTAVE).astype(np.int64)
+    return np.bincount(np.clip(place, 0, last), minlength=last + 1).astype(np.float64)
+
+
+def allocate(
+    wishes: Sequence[Wish], *, rows: float, deviation: float, power: float, learnt: float = 1.0
+) -> list[Choice]:
+    """The tables to be measured, whose parts add up to 1 at most.
+
+    deviation: of a cell's noise, were the whole budget spent on one table; it grows with the part to the minus `power`:
+    1/2 of Gaussian noise, 1 of Laplace noise. learnt: how much of its distance a table keeps that is not measured; less
+    than 1 where others tell something of it. The total predicted error is least for its cost by one multiplier.
+    """
+    if not wishes:
+        return []
+    spreads = deviation * PARTS**-power
+    errors = np.empty((len(wishes), PARTS.size + 1))
+    levels: list[list[tuple[int, ...]]] = []
+    for place, wish in enumerate(wishes):
+        errors[place, 0] = learnt * wish.distance * rows * wish.weight
+        at_levels = np.array([_error(wish, level, spreads, rows) for level in wish.levels])
+        best = at_levels.argmin(axis=0)
+        errors[place, 1:] = wish.weight * at_levels[best, np.arange(PARTS.size)]
+        levels.append([wish.levels[one] for one in best])
+    chosen = _cheapest(errors)
+    return [
+        Choice(number=wish.number, levels=levels[place][at - 1], part=float(PARTS[at - 1]))
+        for place, (wish, at) in enumerate(zip(wishes, chosen, strict=True))
+        if at
+    ]
+
+
+def _error(wish: Wish, levels: tuple[int, ...], spreads: Floats, rows: float) -> Floats:
+    """Predicted, in records, for each spread of noise. A table far from its reference is concentrated: the share of its
+    cells that hold anything shrinks as the distance grows, and those hold more."""
+    counts = _cells(wish.sides, levels)
+    held = rows * 2.0 ** (-np.arange(counts.size) / _PER_OCTAVE)
+    full = 1.0 - min(wish.distance / 2, _CERTAIN)
+    cell = np.minimum(_KEPT * spreads[:, None], wish.distance * held[None, :] / full)
+    hidden = sum(side.lost[level] for side, level in zip(wish.sides, levels, strict=True))
+    error: Floats = full * (cell @ counts) + wish.distance * rows * hidden
+    return error
+
+
+def _cells(sides: Sequence[Side], levels: Sequence[int]) -> Floats:
+    counts = sides[0].sizes[levels[0]]
+    for side, level in zip(sides[1:], levels[1:], strict=True):
+        counts = np.convolve(counts, side.sizes[level])
+    return counts
+
+
+def _cheapest(errors: Floats) -> list[int]:
+    """For each table which part to buy, 0 for none: the least sum of errors that the budget allows, by bisection on the
+    price of it."""
+    costs = np.concatenate([[0.0], PARTS])
+    low, high = 1e-12, max(1.0, float(errors[:, 0].max())) * 2.0**20
+    for _ in range(_ROUNDS):
+        price = math.sqrt(low * high)
+        if costs[(errors + price * costs).argmin(axis=1)].sum() > 1.0:
+            low = price
+        else:
+            high = price
+    found: list[int] = (errors + high * costs).argmin(axis=1).tolist()
+    return found
+
+
+def scaled(choices: Sequence[Choice]) -> Mapping[int, float]:
+    """The parts, made to add up to 1 but for the last digits."""
+    whole = sum(choice.part for choice in choices)
+    return {choice.number: choice.part / whole for choice in choices}

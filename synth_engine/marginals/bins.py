@@ -1,0 +1,104 @@
+"""Coarser views of an attribute, from its noisy histogram alone: codes merged into bins, at several resolutions.
+
+Each resolution is nested in the one before, so that a table at one of them is a sum of cells of a finer one. All
+arithmetic that decides is on whole numbers, so that the same histogram gives the same bins wherever it is looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Bins = npt.NDArray[np.int64]
+"""The bin of each code, from 0 on without a gap."""
+
+LEVELS = (512, 64, 32, 16, 8, 4)
+"""About how many bins each resolution has; the first is every code by itself unless there are more."""
+_MOST = 4
+"""No bin of several codes holds more than one in so many records."""
+_FINE = 256
+"""Counts are kept to that part of one before they are compared."""
+
+
+def spread(counts: Floats) -> Floats:
+    """How much each code has to do with a dependence, adding up to 1: p (1 - p) of a code of share p. Of a code that
+    nearly every record has, that is as little as of all the rare ones together, which is what sums of a table force."""
+    shares = np.maximum(counts, 0.0) / max(float(np.maximum(counts, 0.0).sum()), 1.0)
+    found = shares * (1 - shares)
+    whole = float(found.sum())
+    return found / whole if whole > 0 else np.full(counts.size, 1 / counts.size)
+
+
+def nested(histogram: Floats, *, ordered: bool, rare: bool = False, levels: Sequence[int] = LEVELS) -> list[Bins]:
+    """The bins of every resolution. ordered: whether neighbouring codes mean neighbouring values; else common codes
+    stay by themselves and rare ones are merged. rare: whether bins hold equal parts of what rare codes may tell, and not
+    of the records: where one code is very common, the others then have more bins (see `spread`)."""
+    counts = np.rint(np.maximum(histogram, 0.0) * _FINE).astype(np.int64)
+    found, bins = [], np.arange(counts.size)
+    for level in levels:
+        coarser = _merged(_apart(counts) if rare else counts.tolist(), level, ordered=ordered)
+        counts = _added(counts, coarser)
+        bins = coarser[bins]
+        found.append(bins)
+    return found
+
+
+def _added(counts: Bins, bins: Bins) -> Bins:
+    sums = np.zeros(int(bins.max()) + 1, dtype=np.int64)
+    np.add.at(sums, bins, counts)
+    return sums
+
+
+def _apart(counts: Bins) -> list[int]:
+    """`spread` in whole numbers: c (n - c), not divided by anything."""
+    total = int(counts.sum())
+    return [count * (total - count) for count in counts.tolist()]
+
+
+def _merged(counts: Sequence[int], most: int, *, ordered: bool) -> Bins:
+    """Codes in turn until a bin holds its part, one in `most`. A code that holds as much by itself is never merged."""
+    if len(counts) <= most:
+        return np.arange(len(counts))
+    total = max(sum(counts), 1)
+    order = range(len(counts)) if ordered else sorted(range(len(counts)), key=lambda code: -counts[code])
+    bins = np.zeros(len(counts), dtype=np.int64)
+    current, held, codes = 0, 0, 0
+    for code in order:
+        count = counts[code]
+        if codes and (count * most >= total or (held + count) * _MOST > total):
+            current, held, codes = current + 1, 0, 0
+        bins[code], held, codes = current, held + count, codes + 1
+        if held * most >= total:
+            current, held, codes = current + 1, 0, 0
+    return np.unique(bins, return_inverse=True)[1].astype(np.int64)
+
+
+def relation(fine: Bins, coarse: Bins) -> Bins:
+    """The coarse bin of each fine one, where the fine bins are nested in the coarse ones."""
+    found = np.zeros(int(fine.max()) + 1, dtype=np.int64)
+    found[fine] = coarse
+    return found
+
+
+def summed(table: Floats, bins: Sequence[Bins]) -> Floats:
+    """The table with bins in place of codes along every axis."""
+    for axis, along in enumerate(bins):
+        size = int(along.max()) + 1
+        if size == along.size == table.shape[axis]:  # every code by itself, in order
+            continue
+        order = np.argsort(along, kind="stable")
+        starts = np.searchsorted(along[order], np.arange(size))
+        table = np.add.reduceat(np.take(table, order, axis=axis), starts, axis=axis)
+    return table
+
+
+def lost(histogram: Floats, bins: Bins, *, ordered: bool, rare: bool = False) -> float:
+    """What merging may hide, between 0 and 1: of neighbouring codes the squared shares of the bins, of others their
+    shares. Bins of one code hide nothing."""
+    held = np.bincount(bins, weights=np.maximum(histogram, 0.0))
+    shares = spread(held) if rare else held / max(float(histogram.sum()), 1.0)
+    merged = shares[np.bincount(bins) > 1]
+    return float((merged**2).sum() if ordered else merged.sum())

@@ -1,0 +1,234 @@
+"""The public side of `auto`: what it concludes from noisy answers, step after step, and what it therefore asks next.
+
+It sees public facts and paid answers alone, so that a run and a later fit come to the same bins and tables.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from synth_engine.domain import Attribute, Boolean, Categorical, Domain
+from synth_engine.marginals import allocation, oneway
+from synth_engine.marginals import bins as binning
+from synth_engine.marginals.allocation import Choice, Side, Wish
+from synth_engine.marginals.bins import Bins
+from synth_engine.measurement import Candidate, Clique, Measurement, Scores
+
+Floats = npt.NDArray[np.float64]
+Pair = tuple[int, int]
+
+SCORED = 2
+"""The resolution at which pairs are scored, unless there are so many that a coarser one has to do."""
+CELLS_SCORED = 1 << 24
+CELLS_MEASURED = 250_000
+_LEAST, _MOST = 0.003, 1.96
+_CHANCE = 0.5
+"""Of the L1 distance that chance gives independent records, what is taken off a score."""
+_BLUR, _BLUR_POWER = 8.0, 0.35
+_UNASKED = 1.5
+"""How many times its distance a pair is taken to be off that is not measured: nearly all are, if but coarsely."""
+_TYPICAL = 0.2
+_NAMES = 50
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Columns:
+    """Every attribute by itself: its histogram, and its bins at every resolution.
+
+    rows: the number of records, public or noisy; strength: the rho by which the budget, of whatever kind, compares with
+    that of a table of some 40,000 records; rare: whether bins go by what rare codes may tell of a column to predict."""
+
+    domain: Domain
+    rows: int
+    strength: float
+    rare: bool
+    histograms: tuple[Floats, ...]
+    levels: tuple[tuple[Bins, ...], ...]
+
+    @classmethod
+    def of(cls, domain: Domain, answers: Sequence[Measurement], *, strength: float, rare: bool = False) -> Columns:
+        rows = domain.rows if domain.rows is not None else oneway.total(answers)
+        histograms = tuple(
+            oneway.denoise(m.values, noise=m.noise, total=max(1, rows), along=attribute.value_count)
+            for attribute, m in zip(domain.modelled, answers, strict=True)
+        )
+        levels = tuple(
+            tuple(binning.nested(one, ordered=in_order(attribute), rare=rare))
+            for attribute, one in zip(domain.modelled, histograms, strict=True)
+        )
+        return cls(domain=domain, rows=rows, strength=strength, rare=rare, histograms=histograms, levels=levels)
+
+    @property
+    def total(self) -> int:
+        """Of all histograms: not zero, so that shares can be taken."""
+        return max(1, self.rows)
+
+    @cached_property
+    def pairs(self) -> list[Pair]:
+        """All that may depend on each other: of attributes that have more than one code."""
+        able = [place for place, attribute in enumerate(self.domain.modelled) if attribute.size > 1]
+        return list(itertools.combinations(able, 2))
+
+    def clique(self, axes: Sequence[int]) -> Clique:
+        return tuple(self.domain.names[axis] for axis in axes)
+
+    def merged(self, axes: Sequence[int], levels: Sequence[int]) -> dict[str, Bins]:
+        """What the room is told about resolution: the bins of those attributes of which codes are merged."""
+        found = {self.domain.names[axis]: self.levels[axis][level] for axis, level in zip(axes, levels, strict=True)}
+        return {name: bins for name, bins in found.items() if int(bins.max()) + 1 < bins.size}
+
+    def candidates(self, pairs: Sequence[Pair]) -> Iterator[Candidate]:
+        """Each pair at a coarse resolution, and its table if the two did not depend on each other."""
+        level = self.level_scored(len(pairs))
+        coarse = [binning.summed(h, [levels[level]]) for h, levels in zip(self.histograms, self.levels, strict=True)]
+        for pair in pairs:
+            expected = np.multiply.outer(coarse[pair[0]], coarse[pair[1]]) / self.total
+            reference = np.rint(expected).astype(np.int64)
+            merged = self.merged(pair, (level, level))
+            yield Candidate(clique=self.clique(pair), reference=reference, merged=merged or None)
+
+    def level_scored(self, pairs: int) -> int:
+        """Coarser where there are very many pairs: their references are in memory all at once."""
+        finest = SCORED
+        while finest + 1 < len(binning.LEVELS) and pairs * binning.LEVELS[finest] ** 2 > CELLS_SCORED:
+            finest += 1
+        return finest
+
+    def distances(self, pairs: Sequence[Pair], scores: Scores) -> Floats:
+        """How far each pair is from independence, in L1, as a share of the records: what chance makes is taken off, and
+        the less a score says because of its noise, the nearer it comes to the mean of all."""
+        level = self.level_scored(len(pairs))
+        shares = [
+            binning.summed(h, [levels[level]]) / self.total
+            for h, levels in zip(self.histograms, self.levels, strict=True)
+        ]
+        chance = np.array([_chance(shares[a], shares[b], rows=self.total) for a, b in pairs])
+        found = np.maximum(scores.values / self.total - _CHANCE * chance, 0.0)
+        noise = scores.noise.variance / self.total**2
+        mean = max(float(found.mean()), _LEAST)
+        spread = max(float(found.var()) - noise, (_TYPICAL * mean) ** 2)
+        closer: Floats = mean + (found - mean) * (spread / (spread + noise))
+        return np.clip(closer, _LEAST, _MOST)
+
+    @cached_property
+    def sides(self) -> tuple[Side, ...]:
+        blur = _BLUR * self.strength**_BLUR_POWER
+        return tuple(
+            Side(
+                sizes=tuple(allocation.sizes_of(binning.summed(h, [bins])) for bins in levels),
+                lost=tuple(
+                    (blur if ordered else 1.0) * binning.lost(h, bins, ordered=ordered, rare=self.rare)
+                    for bins in levels
+                ),
+            )
+            for h, levels, ordered in zip(self.histograms, self.levels, self._ordered, strict=True)
+        )
+
+    @property
+    def _ordered(self) -> list[bool]:
+        return [in_order(attribute) for attribute in self.domain.modelled]
+
+    def choices(
+        self, pairs: Sequence[Pair], distances: Floats, weights: Sequence[float], *, deviation: float, power: float
+    ) -> list[Choice]:
+        """Which pairs to measure, at which resolution, with what part of the budget for tables."""
+        wishes = [
+            Wish(
+                number=number,
+                distance=float(distances[number]),
+                weight=weights[number],
+                sides=tuple(self.sides[axis] for axis in pair),
+                levels=self._resolutions(pair),
+            )
+            for number, pair in enumerate(pairs)
+            if weights[number] > 0
+        ]
+        return allocation.allocate(wishes, rows=self.total, deviation=deviation, power=power, learnt=_UNASKED)
+
+    def _resolutions(self, pair: Pair) -> tuple[tuple[int, ...], ...]:
+        found = []
+        for level in range(len(binning.LEVELS)):
+            cells = math.prod(int(self.levels[axis][level].max()) + 1 for axis in pair)
+            if cells <= CELLS_MEASURED:
+                found.append((level, level))
+        return tuple(found)
+
+    def levels_of(self, measurement: Measurement, axes: Sequence[int]) -> tuple[int, ...]:
+        """At which resolutions a table was measured, by its shape; ValueError where it has another one."""
+        sizes = [[int(bins.max()) + 1 for bins in self.levels[axis]] for axis in axes]
+        return tuple(found.index(size) for found, size in zip(sizes, measurement.values.shape, strict=True))
+
+
+def in_order(attribute: Attribute) -> bool:
+    """Whether neighbouring codes are merged into bins: where their order is said to mean something, and of numbers of
+    many values. A short list of numbers is as often one of mere names."""
+    return attribute.ordered or (attribute.size > _NAMES and not isinstance(attribute, Categorical | Boolean))
+
+
+def _chance(first: Floats, second: Floats, *, rows: float) -> float:
+    """The L1 distance, as a share of the records, of independent ones from their expectation, about."""
+    expected = np.multiply.outer(first, second) * rows
+    return float(np.minimum(2 * expected, np.sqrt(2 / math.pi * expected)).sum()) / rows
+
+
+def precise(
+    columns: Columns, oneways: Sequence[Measurement], tables: Mapping[Pair, tuple[Measurement, tuple[int, ...]]]
+) -> tuple[int, tuple[Floats, ...]]:
+    """The number of records and the histograms once more, from all that says something of them: one-way tables and the
+    sums of all others, by generalised least squares, then without noise as before."""
+    domain = columns.domain
+    rows = domain.rows
+    if rows is None:
+        rows = oneway.total([*oneways, *(m for m, _ in tables.values())])
+    found = []
+    for axis, (attribute, own) in enumerate(zip(domain.modelled, oneways, strict=True)):
+        parts = []
+        for pair, (answer, levels) in tables.items():
+            if axis in pair:
+                at = pair.index(axis)
+                others = tuple(k for k in range(answer.values.ndim) if k != at)
+                cells = answer.values.size // answer.values.shape[at]
+                sums = answer.values.sum(axis=others).astype(np.float64)
+                parts.append((columns.levels[axis][levels[at]], sums, answer.noise.variance * cells))
+        values, deviation = _combined(own, columns.levels[axis][0], parts, within=columns.histograms[axis])
+        total = max(1, rows)
+        if attribute.value_count >= oneway.SHORTEST_TO_SMOOTH and values.size == attribute.size:
+            along = attribute.value_count
+            values[:along] = oneway.shrink(values[:along], sigma=deviation)
+        values = oneway.project_to_simplex(values, total=float(total))
+        found.append(_spread(values, columns.levels[axis][0], columns.histograms[axis]))
+    return rows, tuple(found)
+
+
+def _combined(
+    own: Measurement, finest: Bins, parts: Sequence[tuple[Bins, Floats, float]], *, within: Floats
+) -> tuple[Floats, float]:
+    """Counts of the finest bins, and the standard deviation of their noise."""
+    size = int(finest.max()) + 1
+    counts = np.bincount(finest, weights=own.values.astype(np.float64), minlength=size)
+    codes = np.bincount(finest, minlength=size)
+    precision = np.diag(1 / (codes * own.noise.variance))
+    told = counts / (codes * own.noise.variance)
+    for bins, sums, variance in parts:
+        coarse = binning.relation(finest, bins)
+        same = coarse[:, None] == coarse[None, :]
+        precision += same / variance
+        told += sums[coarse] / variance
+    covariance = np.linalg.inv(precision)
+    del within
+    return covariance @ told, math.sqrt(float(np.trace(covariance)) / size)
+
+
+def _spread(counts: Floats, bins: Bins, within: Floats) -> Floats:
+    """Counts of bins, shared out to their codes as an earlier histogram has it."""
+    if counts.size == within.size:
+        return counts
+    held, codes = np.bincount(bins, weights=within)[bins], np.bincount(bins)[bins]
+    return counts[bins] * np.where(held > 0, within / np.maximum(held, 1e-12), 1 / codes)

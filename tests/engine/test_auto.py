@@ -1,0 +1,227 @@
+"""`auto`: any domain, any budget; what it learns, what it refuses, and what its parts do."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from synth_engine import mechanisms
+from synth_engine.confidential.rows import Rows
+from synth_engine.confidential.session import open_session
+from synth_engine.domain import Domain, Integer
+from synth_engine.errors import InputError, SpecError
+from synth_engine.marginals import allocation, bins, mixture, shrinkage
+from synth_engine.marginals.allocation import Side, Wish
+from synth_engine.measurement import Answers, Noise
+from synth_engine.mechanisms.auto import Auto
+from synth_engine.mechanisms.model import Model
+from synth_engine.privacy.loss import ZeroConcentrated
+from synth_engine.privacy.unit import PrivacyUnit, Relation
+from synth_engine.spec import Spec
+
+DELTA = Fraction(1, 10**9)
+
+
+def domain_of(*sizes: int, **changes: Any) -> Domain:
+    attributes = tuple(Integer(name=f"c{place}", low=0, high=size - 1, width=1) for place, size in enumerate(sizes))
+    return Domain(attributes=attributes, **changes)
+
+
+def planned(domain: Domain, *, epsilon: str = "4", delta: Fraction = DELTA, **parameters: Any) -> Any:
+    return mechanisms.plan(
+        domain, Spec(mechanism="auto", epsilon=Fraction(epsilon), delta=delta, parameters=parameters)
+    )
+
+
+def answered(plan: Any, table: np.ndarray) -> Answers:
+    domain = plan.domain
+    codes = {name: table[:, place].astype(np.uint16) for place, name in enumerate(domain.names)}
+    found: Answers = plan.run(open_session(Rows(codes, domain=domain), domain=domain, cap=plan.loss))
+    return found
+
+
+def chain(rows: int, *sizes: int, seed: int = 0) -> np.ndarray:
+    """Records of which each column goes with the one before, now and then by chance."""
+    rng = np.random.default_rng(seed)
+    hidden = rng.random(rows) ** 2
+    columns = []
+    for size in sizes:
+        hidden = np.where(rng.random(rows) < 0.2, rng.random(rows) ** 2, hidden)
+        columns.append((hidden * size).astype(np.int64))
+    return np.stack(columns, axis=1)
+
+
+def distance(table: np.ndarray, model: Model, first: int, second: int) -> float:
+    codes, names = model.sample(len(table), seed="x"), model.domain.names
+    size = model.domain.sizes[names[second]]
+    places = [
+        table[:, first] * size + table[:, second],
+        codes[names[first]].astype(np.int64) * size + codes[names[second]],
+    ]
+    counts = [np.bincount(place, minlength=model.domain.sizes[names[first]] * size) / len(place) for place in places]
+    return float(0.5 * np.abs(counts[0] - counts[1]).sum())
+
+
+@pytest.mark.parametrize("delta", [Fraction(0), DELTA])
+def test_all_pairs_are_learned_not_those_of_a_tree_alone(delta: Fraction) -> None:
+    table = chain(8_000, 5, 4, 6, 2)
+    plan = planned(domain_of(5, 4, 6, 2), delta=delta)
+    model = plan.fit(answered(plan, table))
+    for first, second in ((0, 1), (1, 2), (2, 3), (0, 2), (0, 3)):
+        assert distance(table, model, first, second) < 0.06
+    forecast = plan.expected_error(rows=8_000)
+    assert 0 < forecast["mean"] < 0.05
+    assert forecast["mean_pairs"] < 0.15
+
+
+@pytest.mark.parametrize(
+    ("sizes", "changes"),
+    [
+        ((1,), {}),
+        ((7,), {}),
+        ((2, 2), {}),
+        ((1, 1, 5), {}),
+        ((1, 3, 4), {"relation": Relation.REPLACE_ONE, "rows": 300, "rows_provenance": "declared"}),
+        ((3, 4), {"unit": PrivacyUnit(max_records=3)}),
+        ((2_000, 3), {}),
+    ],
+)
+@pytest.mark.parametrize("delta", [Fraction(0), DELTA])
+def test_any_domain_gives_a_model(sizes: tuple[int, ...], changes: dict[str, Any], delta: Fraction) -> None:
+    changes = {key: value for key, value in changes.items() if key != "rows_provenance"}
+    plan = planned(domain_of(*sizes, **changes), epsilon="1", delta=delta)
+    answers = answered(plan, chain(300, *sizes))
+    model = plan.fit(answers)
+    codes = model.sample(200, seed="y")
+    assert all(int(codes[name].max()) < size for name, size in plan.domain.sizes.items())
+    assert plan.fit(answers).to_json() == model.to_json()
+    assert Model.from_json(model.to_json()).sample(200, seed="y").keys() == codes.keys()
+
+
+@pytest.mark.parametrize("delta", [Fraction(0), DELTA])
+def test_a_budget_too_small_for_anything_is_a_valid_release(delta: Fraction) -> None:
+    plan = planned(domain_of(5, 30, 4), epsilon="0.0001", delta=delta)
+    model = plan.fit(answered(plan, chain(50, 5, 30, 4)))
+    assert len(model.sample(40, seed="z")["c0"]) == 40
+    assert plan.expected_error(rows=50)["mean"] > 0.2
+
+
+def test_after_a_stage_that_was_budgeted_in_rho_it_keeps_to_that() -> None:
+    spec = Spec(mechanism="auto", epsilon=Fraction(1), delta=DELTA, parameters={})
+    plan = Auto().calibrate(domain_of(4, 5), spec, within=ZeroConcentrated(rho=Fraction(1, 50)))
+    answers = answered(plan, chain(200, 4, 5))
+    assert {m.noise.law for m in answers.measurements} == {"discrete-gaussian"}
+    assert sum(call.event.rho() for call in answers.calls) <= Fraction(1, 50)
+
+
+def test_answers_of_another_plan_are_refused() -> None:
+    plan = planned(domain_of(3, 4, 5))
+    answers = answered(plan, chain(500, 3, 4, 5))
+    twice = (*answers.measurements, answers.measurements[-1])
+    for other in (
+        replace(answers, measurements=answers.measurements[::-1]),
+        replace(answers, scores=()),
+        replace(answers, scores=answers.scores * 2),
+        replace(answers, measurements=twice),
+        answered(planned(domain_of(3, 4)), chain(100, 3, 4)),
+    ):
+        with pytest.raises(InputError, match="not of this plan"):
+            plan.fit(other)
+
+
+def test_columns_of_weight_zero_are_not_measured_together_with_others() -> None:
+    plan = planned(domain_of(3, 4, 5), weights={"c1": 0})
+    answers = answered(plan, chain(500, 3, 4, 5))
+    assert {m.clique for m in answers.measurements} <= {("c0",), ("c1",), ("c2",), ("c0", "c2")}
+    assert plan.fit(answers).rows > 0
+
+
+def test_a_table_that_does_not_fit_is_refused_before_anything_is_spent() -> None:
+    with pytest.raises(SpecError, match="memory_mb is too small") as refused:
+        planned(domain_of(*[10_000] * 60), memory_mb=200)
+    assert "“c0”, “c1”, “c2”" in str(refused.value)
+
+
+def test_a_hundred_columns_are_planned_and_forecast_at_once() -> None:
+    plan = planned(domain_of(*[20] * 100))
+    assert 0 < plan.expected_error(rows=100_000)["mean_pairs"] < 1
+
+
+# ---- parts ------------------------------------------------------------------------------------------------------
+
+
+def test_bins_are_nested_keep_common_codes_apart_and_merge_no_more_than_a_quarter() -> None:
+    rng = np.random.default_rng(2)
+    histogram = rng.random(200) ** 8 * 1000
+    histogram[17] = histogram.sum()
+    for ordered, rare in itertools.product((True, False), (True, False)):
+        levels = bins.nested(histogram, ordered=ordered, rare=rare, levels=(100, 32, 8))
+        for fine, coarse in itertools.pairwise(levels):
+            assert np.array_equal(bins.relation(fine, coarse)[fine], coarse)
+        for level in levels:
+            held = np.bincount(level, weights=histogram)
+            assert np.array_equal(np.unique(level), np.arange(level.max() + 1))
+            assert (level == level[17]).sum() == 1
+            assert rare or held[np.bincount(level) > 1].max() <= histogram.sum() / 4 + 1
+    table = rng.random((200, 3))
+    assert np.allclose(bins.summed(table, [levels[-1], np.arange(3)]).sum(axis=0), table.sum(axis=0))
+
+
+def test_more_is_spent_where_more_is_to_be_learned_and_never_more_than_there_is() -> None:
+    side = Side(sizes=(allocation.sizes_of(np.full(10, 100.0)),), lost=(0.0,))
+    wishes = [
+        Wish(number=n, distance=far, weight=1.0, sides=(side, side), levels=((0, 0),))
+        for n, far in enumerate((0.5, 0.02, 0.5, 0.003))
+    ]
+    found = allocation.allocate(wishes, rows=1000, deviation=0.5, power=0.5)
+    parts = {choice.number: choice.part for choice in found}
+    assert sum(parts.values()) <= 1
+    assert parts[0] == parts[2] > parts.get(1, 0.0) >= parts.get(3, 0.0)
+    known = [replace(wish, distance=0.0) for wish in wishes]
+    assert allocation.allocate(known, rows=1000, deviation=0.5, power=0.5) == []
+
+
+@pytest.mark.parametrize("law", ["gaussian", "laplace"])
+def test_shrinkage_finds_ratios_and_leaves_expectations_that_noise_hides(law: shrinkage.Law) -> None:
+    rng = np.random.default_rng(4)
+    expected = np.full((30, 30), 200.0)
+    true = expected.copy()
+    true[:5] *= 3
+    noise = rng.normal(0, 40, true.shape) if law == "gaussian" else rng.laplace(0, 40 / 2**0.5, true.shape)
+    ratios = shrinkage.shrunk(true + noise, expected, variance=1600.0, law=law)
+    assert np.abs(ratios * expected - true).mean() < 0.5 * np.abs(noise).mean()
+    drowned = shrinkage.shrunk(expected + rng.normal(0, 1e5, true.shape), expected, variance=1e10, law=law)
+    assert np.ptp(drowned) < 0.2
+
+
+def test_a_mixture_learns_from_tables_what_a_pair_without_one_looks_like() -> None:
+    rng = np.random.default_rng(5)
+    hidden = rng.integers(0, 2, 20_000)
+    codes = [np.where(rng.random(20_000) < 0.9, hidden, 1 - hidden) * 3 + rng.integers(0, 3, 20_000) for _ in range(3)]
+    columns = [np.bincount(one, minlength=6).astype(np.float64) for one in codes]
+    levels = [bins.nested(one, ordered=False) for one in columns]
+
+    def counted(a: int, b: int) -> np.ndarray:
+        return np.bincount(codes[a] * 6 + codes[b], minlength=36).reshape(6, 6).astype(np.float64)
+
+    pairs = [
+        mixture.Pair(axes=pair, levels=(0, 0), values=counted(*pair), variance=100.0, distance=0.6)
+        for pair in ((0, 1), (1, 2))
+    ]
+    found = mixture.fit(columns, levels, pairs, rows=20_000, rng=np.random.default_rng(0))
+    left = 0.5 * np.abs(found.table((0, 2)) - counted(0, 2) / 20_000).sum()
+    product = 0.5 * np.abs(np.outer(columns[0], columns[2]) / 20_000**2 - counted(0, 2) / 20_000).sum()
+    assert left < product / 3
+    assert found.table((0, 1, 2)).sum() == pytest.approx(1)
+
+
+def test_noise_of_a_part_costs_no_more_than_the_part() -> None:
+    plan = planned(domain_of(6, 7, 8))
+    noise = plan.noise_of_tables(0.4)
+    assert isinstance(noise, Noise)
+    assert noise.law == "rounded-gaussian"

@@ -1,0 +1,237 @@
+"""`auto`, the whole of it: everything that leaves the room, its exact law, and mutants."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from synth_engine import mechanisms
+from synth_engine.confidential import counts
+from synth_engine.confidential.rows import Rows
+from synth_engine.confidential.session import RoomSession, open_session
+from synth_engine.domain import Domain, Integer
+from synth_engine.errors import BudgetExceeded
+from synth_engine.marginals import bins as binning
+from synth_engine.measurement import Candidate, Measurement, Noise, Scores
+from synth_engine.mechanisms.auto import AutoPlan
+from synth_engine.mechanisms.auto_public import Columns
+from synth_engine.privacy import verify
+from synth_engine.privacy.filter import Filter
+from synth_engine.privacy.loss import GaussianDP, Loss, Pure, ZeroConcentrated
+from synth_engine.privacy.unit import Relation, scores_sensitivity
+from synth_engine.spec import Spec
+from tests.privacy import exact
+from tests.privacy.exact import Replay, Table
+from tests.privacy.test_law_of_measure import domain_of, pairs_of
+
+EPSILON = Fraction(7, 10)
+MANY = Pure(epsilon=100 * EPSILON)
+
+
+@pytest.fixture(autouse=True)
+def remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What follows from the same answers is worked out once: a law replays every branch, and most of them share theirs."""
+    columns, questions = Columns.of, AutoPlan.questions
+    known: dict[Hashable, Any] = {}
+
+    def of(domain: Domain, answers: Sequence[Measurement], *, strength: float, rare: bool) -> Columns:
+        key = (domain.digest, strength, *(m.values.tobytes() for m in answers))
+        if key not in known:
+            known[key] = columns(domain, answers, strength=strength, rare=rare)
+        return known[key]
+
+    def asked(self: AutoPlan, of_columns: Columns, pairs: Sequence[Any], scores: Scores) -> Any:
+        key = (id(of_columns), id(self), scores.noise, scores.values.tobytes())
+        if key not in known:
+            known[key] = questions(self, of_columns, pairs, scores), of_columns, self
+        return known[key][0]
+
+    monkeypatch.setattr(Columns, "of", of)
+    monkeypatch.setattr(AutoPlan, "questions", asked)
+
+
+def plan_of(domain: Domain, *, delta: Fraction = Fraction(0), epsilon: Fraction = EPSILON, **given: Any) -> AutoPlan:
+    plan = mechanisms.plan(domain, Spec(mechanism="auto", epsilon=epsilon, delta=delta, parameters=given))
+    assert isinstance(plan, AutoPlan)
+    return plan
+
+
+def worst(
+    domain: Domain,
+    *,
+    most: int = 1,
+    plan: AutoPlan | None = None,
+    cap: Loss | None = None,
+    sampler: type[Replay] = Replay,
+    pairs: list[tuple[Table, Table]] | None = None,
+    leak: bool = False,
+) -> Fraction | float:
+    """Released counts and scores are clamped to 0 and 1, so that every branch can be walked; for mutants that is enough."""
+    chosen = plan or plan_of(domain)
+
+    def program(session: RoomSession, rows: Rows) -> Hashable:
+        answers = chosen.run(session)
+        values = tuple(value for m in answers.measurements for value in m.values.ravel().tolist())
+        scores = tuple(value for given in answers.scores for value in given.values.tolist())
+        return values, scores, answers.calls, session.spent, rows.total if leak else None
+
+    compared = list(pairs or pairs_of(domain, most=most))
+    laws = {
+        table: exact.law_of(program, table, domain=domain, cap=cap or chosen.loss, high=1, sampler=sampler)
+        for table in {table for pair in compared for table in pair}
+    }
+    return exact.worst_ratio(laws, iter(compared))[0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("relation", list(Relation))
+def test_no_pair_of_neighbours_is_told_apart_by_more_than_the_target(relation: Relation) -> None:
+    ratio = worst(domain_of(2, 2, relation=relation))
+    assert exact.proves(ratio, epsilon=EPSILON)
+    assert exact.worst_epsilon(ratio) >= 0.9 * EPSILON, "a claim this loose would hide a defect"
+
+
+@pytest.mark.slow
+def test_nor_is_any_of_two_and_three_values() -> None:
+    domain = domain_of(2, 3)
+    pairs: list[tuple[Table, Table]] = [((), ((0, 1),)), (((0, 1),), ())]
+    assert exact.proves(worst(domain, pairs=pairs), epsilon=EPSILON)
+
+
+@pytest.mark.slow
+def test_nor_are_people_of_two_records() -> None:
+    domain = domain_of(2, 2, max_records=2)
+    pairs: list[tuple[Table, Table]] = [((), ((0, 1), (0, 1))), (((0, 1), (0, 1)), ())]
+    assert exact.proves(worst(domain, pairs=pairs), epsilon=EPSILON)
+    careless = plan_of(domain_of(2, 2))
+    assert exact.worst_epsilon(worst(domain, plan=careless, cap=MANY, pairs=pairs)) > 1.15 * EPSILON
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sampler", [exact.HalvedScale, exact.ActiveDomain], ids=lambda s: s.__name__)
+def test_a_mutant_sampler_is_noticed(sampler: type[Replay]) -> None:
+    assert exact.worst_epsilon(worst(domain_of(2, 2), sampler=sampler)) > 1.15 * EPSILON
+
+
+@pytest.mark.slow
+def test_scores_of_the_exact_counts_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def score(self: RoomSession, candidates: Sequence[Candidate], *, noise: Noise) -> Scores:
+        self._admit(self._about("score", candidates), noise.event(scores_sensitivity(self._sensitivity, number=1)))
+        return Scores(noise=noise, values=self._scores(candidates))
+
+    monkeypatch.setattr(RoomSession, "score", score)
+    assert exact.worst_epsilon(worst(domain_of(2, 2))) == float("inf")
+
+
+@pytest.mark.slow
+def test_releasing_the_exact_number_of_rows_is_noticed() -> None:
+    assert exact.worst_epsilon(worst(domain_of(2, 2), leak=True)) == float("inf")
+
+
+def test_a_budget_that_is_rounded_up_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = plan_of(domain_of(2, 2))
+    left = AutoPlan._left_for_tables
+    monkeypatch.setattr(
+        AutoPlan, "_left_for_tables", lambda self, scores, pairs: left(self, scores, pairs) * Fraction(1_000_001, 10**6)
+    )
+    domain = domain_of(2, 2)
+    with pytest.raises(BudgetExceeded):
+        plan.run(open_session(exact.rows_of(((0, 0), (1, 1)), domain), domain=domain, cap=plan.loss))
+
+
+# ---- how the room is asked about bins, given the one-way answers -----------------------------------------------
+
+
+def worst_of_bins(*, from_data: bool) -> Fraction | float:
+    """The law of the calls and the table of one question by bins; the bins follow from fixed noisy counts, or from the
+    rows."""
+    domain = domain_of(4)
+    noise = Noise(law="discrete-laplace", scale=Fraction(3, 2))
+
+    def program(session: RoomSession, rows: Rows) -> Hashable:
+        told = counts.contingency(rows, ("a",)) if from_data else np.array([3, 0, 1, 2], dtype=np.int64)
+        bins = binning.nested(told.astype(np.float64), ordered=True, levels=(2,))[0]
+        answer = session.measure(("a",), noise=noise, merged={"a": bins})
+        return tuple(bins.tolist()), tuple(answer.values.tolist())
+
+    compared = list(pairs_of(domain, most=2))
+    laws = {
+        table: exact.law_of(program, table, domain=domain, cap=MANY, high=2)
+        for table in {table for pair in compared for table in pair}
+    }
+    return exact.worst_ratio(laws, iter(compared))[0]
+
+
+def test_bins_from_noisy_counts_cost_nothing() -> None:
+    assert exact.proves(worst_of_bins(from_data=False), epsilon=EPSILON)
+
+
+def test_a_merge_rule_read_from_the_data_is_noticed() -> None:
+    assert exact.worst_epsilon(worst_of_bins(from_data=True)) == float("inf")
+
+
+# ---- what is spent, and what the receipt says ------------------------------------------------------------------
+
+
+def settings() -> Iterator[tuple[Domain, Fraction]]:
+    for relation in Relation:
+        for delta in (Fraction(0), Fraction(1, 10**9)):
+            yield domain_of(2, 3, 4, relation=relation), delta
+            yield domain_of(2, 1, 4, relation=relation, max_records=3), delta
+
+
+@pytest.mark.parametrize(("domain", "delta"), list(settings()))
+def test_all_events_together_stay_under_the_cap_and_the_receipt_verifies(domain: Domain, delta: Fraction) -> None:
+    plan = plan_of(domain, delta=delta, epsilon=Fraction(3))
+    rng = np.random.default_rng(3)
+    table = tuple(
+        tuple(int(code) % size for size in domain.sizes.values()) for code in rng.integers(0, 12, 300).tolist()
+    )
+    session = open_session(exact.rows_of(table, domain), domain=domain, cap=plan.loss)
+    answers = plan.run(session)
+    assert answers.calls == session.calls
+    found = verify.verify(plan.receipt(answers))
+    assert found.epsilon <= Fraction(3) + Fraction(1, 10**9)
+    spent = Filter(plan.loss)
+    for call in answers.calls:
+        spent.admit(call.event)
+    if any(len(m.clique) == 2 for m in answers.measurements):
+        assert spent.remaining <= plan.loss.amount / 10**5, "what is left over could have made tables more accurate"
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_no_scores_and_no_workload_make_a_run_overspend_or_be_refused(seed: int) -> None:
+    """Parts come from floats; whatever they are, their prices add up exactly to what there is, or less."""
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(1, 40, size=int(rng.integers(2, 9))).tolist()
+    domain = Domain(attributes=tuple(Integer(name=f"c{i}", low=0, high=size - 1) for i, size in enumerate(sizes)))
+    epsilon = Fraction(float(10.0 ** rng.uniform(-2, 1.5))).limit_denominator(10**6)
+    plan = plan_of(domain, delta=Fraction(rng.integers(0, 2).item(), 10**9), epsilon=epsilon)
+    caps: list[Pure | ZeroConcentrated | GaussianDP] = [plan.loss, ZeroConcentrated(rho=epsilon**2 / 7)]
+    for cap in caps:
+        one = replace(plan, cap=cap)
+        columns = one._columns(
+            [noisy_column(name, size, noise=one.column_noises()[name], rng=rng) for name, size in domain.sizes.items()]
+        )
+        pairs = one._pairs(columns)
+        if not pairs:
+            continue
+        noise = one._score_noise(len(pairs))
+        assert noise is not None
+        budget = Filter(cap)
+        for each in one.column_noises().values():
+            budget.admit(each.event(one.sensitivity))
+        budget.admit(noise.event(scores_sensitivity(one.sensitivity, number=len(pairs))))
+        values = rng.integers(-(10 ** int(rng.integers(1, 12))), 10**8, size=len(pairs))
+        for _, _, of_table in one.questions(columns, pairs, Scores(noise=noise, values=values)):
+            budget.admit(of_table.event(one.sensitivity))
+
+
+def noisy_column(name: str, size: int, *, noise: Noise, rng: np.random.Generator) -> Measurement:
+    values = rng.integers(-500, 10_000, size=size)
+    return Measurement(clique=(name,), noise=noise, values=values)
