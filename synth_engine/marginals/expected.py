@@ -27,6 +27,8 @@ DEPENDENCE = 0.08
 tables of people (0.06 to 0.07) and of events (0.17)."""
 UNLEARNT = 0.45
 """The part of it that a network of few parents leaves even without noise: most pairs share no table."""
+CHANCE_LEFT = 0.5
+"""The part of what chance makes of a pair that is left where most pairs are measured themselves."""
 _BINS_PER_OCTAVE = 4
 _OCTAVES = 60
 ASSUMES = (
@@ -73,25 +75,23 @@ def views(
 
 def pairs(
     noises: Mapping[str, Noise],
-    tables: Sequence[Noise | None],
+    tables: Sequence[tuple[float, Noise | None]],
     *,
-    parts: Floats,
     sizes: Mapping[str, int],
     rows: int,
 ) -> dict[str, Any]:
     """For columns measured with noise of that kind, and tables of pairs read against what the others make one expect.
-    The i-th of `tables` is the noise of each if that part of all pairs is measured, alike; the best one counts."""
+    Each of `tables` is a part of all pairs, and the noise if so many are measured, alike; the best one counts."""
     noisy = {name: column(sizes[name], deviation=noise.mean_deviation / rows) for name, noise in noises.items()}
     shares, counts = _cells_of_groups(tuple(sorted(sizes.values())), columns=2)
-    by_chance = chance(sizes, rows=rows)
     errors = []
-    for part, noise in zip(parts, tables, strict=True):
+    for part, noise in tables:
         left = DEPENDENCE
         if noise is not None and part > 0:
             cells = np.minimum(noise.mean_deviation / rows, 2 * DEPENDENCE * shares)
             left = float(part * 0.5 * (counts * cells).sum() + (1 - part) * DEPENDENCE)
         errors.append(left)
-    return _document(noisy, rows=rows, pairs=min(errors) + by_chance)
+    return _document(noisy, rows=rows, pairs=min(errors) + CHANCE_LEFT * chance(sizes, rows=rows))
 
 
 def uniform(*, sizes: Mapping[str, int], rows: int) -> dict[str, Any]:

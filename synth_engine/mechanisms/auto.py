@@ -10,8 +10,9 @@ from typing import Any, ClassVar, Literal
 
 from synth_engine.domain import Domain
 from synth_engine.errors import InputError
+from synth_engine.marginals import expected
 from synth_engine.measurement import Answers, Measurement, Noise, Scores, Session
-from synth_engine.mechanisms import auto_estimate, auto_forecast, shares, staged, workload
+from synth_engine.mechanisms import auto_estimate, shares, staged, workload
 from synth_engine.mechanisms.auto_public import Columns, Pair
 from synth_engine.mechanisms.model import Model
 from synth_engine.mechanisms.plan import Budget, Plan
@@ -24,6 +25,7 @@ from synth_engine.spec import Spec
 SCORES_SHARE = Fraction(4, 100)
 ROWS = 40_000
 """Records against which shares are weighed where their number is not public."""
+_MEASURED = (1.0, 0.7, 0.4, 0.2, 0.1, 0.0)
 _DIGITS = 10**9
 _PARTS = 2**32
 _PURE = 240.0
@@ -245,7 +247,13 @@ class AutoPlan(Plan):
         return self._noise(self.loss.amount * (1 - self._columns_share() - SCORES_SHARE) / tables)
 
     def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:
-        return auto_forecast.expected_error(self, rows=self._guess(rows))
+        """Of columns with the noise that they get; of pairs, as if the best part of them were measured, all alike."""
+        return expected.pairs(
+            self.column_noises(),
+            [(part, self.noise_of_tables(part)) for part in _MEASURED],
+            sizes=self.domain.sizes,
+            rows=self._guess(rows),
+        )
 
 
 def _foreign() -> InputError:
