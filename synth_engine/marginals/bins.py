@@ -98,7 +98,7 @@ def summed(table: Floats, bins: Sequence[Bins]) -> Floats:
 def lost(histogram: Floats, bins: Bins, *, ordered: bool, rare: bool = False) -> float:
     """What merging may hide, between 0 and 1: of neighbouring codes the squared shares of the bins, of others their
     shares. Bins of one code hide nothing."""
-    held = np.bincount(bins, weights=np.maximum(histogram, 0.0))
+    held = np.bincount(bins, weights=np.maximum(histogram, 0.0)).astype(np.float64)
     shares = spread(held) if rare else held / max(float(histogram.sum()), 1.0)
     merged = shares[np.bincount(bins) > 1]
     return float((merged**2).sum() if ordered else merged.sum())

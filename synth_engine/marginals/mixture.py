@@ -58,7 +58,8 @@ class Mixture:
             table: Floats = (first * self.shares) @ others[0].T
             return table
         between = np.einsum("ik,jk->ijk", first * self.shares, others[0]).reshape(-1, self.shares.size)
-        return (between @ others[1].T).reshape(first.shape[0], others[0].shape[0], -1)
+        three: Floats = (between @ others[1].T).reshape(first.shape[0], others[0].shape[0], -1)
+        return three
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -124,8 +125,8 @@ def _blocks(
     sides: tuple[list[int], list[int]] = ([], [])
     for place, pair in enumerate(pairs):
         used = [(axis, max(level, COARSEST)) for axis, level in zip(pair.axes, pair.levels, strict=True)]
-        for side, view in zip(sides, used, strict=True):
-            side.append(views.setdefault(view, len(views)))
+        for side, seen in zip(sides, used, strict=True):
+            side.append(views.setdefault(seen, len(views)))
         between = [
             binning.relation(levels[axis][level], levels[axis][view])
             for (axis, view), level in zip(used, pair.levels, strict=True)
@@ -141,9 +142,9 @@ def _blocks(
         weight[rectangle] = noise + prior
     weight /= np.median([one[one > 0].min() for one in weight])
     sums = np.zeros((len(views), width, width), dtype=np.float32)
-    for (axis, level), view in views.items():
+    for (axis, level), number in views.items():
         bins = binning.relation(levels[axis][COARSEST], levels[axis][level])
-        sums[view, bins, np.arange(bins.size)] = 1
+        sums[number, bins, np.arange(bins.size)] = 1
     return _Blocks(
         wished=wished,
         weight=weight,

@@ -144,7 +144,7 @@ class AutoPlan(Plan):
             raise _foreign()
         if asked and answers.scores[0].values.size != len(pairs):
             raise _foreign()
-        distances = columns.distances(pairs, answers.scores[0]) if asked else []
+        distances: list[float] = columns.distances(pairs, answers.scores[0]).tolist() if asked else []
         places = {columns.clique(pair): pair for pair in pairs}
         found: dict[Pair, tuple[Measurement, tuple[int, ...]]] = {}
         for answer in tables:
@@ -159,7 +159,7 @@ class AutoPlan(Plan):
             columns,
             oneways=oneways,
             tables=found,
-            distances={pair: float(far) for pair, far in zip(pairs, distances, strict=True)},
+            distances=dict(zip(pairs, distances, strict=True)),
             mechanism=self.mechanism,
             memory_mb=self._config.memory_mb,
         )

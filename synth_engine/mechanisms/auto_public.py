@@ -197,7 +197,7 @@ def precise(
                 cells = answer.values.size // answer.values.shape[at]
                 sums = answer.values.sum(axis=others).astype(np.float64)
                 parts.append((columns.levels[axis][levels[at]], sums, answer.noise.variance * cells))
-        values, deviation = _combined(own, columns.levels[axis][0], parts, within=columns.histograms[axis])
+        values, deviation = _combined(own, columns.levels[axis][0], parts)
         total = max(1, rows)
         if attribute.value_count >= oneway.SHORTEST_TO_SMOOTH and values.size == attribute.size:
             along = attribute.value_count
@@ -207,9 +207,7 @@ def precise(
     return rows, tuple(found)
 
 
-def _combined(
-    own: Measurement, finest: Bins, parts: Sequence[tuple[Bins, Floats, float]], *, within: Floats
-) -> tuple[Floats, float]:
+def _combined(own: Measurement, finest: Bins, parts: Sequence[tuple[Bins, Floats, float]]) -> tuple[Floats, float]:
     """Counts of the finest bins, and the standard deviation of their noise."""
     size = int(finest.max()) + 1
     counts = np.bincount(finest, weights=own.values.astype(np.float64), minlength=size)
@@ -222,8 +220,8 @@ def _combined(
         precision += same / variance
         told += sums[coarse] / variance
     covariance = np.linalg.inv(precision)
-    del within
-    return covariance @ told, math.sqrt(float(np.trace(covariance)) / size)
+    values: Floats = (covariance @ told).astype(np.float64)
+    return values, math.sqrt(float(np.trace(covariance)) / size)
 
 
 def _spread(counts: Floats, bins: Bins, within: Floats) -> Floats:
