@@ -94,8 +94,9 @@ class Estimate:
         return any(bar.share_of_free > CONFIRM_ABOVE for bar in self.bars if bar.unit != "delta")
 
 
-def estimate(proposal: Proposal, *, guess: int | None = None) -> Estimate:
-    """What `proposal` would mean. `guess`: a public guess of the number of records, where that is not public."""
+def estimate(proposal: Proposal, *, guess: int | None = None, hasty: bool = False) -> Estimate:
+    """What `proposal` would mean. `guess`: a public guess of the number of records, where that is not public; `hasty`: as
+    of a forecast."""
     rows, source = rows_known(proposal, guess=guess)
     error = proposal.plan.expected_error(rows=rows)
     return Estimate(
@@ -115,7 +116,11 @@ def estimate(proposal: Proposal, *, guess: int | None = None) -> Estimate:
         memory=int(MEMORY_BASE + MEMORY_FACTOR * _unpacked(proposal.dataset)),
         digest=proposal.plan.digest,
         forecast=forecast(
-            proposal.plan.domain, spec=proposal.plan.spec, rows=rows, rule=planning.rule_of(proposal.account)
+            proposal.plan.domain,
+            spec=proposal.plan.spec,
+            rows=rows,
+            rule=planning.rule_of(proposal.account),
+            hasty=hasty,
         ),
         enough=enough.told(proposal.plan.domain, rows=rows, epsilon=proposal.spec.epsilon, assumed=source == ASSUMED),
         learning=learning.told(error),

@@ -31,7 +31,7 @@ GRID = tuple(Fraction(f"{10 ** (LEAST + step / STEPS):.3g}") for step in range((
 LOWEST = 0.001  # of the upright scale, which ends at 1
 WIDTH, PANEL, GAP, EDGE = 360, 96, 34, 8  # units; EDGE: half the slider's thumb, where its scale begins
 HEADROOM = 16  # above each panel, for its title
-REMEMBERED = 256  # curves: they depend on description, method, its parameters, δ and rows alone
+REMEMBERED = 128  # curves: they depend on description, method, its parameters, δ and rows alone
 LABEL = 9.5  # units from one name at the end of a line to the next
 LONGEST_LABEL = 19  # characters; the whole name is in the table
 
@@ -82,24 +82,34 @@ class Forecast:
     marks: tuple[tuple[float, str], ...]  # of the level scale
     mark: float | None  # where the ε chosen stands; None beyond the slider
     words: str
+    waiting: int  # methods that were left out for now
     width: int = WIDTH
     height: int = 2 * (HEADROOM + PANEL) + GAP
 
 
-def forecast(domain: Domain, *, spec: Spec, rows: int, rule: Rule = "basic") -> Forecast:
+def forecast(domain: Domain, *, spec: Spec, rows: int, rule: Rule = "basic", hasty: bool = False) -> Forecast:
     """What every method would give on `domain`, with the loss of `spec` marked. `rule`: how the account that pays adds
-    up losses, which some methods suit their noise to."""
+    up losses, which some methods suit their noise to. `hasty`: leave out, for now, methods other than the chosen one
+    that were not asked for before; some take seconds for a wide table, and a page should not wait for them."""
     facts = Facts(domain=json.dumps(domain.to_json()), delta=spec.delta, rows=rows, rule=rule)
     chosen = json.dumps(dict(spec.parameters))
     titles = {one["id"]: one["title"] for one in mechanisms.describe()}
-    grid, here = {}, {}
+    grid: dict[str, tuple[Point, ...]] = {}
+    here: dict[str, Point | None] = {}
+    waiting = 0
     for name in titles:
         parameters = chosen if name == spec.mechanism else "{}"
+        if hasty and name != spec.mechanism and hash((facts, name)) not in _asked_before:
+            waiting, grid[name], here[name] = waiting + 1, (), None
+            continue
+        _asked_before[hash((facts, name))] = True
         grid[name] = _points(facts, name, parameters, GRID)
         if name == spec.mechanism or not GRID[0] <= spec.epsilon <= GRID[-1]:
             here[name] = next(iter(_points(facts, name, parameters, (spec.epsilon,))), None)
         else:
             here[name] = _between(grid[name], float(spec.epsilon))
+    while len(_asked_before) > REMEMBERED:
+        del _asked_before[next(iter(_asked_before))]
     offered = [name for name in titles if grid[name] or here[name]]
     lines = tuple(
         _line(titles[name], name == spec.mechanism, here[name], style=offered.index(name)) for name in offered
@@ -115,6 +125,7 @@ def forecast(domain: Domain, *, spec: Spec, rows: int, rule: Rule = "basic") -> 
         marks=tuple((_across(value) or 0.0, f"{value:g}") for value in (0.01, 0.1, 1, 10)),
         mark=_across(float(spec.epsilon)),
         words=_words(lines, epsilon),
+        waiting=waiting,
     )
 
 
@@ -126,6 +137,10 @@ class Facts:
     delta: Fraction
     rows: int
     rule: Rule
+
+
+_asked_before: dict[int, bool] = {}
+"""What need not be waited for. Nothing but time hangs on it."""
 
 
 @lru_cache(maxsize=8)

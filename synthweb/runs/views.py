@@ -76,13 +76,14 @@ def preview(request: HttpRequest, code: str) -> HttpResponse:
 
 def _estimate(form: ReleaseForm, dataset: Dataset) -> Estimate | None:
     """The estimate of what is typed, or of the suggestions before anything is; errors go to the form."""
+    hasty = not form.is_bound
     if not form.is_bound:
         form = form.as_suggested()
     if not form.is_valid():
         return None
     try:
         proposal = planning.propose(dataset=dataset, spec=form.cleaned_data["spec"])
-        return estimate(proposal, guess=form.cleaned_data["records"])
+        return estimate(proposal, guess=form.cleaned_data["records"], hasty=hasty)
     except InputError as error:
         form.refuse(error)
     except (PrivacyError, Refused) as error:

@@ -87,6 +87,14 @@ def test_while_the_slider_moves_the_engine_is_asked_for_the_chosen_method_alone(
     assert {name for name, _ in asked} == set(REGISTRY)
 
 
+def test_a_page_that_cannot_wait_has_the_chosen_method_at_once_and_the_others_once_they_were_asked_for() -> None:
+    hasty = forecast(DOMAIN, spec=spec(), rows=4321, hasty=True)
+    assert [line.title for line in hasty.lines] == ["Independent columns"]
+    whole = forecast(DOMAIN, spec=spec(), rows=4321)
+    assert hasty.waiting >= len(whole.lines) - 1 > 0 and whole.waiting == 0
+    assert forecast(DOMAIN, spec=spec(), rows=4321, hasty=True) == whole
+
+
 def test_what_is_read_off_a_line_is_near_what_the_engine_says() -> None:
     for epsilon in ("0.015", "0.3", "7"):
         found = forecast(DOMAIN, spec=spec(mechanism="random", epsilon=epsilon), rows=1000)
@@ -125,7 +133,9 @@ def test_the_forecast_moves_with_the_slider_and_goes_while_a_choice_is_refused(
     page = client.get(reverse("runs:new", args=[dataset.code])).content.decode()
     assert 'id="forecast"' in page
     assert "would have to be changed" in page
+    assert page.count('hx-trigger="load delay:20ms"') <= 1
     at_one = client.post(address, typed).content.decode()
+    assert "in a moment" not in at_one
     assert 'hx-swap-oob="true"' in at_one
     at_four = client.post(address, typed | {"epsilon": "4"}).content.decode()
     assert numbers(at_four).keys() == numbers(at_one).keys() != set()
