@@ -6,7 +6,6 @@ tables of every pair, and compared with the sensitivity that was paid for.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Hashable, Iterator
 from fractions import Fraction
 from typing import Any
@@ -32,7 +31,6 @@ from tests.privacy.test_law_of_measure import domain_of, pairs_of
 EPSILON = Fraction(7, 5)
 CAP = Pure(epsilon=EPSILON)
 MOST = 2
-SHAPES = [(2, 2), (2, 3)]
 MERGED: Merged = {"b": np.array([0, 1, 0])}
 
 
@@ -91,13 +89,10 @@ def loss_of(
 
 
 @pytest.mark.parametrize("relation", list(Relation))
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("program", [scored, merged_table])
+@pytest.mark.parametrize(("program", "shape"), [(scored, (2, 2)), (scored, (2, 3)), (merged_table, (2, 3))])
 def test_the_law_keeps_to_the_loss_that_was_paid(
     program: Callable[..., Hashable], shape: tuple[int, ...], relation: Relation
 ) -> None:
-    if program is merged_table and shape == (2, 2):
-        pytest.skip("nothing to merge")
     domain = domain_of(*shape, relation=relation)
     ratio = loss_of(program, domain, high=4 if program is scored else 2)  # no count or score lies beyond
     assert exact.proves(ratio, epsilon=EPSILON)
@@ -277,4 +272,4 @@ def test_scores_and_bins_survive_the_file_of_answers_and_older_ones_keep_their_d
     other = scores.values.copy()
     other[0] += 1
     changed = Answers(measurements=(table,), scores=(type(scores)(noise=noise, values=other),), calls=session.calls)
-    assert len(set(map(lambda a: a.digest, itertools.chain((answers, without, changed))))) == 3  # noqa: C417
+    assert len({answers.digest, without.digest, changed.digest}) == 3
