@@ -20,12 +20,13 @@ from synth_engine.marginals import covering, expected
 from synth_engine.marginals.consistency import Axes, Floats
 
 SMALLEST_K, LARGEST_K = 3, 8
-PAIRS = 0.004
+PAIRS = 0.002
 """Of two attributes, how far typical tables of people are from independence: the mean square contingency, beyond chance."""
 FADING = 0.1
 """By how much interactions of one attribute more are weaker."""
 MOST_VIEWS = 400
-LARGEST_VIEW = 1 << 18
+LARGEST_VIEW = 1 << 14
+"""Where nobody gives a bound: larger ones take long and, on the tables tried, gain nothing."""
 MOST_CELLS = 1 << 22
 """Of all views together."""
 _SAMPLED = 24

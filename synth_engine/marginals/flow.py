@@ -30,6 +30,9 @@ SWEEPS = 8
 SETTLED = 0.002
 """A sweep that changes fewer records of a table than this part of them, on average, is the last."""
 _GROUPS_OF_TWO = 2
+_MOST_ARCS = 40_000
+"""Beyond it changes of two attributes cost as much as changes of all, or, if that is not enough, every change costs the same:
+that many arcs take a tenth of a second."""
 
 
 def meet(codes: Codes, wishes: Sequence[Wish], *, rng: np.random.Generator, sweeps: int = SWEEPS) -> Codes:
@@ -101,12 +104,13 @@ def _change(codes, cells, axes, sizes, ends, sinks, at, step):  # type: ignore[n
 
 def moves(excess: Counts) -> tuple[Counts, Counts]:
     """The cells, counted through, from which and to which one record each is to go, so that no cell has too many or too
-    few: of the least cost, which is 1 for each attribute that changes up to two, and all of them for more."""
+    few: of the least cost, which is 1 for each attribute that changes up to two (up to one, or none, in tables of
+    very many cells), and all of them for more."""
     flat = excess.ravel()
     out, into = np.flatnonzero(flat > 0), np.flatnonzero(flat < 0)
     if not out.size:
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
-    hubs = _Hubs(excess.shape)
+    hubs = _Hubs(excess.shape, cells=out.size + into.size)
     leaving, arriving = hubs.reached(out), hubs.reached(into)
     useful = np.intersect1d(leaving.hubs, arriving.hubs)
     leaving, arriving = leaving.only(useful), arriving.only(useful)
@@ -144,10 +148,11 @@ class _Hubs:
     """For every set of up to two attributes, and for all of them, one hub for each cell of the table of the others: cells
     that differ in those attributes alone meet there. Arcs are then few where cells are many."""
 
-    def __init__(self, shape: tuple[int, ...]) -> None:
+    def __init__(self, shape: tuple[int, ...], *, cells: int) -> None:
         self._shape = shape
         real = [axis for axis, size in enumerate(shape) if size > 1]
-        few = range(1, min(_GROUPS_OF_TWO, len(real)) + 1)
+        together = next((most for most in (_GROUPS_OF_TWO, 1) if cells * math.comb(len(real), most) <= _MOST_ARCS), 0)
+        few = range(1, min(together, len(real)) + 1)
         groups = [group for number in few for group in itertools.combinations(real, number)]
         self._groups = list(dict.fromkeys([*groups, tuple(real)]))
 

@@ -13,12 +13,12 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from synth_engine.domain import Domain
-from synth_engine.errors import InputError, SpecError
+from synth_engine.errors import InputError
 from synth_engine.marginals import designs, expected, oneway, ripple
 from synth_engine.marginals.consistency import View
 from synth_engine.marginals.designs import Assessed, Design
 from synth_engine.measurement import Answers, Call, Clique, Noise, Query, Session
-from synth_engine.mechanisms import shares, staged
+from synth_engine.mechanisms import pairs, shares, staged
 from synth_engine.mechanisms.model import Model, Synthesis, Table, generator, whole_weights
 from synth_engine.mechanisms.plan import Mechanism, Plan, guess
 from synth_engine.privacy.loss import Budget, Pure
@@ -30,6 +30,8 @@ KINDS: dict[str, tuple[str, ...]] = {
     "covering": ("covering",),
     "random": ("random",),
 }
+BYTES = 64
+"""Of memory, for each cell of a view: its answer, what it is made into, what is between, and its weight."""
 _DIGITS = 10**9
 
 
@@ -107,6 +109,7 @@ class DPSyn(Mechanism):
                 "x-labels": {"mcf": "By minimum-cost flow", "sts": "One by one, from sorted groups"},
                 "description": "How records are made that have the tables measured. Minimum-cost flow keeps far more of them.",
             },
+            "memory_mb": pairs.MEMORY,
         },
         "additionalProperties": False,
     }
@@ -120,6 +123,7 @@ class DPSyn(Mechanism):
     cells: int = 0
     records: int = 0
     synthesis: Synthesis = "mcf"
+    memory_mb: int = 0
 
     def calibrate(self, domain: Domain, spec: Spec, *, within: Budget | None = None) -> Plan:
         budget = within or staged.whole(self, spec)
@@ -145,14 +149,17 @@ class DPSyn(Mechanism):
         amount = _amount(budget, domain)
         scale = amount**-2 if pure else 1 / amount
         assessed = _assessed(sizes, self.views, self.cells, self.number, pure)
-        found = min(assessed, key=lambda one: float(f"{one.error(rows=rows, scale=scale):.6e}")).design
-        cells = sum(found.counts(sizes))
-        if cells > designs.MOST_CELLS:
-            raise SpecError(
-                f"these groups have {cells:,} cells together, more than {designs.MOST_CELLS:,}",
-                repair="give a smaller number, or fewer cells",
-            )
-        return found
+        most = min(designs.MOST_CELLS * BYTES, (self.memory_mb or pairs.AUTO_MEMORY) * 10**6)
+        fitting = [one for one in assessed if memory(one.design, sizes) <= most]
+        if not fitting:
+            least = min(memory(one.design, sizes) for one in assessed)
+            pairs.require_memory(least, megabytes=most // 10**6, domain=domain)
+        return min(fitting, key=lambda one: float(f"{one.error(rows=rows, scale=scale):.6e}")).design
+
+
+def memory(design: Design, sizes: Sequence[int]) -> int:
+    """Bytes at most that views take from their answers to the model."""
+    return BYTES * sum(design.counts(sizes))
 
 
 def _amount(budget: Budget, domain: Domain) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import tracemalloc
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
@@ -19,7 +20,7 @@ from synth_engine.domain import Domain
 from synth_engine.errors import InputError, SpecError, VerificationError
 from synth_engine.marginals import designs
 from synth_engine.measurement import Answers, Measurement
-from synth_engine.mechanisms.dpsyn import DPSynPlan
+from synth_engine.mechanisms.dpsyn import BYTES, DPSynPlan
 from synth_engine.mechanisms.model import Model
 from synth_engine.privacy import receipt as receipts
 from synth_engine.privacy import verify
@@ -226,8 +227,27 @@ def test_tables_of_one_column_or_of_trivial_or_huge_ones(tmp_path: Any, sizes: d
 
 def test_views_that_are_too_large_together_are_refused_before_anything_is_spent() -> None:
     of = domain(**{f"c{place}": 30 for place in range(40)})
-    with pytest.raises(SpecError, match="cells together"):
+    with pytest.raises(SpecError, match=r"memory_mb.*'c0' \(30 values\)"):
         plan(spec(cells=900_000, number=300, views="random"), of=of)
+
+
+def test_a_bound_on_memory_makes_views_smaller_and_is_kept() -> None:
+    of = domain(**{f"c{place}": 8 for place in range(9)})
+    free, bound = (plan(spec(epsilon="10", records=10**6, memory_mb=most), of=of) for most in (0, 1))
+    cells = [sum(call.query.cells for call in one.calls) for one in (free, bound)]
+    assert cells[1] * BYTES <= 10**6 < cells[0] * BYTES
+
+
+def test_views_take_no_more_memory_than_is_reckoned_with() -> None:
+    of = domain(**{f"c{place}": 8 for place in range(9)})
+    made = plan(spec(cells=8**4, views="covering"), of=of)
+    answers = true_answers(made, {name: np.arange(9_000) % 8 for name in of.sizes})
+    made.fit(answers)  # compiles
+    tracemalloc.start()
+    made.fit(answers)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak <= BYTES * sum(call.query.cells for call in made.calls)
 
 
 @pytest.mark.parametrize("wrong", [{"views": "all"}, {"cells": -1}, {"number": 10**6}, {"synthesis": "copy"}], ids=str)
