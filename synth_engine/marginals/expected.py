@@ -45,17 +45,25 @@ def independent(noises: Mapping[str, Noise], *, sizes: Mapping[str, int], rows: 
     return _document(errors, rows=rows, pairs=DEPENDENCE + chance(sizes, rows=rows))
 
 
-def network(noises: Mapping[str, Noise], table: Noise | None, *, sizes: Mapping[str, int], rows: int) -> dict[str, Any]:
+def network(
+    noises: Mapping[str, Noise],
+    table: Noise | None,
+    *,
+    sizes: Mapping[str, int],
+    rows: int,
+    unlearnt: float = UNLEARNT,
+) -> dict[str, Any]:
     """For columns measured with that noise, and a table of each with few others measured with the noise `table`. What
-    it says of a dependence counts for as much as it is larger than the noise that is left in it."""
+    it says of a dependence counts for as much as it is larger than the noise that is left in it. `unlearnt`: the part of
+    dependences that would be left without noise."""
     noisy = {name: column(sizes[name], deviation=noise.mean_deviation / rows) for name, noise in noises.items()}
     if table is None:
         return _document(noisy, rows=rows, pairs=0.0)
     drawn = {name: _drawn_in_groups(size, sizes=sizes, rows=rows) for name, size in sizes.items()}
     errors = {name: min(math.hypot(error, drawn[name]), 1 - 1 / sizes[name]) for name, error in noisy.items()}
     left = _noise_of_pair(sizes, spread=math.sqrt(table.variance) / rows)
-    unlearnt = UNLEARNT + (1 - UNLEARNT) * left / (left + DEPENDENCE)
-    return _document(errors, rows=rows, pairs=(DEPENDENCE + chance(sizes, rows=rows)) * unlearnt)
+    missed = unlearnt + (1 - unlearnt) * left / (left + DEPENDENCE)
+    return _document(errors, rows=rows, pairs=(DEPENDENCE + chance(sizes, rows=rows)) * missed)
 
 
 def views(

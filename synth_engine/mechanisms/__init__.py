@@ -14,6 +14,7 @@ from synth_engine.constraints import values
 from synth_engine.domain import Domain
 from synth_engine.errors import SpecError
 from synth_engine.mechanisms import forecast, groups, staged
+from synth_engine.mechanisms.aim import Aim
 from synth_engine.mechanisms.auto import Auto
 from synth_engine.mechanisms.bayesian_network import BayesianNetwork
 from synth_engine.mechanisms.dpsyn import DPSyn
@@ -21,6 +22,7 @@ from synth_engine.mechanisms.independent import Independent
 from synth_engine.mechanisms.model import Model, generator
 from synth_engine.mechanisms.mst import Mst
 from synth_engine.mechanisms.plan import Mechanism, Plan, Rule
+from synth_engine.mechanisms.privsyn import PrivSyn
 from synth_engine.mechanisms.uniform import Random
 from synth_engine.mechanisms.weak_domain import WeakDomain
 from synth_engine.spec import Spec
@@ -31,6 +33,8 @@ REGISTRY: dict[str, type[Mechanism]] = {
     Mst.id: Mst,
     DPSyn.id: DPSyn,
     Auto.id: Auto,
+    Aim.id: Aim,
+    PrivSyn.id: PrivSyn,
     Random.id: Random,
     WeakDomain.id: WeakDomain,
 }

@@ -27,6 +27,10 @@ from synth_engine.privacy.unit import Sensitivity
 
 LARGEST_TABLE = 1_000_000
 """What the room counts at once; larger pairs are no candidates."""
+MOST_CELLS = 4_000_000
+"""Of all tables together that rows are finished towards."""
+UNLEARNT = 0.1
+"""As in `expected`, where all pairs that stand out are measured."""
 MEMORY = {
     "type": "integer",
     "minimum": 0,
@@ -71,6 +75,14 @@ def require_memory(needed: int, *, megabytes: int, domain: Domain) -> None:
         f"the tables of this method would need about {math.ceil(needed / 10**6):,} MB, and memory_mb allows {bound:,}",
         repair=f"describe columns with fewer values or bins, first {named}, or allow more",
     )
+
+
+def share_of_columns(cap: Budget, domain: Domain) -> Fraction:
+    """The less budget there is, the more of it for single columns, from 0.1 to 0.5, in whole hundredths: where tables of
+    pairs would hold little but noise, columns are what can still be learned. Of a pure budget it goes by the rho of Gaussian noise
+    as wide as Laplace noise on every column would be."""
+    rho = float(cap.epsilon) ** 2 / (4 * len(domain.names)) if isinstance(cap, Pure) else float(cap.rho)
+    return Fraction(round(100 * min(max(0.12 * rho**-0.17, 0.1), 0.5)), 100)
 
 
 def column_noises(domain: Domain, budget: Budget, sensitivity: Sensitivity) -> dict[str, Noise]:

@@ -83,7 +83,7 @@ def test_a_chart_has_every_mechanism_at_every_epsilon_and_agrees_with_the_plans(
         assert point["pairs"] == pytest.approx(found["mean_pairs"], rel=0.15)
 
 
-@pytest.mark.parametrize("mechanism", ["independent", "bayesian-network", "mst", "auto"])
+@pytest.mark.parametrize("mechanism", ["independent", "bayesian-network", "mst", "auto", "aim", "privsyn"])
 @pytest.mark.parametrize("delta", [Fraction(0), DELTA])
 def test_more_epsilon_and_more_records_never_make_the_forecast_worse(mechanism: str, delta: Fraction) -> None:
     domain = domain_of(*SIZES)
@@ -110,9 +110,8 @@ def test_a_network_is_expected_to_keep_relations_where_noise_is_small_and_not_wh
 
 def test_what_is_not_on_offer_has_no_point() -> None:
     points = mechanisms.forecast_curve(domain_of(3, 3, rows=500), spec=spec_of(), epsilons=EPSILONS)
-    assert {point["mechanism"] for point in points} == {
-        "independent", "bayesian-network", "mst", "dpsyn", "auto",
-    }  # fmt: skip
+    adaptive = {"bayesian-network", "mst", "aim", "privsyn", "auto"}
+    assert {point["mechanism"] for point in points} == {"independent", "dpsyn", *adaptive}
 
 
 def test_parameters_of_the_spec_count_for_its_own_mechanism_alone() -> None:
