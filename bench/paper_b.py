@@ -47,8 +47,9 @@ from synth_engine.spec import Spec  # noqa: E402
 EPSILONS = (Fraction(1, 10), Fraction(1), Fraction(10))
 DELTA = Fraction(1, 10**9)
 KS = tuple(range(3, 9))
-MARGINALS = 60
-"""Of each k, drawn once."""
+MARGINALS, LARGEST_TABLE = 30, 1 << 22
+"""How many of each k, drawn once; and cells up to which a table is written down."""
+BASKET_EPSILONS = EPSILONS[:2]
 ITEMS, MOST_ITEMS, ITEMS_SHARE = 20_000, 20, Fraction(1, 10)
 OUT = ROOT / "build" / "paper-b"
 Matrix = npt.NDArray[np.int64]
@@ -86,7 +87,7 @@ def main(folder: Path) -> int:
     for problems in tables(folder):
         first = problems(EPSILONS[0])
         lines += references(first)
-        for epsilon in EPSILONS:
+        for epsilon in BASKET_EPSILONS if first.budget else EPSILONS:
             lines += runs(problems(epsilon), epsilon)
     OUT.mkdir(parents=True, exist_ok=True)
     text = written(lines)
@@ -199,16 +200,18 @@ def line(problem: Problem, epsilon: Fraction, method: str, codes: Matrix, *, vie
 def squared_error(problem: Problem, codes: Matrix, k: int) -> float:
     """The sum over all cells of (share of the private records - share of the synthetic ones)², the mean over marginals."""
     rng, found = np.random.default_rng(k), []
-    sizes = list(problem.domain.sizes.values())
+    sizes, cut = list(problem.domain.sizes.values()), len(problem.private)
     for _ in range(MARGINALS):
-        cells: Matrix = np.zeros(len(problem.private) + len(codes), dtype=np.int64)
+        cells: Matrix = np.zeros(cut + len(codes), dtype=np.int64)
+        most = 1
         for axis in rng.choice(len(sizes), k, replace=False):
             cells = cells * sizes[axis] + np.concatenate([problem.private[:, axis], codes[:, axis]])
-            cells = np.unique(cells, return_inverse=True)[1] if cells.max() > 2**40 else cells
-        places = np.unique(cells, return_inverse=True)[1]
-        cut, most = len(problem.private), int(places.max()) + 1
-        shares = np.bincount(places[:cut], minlength=most) / cut
-        found.append(float(((shares - np.bincount(places[cut:], minlength=most) / max(1, len(codes))) ** 2).sum()))
+            most *= sizes[axis]
+            if most > LARGEST_TABLE:  # only cells that occur count
+                cells = np.unique(cells, return_inverse=True)[1]
+                most = int(cells.max()) + 1
+        shares = np.bincount(cells[:cut], minlength=most) / cut
+        found.append(float(((shares - np.bincount(cells[cut:], minlength=most) / max(1, len(codes))) ** 2).sum()))
     return float(np.mean(found))
 
 
