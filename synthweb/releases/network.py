@@ -17,7 +17,7 @@ from django.db.models import F
 from synth_engine.domain import Domain
 from synthweb.releases.models import Release
 
-DRAWN = frozenset({"bayesian-network", "mst", "aim", "privsyn"})  # methods whose models have a network
+DRAWN = frozenset({"auto", "bayesian-network", "mst", "aim", "privsyn"})  # methods whose models have a network
 LINE = 26  # units between two columns; the drawing is WIDTH units wide, about as many as a telephone has pixels
 TOP = 16
 NAMES = 132  # names end here, arcs begin a little to the right

@@ -90,7 +90,7 @@ def test_the_price_of_learning_is_shown_before_it_is_paid(
 ) -> None:
     page = browser(cast.steward).get(reverse("runs:new", args=[dataset.code])).content.decode()
     assert "Learned first" in page
-    assert "15 %" in page
+    assert "takes 15% of this run" in page
     assert "weak-domain" in page
 
 
