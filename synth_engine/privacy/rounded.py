@@ -214,7 +214,6 @@ class Proposal:
         return word << self._more | int(self._source(1, self._more)[0]), length + self._more
 
 
-@lru_cache(maxsize=1 << 12)
 def _bound(k: int, x: Fraction, bits: int) -> Interval:
     exponent = x * (2 * k + x) / 2
     return exp_minus(exponent, bits) if exponent else Interval(1 << bits, 1 << bits, bits)

@@ -5,21 +5,29 @@ from __future__ import annotations
 import copy
 import functools
 import itertools
+import json
 import math
 from fractions import Fraction
 from typing import Any
 
 import mpmath
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from synth_engine.confidential.session import open_session
 from synth_engine.errors import BudgetExceeded, SpecError, UnsupportedEvent, VerificationError
 from synth_engine.measurement import Noise
 from synth_engine.mechanisms import shares
+from synth_engine.mechanisms.bayesian_network import BayesianNetwork
 from synth_engine.privacy import conversion, events, receipt, tradeoff, verify
 from synth_engine.privacy.filter import Filter
 from synth_engine.privacy.loss import GaussianDP, Pure, ZeroConcentrated
 from synth_engine.privacy.unit import PrivacyUnit, Relation, histogram_sensitivity, scores_sensitivity
 from synth_engine.privacy.verify_gaussian import epsilon_of_mu
+from synth_engine.spec import Spec
+from tests.privacy import exact
+from tests.privacy.test_law_of_measure import domain_of
 from tests.privacy.test_verifier import DROP, changed, resealed
 
 DELTA = Fraction(1, 10**9)
@@ -309,3 +317,44 @@ def test_scores_and_rounded_noise_have_no_certificate_by_distributions() -> None
         forged["guarantee"]["certificate"] = "pld"
         with pytest.raises(VerificationError):
             verify.verify(resealed(forged))
+
+
+# ---- whole runs -------------------------------------------------------------------------------------------------
+
+
+class InMu(BayesianNetwork):
+    """The network, with its budget cut up in mu²."""
+
+    adds_up = "gdp"
+
+
+@pytest.mark.parametrize("relation", list(Relation))
+@pytest.mark.parametrize("target", [("0.01", "1e-9"), ("1", "1e-6"), ("30", "1e-12")])
+def test_a_run_under_a_cap_on_mu_fits_it_and_its_receipt_proves_it(relation: Relation, target: tuple[str, str]) -> None:
+    epsilon, delta = map(Fraction, target)
+    domain = domain_of(2, 3, relation=relation, max_records=2)
+    spec = Spec(mechanism="bayesian-network", epsilon=epsilon, delta=delta, parameters={})
+    plan = InMu().plan(domain, spec)
+    assert plan.loss == GaussianDP(mu_squared=conversion.mu_squared_for(epsilon, delta))
+    session = open_session(exact.rows_of(((0, 0), (1, 1), (1, 2)), domain), domain=domain, cap=plan.loss)
+    answers = plan.run(session)
+    assert {call.event.law for call in answers.calls} <= {"rounded-gaussian", "gumbel"}
+    assert session.spent.amount <= plan.loss.amount
+    found = verify.verify(json.loads(json.dumps(plan.receipt(answers))))
+    assert found.certificate == plan.certificate == "gdp"
+    assert epsilon * (1 - Fraction(1, 10**8)) <= found.epsilon <= epsilon + Fraction(1, 10**12)
+    assert plan.cost("zcdp") == (0, 0, found.rho * 10**9)
+    assert plan.cost("basic")[0] == epsilon * 10**9
+    plan.fit(answers)
+
+
+@pytest.mark.slow
+@settings(deadline=None, max_examples=40)
+@given(st.fractions(min_value=Fraction(1, 1000), max_value=1000, max_denominator=10**4), st.integers(1, 18))
+def test_whatever_is_bought_the_verifier_agrees(epsilon: Fraction, power: int) -> None:
+    delta = Fraction(1, 10**power)
+    try:
+        bought = conversion.mu_squared_for(epsilon, delta)
+    except SpecError:
+        return
+    assert epsilon_of_mu(bought, delta, near=epsilon) <= epsilon
