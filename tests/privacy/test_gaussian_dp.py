@@ -16,9 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from synth_engine.confidential.session import open_session
+from synth_engine.domain import Domain, Integer, Range, Weak
 from synth_engine.errors import BudgetExceeded, SpecError, UnsupportedEvent, VerificationError
 from synth_engine.measurement import Noise
-from synth_engine.mechanisms import shares
+from synth_engine.mechanisms import shares, staged
 from synth_engine.mechanisms.bayesian_network import BayesianNetwork
 from synth_engine.privacy import conversion, events, receipt, tradeoff, verify
 from synth_engine.privacy.filter import Filter
@@ -26,6 +27,7 @@ from synth_engine.privacy.loss import GaussianDP, Pure, ZeroConcentrated
 from synth_engine.privacy.unit import PrivacyUnit, Relation, histogram_sensitivity, scores_sensitivity
 from synth_engine.privacy.verify_gaussian import epsilon_of_mu
 from synth_engine.spec import Spec
+from synth_engine.values import Listed
 from tests.privacy import exact
 from tests.privacy.test_law_of_measure import domain_of
 from tests.privacy.test_verifier import DROP, changed, resealed
@@ -346,6 +348,25 @@ def test_a_run_under_a_cap_on_mu_fits_it_and_its_receipt_proves_it(relation: Rel
     assert plan.cost("zcdp") == (0, 0, found.rho * 10**9)
     assert plan.cost("basic")[0] == epsilon * 10**9
     plan.fit(answers)
+
+
+def test_what_is_learned_first_is_paid_in_mu_as_well() -> None:
+    """A weak column under Laplace noise, a wide range under Gaussian, and then the mechanism with what is left."""
+    domain = Domain(
+        attributes=(
+            Weak(name="word", values=Listed(["a", "b", "c"]), rho=0.5),
+            Range(name="wide", of="integer", low=0, high=63, bins=4),
+            Integer(name="c", low=0, high=1),
+        )
+    )
+    spec = Spec(mechanism="bayesian-network", epsilon=Fraction(2), delta=DELTA, parameters={})
+    plan = staged.plan(*InMu().checked(domain, spec, rule="basic"), domain=domain)
+    assert isinstance(plan, staged.StagedPlan)
+    laws = [asked.noise.law for asked in plan.questions]
+    assert laws == ["discrete-laplace", "rounded-gaussian"]
+    spent = sum(shares.price(asked.noise, plan.loss, plan.sensitivity) for asked in plan.questions)
+    assert plan.left == plan.loss.of(plan.loss.amount - spent)
+    assert isinstance(plan.loss, GaussianDP)
 
 
 @pytest.mark.slow
