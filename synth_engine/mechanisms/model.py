@@ -19,7 +19,7 @@ from synth_engine.constraints import tables as restricting
 from synth_engine.domain import Domain
 from synth_engine.domain.relations import Component
 from synth_engine.errors import InputError, SpecError
-from synth_engine.marginals import flow, topological
+from synth_engine.marginals import finish, flow, topological
 from synth_engine.measurement import Clique
 from synth_engine.mechanisms import conditional, groups
 from synth_engine.mechanisms import finished as finishing
@@ -33,8 +33,6 @@ WHOLE = 10**9
 """The weights of a table add up to this."""
 LARGEST_SAMPLE = 10**9
 POPULATION = 1_000_000
-FINISHED = 200_000
-"""As `POPULATION`, where rows have to be finished."""
 MOST_CELLS = 4_000_000
 """Of all targets together."""
 
@@ -153,7 +151,8 @@ class Model:
         """
         if type(rows) is not int or not 0 <= rows <= LARGEST_SAMPLE:
             raise SpecError(f"rows must be a whole number from 0 to {LARGEST_SAMPLE}")
-        population = max(rows, min(self.rows, FINISHED if self._mended else POPULATION))
+        whole = finish.part(POPULATION, len(self.domain.sizes)) if self._mended else POPULATION
+        population = max(rows, min(self.rows, whole))
         tables = self._possible if enforce else self.tables
         drawn = population if self.network or self.targets or self.merged else rows
         if self.network:

@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from synth_engine.marginals.finish import SOFTNESS, finish
+from synth_engine.marginals import finish as finishing
+from synth_engine.marginals.finish import SOFTNESS, _copied, finish, part
 
 ROOT = Path(__file__).parents[2]
 SIZES = (5, 4, 3, 6)
@@ -126,6 +127,24 @@ def test_a_target_that_weighs_more_is_met_better(targets: Targets) -> None:
 def test_tables_of_the_wrong_shape_are_refused(wrong: Targets) -> None:
     with pytest.raises(ValueError, match="of the finish"):
         finish(uniform(), targets=wrong, rng=np.random.default_rng(0))
+
+
+def test_of_very_many_rows_a_part_is_finished_and_copied() -> None:
+    """Each of the first rows as often as any other, or once more, in no order."""
+    rows = part(10**9, len(SIZES)) // 4_000
+    assert part(10**9, 100) == part(10**9, 1_000) < part(10**9, 30) < part(10**9, 10)
+    copied = _copied(rows, 5 * rows // 2, rng=np.random.default_rng(0))
+    assert set(np.bincount(copied, minlength=rows).tolist()) == {2, 3}
+    assert abs(float(np.corrcoef(copied, np.arange(copied.size))[0, 1])) < 0.05
+
+
+def test_the_copies_have_the_targets_too(targets: Targets, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(finishing, "WORK", 0)
+    monkeypatch.setattr(finishing, "FEWEST", 900)
+    found = finish(uniform(), targets=targets, rng=np.random.default_rng(2))
+    assert found.shape == (len(SIZES), ROWS)
+    assert len(np.unique(found, axis=1).T) == len(np.unique(found[:, :900], axis=1).T)
+    assert distance(found, targets) < 0.02
 
 
 def test_nothing_to_do() -> None:
