@@ -1,0 +1,80 @@
+"""What a run needs, as it is said beforehand and as it is measured: from a file to a table in memory.
+
+    python bench/needs.py [MECHANISM …]
+
+For each mechanism and shape of a table: seconds of processor time and megabytes beyond those of the process, said and
+measured, and their ratio. Each run is a process of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from synth_engine import domain, mechanisms, pipeline
+from synth_engine.spec import Spec
+
+SHAPES = [(20_000, 10, 20), (200_000, 20, 50), (50_000, 40, 100)]
+MECHANISMS = ("random", "independent", "bayesian-network", "mst")
+PARAMETERS = {"bayesian-network": {"degree": 2}}
+MEGABYTE = 1_000_000
+
+
+def peak() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / MEGABYTE
+
+
+def one(mechanism: str, rows: int, columns: int, size: int) -> None:
+    rng = np.random.default_rng(1)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        hidden = rng.random(rows)
+        with (folder / "table.csv").open("w") as file:
+            for start in range(0, rows, 10_000):
+                part = hidden[start : start + 10_000]
+                codes = {f"c{n}": ((part + rng.random(part.size)) / 2 * size).astype(int) for n in range(columns)}
+                pd.DataFrame(codes).to_csv(file, index=False, header=start == 0)
+        (folder / "sizes.json").write_text(json.dumps({f"c{n}": size for n in range(columns)}))
+        described = domain.read(folder / "sizes.json")
+        spec = Spec(
+            mechanism=mechanism,
+            epsilon=Fraction(1),
+            delta=Fraction(1, 10**9),
+            parameters=PARAMETERS.get(mechanism, {}),
+        )
+        needs = mechanisms.plan(described, spec).needs(rows)
+        before, began = peak(), time.process_time()
+        release = pipeline.synthesize(folder / "table.csv", domain=described, spec=spec)
+        read = time.process_time() - began
+        release.model.sample(release.rows, seed=release.seed)
+        seconds, memory = time.process_time() - began, peak() - before
+        said = needs.memory_bytes / MEGABYTE
+        print(f"{mechanism:>17} {rows:>8,} x {columns} of {size}: {needs.seconds:6.1f} s said, {seconds:6.1f} s measured "
+              f"(drawing {seconds - read:.1f}), {needs.seconds / seconds:4.2f}; {said:6.0f} MB said, {memory:6.0f} MB "
+              f"measured, {said / memory:4.2f}", flush=True)  # fmt: skip
+
+
+def main() -> int:
+    if sys.argv[1:2] == ["--one"]:
+        one(sys.argv[2], *map(int, sys.argv[3:]))
+        return 0
+    for mechanism in sys.argv[1:] or MECHANISMS:
+        for shape in SHAPES:
+            command = [sys.executable, __file__, "--one", mechanism, *map(str, shape)]
+            subprocess.run(command, check=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

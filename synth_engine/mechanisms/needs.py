@@ -1,0 +1,87 @@
+"""What a run will need, reckoned beforehand from public facts alone, and the refusal of what is too much.
+
+The constants are those of one machine; `bench/needs.py` compares what is said with what is measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import combinations, islice
+from math import prod
+
+from synth_engine.errors import SpecError
+from synth_engine.marginals import finish
+
+MEGABYTE = 1_000_000
+NAMED = 3
+"""Attributes that a refusal names, at most."""
+MOST_LISTED = 200_000
+"""Groups of attributes that are looked at one by one; of more, these stand for all."""
+
+_START = 2.0  # seconds, whatever the table: libraries are loaded, a certificate is found
+_READ, _DRAWN = 1.5e-7, 1.2e-7  # for each cell of the table
+_COUNTED = 1.2e-8  # for each record and group of attributes
+_CELL = 1.2e-6  # for each cell of these groups
+_MENDED = 2e-7  # for each record that is finished and pair of attributes, both ways
+_START_BYTES = 110 * MEGABYTE
+_BYTES_OF_A_CELL_READ = 16
+_BYTES_OF_A_CELL_COUNTED = 16
+_BYTES_OF_A_TARGET = 64
+
+
+@dataclass(frozen=True, kw_only=True)
+class Needs:
+    """`memory_bytes`: at the peak, beyond what the process itself takes. `seconds`: of one processor, from a file to a
+    table as large as the data."""
+
+    memory_bytes: int
+    seconds: float
+
+    def __add__(self, other: Needs) -> Needs:
+        """Of one thing and, while its results are kept, another."""
+        return Needs(memory_bytes=self.memory_bytes + other.memory_bytes, seconds=self.seconds + other.seconds)
+
+
+def of_table(rows: int, *, attributes: int) -> Needs:
+    """To read a table of that many records, and to draw one as large."""
+    cells = rows * attributes
+    return Needs(
+        memory_bytes=_START_BYTES + _BYTES_OF_A_CELL_READ * cells, seconds=_START + (_READ + _DRAWN) * cells
+    )
+
+
+def of_groups(rows: int, shapes: Iterable[tuple[int, ...]], *, kept: bool) -> Needs:
+    """To count groups of attributes of these shapes, and to reckon with their tables, which are all `kept` at once or
+    one after another."""
+    cells = [prod(shape) for shape in shapes]
+    held = sum(cells) if kept else max(cells, default=0)
+    seconds = _COUNTED * rows * len(cells) + _CELL * sum(cells)
+    return Needs(memory_bytes=_BYTES_OF_A_CELL_COUNTED * held, seconds=seconds)
+
+
+def of_finish(rows: int, shapes: Iterable[tuple[int, ...]], *, attributes: int) -> Needs:
+    """To change drawn rows until they have target tables of these shapes."""
+    finished, cells = finish.part(rows, attributes), sum(prod(shape) for shape in shapes)
+    memory = _BYTES_OF_A_TARGET * cells + 3 * 2 * rows * attributes
+    return Needs(memory_bytes=memory, seconds=_MENDED * finished * attributes**2)
+
+
+def groups_up_to(sizes: Mapping[str, int], *, columns: int, cells: int | None = None) -> list[tuple[int, ...]]:
+    """The shapes of all groups of two attributes up to `columns`, of at most so many cells; the first `MOST_LISTED`."""
+    every = (shape for count in range(2, columns + 1) for shape in combinations(sorted(sizes.values()), count))
+    return [shape for shape in islice(every, MOST_LISTED) if cells is None or prod(shape) <= cells]
+
+
+def require_within(needed: Needs, *, memory_mb: int, sizes: Mapping[str, int]) -> None:
+    """Refuses what needs more memory than the steward allows, before anything is spent. sizes: of the attributes, or of
+    their bins, as the mechanism would count them. Errors: SpecError naming the largest ones."""
+    needed_mb = -(-needed.memory_bytes // MEGABYTE)
+    if needed_mb <= memory_mb:
+        return
+    largest = sorted(sizes, key=lambda name: (-sizes[name], name))[:NAMED]
+    named = ", ".join(repr(name) for name in largest)
+    raise SpecError(
+        f"this run needs about {needed_mb:,} MB, more than the {memory_mb:,} MB of memory_mb",
+        repair=f"declare fewer values or wider bins for {named}, leave columns out, or allow more memory",
+    )
