@@ -12,9 +12,10 @@ from synth_engine.domain import Domain
 from synth_engine.errors import InputError, SpecError
 from synth_engine.marginals import expected, oneway
 from synth_engine.measurement import Answers, Clique, Measurement, Noise, Session
-from synth_engine.mechanisms import shares
+from synth_engine.mechanisms import needs, shares
 from synth_engine.mechanisms.growth import Growth, Limits
 from synth_engine.mechanisms.model import Model
+from synth_engine.mechanisms.needs import Needs
 from synth_engine.mechanisms.plan import Budget, Mechanism, Plan
 from synth_engine.privacy import calibrate, conversion
 from synth_engine.privacy.loss import Pure, parse_amount
@@ -234,6 +235,11 @@ class BayesianNetworkPlan(Plan):
         """That of later ones is no larger."""
         others = len(self.domain.modelled) - 1
         return self._noise(self.shares.tables / others) if others else None
+
+    def needs(self, rows: int | None = None) -> Needs:
+        """Every group that may be a candidate is counted once, and its reference kept as long as there is room."""
+        shapes = needs.groups_up_to(self.domain.sizes, columns=self.limits.degree + 1, cells=self.limits.cells)
+        return super().needs(rows) + needs.of_groups(self._guess(rows), shapes, kept=True)
 
     def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:
         table = self._noise_of_first_table()

@@ -12,6 +12,7 @@ from synth_engine.errors import InputError
 from synth_engine.measurement import Answers, Call, Noise, Query, Session
 from synth_engine.mechanisms import groups, shares
 from synth_engine.mechanisms.model import Model, whole_weights
+from synth_engine.mechanisms.needs import Needs
 from synth_engine.mechanisms.plan import Budget, Mechanism, Plan
 from synth_engine.privacy.loss import Pure
 from synth_engine.privacy.unit import group_sizes_sensitivity
@@ -71,6 +72,9 @@ class GroupedPlan(Plan):
 
     def fit(self, answers: Answers) -> Model:
         return with_groups(self.inner.fit(replace(answers, group_sizes=None)), answers)
+
+    def needs(self, rows: int | None = None) -> Needs:
+        return self.inner.needs(rows)
 
     def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:
         return self.inner.expected_error(rows=rows)

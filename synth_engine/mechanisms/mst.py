@@ -13,8 +13,9 @@ from synth_engine.errors import InputError, SpecError
 from synth_engine.marginals import expected, factors
 from synth_engine.marginals.denoised import Denoised, denoised
 from synth_engine.measurement import Answers, Candidate, Clique, Measurement, Noise, Session
-from synth_engine.mechanisms import pairs, shares
+from synth_engine.mechanisms import needs, pairs, shares
 from synth_engine.mechanisms.model import Model
+from synth_engine.mechanisms.needs import Needs
 from synth_engine.mechanisms.plan import Budget, Mechanism, Plan, guess
 from synth_engine.privacy import conversion
 from synth_engine.privacy.loss import parse_amount
@@ -190,6 +191,11 @@ class MstPlan(Plan):
 
     def _pair_noise(self) -> Noise | None:
         return shares.noise(self.loss.of(self.parts.table), self.sensitivity) if self.parts.edges else None
+
+    def needs(self, rows: int | None = None) -> Needs:
+        sizes = self.domain.sizes
+        shapes = [(sizes[first], sizes[second]) for first, second in pairs.of(self.domain)]
+        return super().needs(rows) + needs.of_groups(self._guess(rows), shapes, kept=True, looks=len(sizes) / 2)
 
     def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:
         return expected.network(

@@ -20,13 +20,14 @@ MOST_LISTED = 200_000
 """Groups of attributes that are looked at one by one; of more, these stand for all."""
 
 _START = 2.0  # seconds, whatever the table: libraries are loaded, a certificate is found
-_READ, _DRAWN = 1.5e-7, 1.2e-7  # for each cell of the table
+_READ, _DRAWN = 1.1e-7, 6e-8  # for each cell of the table
 _COUNTED = 1.2e-8  # for each record and group of attributes
-_CELL = 1.2e-6  # for each cell of these groups
+_LOOK = 7e-8  # for each cell of these groups, each time
 _MENDED = 2e-7  # for each record that is finished and pair of attributes, both ways
 _START_BYTES = 110 * MEGABYTE
-_BYTES_OF_A_CELL_READ = 16
-_BYTES_OF_A_CELL_COUNTED = 16
+_BYTES_OF_A_CELL_READ, _MOST_BYTES_READ = 16, 80 * MEGABYTE
+_BYTES_OF_A_CELL = 4
+_BYTES_OF_A_CELL_COUNTED = 10
 _BYTES_OF_A_TARGET = 64
 
 
@@ -46,17 +47,19 @@ class Needs:
 def of_table(rows: int, *, attributes: int) -> Needs:
     """To read a table of that many records, and to draw one as large."""
     cells = rows * attributes
+    reading = min(_BYTES_OF_A_CELL_READ * cells, _MOST_BYTES_READ)  # files are read part by part
     return Needs(
-        memory_bytes=_START_BYTES + _BYTES_OF_A_CELL_READ * cells, seconds=_START + (_READ + _DRAWN) * cells
+        memory_bytes=_START_BYTES + reading + _BYTES_OF_A_CELL * cells,
+        seconds=_START + (_READ + _DRAWN) * cells,
     )
 
 
-def of_groups(rows: int, shapes: Iterable[tuple[int, ...]], *, kept: bool) -> Needs:
-    """To count groups of attributes of these shapes, and to reckon with their tables, which are all `kept` at once or
-    one after another."""
+def of_groups(rows: int, shapes: Iterable[tuple[int, ...]], *, kept: bool, looks: float = 4) -> Needs:
+    """To count groups of attributes of these shapes, and to look at every cell of their tables so many times; they are
+    all `kept` at once, or one after another."""
     cells = [prod(shape) for shape in shapes]
     held = sum(cells) if kept else max(cells, default=0)
-    seconds = _COUNTED * rows * len(cells) + _CELL * sum(cells)
+    seconds = _COUNTED * rows * len(cells) + _LOOK * looks * sum(cells)
     return Needs(memory_bytes=_BYTES_OF_A_CELL_COUNTED * held, seconds=seconds)
 
 

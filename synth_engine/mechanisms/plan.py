@@ -17,8 +17,10 @@ from synth_engine.domain import Domain
 from synth_engine.errors import RelationMismatch, SpecError
 from synth_engine.marginals import expected
 from synth_engine.measurement import Answers, Call, Session
+from synth_engine.mechanisms import needs
 from synth_engine.mechanisms import parameters as schemas
 from synth_engine.mechanisms.model import Model
+from synth_engine.mechanisms.needs import Needs
 from synth_engine.privacy import accountant, receipt
 from synth_engine.privacy.events import DiscreteLaplace, Event, PermuteAndFlip
 from synth_engine.privacy.fixed import Certificate
@@ -140,6 +142,13 @@ class Plan(ABC):
         """The expected total variation distance of each one-way marginal (`attributes`), their mean (`mean`) and the
         mean of two-way ones (`mean_pairs`), from public facts alone; `assumes` says what is taken for granted. `rows`:
         how many records to reckon with; absent: the public number, else those asked for, else 10,000."""
+
+    def needs(self, rows: int | None = None) -> Needs:
+        """Memory and time of a run, from public facts alone; `rows` as in `expected_error`. For a static mechanism, by its
+        calls; one that chooses what to ask says more."""
+        found = self._guess(rows)
+        tables = needs.of_groups(found, [(call.query.cells,) for call in self.calls], kept=True)
+        return needs.of_table(found, attributes=len(self.domain.names)) + tables
 
     def _guess(self, rows: int | None) -> int:
         return guess(rows, domain=self.domain, spec=self.spec)

@@ -19,6 +19,7 @@ from synth_engine.measurement import Answers, Discovery, Noise, Session
 from synth_engine.mechanisms import grouped, learning
 from synth_engine.mechanisms.learning import Answer, Question
 from synth_engine.mechanisms.model import Model
+from synth_engine.mechanisms.needs import Needs
 from synth_engine.mechanisms.plan import Budget, Mechanism, Plan
 from synth_engine.privacy import conversion
 from synth_engine.privacy.events import Event
@@ -155,6 +156,10 @@ class StagedPlan(Plan):
         learned = learning.learned(self.questions, first)
         domain = self.domain.settled(learned) if learned else self.domain
         return self.config.calibrate(domain, self.spec, within=self.left)
+
+    def needs(self, rows: int | None = None) -> Needs:
+        """Of the mechanism, for a domain as it may become."""
+        return self.config.calibrate(learning.foreseen(self.domain), self.spec, within=self.left).needs(rows)
 
     def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:
         """Of the mechanism with what is left, for a domain as it may become; and what was known would have saved."""

@@ -1,0 +1,69 @@
+"""What a run will need, said beforehand."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from synth_engine import mechanisms
+from synth_engine.domain import Domain, Integer, Weak
+from synth_engine.errors import SpecError
+from synth_engine.marginals import finish
+from synth_engine.mechanisms import needs
+from synth_engine.mechanisms.needs import Needs
+from synth_engine.spec import Spec
+from synth_engine.values import Listed
+
+
+def table(columns: int, values: int) -> Domain:
+    names = [f"c{number}" for number in range(columns)]
+    return Domain(attributes=tuple(Integer(name=name, low=0, high=values - 1, width=1) for name in names))
+
+
+def needed(mechanism: str, domain: Domain, rows: int, **parameters: Any) -> Needs:
+    spec = Spec(mechanism=mechanism, epsilon=Fraction(1), delta=Fraction(1, 10**9), parameters=parameters)
+    return mechanisms.plan(domain, spec).needs(rows)
+
+
+@pytest.mark.parametrize("mechanism", ["random", "independent", "bayesian-network", "mst"])
+def test_more_records_and_columns_and_values_need_more(mechanism: str) -> None:
+    few, many = needed(mechanism, table(4, 10), 1_000), needed(mechanism, table(4, 10), 1_000_000)
+    wide, fine = needed(mechanism, table(8, 10), 1_000), needed(mechanism, table(4, 60), 1_000)
+    assert many.seconds > few.seconds and many.memory_bytes > few.memory_bytes
+    assert wide.seconds > few.seconds and wide.memory_bytes > few.memory_bytes
+    assert fine.seconds >= few.seconds and fine.memory_bytes >= few.memory_bytes
+
+
+def test_candidates_are_counted_too() -> None:
+    domain = table(10, 20)
+    assert needed("mst", domain, 50_000).seconds > needed("independent", domain, 50_000).seconds
+    one, two = (needed("bayesian-network", domain, 50_000, degree=degree) for degree in (1, 2))
+    assert two.seconds > one.seconds
+
+
+def test_groups_are_listed_up_to_a_size() -> None:
+    sizes = {"a": 2, "b": 3, "c": 50}
+    assert sorted(needs.groups_up_to(sizes, columns=3)) == [(2, 3), (2, 3, 50), (2, 50), (3, 50)]
+    assert sorted(needs.groups_up_to(sizes, columns=3, cells=100)) == [(2, 3), (2, 50)]
+
+
+def test_the_finish_needs_no_more_for_rows_that_are_copied() -> None:
+    part = finish.part(10**9, 30)
+    whole, copied = (needs.of_finish(rows, [(10, 10)], attributes=30) for rows in (part, 4 * part))
+    assert whole.seconds == copied.seconds and whole.memory_bytes < copied.memory_bytes
+
+
+def test_open_columns_are_reckoned_with() -> None:
+    domain = Domain(attributes=(*table(2, 10).attributes, Weak(name="word", values=Listed(["a", "b"]))))
+    assert needed("independent", domain, 1_000).seconds > 0
+    assert needed("weak-domain", domain, 1_000).memory_bytes > 0
+
+
+def test_too_much_memory_is_refused_and_the_largest_columns_are_named() -> None:
+    within = Needs(memory_bytes=2_000 * needs.MEGABYTE, seconds=1.0)
+    sizes = {"small": 2, "large": 900, "middle": 40, "larger": 1_000}
+    needs.require_within(within, memory_mb=2_000, sizes=sizes)
+    with pytest.raises(SpecError, match=r"2,001 MB.*'larger', 'large', 'middle'"):
+        needs.require_within(Needs(memory_bytes=within.memory_bytes + 1, seconds=1.0), memory_mb=2_000, sizes=sizes)
