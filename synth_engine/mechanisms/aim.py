@@ -25,6 +25,7 @@ from synth_engine.spec import Spec
 
 CHOICES = Fraction(1, 20)
 ROUNDS_A_COLUMN = 4
+MOST_ROUNDS = 100
 GROWTH = 2
 
 
@@ -124,7 +125,7 @@ class AimPlan(Plan):
     @property
     def _first_part(self) -> Fraction:
         """What the first round may spend. The number of rounds it goes by is public."""
-        rounds = min(len(self.candidates), ROUNDS_A_COLUMN * len(self.domain.names))
+        rounds = min(len(self.candidates), ROUNDS_A_COLUMN * len(self.domain.names), MOST_ROUNDS)
         return (self.loss.amount - self._columns) / max(rounds, 1)
 
     def require_noise(self) -> None:
