@@ -17,10 +17,17 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 Law = Literal["gaussian", "laplace"]
 
-_HALF, _POINTS = 3.0, 41
-_STEPS = np.linspace(-1, 1, _POINTS)
-GRID: Floats = np.exp(_HALF * np.sign(_STEPS) * _STEPS**2)
+
+def _grid(half: float, points: int) -> Floats:
+    steps = np.linspace(-1, 1, points)
+    ratios: Floats = np.exp(half * np.sign(steps) * steps**2)
+    return ratios
+
+
+GRID = _grid(3.0, 41)
 """Ratios from 1/20 to 20, closest together around 1."""
+WIDE = _grid(5.0, 53)
+"""From 1/150 to 150, for attributes that nearly determine each other."""
 _ROUNDS = 15
 _STEADY = 0.01
 """Cells in favour of each ratio before any is looked at."""
@@ -30,22 +37,23 @@ _LEAST = 1e-6
 _FITTED = 5
 
 
-def shrunk(values: Floats, expected: Floats, *, variance: float, law: Law = "gaussian") -> Floats:
-    """The ratio of each cell to its expectation; same shape as `values`. variance: of the noise of one cell."""
+def shrunk(values: Floats, expected: Floats, *, variance: float, law: Law = "gaussian", grid: Floats = GRID) -> Floats:
+    """The ratio of each cell to its expectation; same shape as `values`. variance: of the noise of one cell; grid: the
+    ratios that there may be."""
     cells, means = values.ravel(), np.maximum(expected.ravel(), _LEAST)
-    start: Floats = np.exp(-0.5 * (np.log(GRID) / _NARROW) ** 2)
+    start: Floats = np.exp(-0.5 * (np.log(grid) / _NARROW) ** 2)
     prior = start / start.sum()
     blocks = [np.s_[at : at + _BLOCK] for at in range(0, cells.size, _BLOCK)]
-    likelihoods = [_likelihood(cells[one], means[one], variance=variance, law=law) for one in blocks]
+    likelihoods = [_likelihood(cells[one], means[one], grid, variance=variance, law=law) for one in blocks]
     for _ in range(_ROUNDS):
-        found = sum((_posterior(one, prior).sum(axis=0) for one in likelihoods), np.full(GRID.size, _STEADY))
+        found = sum((_posterior(one, prior).sum(axis=0) for one in likelihoods), np.full(grid.size, _STEADY))
         prior = found / found.sum()
-    ratios: Floats = np.concatenate([_posterior(one, prior) @ GRID for one in likelihoods])
+    ratios: Floats = np.concatenate([_posterior(one, prior) @ grid for one in likelihoods])
     return ratios.reshape(values.shape)
 
 
-def _likelihood(cells: Floats, means: Floats, *, variance: float, law: Law) -> Floats:
-    apart = cells[:, None] - means[:, None] * GRID
+def _likelihood(cells: Floats, means: Floats, grid: Floats, *, variance: float, law: Law) -> Floats:
+    apart = cells[:, None] - means[:, None] * grid
     logs = -np.abs(apart) / np.sqrt(variance / 2) if law == "laplace" else -0.5 / variance * apart**2
     likelihood: Floats = np.exp(logs - logs.max(axis=1, keepdims=True))
     return likelihood

@@ -30,6 +30,8 @@ _BYTES = 64
 _NARROW, _FIRST = 2, 4
 """Codes of a narrow attribute, and the resolution at which its pairs are read first."""
 _BETWEEN = 3
+_CLOSE = 1.0
+"""The distance from independence, in L1, from which on attributes nearly determine each other; 2 is the most."""
 _SEED = "auto/1"
 
 
@@ -107,7 +109,54 @@ def estimates(fine: Fine, tables: Answered, distances: Mapping[Pair, float], *, 
     ]
     rng = generator(_SEED, purpose=("mixture",))
     mixed = mixture.fit(fine.histograms, fine.levels, pairs, rows=fine.rows, rng=rng)
-    return {pair: _estimate(fine, pair, mixed, tables.get(pair)) for pair in kept(fine, tables, distances, memory_mb)}
+    taken = kept(fine, tables, distances, memory_mb)
+    found = {
+        pair: _estimate(fine, pair, mixed.table(pair) * fine.rows, tables.get(pair), distance=distances[pair])
+        for pair in taken
+    }
+    return _by_ways_round(fine, found, tables, distances)
+
+
+def _by_ways_round(
+    fine: Fine, found: dict[Pair, Floats], tables: Answered, distances: Mapping[Pair, float]
+) -> dict[Pair, Floats]:
+    """The tables once more, where a third attribute explains a pair better than the mixture does: two that both go with
+    it closely, closer than a few components can say. Which one is better is judged by the pair's own noisy answer."""
+    near = _nearest(fine, found)
+    again = dict(found)
+    for pair, (answer, levels) in tables.items():
+        if pair not in found or pair not in near:
+            continue
+        bins = [fine.levels[axis][level] for axis, level in zip(pair, levels, strict=True)]
+        way = _through(fine, pair, near[pair], found)
+        values = answer.values.astype(np.float64)
+        ours, other = (float(((binning.summed(one, bins) - values) ** 2).sum()) for one in (found[pair], way))
+        noise = answer.noise.variance * math.sqrt(2 * values.size)
+        if other < ours - noise:
+            again[pair] = _estimate(fine, pair, way, (answer, levels), distance=distances[pair])
+    return again
+
+
+def _nearest(fine: Fine, found: Mapping[Pair, Floats]) -> dict[Pair, int]:
+    """For each pair the third attribute that goes most with both, if it goes more with each than they do together."""
+    count = len(fine.histograms)
+    close = np.zeros((count, count))
+    for (a, b), table in found.items():
+        product = np.multiply.outer(fine.histograms[a], fine.histograms[b]) / fine.rows
+        close[a, b] = close[b, a] = float(np.abs(table - product).sum())
+    best: dict[Pair, int] = {}
+    for a, b in found:
+        third = int(np.minimum(close[a], close[b]).argmax())
+        if min(close[a, third], close[b, third]) > close[a, b]:
+            best[a, b] = third
+    return best
+
+
+def _through(fine: Fine, pair: Pair, third: int, found: Mapping[Pair, Floats]) -> Floats:
+    """The table of a pair that is independent given a third attribute."""
+    first, second = (found[axis, third] if axis < third else found[third, axis].T for axis in pair)
+    table: Floats = (first / np.maximum(fine.histograms[third], 1e-9)) @ second.T
+    return table
 
 
 def kept(fine: Fine, tables: Answered, distances: Mapping[Pair, float], memory_mb: int) -> list[Pair]:
@@ -122,15 +171,14 @@ def kept(fine: Fine, tables: Answered, distances: Mapping[Pair, float], memory_m
     return sorted(found)
 
 
-def _estimate(
-    fine: Fine, pair: Pair, mixed: mixture.Mixture, answered: tuple[Measurement, tuple[int, ...]] | None
-) -> Floats:
-    """What the mixture makes one expect and, if the pair was measured, the ratios to it that its own answer shows."""
+def _estimate(fine: Fine, pair: Pair, expected: Floats, answered: tuple[Measurement, tuple[int, ...]] | None) -> Floats:
+    """What one expects and, if the pair was measured, the ratios to it that its own answer shows."""
     margins = fine.margins(pair)
-    found = shrinkage.fitted(mixed.table(pair) * fine.rows, margins)
+    found = shrinkage.fitted(expected, margins)
     if answered is None:
         return found
     answer, levels = answered
+    grid = shrinkage.WIDE if distance >= _CLOSE else shrinkage.GRID
     values, variance = answer.values.astype(np.float64), answer.noise.variance
     law: shrinkage.Law = "laplace" if answer.noise.law == "discrete-laplace" else "gaussian"
     bins = [fine.levels[axis][level] for axis, level in zip(pair, levels, strict=True)]
@@ -138,9 +186,9 @@ def _estimate(
         between = [binning.relation(one, more) for one, more in zip(bins, coarser, strict=True)]
         sums = binning.summed(values, between)
         noise = variance * values.size / sums.size
-        ratios = shrinkage.shrunk(sums, binning.summed(found, coarser), variance=noise, law=law)
+        ratios = shrinkage.shrunk(sums, binning.summed(found, coarser), variance=noise, law=law, grid=grid)
         found = shrinkage.fitted(found * ratios[np.ix_(*coarser)], margins, rounds=_BETWEEN)
-    ratios = shrinkage.shrunk(values, binning.summed(found, bins), variance=variance, law=law)
+    ratios = shrinkage.shrunk(values, binning.summed(found, bins), variance=variance, law=law, grid=grid)
     return shrinkage.fitted(found * ratios[np.ix_(*bins)], margins)
 
 
