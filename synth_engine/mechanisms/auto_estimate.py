@@ -171,7 +171,14 @@ def kept(fine: Fine, tables: Answered, distances: Mapping[Pair, float], memory_m
     return sorted(found)
 
 
-def _estimate(fine: Fine, pair: Pair, expected: Floats, answered: tuple[Measurement, tuple[int, ...]] | None) -> Floats:
+def _estimate(
+    fine: Fine,
+    pair: Pair,
+    expected: Floats,
+    answered: tuple[Measurement, tuple[int, ...]] | None,
+    *,
+    distance: float,
+) -> Floats:
     """What one expects and, if the pair was measured, the ratios to it that its own answer shows."""
     margins = fine.margins(pair)
     found = shrinkage.fitted(expected, margins)
