@@ -25,11 +25,9 @@ from synth_engine.privacy.loss import Budget, Pure
 from synth_engine.privacy.unit import Relation, histogram_sensitivity
 from synth_engine.spec import Spec
 
-KINDS: dict[str, tuple[str, ...]] = {
-    "chosen": ("covering", "random"),
-    "covering": ("covering",),
-    "random": ("random",),
-}
+KINDS: dict[str, tuple[str, ...]] = {"chosen": ("covering",), "covering": ("covering",), "random": ("random",)}
+"""Designs among which the expected error decides. Random views have to be asked for: what their noise does in tables with
+many empty cells is worse than reckoned, ten times on market baskets (docs/proofs/dpsyn.md)."""
 BYTES = 64
 """Of memory, for each cell of a view: its answer, what it is made into, what is between, and its weight."""
 _DIGITS = 10**9
