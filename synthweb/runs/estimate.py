@@ -20,9 +20,9 @@ from synthweb.runs.models import SynthesisRun
 from synthweb.runs.planning import Proposal
 
 CONFIRM_ABOVE = 0.5  # of what the account has left: dearer runs are asked for twice
-START_SECONDS = 3  # to start, fit and publish
+START_SECONDS = 3  # to start and publish
 BYTES_A_SECOND = 20e6  # a table read and encoded on one core
-MEMORY_BASE, MEMORY_FACTOR = 250e6, 4  # bytes: the libraries, and the table while it is read
+MEMORY_BASE, MEMORY_FACTOR = 250e6, 4  # bytes: the libraries; and, times the file, the table while it is read
 UNKNOWN_ROWS = 10_000
 ASSUMED = "assumed, because the real number is not public"
 DISTANCE_GRADES = ((0.02, "very close"), (0.05, "close"), (0.15, "rough"), (float("inf"), "mostly noise"))
@@ -98,6 +98,7 @@ def estimate(proposal: Proposal, *, guess: int | None = None, hasty: bool = Fals
     """What `proposal` would mean. `guess`: a public guess of the number of records, where that is not public; `hasty`: as
     of a forecast."""
     rows, source = rows_known(proposal, guess=guess)
+    needed = proposal.plan.needs(rows)
     error = proposal.plan.expected_error(rows=rows)
     return Estimate(
         sentence=proposal.plan.sentence,
@@ -112,8 +113,8 @@ def estimate(proposal: Proposal, *, guess: int | None = None, hasty: bool = Fals
         mean_distance=error["mean"],
         rows=rows,
         rows_source=source,
-        seconds=expected_seconds(proposal.dataset),
-        memory=int(MEMORY_BASE + MEMORY_FACTOR * _unpacked(proposal.dataset)),
+        seconds=expected_seconds(proposal.dataset, fitting=needed.seconds),
+        memory=int(MEMORY_BASE + max(MEMORY_FACTOR * _unpacked(proposal.dataset), needed.memory_bytes)),
         digest=proposal.plan.digest,
         forecast=forecast(
             proposal.plan.domain,
@@ -142,8 +143,11 @@ def rows_known(proposal: Proposal, *, guess: int | None = None) -> tuple[int, st
     return UNKNOWN_ROWS, ASSUMED
 
 
-def expected_seconds(dataset: Dataset) -> int:
-    """How long a run of this dataset takes: the mean of earlier ones, else by the size of its file."""
+def expected_seconds(dataset: Dataset, *, fitting: float = 0) -> int:
+    """How long a run of this dataset takes: by what its plan needs, but no less than reading the file; where no plan is at
+    hand, the mean of earlier runs."""
+    if fitting:
+        return START_SECONDS + round(_unpacked(dataset) / BYTES_A_SECOND + fitting)
     took = ExpressionWrapper(F("finished_at") - F("started_at"), output_field=DurationField())
     done = SynthesisRun.objects.filter(dataset=dataset, state=SynthesisRun.State.FINISHED, attempts=1)
     mean = done.aggregate(mean=Avg(took))["mean"]
