@@ -20,6 +20,24 @@ MOST_RECORDS = 10**9
 """A noisy number of records is not taken for more: nothing larger is drawn, and what is made of it must not fail."""
 _ROUNDS = 30
 _SPREADS = 2.0 ** np.arange(-1, 12)
+_ROOT3 = math.sqrt(3)
+_FILTERS: tuple[Floats, ...] = (
+    np.array([1.0, 1.0]) / math.sqrt(2),
+    np.array([1 + _ROOT3, 3 + _ROOT3, 3 - _ROOT3, 1 - _ROOT3]) / (4 * math.sqrt(2)),
+    np.array(
+        [
+            -0.07576571478927333,
+            -0.02963552764599851,
+            0.49761866763201545,
+            0.8037387518059161,
+            0.29785779560527736,
+            -0.09921954357684722,
+            -0.012603967262037833,
+            0.0322231006040427,
+        ]
+    ),
+)
+"""Haar's, of two vanishing moments, and the least asymmetric of four."""
 
 
 def denoise(values: Counts, *, noise: Noise, total: int, along: int) -> Floats:
@@ -51,32 +69,54 @@ def project_to_simplex(values: Floats, *, total: float) -> Floats:
 
 
 def shrink(values: Floats, *, sigma: float) -> Floats:
-    """Translation-invariant Haar wavelets with empirical-Bayes shrinkage at a known noise level.
+    """Translation-invariant wavelets with empirical-Bayes shrinkage at a known noise level.
 
     The transform runs over the sequence followed by its mirror image, so that the ends do not meet (Coifman
-    and Donoho 1995). Every coefficient carries noise of standard deviation sigma, at every level.
+    and Donoho 1995). Every coefficient carries noise of standard deviation sigma, at every level. Haar's filter suits
+    steps and peaks, longer ones (Daubechies 1988) what is smooth: which does is told by the likelihood of the noisy
+    coefficients, and the answers of several that do about as well are averaged by it.
     """
-    levels = int(math.log2(values.size))
+    found = [_shrunk(values, sigma=sigma, filter_=one) for one in _FILTERS]
+    likelihoods = np.array([likelihood for _, likelihood in found])
+    weights = np.exp(likelihoods - likelihoods.max())
+    weights /= weights.sum()
+    averaged: Floats = sum(
+        (weight * one for weight, (one, _) in zip(weights, found, strict=True)), np.zeros(values.size)
+    )
+    return averaged
+
+
+def _shrunk(values: Floats, *, sigma: float, filter_: Floats) -> tuple[Floats, float]:
+    """By one filter, and the logarithm of the likelihood. Of a transform of 2^j shifts that is the mean over them."""
+    high = filter_[::-1] * (-1.0) ** np.arange(filter_.size)
+    longer = filter_.size > _FILTERS[0].size  # they reach over the ends sooner
+    levels = int(math.log2(values.size)) - longer
     smooth = np.concatenate([values, values[::-1]])
     details = []
     for level in range(levels):
-        shifted = np.roll(smooth, -(1 << level))
-        details.append((smooth - shifted) / math.sqrt(2))
-        smooth = (smooth + shifted) / math.sqrt(2)
+        shifts = [np.roll(smooth, -(place << level)) for place in range(filter_.size)]
+        details.append(sum((a * one for a, one in zip(high, shifts, strict=True)), np.zeros(smooth.size)))
+        smooth = sum((a * one for a, one in zip(filter_, shifts, strict=True)), np.zeros(smooth.size))
+    total = 0.0
     for level in reversed(range(levels)):
-        detail = posterior_mean(details[level], sigma=sigma)
-        left, right = (smooth + detail) / math.sqrt(2), (smooth - detail) / math.sqrt(2)
-        smooth = (left + np.roll(right, 1 << level)) / 2
-    return smooth[: values.size]
+        detail, likelihood = posterior_mean(details[level], sigma=sigma)
+        total += likelihood / (2 << level)
+        back = np.zeros(smooth.size)
+        for place, (low, up) in enumerate(zip(filter_, high, strict=True)):
+            back += np.roll(low * smooth + up * detail, place << level)
+        smooth = back / 2
+    return smooth[: values.size], total
 
 
-def posterior_mean(coefficients: Floats, *, sigma: float) -> Floats:
+def posterior_mean(coefficients: Floats, *, sigma: float) -> tuple[Floats, float]:
     """Of the means behind normal observations, under a prior fitted to them: a mixture of a point mass at zero
-    and normals of increasing spread, by expectation maximisation (Stephens 2017)."""
+    and normals of increasing spread, by expectation maximisation (Stephens 2017). Last, the logarithm of the likelihood
+    of the observations, less a constant."""
     prior = np.concatenate([[0.0], (sigma * _SPREADS) ** 2])
     variances = prior + sigma**2
     logs = -0.5 * coefficients[:, None] ** 2 / variances - 0.5 * np.log(variances)
-    likelihood = np.exp(logs - logs.max(axis=1, keepdims=True))
+    largest = logs.max(axis=1, keepdims=True)
+    likelihood = np.exp(logs - largest)
     weights = np.full(prior.size, 1 / prior.size)
     for _ in range(_ROUNDS):
         share = likelihood * weights
@@ -84,9 +124,10 @@ def posterior_mean(coefficients: Floats, *, sigma: float) -> Floats:
         weights[0] += 1.0  # one observation in favour of "nothing here" steadies short sequences
         weights /= weights.sum()
     share = likelihood * weights
+    evidence = float((np.log(share.sum(axis=1)) + largest[:, 0]).sum())
     share /= share.sum(axis=1, keepdims=True)
     estimate: Floats = coefficients * (share * (prior / variances)).sum(axis=1)
-    return estimate
+    return estimate, evidence
 
 
 def total(measurements: Sequence[Measurement]) -> int:

@@ -9,6 +9,7 @@ stays. It is post-processing.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -31,32 +32,73 @@ WIDE = _grid(5.0, 53)
 _ROUNDS = 15
 _STEADY = 0.01
 """Cells in favour of each ratio before any is looked at."""
+_TRUSTED = 50.0
+"""Cells that what is known of ratios in other tables counts for."""
 _NARROW = 0.5
 _BLOCK = 1 << 16
-_LEAST = 1e-6
+LEAST = 1e-6
+"""No cell is expected to hold less."""
 _FITTED = 5
 
 
-def shrunk(values: Floats, expected: Floats, *, variance: float, law: Law = "gaussian", grid: Floats = GRID) -> Floats:
-    """The ratio of each cell to its expectation; same shape as `values`. variance: of the noise of one cell; grid: the
-    ratios that there may be."""
-    cells, means = values.ravel(), np.maximum(expected.ravel(), _LEAST)
-    start: Floats = np.exp(-0.5 * (np.log(grid) / _NARROW) ** 2)
-    prior = start / start.sum()
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Read:
+    """ratios: of each cell to its expectation, in the shape of the table; prior: what they are like, on the grid."""
+
+    ratios: Floats
+    prior: Floats
+
+
+def start(grid: Floats) -> Floats:
+    """What ratios are taken to be like before any is seen; adds up to 1."""
+    near: Floats = np.exp(-0.5 * (np.log(grid) / _NARROW) ** 2)
+    near /= near.sum()
+    return near
+
+
+def shrunk(
+    values: Floats,
+    expected: Floats,
+    *,
+    variance: float,
+    law: Law = "gaussian",
+    grid: Floats = GRID,
+    known: Floats | None = None,
+) -> Read:
+    """Read a table. variance: of the noise of one cell; grid: the ratios that there may be; known: what those of other
+    tables are like, on the same grid, which then counts as much as `_TRUSTED` cells of this one."""
+    cells, means = values.ravel(), np.maximum(expected.ravel(), LEAST)
+    steady = np.full(grid.size, _STEADY) if known is None else _TRUSTED * known + _STEADY / 10
+    prior = start(grid)
     blocks = [np.s_[at : at + _BLOCK] for at in range(0, cells.size, _BLOCK)]
-    likelihoods = [_likelihood(cells[one], means[one], grid, variance=variance, law=law) for one in blocks]
+    likelihoods = [_likelihood(cells[one], means[one], grid, variance=variance, law=law)[0] for one in blocks]
     for _ in range(_ROUNDS):
-        found = sum((_posterior(one, prior).sum(axis=0) for one in likelihoods), np.full(grid.size, _STEADY))
+        found = sum((_posterior(one, prior).sum(axis=0) for one in likelihoods), steady)
         prior = found / found.sum()
     ratios: Floats = np.concatenate([_posterior(one, prior) @ grid for one in likelihoods])
-    return ratios.reshape(values.shape)
+    return Read(ratios=ratios.reshape(values.shape), prior=prior)
 
 
-def _likelihood(cells: Floats, means: Floats, grid: Floats, *, variance: float, law: Law) -> Floats:
+def evidence(
+    values: Floats, expected: Floats, *, variance: float, law: Law = "gaussian", grid: Floats = GRID, prior: Floats
+) -> float:
+    """How likely noisy cells are, as a logarithm, if their ratios to what is expected are like that: of two expectations of
+    one table the larger foresaw it better."""
+    cells, means = values.ravel(), np.maximum(expected.ravel(), LEAST)
+    total = 0.0
+    for at in range(0, cells.size, _BLOCK):
+        one = np.s_[at : at + _BLOCK]
+        likelihood, largest = _likelihood(cells[one], means[one], grid, variance=variance, law=law)
+        total += float((np.log(likelihood @ prior) + largest[:, 0]).sum())
+    return total
+
+
+def _likelihood(cells: Floats, means: Floats, grid: Floats, *, variance: float, law: Law) -> tuple[Floats, Floats]:
+    """Of every ratio, as a part of the largest one of the cell; and the logarithms of the largest."""
     apart = cells[:, None] - means[:, None] * grid
     logs = -np.abs(apart) / np.sqrt(variance / 2) if law == "laplace" else -0.5 / variance * apart**2
-    likelihood: Floats = np.exp(logs - logs.max(axis=1, keepdims=True))
-    return likelihood
+    largest = logs.max(axis=1, keepdims=True)
+    return np.exp(logs - largest), largest
 
 
 def _posterior(likelihood: Floats, prior: Floats) -> Floats:

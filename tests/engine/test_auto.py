@@ -193,9 +193,9 @@ def test_shrinkage_finds_ratios_and_leaves_expectations_that_noise_hides(law: sh
     true = expected.copy()
     true[:5] *= 3
     noise = rng.normal(0, 40, true.shape) if law == "gaussian" else rng.laplace(0, 40 / 2**0.5, true.shape)
-    ratios = shrinkage.shrunk(true + noise, expected, variance=1600.0, law=law)
+    ratios = shrinkage.shrunk(true + noise, expected, variance=1600.0, law=law).ratios
     assert np.abs(ratios * expected - true).mean() < 0.5 * np.abs(noise).mean()
-    drowned = shrinkage.shrunk(expected + rng.normal(0, 1e5, true.shape), expected, variance=1e10, law=law)
+    drowned = shrinkage.shrunk(expected + rng.normal(0, 1e5, true.shape), expected, variance=1e10, law=law).ratios
     assert np.ptp(drowned) < 0.2
 
 
@@ -225,3 +225,27 @@ def test_noise_of_a_part_costs_no_more_than_the_part() -> None:
     noise = plan.noise_of_tables(0.4)
     assert isinstance(noise, Noise)
     assert noise.law == "rounded-gaussian"
+
+
+def test_of_two_expectations_the_likelier_is_the_one_that_foresaw_the_table() -> None:
+    rng = np.random.default_rng(2)
+    right = rng.integers(50, 2_000, (12, 9)).astype(np.float64)
+    wrong = np.full(right.shape, right.mean())
+    noisy = right + rng.normal(0, 30, right.shape)
+    near = shrinkage.start(shrinkage.GRID)
+    likely = [shrinkage.evidence(noisy, one, variance=900.0, prior=near) for one in (right, wrong)]
+    assert likely[0] > likely[1]
+
+
+def test_what_is_known_of_other_tables_steadies_a_small_one() -> None:
+    """Four noisy cells do not tell that ratios hardly ever differ from 1; a hundred other tables do."""
+    rng = np.random.default_rng(3)
+    expected = np.full((2, 2), 300.0)
+    certain = np.where(np.isclose(shrinkage.GRID, 1.0), 1.0, 0.0)
+    alone, told = [], []
+    for _ in range(50):
+        noisy = expected + rng.normal(0, 100, expected.shape)
+        for errors, known in ((alone, None), (told, certain)):
+            read = shrinkage.shrunk(noisy, expected, variance=10_000.0, known=known)
+            errors.append(np.abs(read.ratios - 1).mean())
+    assert np.mean(told) < 0.5 * np.mean(alone)
