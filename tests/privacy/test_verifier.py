@@ -129,7 +129,7 @@ def changed(document: Document, path: str, value: object) -> Document:
     return document
 
 
-DROP = object()
+DROP = "(left out)"
 
 
 def _name(value: object) -> str:
