@@ -130,7 +130,7 @@ def test_choices_of_a_method_that_is_gone_are_left_out(browser: Open, cast: Cast
     run = finished(cast, dataset)
     SynthesisRun.objects.filter(pk=run.pk).update(spec={"mechanism": "bygone", "epsilon": "3", "delta": "0"})
     page = browser(cast.steward).get(reverse("runs:new", args=[dataset.code]), {"like": run.code}).content.decode()
-    assert re.search(r'value="independent" checked', page)
+    assert re.search(r'value="auto" checked', page)
 
 
 # --- the notice ---------------------------------------------------------------------------------------------------
