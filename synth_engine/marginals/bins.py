@@ -73,7 +73,14 @@ def _merged(counts: Sequence[int], most: int, *, ordered: bool) -> Bins:
         bins[code], held, codes = current, held + count, codes + 1
         if held * most >= total:
             current, held, codes = current + 1, 0, 0
-    return np.unique(bins, return_inverse=True)[1].astype(np.int64)
+    return _numbered(bins)
+
+
+def _numbered(bins: Bins) -> Bins:
+    """The same bins, in the order of their first codes. So if nothing is merged every code has its own number, and a
+    table by these bins is the one by codes."""
+    _, first, of = np.unique(bins, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[of].astype(np.int64)
 
 
 def relation(fine: Bins, coarse: Bins) -> Bins:

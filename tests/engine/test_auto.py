@@ -13,12 +13,13 @@ import pytest
 from synth_engine import mechanisms
 from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.session import open_session
-from synth_engine.domain import Domain, Integer
+from synth_engine.domain import Categorical, Domain, Integer
 from synth_engine.errors import InputError, SpecError
 from synth_engine.marginals import allocation, bins, mixture, shrinkage
 from synth_engine.marginals.allocation import Side, Wish
 from synth_engine.measurement import Answers, Noise
 from synth_engine.mechanisms.auto import Auto
+from synth_engine.mechanisms.auto_public import Columns
 from synth_engine.mechanisms.model import Model
 from synth_engine.privacy.loss import ZeroConcentrated
 from synth_engine.privacy.unit import PrivacyUnit, Relation
@@ -170,6 +171,32 @@ def test_bins_are_nested_keep_common_codes_apart_and_merge_no_more_than_a_quarte
             assert rare or held[np.bincount(level) > 1].max() <= histogram.sum() / 4 + 1
     table = rng.random((200, 3))
     assert np.allclose(bins.summed(table, [levels[-1], np.arange(3)]).sum(axis=0), table.sum(axis=0))
+
+
+SHARES = [0.16, 0.16, 0.16, 0.12, 0.11, 0.10, 0.09, 0.06, 0.04]
+"""Of codes of which two resolutions make the same bins."""
+
+
+def test_the_same_bins_have_the_same_numbers() -> None:
+    """How finely a table was counted is told by how many bins it has, and by nothing else."""
+    levels = bins.nested(np.array(SHARES) * 1000, ordered=False)
+    assert levels[-1].max() == levels[-2].max() < len(SHARES) - 1
+    assert levels[-1].tolist() == levels[-2].tolist()
+    for level in bins.nested(np.array([18.0, 19, 20, 21, 22]), ordered=False):
+        assert level.tolist() == [0, 1, 2, 3, 4]
+
+
+def test_a_pair_counted_most_coarsely_is_read_as_it_was_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(4)
+    first, chance = (rng.choice(9, 20_000, p=SHARES) for _ in range(2))
+    table = np.stack([first, np.where(rng.random(20_000) < 0.8, first, chance)], axis=1)
+    coarsest = len(bins.LEVELS) - 1
+    monkeypatch.setattr(Columns, "_resolutions", lambda *_: ((coarsest, coarsest),))
+    columns = (Categorical(name=name, values=tuple("abcdefghi"), outside="clamp") for name in ("c0", "c1"))
+    plan = planned(Domain(attributes=tuple(columns)))
+    model = plan.fit(answered(plan, table))
+    codes = model.sample(20_000, seed="x")
+    assert np.mean((codes["c0"] == 0) & (codes["c1"] == 0)) == pytest.approx(0.8 * 0.16, abs=0.04)
 
 
 def test_more_is_spent_where_more_is_to_be_learned_and_never_more_than_there_is() -> None:
