@@ -14,7 +14,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from synth_engine.domain import Attribute, Domain, Open, Range, Weak
+from synth_engine.domain import MAX_CODES, Attribute, Domain, Open, Range, Weak
 from synth_engine.errors import InputError, SpecError
 from synth_engine.marginals import oneway
 from synth_engine.measurement import Call, Counts, Discovery, Measurement, Noise, Query, Session
@@ -93,20 +93,22 @@ def threshold(attribute: Open, noise: Noise) -> int | None:
     return found
 
 
-def learned(questions: Sequence[Question], answers: Sequence[Answer]) -> dict[str, Attribute]:
-    """The attributes that the answers make of the open ones. Errors: InputError if they are not those answers."""
+def learned(questions: Sequence[Question], answers: Sequence[Answer], *, most: int = MAX_CODES) -> dict[str, Attribute]:
+    """The attributes that the answers make of the open ones, with so many values found at most. Errors: InputError if they
+    are not those answers."""
     if len(questions) != len(answers) or not all(q.is_answered_by(a) for q, a in zip(questions, answers, strict=True)):
         raise InputError("these answers are not of this plan", repair="use the answers of this release")
     return {
-        asked.attribute.name: settled(asked.attribute, answer) for asked, answer in zip(questions, answers, strict=True)
+        asked.attribute.name: settled(asked.attribute, answer, most=most)
+        for asked, answer in zip(questions, answers, strict=True)
     }
 
 
-def settled(attribute: Open, answer: Answer) -> Attribute:
-    """What a noisy answer makes of an open attribute."""
+def settled(attribute: Open, answer: Answer, *, most: int = MAX_CODES) -> Attribute:
+    """What a noisy answer makes of an open attribute; of the values found, the most frequent ones."""
     if isinstance(attribute, Weak) and isinstance(answer, Discovery):
         frequent = sorted(answer.found, key=lambda pair: (-pair[1], pair[0]))
-        return attribute.found([rank for rank, _ in frequent])
+        return attribute.found([rank for rank, _ in frequent[:most]])
     if isinstance(attribute, Range) and isinstance(answer, Measurement):
         return attribute.cut(
             places(answer.values, noise=answer.noise, along=attribute.value_count, bins=attribute.bins)

@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal
 
-from synth_engine.domain import Domain
+from synth_engine.domain import MAX_CODES, Domain
+from synth_engine.errors import SpecError
 from synth_engine.measurement import Answers, Discovery, Noise, Session
 from synth_engine.mechanisms import grouped, learning
 from synth_engine.mechanisms.learning import Answer, Question
@@ -153,9 +154,18 @@ class StagedPlan(Plan):
         return first, rest
 
     def _inner(self, first: list[Answer]) -> Plan:
-        learned = learning.learned(self.questions, first)
-        domain = self.domain.settled(learned) if learned else self.domain
-        return self.config.calibrate(domain, self.spec, within=self.left)
+        """Under what was learned. The run has been paid for, so that it is too late to refuse what needs too much: of the
+        values found, half as many are kept, the most frequent, until the mechanism takes them."""
+        most = MAX_CODES
+        while True:
+            learned = learning.learned(self.questions, first, most=most)
+            domain = self.domain.settled(learned) if learned else self.domain
+            try:
+                return self.config.calibrate(domain, self.spec, within=self.left)
+            except SpecError:
+                if most <= learning.FORESEEN:
+                    raise
+            most = max(most // 2, learning.FORESEEN)
 
     def needs(self, rows: int | None = None) -> Needs:
         """Of the mechanism, for a domain as it may become."""

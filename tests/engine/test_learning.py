@@ -261,6 +261,30 @@ def test_a_run_learns_first_stays_within_its_budget_and_can_be_fitted_again(
     assert list(drawn.columns) == ["job", "pay", "day", "level"]
 
 
+@pytest.mark.parametrize(
+    ("mechanism", "megabytes"), [("mst", 1), ("aim", 1), ("privsyn", 1), ("dpsyn", 1), ("auto", 200)]
+)
+def test_more_values_than_there_is_memory_for_do_not_end_a_run_that_was_paid_for(
+    mechanism: str, megabytes: int, tmp_path: Path
+) -> None:
+    path, names = tmp_path / "table.csv", [f"v{number}" for number in range(600)]
+    values = {"set": "list", "values": names}
+    rng = np.random.default_rng(5)
+    drawn = np.where(rng.random(12_000) < 0.2, 0, rng.integers(0, 600, 12_000)).tolist()
+    path.write_text("\n".join(["job,place,a,b,c", *(f"v{n},v{n * 7 % 600},{n % 20},{n % 3},{n % 7}" for n in drawn)]))
+    others = (Integer(name=name, low=0, high=high) for name, high in (("a", 19), ("b", 2), ("c", 6)))
+    domain = Domain(attributes=(weak(values=values), weak(name="place", values=values), *others))
+    spec = Spec(mechanism=mechanism, epsilon=Fraction(900), delta=DELTA, parameters={"memory_mb": megabytes})
+    plan = mechanisms.plan(domain, spec)
+    answers = pipeline.measure(path, plan=plan)
+    model = plan.fit(answers)
+    assert plan.fit(answers).to_json() == model.to_json()
+    job = model.domain.attribute("job")
+    assert isinstance(job, Categorical)
+    assert "v0" in job.values
+    assert len(job.values) >= learning.FORESEEN
+
+
 def test_the_report_compares_under_what_was_learned(tmp_path: Path) -> None:
     path = table(tmp_path / "people.csv")
     spec = Spec(mechanism="weak-domain", epsilon=Fraction(4))
