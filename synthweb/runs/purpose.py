@@ -126,7 +126,7 @@ def _edited(data: dict[str, Any], asked: str) -> tuple[dict[str, Any], str]:
     groups = read(data.get(name, "[]") or "[]")
     if not name.startswith(PREFIX) or not isinstance(groups, list):
         return data, ""
-    if verb == "remove" and place.isdecimal() and int(place) < len(groups):
+    if verb == "remove" and place in map(str, range(len(groups))):
         return data | {name: as_text(groups[: int(place)] + groups[int(place) + 1 :])}, ""
     if verb == "add":
         picked = picks(data)

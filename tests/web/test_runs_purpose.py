@@ -116,7 +116,16 @@ def test_what_cannot_be_added_says_why_and_stays_picked(picks: dict[str, str], w
 
 
 @pytest.mark.parametrize(
-    "asked", ["remove:param-marginals:7", "remove:param-marginals:x", "add", "add:epsilon", ":::", "x"]
+    "asked",
+    [
+        "remove:param-marginals:7",
+        "remove:param-marginals:x",
+        f"remove:param-marginals:{'9' * 5000}",
+        "add",
+        "add:epsilon",
+        ":::",
+        "x",
+    ],
 )
 def test_a_button_that_nobody_has_changes_nothing(asked: str) -> None:
     form = form_of(edit=asked, param_marginals='[["age", "works"]]')
@@ -155,6 +164,7 @@ def test_the_page_has_a_list_of_columns_a_line_for_each_and_buttons_that_send_th
     ]  # fmt: skip
     for column in ("region", "age", "works"):
         assert f'name="param-weights:{column}"' in page
+        assert f'<option value="{column}"' in page.split('name="pick-1"')[1]  # else blanks in a name would be lost
     assert 'name="edit" value="add:param-marginals"' in page
     assert not SynthesisRun.objects.exists()
 
