@@ -108,8 +108,8 @@ def forecast(domain: Domain, *, spec: Spec, rows: int, rule: Rule = "basic", has
             here[name] = next(iter(_points(facts, name, parameters, (spec.epsilon,))), None)
         else:
             here[name] = _between(grid[name], float(spec.epsilon))
-    while len(_asked_before) > REMEMBERED:
-        del _asked_before[next(iter(_asked_before))]
+    for oldest in list(_asked_before)[:-REMEMBERED]:  # of a copy, because requests are answered side by side
+        _asked_before.pop(oldest, None)
     offered = [name for name in titles if grid[name] or here[name]]
     lines = tuple(
         _line(titles[name], name == spec.mechanism, here[name], style=offered.index(name)) for name in offered
