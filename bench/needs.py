@@ -1,6 +1,6 @@
 """What a run needs, as it is said beforehand and as it is measured: from a file to a table in memory.
 
-    python bench/needs.py [MECHANISM …]
+    python bench/needs.py [MECHANISM …] [--shape adult 20000x40x10 …]
 
 For each mechanism and shape of a table: seconds of processor time and megabytes beyond those of the process, said and
 measured, and their ratio. Each run is a process of its own.
@@ -8,6 +8,7 @@ measured, and their ratio. Each run is a process of its own.
 
 from __future__ import annotations
 
+import argparse
 import json
 import resource
 import subprocess
@@ -15,6 +16,7 @@ import sys
 import tempfile
 import time
 from fractions import Fraction
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -25,8 +27,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from synth_engine import domain, mechanisms, pipeline
 from synth_engine.spec import Spec
 
-SHAPES = [(20_000, 10, 20), (200_000, 20, 50), (50_000, 40, 100)]
-MECHANISMS = ("random", "independent", "bayesian-network", "mst")
+SHAPES = [(20_000, 10, 20), (200_000, 20, 50), (50_000, 40, 100), (20_000, 40, 10)]
+LIKE_ADULT = (85, 9, 100, 16, 7, 15, 6, 5, 2, 100, 100, 99, 42, 2)
+"""Sizes of the columns of the discretised Adult: 39,000 records of them are one more shape, "adult"."""
+MECHANISMS = ("random", "independent", "bayesian-network", "mst", "aim", "privsyn", "dpsyn", "auto")
 PARAMETERS = {"bayesian-network": {"degree": 2}}
 MEGABYTE = 1_000_000
 
@@ -35,7 +39,7 @@ def peak() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / MEGABYTE
 
 
-def one(mechanism: str, rows: int, columns: int, size: int) -> None:
+def one(mechanism: str, rows: int, sizes: list[int]) -> None:
     rng = np.random.default_rng(1)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -43,9 +47,11 @@ def one(mechanism: str, rows: int, columns: int, size: int) -> None:
         with (folder / "table.csv").open("w") as file:
             for start in range(0, rows, 10_000):
                 part = hidden[start : start + 10_000]
-                codes = {f"c{n}": ((part + rng.random(part.size)) / 2 * size).astype(int) for n in range(columns)}
+                codes = {
+                    f"c{n}": ((part + rng.random(part.size)) / 2 * size).astype(int) for n, size in enumerate(sizes)
+                }
                 pd.DataFrame(codes).to_csv(file, index=False, header=start == 0)
-        (folder / "sizes.json").write_text(json.dumps({f"c{n}": size for n in range(columns)}))
+        (folder / "sizes.json").write_text(json.dumps({f"c{n}": size for n, size in enumerate(sizes)}))
         described = domain.read(folder / "sizes.json")
         spec = Spec(
             mechanism=mechanism,
@@ -60,19 +66,24 @@ def one(mechanism: str, rows: int, columns: int, size: int) -> None:
         release.model.sample(release.rows, seed=release.seed)
         seconds, memory = time.process_time() - began, peak() - before
         said = needs.memory_bytes / MEGABYTE
-        print(f"{mechanism:>17} {rows:>8,} x {columns} of {size}: {needs.seconds:6.1f} s said, {seconds:6.1f} s measured "
+        print(f"{mechanism:>17} {rows:>8,} x {len(sizes)} of up to {max(sizes)}: {needs.seconds:6.1f} s said, {seconds:6.1f} s measured "
               f"(drawing {seconds - read:.1f}), {needs.seconds / seconds:4.2f}; {said:6.0f} MB said, {memory:6.0f} MB "
               f"measured, {said / memory:4.2f}", flush=True)  # fmt: skip
 
 
 def main() -> int:
     if sys.argv[1:2] == ["--one"]:
-        one(sys.argv[2], *map(int, sys.argv[3:]))
+        one(sys.argv[2], int(sys.argv[3]), [int(size) for size in sys.argv[4:]])
         return 0
-    for mechanism in sys.argv[1:] or MECHANISMS:
-        for shape in SHAPES:
-            command = [sys.executable, __file__, "--one", mechanism, *map(str, shape)]
-            subprocess.run(command, check=True)
+    parser = argparse.ArgumentParser(description="What runs need: said beforehand, and measured.")
+    parser.add_argument("mechanisms", nargs="*", default=MECHANISMS)
+    shapes = {f"{rows}x{columns}x{size}": (rows, [size] * columns) for rows, columns, size in SHAPES}
+    shapes["adult"] = 39_000, list(LIKE_ADULT)
+    parser.add_argument("--shape", nargs="+", choices=list(shapes), default=list(shapes))
+    options = parser.parse_args()
+    for mechanism, shape in product(options.mechanisms, options.shape):
+        rows, sizes = shapes[shape]
+        subprocess.run([sys.executable, __file__, "--one", mechanism, str(rows), *map(str, sizes)], check=True)
     return 0
 
 

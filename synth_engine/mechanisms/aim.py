@@ -4,6 +4,7 @@ grows once nothing more is seen above its noise."""
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -14,8 +15,9 @@ from synth_engine.domain import Domain
 from synth_engine.errors import InputError
 from synth_engine.marginals import expected
 from synth_engine.measurement import Answers, Clique, Measurement, Noise, Session
-from synth_engine.mechanisms import pairs, shares, workload
+from synth_engine.mechanisms import needs, pairs, shares, workload
 from synth_engine.mechanisms.model import Model
+from synth_engine.mechanisms.needs import Needs
 from synth_engine.mechanisms.plan import Budget, Plan, guess
 from synth_engine.mechanisms.rounds import Estimates, finished
 from synth_engine.privacy import conversion
@@ -27,6 +29,8 @@ CHOICES = Fraction(1, 20)
 ROUNDS_A_COLUMN = 4
 MOST_ROUNDS = 100
 GROWTH = 2
+FEWER = (1, 2, 4, 8)
+"""A forecast tries what part of all tables is best measured."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,10 +127,14 @@ class AimPlan(Plan):
         return self.loss.amount * share
 
     @property
+    def _rounds_planned(self) -> int:
+        """How many rounds there would be if none grew; public."""
+        return max(1, min(len(self.candidates), ROUNDS_A_COLUMN * len(self.domain.names), MOST_ROUNDS))
+
+    @property
     def _first_part(self) -> Fraction:
-        """What the first round may spend. The number of rounds it goes by is public."""
-        rounds = min(len(self.candidates), ROUNDS_A_COLUMN * len(self.domain.names), MOST_ROUNDS)
-        return (self.loss.amount - self._columns) / max(rounds, 1)
+        """What the first round may spend."""
+        return (self.loss.amount - self._columns) / self._rounds_planned
 
     def require_noise(self) -> None:
         """Errors: SpecError for noise that cannot be drawn; once the run has been paid for it is too late to say so."""
@@ -189,12 +197,21 @@ class AimPlan(Plan):
     def _noise(self, part: Fraction) -> Noise:
         return shares.noise(self.loss.of(part * (1 - CHOICES)), self.sensitivity)
 
+    def needs(self, rows: int | None = None) -> Needs:
+        """As if growing rounds left half of those planned, and each found a table of the usual size."""
+        shapes = sorted((self.domain.shape(clique) for clique in self.candidates), key=math.prod)
+        rounds, found = -(-self._rounds_planned // 2), self._guess(rows)
+        asking = needs.of_pairs(found, shapes) + needs.of_rounds(rounds, shapes)
+        kept = shapes[len(shapes) // 2 :][:rounds]
+        return super().needs(rows) + asking + needs.of_finish(found, kept, attributes=len(self.domain.names))
+
     def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:
-        table = self._noise(self._first_part) if self.candidates else None
-        return expected.network(
+        """As if the best part of all tables were measured, all alike: what rounds choose last matters least."""
+        number, left = len(self.candidates), self.loss.amount - self._columns
+        counts = [-(-number // k) for k in FEWER] if number else []
+        return expected.pairs(
             self._column_noises(),
-            table,
+            [(count / number, self._noise(left / count)) for count in counts],
             sizes=self.domain.sizes,
             rows=guess(rows, domain=self.domain, spec=self.spec),
-            unlearnt=pairs.UNLEARNT,
         )

@@ -15,6 +15,7 @@ from synth_engine.measurement import Answers, Measurement, Noise, Scores, Sessio
 from synth_engine.mechanisms import auto_estimate, shares, staged, workload
 from synth_engine.mechanisms.auto_public import Columns, Pair
 from synth_engine.mechanisms.model import Model
+from synth_engine.mechanisms.needs import Needs
 from synth_engine.mechanisms.plan import Budget, Plan
 from synth_engine.mechanisms.workload import Weighted
 from synth_engine.privacy import calibrate
@@ -238,6 +239,11 @@ class AutoPlan(Plan):
             if not isinstance(self.loss, Pure):
                 least = max(least, self.loss.amount / _PARTS)
             self._noise(max(least, self.loss.amount / 2**18 / pairs))
+
+    def needs(self, rows: int | None = None) -> Needs:
+        found = self._guess(rows)
+        table = super().needs(rows)
+        return table + auto_estimate.needed(self.domain, rows=found, memory_mb=self._config.memory_mb)
 
     def noise_of_tables(self, part: float) -> Noise | None:
         """If that part of all pairs were measured, all with the same noise."""

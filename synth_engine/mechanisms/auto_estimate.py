@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 
 import numpy as np
 import numpy.typing as npt
 
 from synth_engine.domain import Domain
-from synth_engine.errors import SpecError
 from synth_engine.marginals import bins as binning
 from synth_engine.marginals import decomposable, mixture, shrinkage
 from synth_engine.measurement import Clique, Measurement
-from synth_engine.mechanisms import auto_public, auto_reading
+from synth_engine.mechanisms import auto_public, auto_reading, needs
 from synth_engine.mechanisms.auto_public import Columns, Pair
 from synth_engine.mechanisms.auto_reading import Answered, Fine
 from synth_engine.mechanisms.merged import Merged
 from synth_engine.mechanisms.model import MOST_CELLS, Model, Node, Table, generator, whole_weights
+from synth_engine.mechanisms.needs import Needs
 
 Floats = npt.NDArray[np.float64]
 
@@ -26,6 +27,8 @@ BASE_MB = 150
 _BYTES = 64
 """Of one cell of a wished table, in all its copies."""
 _SEED = "auto/1"
+_USUAL = 1
+"""The resolution at which tables of wide attributes are taken to be measured: what is said beforehand goes by it."""
 
 
 def model(
@@ -114,14 +117,35 @@ def _order(columns: Columns, fine: Fine, found: Mapping[Pair, Floats]) -> list[d
 
 def require_room(domain: Domain, *, memory_mb: int) -> None:
     """Errors: SpecError if even a tree of pairs does not fit, naming the columns to coarsen."""
-    sizes = sorted(((min(a.size, binning.LEVELS[0]), a.name) for a in domain.modelled), key=lambda one: -one[0])
-    pairs = len(sizes) * (len(sizes) - 1) // 2
-    finest = math.prod(size for size, _ in sizes[:2])
-    cells = min(finest, auto_public.CELLS_MEASURED) * max(len(sizes) - 1, 1) + pairs * 3 * binning.LEVELS[-1] ** 2
-    if BASE_MB + cells * _BYTES / 1_000_000 <= memory_mb:
-        return
-    names = ", ".join(f"“{name}”" for _, name in sizes[:3])
-    raise SpecError(
-        f"memory_mb is too small for this table: fitting takes about {BASE_MB + cells * _BYTES // 1_000_000:,}",
-        repair=f"allow more, or describe the widest columns with fewer values: {names}",
-    )
+    sizes = _bins(domain, 0)
+    pairs = math.comb(len(sizes), 2)
+    finest = math.prod(sorted(sizes.values())[-2:])
+    tree = min(finest, auto_public.CELLS_MEASURED) * max(len(sizes) - 1, 1)
+    cells = tree + pairs * 3 * binning.LEVELS[-1] ** 2
+    least = Needs(memory_bytes=BASE_MB * needs.MEGABYTE + cells * _BYTES, seconds=0.0)
+    needs.require_within(least, memory_mb=memory_mb, sizes=domain.sizes)
+
+
+def needed(domain: Domain, *, rows: int, memory_mb: int) -> Needs:
+    """What it takes, beyond reading and drawing, to score all pairs, to measure and read nearly all of them, at `_USUAL`
+    where they have more bins, and to finish rows towards as many as find room."""
+    coarse = auto_public.level_scored(math.comb(len(domain.names), 2))
+    scored, mixed, read, wished = (_shapes(domain, level) for level in (coarse, mixture.COARSEST, _USUAL, 0))
+    room = min(MOST_CELLS, (memory_mb - BASE_MB) * needs.MEGABYTE // _BYTES)
+    cells = accumulate(math.prod(shape) for shape in wished)
+    kept = [shape for shape, so_far in zip(wished, cells, strict=True) if so_far <= room]
+    asking = needs.of_pairs(rows, scored) + needs.of_pairs(rows, read, looks=1)
+    width = max((max(shape) for shape in mixed), default=0)
+    fitting = needs.of_mixture(len(mixed), width=width) + needs.of_reading(read)
+    return asking + fitting + needs.of_finish(rows, kept, attributes=len(domain.names))
+
+
+def _bins(domain: Domain, level: int) -> dict[str, int]:
+    """About how many bins each attribute has at a resolution."""
+    return {attribute.name: min(attribute.size, binning.LEVELS[level]) for attribute in domain.modelled}
+
+
+def _shapes(domain: Domain, level: int) -> list[tuple[int, ...]]:
+    """Of the tables of all pairs at a resolution, smallest first."""
+    sizes = {name: size for name, size in _bins(domain, level).items() if size > 1}
+    return sorted(needs.groups_up_to(sizes, columns=2), key=math.prod)

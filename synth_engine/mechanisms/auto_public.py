@@ -86,7 +86,7 @@ class Columns:
 
     def candidates(self, pairs: Sequence[Pair]) -> Iterator[Candidate]:
         """Each pair at a coarse resolution, and its table if the two did not depend on each other."""
-        level = self.level_scored(len(pairs))
+        level = level_scored(len(pairs))
         coarse = [binning.summed(h, [levels[level]]) for h, levels in zip(self.histograms, self.levels, strict=True)]
         for pair in pairs:
             expected = np.multiply.outer(coarse[pair[0]], coarse[pair[1]]) / self.total
@@ -94,17 +94,10 @@ class Columns:
             merged = self.merged(pair, (level, level))
             yield Candidate(clique=self.clique(pair), reference=reference, merged=merged or None)
 
-    def level_scored(self, pairs: int) -> int:
-        """Coarser where there are very many pairs: their references are in memory all at once."""
-        finest = SCORED
-        while finest + 1 < len(binning.LEVELS) and pairs * binning.LEVELS[finest] ** 2 > CELLS_SCORED:
-            finest += 1
-        return finest
-
     def distances(self, pairs: Sequence[Pair], scores: Scores) -> Floats:
         """How far each pair is from independence, in L1, as a share of the records: what chance makes is taken off, and
         the less a score says because of its noise, the nearer it comes to the mean of all."""
-        level = self.level_scored(len(pairs))
+        level = level_scored(len(pairs))
         shares = [
             binning.summed(h, [levels[level]]) / self.total
             for h, levels in zip(self.histograms, self.levels, strict=True)
@@ -164,6 +157,14 @@ class Columns:
         """At which resolutions a table was measured, by its shape; ValueError where it has another one."""
         sizes = [[int(bins.max()) + 1 for bins in self.levels[axis]] for axis in axes]
         return tuple(found.index(size) for found, size in zip(sizes, measurement.values.shape, strict=True))
+
+
+def level_scored(pairs: int) -> int:
+    """Coarser where there are very many pairs: their references are in memory all at once."""
+    finest = SCORED
+    while finest + 1 < len(binning.LEVELS) and pairs * binning.LEVELS[finest] ** 2 > CELLS_SCORED:
+        finest += 1
+    return finest
 
 
 def in_order(attribute: Attribute) -> bool:

@@ -18,8 +18,9 @@ from synth_engine.marginals import designs, expected, oneway, ripple
 from synth_engine.marginals.consistency import View
 from synth_engine.marginals.designs import Assessed, Design
 from synth_engine.measurement import Answers, Call, Clique, Noise, Query, Session
-from synth_engine.mechanisms import pairs, shares, staged
+from synth_engine.mechanisms import needs, pairs, shares, staged
 from synth_engine.mechanisms.model import Model, Synthesis, Table, generator, whole_weights
+from synth_engine.mechanisms.needs import Needs
 from synth_engine.mechanisms.plan import Mechanism, Plan, guess
 from synth_engine.privacy.loss import Budget, Pure
 from synth_engine.privacy.unit import Relation, histogram_sensitivity
@@ -248,6 +249,9 @@ class DPSynPlan(Plan):
         axis = list(self.domain.sizes).index(name)
         view = min((view for view in views if axis in view.axes), key=lambda view: view.values.size)
         return Table(clique=(name,), weights=whole_weights(view.on((axis,)).ravel()))
+
+    def needs(self, rows: int | None = None) -> Needs:
+        return super().needs(rows) + needs.of_flows(self._guess(rows), len(self.cliques))
 
     def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:
         sizes = self.domain.sizes

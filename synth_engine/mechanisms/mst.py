@@ -195,7 +195,7 @@ class MstPlan(Plan):
     def needs(self, rows: int | None = None) -> Needs:
         sizes = self.domain.sizes
         shapes = [(sizes[first], sizes[second]) for first, second in pairs.of(self.domain)]
-        return super().needs(rows) + needs.of_groups(self._guess(rows), shapes, kept=True, looks=len(sizes) / 2)
+        return super().needs(rows) + needs.of_pairs(self._guess(rows), shapes, looks=len(sizes) / 2)
 
     def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:
         return expected.network(

@@ -5,7 +5,7 @@ The constants are those of one machine; `bench/needs.py` compares what is said w
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, islice
 from math import prod
@@ -23,12 +23,22 @@ _START = 2.0  # seconds, whatever the table: libraries are loaded, a certificate
 _READ, _DRAWN = 1.1e-7, 6e-8  # for each cell of the table
 _COUNTED = 1.2e-8  # for each record and group of attributes
 _LOOK = 7e-8  # for each cell of these groups, each time
-_MENDED = 2e-7  # for each record that is finished and pair of attributes, both ways
+_ASKED = 1.1e-3  # for each table of a pair, however small
+_MIXED = 9e-6  # for each cell of a pair, as a mixture describes it
+_READ_AGAIN, _READ_A_TABLE = 1.8e-5, 2.5e-3  # for each cell, and for each table, that is read against what is expected
+_IMPLIED, _IMPLIED_CELL = 6e-5, 1.2e-7  # for each round and each pair, and each cell, that follows from others
+_LOADED = 0.4  # before the first record is finished
+_TAKEN, _MENDED = 1e-6, 2.6e-7  # for each record that is finished and each attribute, and each target
+_MET_FIRST, _MET = 2.4, 1.6e-7  # before records meet their views, and for each record and view
 _START_BYTES = 110 * MEGABYTE
 _BYTES_OF_A_CELL_READ, _MOST_BYTES_READ = 16, 80 * MEGABYTE
 _BYTES_OF_A_CELL = 4
 _BYTES_OF_A_CELL_COUNTED = 10
 _BYTES_OF_A_TARGET = 64
+_BYTES_OF_THE_FINISH = 45 * MEGABYTE
+_BYTES_OF_A_CELL_MIXED, _BYTES_OF_A_LINE_MIXED = 24, 400
+_BYTES_OF_A_CELL_READ_AGAIN = 1_000
+_BYTES_OF_FLOWS = 40 * MEGABYTE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,11 +73,41 @@ def of_groups(rows: int, shapes: Iterable[tuple[int, ...]], *, kept: bool, looks
     return Needs(memory_bytes=_BYTES_OF_A_CELL_COUNTED * held, seconds=seconds)
 
 
-def of_finish(rows: int, shapes: Iterable[tuple[int, ...]], *, attributes: int) -> Needs:
+def of_pairs(rows: int, shapes: Sequence[tuple[int, ...]], *, looks: float = 4) -> Needs:
+    """As `of_groups`, all kept, with what asking for a table costs however small it is."""
+    return of_groups(rows, shapes, kept=True, looks=looks) + Needs(memory_bytes=0, seconds=_ASKED * len(shapes))
+
+
+def of_rounds(rounds: int, shapes: Sequence[tuple[int, ...]]) -> Needs:
+    """To find, in every round, what is expected of all tables of these shapes."""
+    each = _IMPLIED * len(shapes) + _IMPLIED_CELL * sum(prod(shape) for shape in shapes)
+    return Needs(memory_bytes=0, seconds=rounds * each)
+
+
+def of_mixture(pairs: int, *, width: int) -> Needs:
+    """To fit a mixture to tables of so many pairs, each laid out in a square of that width."""
+    lines = pairs * width
+    memory = lines * (_BYTES_OF_A_CELL_MIXED * width + _BYTES_OF_A_LINE_MIXED)
+    return Needs(memory_bytes=memory, seconds=_MIXED * lines * width)
+
+
+def of_reading(shapes: Sequence[tuple[int, ...]]) -> Needs:
+    """To read tables of these shapes, one after another, against what is expected of them."""
+    cells = [prod(shape) for shape in shapes]
+    seconds = _READ_A_TABLE * len(cells) + _READ_AGAIN * sum(cells)
+    return Needs(memory_bytes=_BYTES_OF_A_CELL_READ_AGAIN * max(cells, default=0), seconds=seconds)
+
+
+def of_finish(rows: int, shapes: Sequence[tuple[int, ...]], *, attributes: int) -> Needs:
     """To change drawn rows until they have target tables of these shapes."""
     finished, cells = finish.part(rows, attributes), sum(prod(shape) for shape in shapes)
-    memory = _BYTES_OF_A_TARGET * cells + 3 * 2 * rows * attributes
-    return Needs(memory_bytes=memory, seconds=_MENDED * finished * attributes**2)
+    memory = _BYTES_OF_THE_FINISH + _BYTES_OF_A_TARGET * cells + 3 * 2 * rows * attributes
+    return Needs(memory_bytes=memory, seconds=_LOADED + finished * (_TAKEN * attributes + _MENDED * len(shapes)))
+
+
+def of_flows(rows: int, views: int) -> Needs:
+    """To change drawn rows, by flows, until they have that many views."""
+    return Needs(memory_bytes=_BYTES_OF_FLOWS, seconds=_MET_FIRST + _MET * rows * views)
 
 
 def groups_up_to(sizes: Mapping[str, int], *, columns: int, cells: int | None = None) -> list[tuple[int, ...]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -12,9 +13,10 @@ from synth_engine.errors import InputError, SpecError
 from synth_engine.marginals import expected, factors
 from synth_engine.marginals.denoised import denoised
 from synth_engine.measurement import Answers, Candidate, Clique, Measurement, Noise, Scores, Session
-from synth_engine.mechanisms import dense, pairs, shares
+from synth_engine.mechanisms import dense, needs, pairs, shares
 from synth_engine.mechanisms.growth import Expectation
 from synth_engine.mechanisms.model import Model
+from synth_engine.mechanisms.needs import Needs
 from synth_engine.mechanisms.plan import Budget, Mechanism, Plan, guess
 from synth_engine.mechanisms.rounds import finished
 from synth_engine.privacy import conversion
@@ -24,6 +26,8 @@ from synth_engine.spec import Spec
 
 AUTO_SCORES = Fraction(1, 10)
 AUTO_CELLS = 5_000
+FEWER = (1, 2, 4, 8)
+"""A forecast tries what part of all pairs is best measured."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -212,13 +216,21 @@ class PrivSynPlan(Plan):
     def _deviation(self, parts: int) -> float:
         return self._table_noise(parts).mean_deviation
 
+    def needs(self, rows: int | None = None) -> Needs:
+        """All pairs are scored; two for each column are taken to be measured, of the usual size."""
+        sizes, found = self.domain.sizes, self._guess(rows)
+        shapes = sorted(((sizes[a], sizes[b]) for a, b in pairs.of(self.domain)), key=math.prod)
+        kept = shapes[len(shapes) // 2 :][: 2 * len(sizes)]
+        asking = needs.of_pairs(found, shapes)
+        return super().needs(rows) + asking + needs.of_finish(found, kept, attributes=len(sizes))
+
     def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:
-        """As if half of the pairs were measured."""
+        """As if the best part of all pairs were measured, all alike."""
         number = len(pairs.of(self.domain))
-        return expected.network(
+        counts = [-(-number // k) for k in FEWER] if number else []
+        return expected.pairs(
             self._column_noises(),
-            self._table_noise(-(-number // 2)) if number else None,
+            [(count / number, self._table_noise(count)) for count in counts],
             sizes=self.domain.sizes,
             rows=guess(rows, domain=self.domain, spec=self.spec),
-            unlearnt=pairs.UNLEARNT,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from fractions import Fraction
 from typing import Any
 
@@ -27,7 +28,9 @@ def needed(mechanism: str, domain: Domain, rows: int, **parameters: Any) -> Need
     return mechanisms.plan(domain, spec).needs(rows)
 
 
-@pytest.mark.parametrize("mechanism", ["random", "independent", "bayesian-network", "mst"])
+@pytest.mark.parametrize(
+    "mechanism", ["random", "independent", "bayesian-network", "mst", "aim", "privsyn", "dpsyn", "auto"]
+)
 def test_more_records_and_columns_and_values_need_more(mechanism: str) -> None:
     few, many = needed(mechanism, table(4, 10), 1_000), needed(mechanism, table(4, 10), 1_000_000)
     wide, fine = needed(mechanism, table(8, 10), 1_000), needed(mechanism, table(4, 60), 1_000)
@@ -41,6 +44,28 @@ def test_candidates_are_counted_too() -> None:
     assert needed("mst", domain, 50_000).seconds > needed("independent", domain, 50_000).seconds
     one, two = (needed("bayesian-network", domain, 50_000, degree=degree) for degree in (1, 2))
     assert two.seconds > one.seconds
+
+
+def test_what_asks_for_all_pairs_and_mends_records_takes_longer_than_a_tree() -> None:
+    domain = table(20, 20)
+    tree = needed("mst", domain, 50_000)
+    for mechanism in ("aim", "privsyn", "dpsyn", "auto"):
+        found = needed(mechanism, domain, 50_000)
+        assert found.seconds > tree.seconds and found.memory_bytes > tree.memory_bytes
+    assert needed("auto", domain, 50_000).seconds > needed("privsyn", domain, 50_000).seconds
+
+
+def test_auto_says_no_more_memory_than_it_is_allowed_for_its_tables() -> None:
+    domain = table(40, 400)
+    assert needed("auto", domain, 10_000, memory_mb=700).memory_bytes < 700 * needs.MEGABYTE
+    with pytest.raises(SpecError, match=r"memory_mb.*'c0'"):
+        needed("auto", domain, 10_000, memory_mb=400)
+
+
+def test_needs_of_hundreds_of_columns_are_reckoned_at_once() -> None:
+    started = time.process_time()
+    found = needed("auto", table(300, 20), 50_000)
+    assert time.process_time() - started < 5 and found.seconds > 60
 
 
 def test_groups_are_listed_up_to_a_size() -> None:
