@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from synth_engine.marginals import finish
 from synth_engine.measurement import Noise
 
 Floats = npt.NDArray[np.float64]
@@ -22,20 +23,19 @@ Floats = npt.NDArray[np.float64]
 ROWS = 10_000
 """Where nobody says how many records there may be."""
 EXPONENTS = (1.0, 2.0, 3.0)
-DEPENDENCE = 0.08
-"""Mean distance of a pair of columns of common tables from independence, beyond what chance makes: between that of
-tables of people (0.06 to 0.07) and of events (0.17)."""
+DEPENDENCE = 0.1
+"""Mean distance of a pair of columns from independence, beyond what chance makes: the geometric middle between tables of
+people (0.06) and of events (0.17), so that either is off by a factor of 1.7 at most. Which kind a table is of is no
+public fact."""
 UNLEARNT = 0.45
 """The part of it that a network of few parents leaves even without noise: most pairs share no table."""
-CHANCE_LEFT = 0.5
-"""The part of what chance makes of a pair that is left where most pairs are measured themselves."""
 _BINS_PER_OCTAVE = 4
 _OCTAVES = 60
 ASSUMES = (
     "Columns of a typical, skewed shape (shares of the values in proportion to 1/i, 1/i² or 1/i³), pairs of columns as "
-    f"dependent as in common tables of people (a distance of {DEPENDENCE} from independence), and the number of records "
-    "given here. Nothing was read from the table. Two tables of people kept within a factor of two of it; in a table of "
-    "events, whose columns depend on one another far more, pairs came out up to two and a half times worse."
+    f"dependent as between common tables of people and of events (a distance of {DEPENDENCE} from independence), and the "
+    "number of records given here. Nothing was read from the table. Three tables of people and one of events kept within "
+    "a factor of two of it; where columns hardly depend on one another, as in baskets of goods, pairs come out far better."
 )
 
 
@@ -51,18 +51,16 @@ def network(
     *,
     sizes: Mapping[str, int],
     rows: int,
-    unlearnt: float = UNLEARNT,
 ) -> dict[str, Any]:
     """For columns measured with that noise, and a table of each with few others measured with the noise `table`. What
-    it says of a dependence counts for as much as it is larger than the noise that is left in it. `unlearnt`: the part of
-    dependences that would be left without noise."""
+    it says of a dependence counts for as much as it is larger than the noise that is left in it."""
     noisy = {name: column(sizes[name], deviation=noise.mean_deviation / rows) for name, noise in noises.items()}
     if table is None:
         return _document(noisy, rows=rows, pairs=0.0)
     drawn = {name: _drawn_in_groups(size, sizes=sizes, rows=rows) for name, size in sizes.items()}
     errors = {name: min(math.hypot(error, drawn[name]), 1 - 1 / sizes[name]) for name, error in noisy.items()}
     left = _noise_of_pair(sizes, spread=math.sqrt(table.variance) / rows)
-    missed = unlearnt + (1 - unlearnt) * left / (left + DEPENDENCE)
+    missed = UNLEARNT + (1 - UNLEARNT) * left / (left + DEPENDENCE)
     return _document(errors, rows=rows, pairs=(DEPENDENCE + chance(sizes, rows=rows)) * missed)
 
 
@@ -88,18 +86,28 @@ def pairs(
     sizes: Mapping[str, int],
     rows: int,
 ) -> dict[str, Any]:
-    """For columns measured with noise of that kind, and tables of pairs read against what the others make one expect.
-    Each of `tables` is a part of all pairs, and the noise if so many are measured, alike; the best one counts."""
+    """For columns measured with noise of that kind, tables of pairs read against what the others make one expect, and
+    records mended towards all of them. Each of `tables` is a part of all pairs, and the noise if so many are measured,
+    alike; the best one counts. A cell keeps its noise or what is not known of it otherwise, whichever is less."""
     noisy = {name: column(sizes[name], deviation=noise.mean_deviation / rows) for name, noise in noises.items()}
     shares, counts = _cells_of_groups(tuple(sorted(sizes.values())), columns=2)
-    errors = []
+    unknown = DEPENDENCE * shares + _by_chance(shares, rows=rows)
+    errors = [float((counts * unknown).sum())]
     for part, noise in tables:
-        left = DEPENDENCE
         if noise is not None and part > 0:
-            cells = np.minimum(noise.mean_deviation / rows, 2 * DEPENDENCE * shares)
-            left = float(part * 0.5 * (counts * cells).sum() + (1 - part) * DEPENDENCE)
-        errors.append(left)
-    return _document(noisy, rows=rows, pairs=min(errors) + CHANCE_LEFT * chance(sizes, rows=rows))
+            known = float((counts * np.minimum(0.5 * noise.mean_deviation / rows, unknown)).sum())
+            errors.append(part * known + (1 - part) * errors[0])
+    return _document(noisy, rows=rows, pairs=min(errors) + unmended(sizes, rows=rows))
+
+
+def unmended(sizes: Mapping[str, int], *, rows: int) -> float:
+    """The distance from their targets at which records are left that are mended towards tables of all pairs. They begin as
+    far off as chance makes them, and each code of a record can be mended once: the more cells there are for a code, the
+    less of it is made good."""
+    mended = finish.part(rows, len(sizes))
+    values = sum(sizes.values())
+    cells = (values**2 - sum(size**2 for size in sizes.values())) / 2
+    return chance(sizes, rows=mended) * min(1.0, cells / (mended * len(sizes)))
 
 
 def uniform(*, sizes: Mapping[str, int], rows: int) -> dict[str, Any]:
@@ -119,7 +127,13 @@ def column(cells: int, *, deviation: float) -> float:
 def chance(sizes: Mapping[str, int], *, rows: int) -> float:
     """The mean distance of a pair of independent columns from what independence lets one expect: records are whole."""
     shares, counts = _cells_of_groups(tuple(sorted(sizes.values())), columns=2)
-    return float((counts * np.minimum(shares, 0.5 * np.sqrt(2 / math.pi * shares / rows))).sum())
+    return float((counts * _by_chance(shares, rows=rows)).sum())
+
+
+def _by_chance(shares: Floats, *, rows: int) -> Floats:
+    """Half of the mean deviation of a cell of that share among so many records; an empty one is off by what it lacks."""
+    found: Floats = np.minimum(shares, 0.5 * np.sqrt(2 / math.pi * shares / rows))
+    return found
 
 
 def _document(errors: Mapping[str, float], *, rows: int, pairs: float) -> dict[str, Any]:

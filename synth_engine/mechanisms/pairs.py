@@ -29,8 +29,6 @@ LARGEST_TABLE = 1_000_000
 """What the room counts at once; larger pairs are no candidates."""
 MOST_CELLS = 4_000_000
 """Of all tables together that rows are finished towards."""
-UNLEARNT = 0.1
-"""As in `expected`, where all pairs that stand out are measured."""
 MEMORY = {
     "type": "integer",
     "minimum": 0,

@@ -68,6 +68,54 @@ def test_chance_is_the_distance_of_independent_records_from_their_expectation() 
     assert expected.chance({"a": 30, "b": 30}, rows=rows) == pytest.approx(np.mean(found), rel=0.15)
 
 
+def test_nothing_asked_of_pairs_leaves_what_columns_leave_and_what_mending_does_not_reach() -> None:
+    sizes, rows = {"a": 30, "b": 30, "c": 30}, 5_000
+    noises = {name: Noise(law="rounded-gaussian", scale=Fraction(10)) for name in sizes}
+    alone = expected.independent(noises, sizes=sizes, rows=rows)["mean_pairs"]
+    mended = expected.unmended(sizes, rows=rows)
+    for tables in ([], [(0.0, None)], [(1.0, Noise(law="rounded-gaussian", scale=Fraction(10**6)))]):
+        found = expected.pairs(noises, tables, sizes=sizes, rows=rows)["mean_pairs"]
+        assert found == pytest.approx(alone + mended, rel=0.01)
+    sharp = expected.pairs(
+        noises, [(1.0, Noise(law="rounded-gaussian", scale=Fraction(1, 2**20)))], sizes=sizes, rows=rows
+    )
+    assert sharp["mean_pairs"] == pytest.approx(sharp["mean"] + mended, rel=1e-3)
+
+
+def test_what_mending_leaves_grows_with_the_cells_for_a_code_up_to_what_chance_makes() -> None:
+    few, many = {"a": 2, "b": 2, "c": 2}, {"a": 90, "b": 90, "c": 90}
+    assert expected.unmended(few, rows=10_000) < 0.01 * expected.chance(few, rows=10_000)
+    assert expected.unmended(many, rows=100) == expected.chance(many, rows=100)
+    assert expected.unmended(many, rows=10_000) < expected.unmended(many, rows=1_000)
+
+
+ADULT = (85, 9, 100, 16, 7, 15, 6, 5, 2, 100, 100, 99, 42, 2)
+SURVEY = (20, 96, 2, 7, 5, 9, 10, 12, 3, 3, 20, 264, 20, 13, 85, 11, 61, 7, 3, 3, 2, 2, 100, 92)
+CALLS = (2, 101, 11, 100, 15, 32, 5, 9, 100, 100, 2, 11, 101, 100, 100, 42, 100, 101, 8, 8, 100, 101, 46, 12, 101, 742,
+         10, 100, 100, 28)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("sizes", "rows", "epsilon", "found"),
+    [
+        (ADULT, 39_074, "0.1", 0.0845),
+        (ADULT, 39_074, "1", 0.0320),
+        (ADULT, 39_074, "10", 0.0136),
+        (SURVEY, 27_253, "0.1", 0.167),
+        (SURVEY, 27_253, "1", 0.0755),
+        (SURVEY, 27_253, "10", 0.0394),
+        (CALLS, 305_119, "0.1", 0.117),
+        (CALLS, 305_119, "1", 0.0683),
+    ],
+)
+def test_pairs_of_auto_come_out_within_a_factor_of_two_of_what_was_found(
+    sizes: tuple[int, ...], rows: int, epsilon: str, found: float
+) -> None:
+    """What `bench/auto.py` found on the discretised Adult, a survey of households and calls to a fire brigade."""
+    plan = mechanisms.plan(domain_of(*sizes), spec_of("auto", epsilon=epsilon))
+    assert 0.5 < plan.expected_error(rows=rows)["mean_pairs"] / found < 2
+
+
 @pytest.mark.parametrize("delta", [Fraction(0), DELTA])
 def test_a_chart_has_every_mechanism_at_every_epsilon_and_agrees_with_the_plans(delta: Fraction) -> None:
     domain = domain_of(*SIZES)
