@@ -29,6 +29,7 @@ _READ_AGAIN, _READ_A_TABLE = 1.8e-5, 2.5e-3  # for each cell, and for each table
 _IMPLIED, _IMPLIED_CELL = 6e-5, 1.2e-7  # for each round and each pair, and each cell, that follows from others
 _LOADED = 0.4  # before the first record is finished
 _TAKEN, _MENDED = 1e-6, 2.6e-7  # for each record that is finished and each attribute, and each target
+_NEAR = 1_000_000  # cells of targets; where there are as many again, it takes as long again to find one
 _MET_FIRST, _MET = 2.4, 1.6e-7  # before records meet their views, and for each record and view
 _START_BYTES = 110 * MEGABYTE
 _BYTES_OF_A_CELL_READ, _MOST_BYTES_READ = 16, 80 * MEGABYTE
@@ -102,7 +103,8 @@ def of_finish(rows: int, shapes: Sequence[tuple[int, ...]], *, attributes: int) 
     """To change drawn rows until they have target tables of these shapes."""
     finished, cells = finish.part(rows, attributes), sum(prod(shape) for shape in shapes)
     memory = _BYTES_OF_THE_FINISH + _BYTES_OF_A_TARGET * cells + 3 * 2 * rows * attributes
-    return Needs(memory_bytes=memory, seconds=_LOADED + finished * (_TAKEN * attributes + _MENDED * len(shapes)))
+    mended = _MENDED * len(shapes) * (1 + cells / _NEAR)
+    return Needs(memory_bytes=memory, seconds=_LOADED + finished * (_TAKEN * attributes + mended))
 
 
 def of_flows(rows: int, views: int) -> Needs:

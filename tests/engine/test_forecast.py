@@ -106,6 +106,7 @@ CALLS = (2, 101, 11, 100, 15, 32, 5, 9, 100, 100, 2, 11, 101, 100, 100, 42, 100,
         (SURVEY, 27_253, "10", 0.0394),
         (CALLS, 305_119, "0.1", 0.117),
         (CALLS, 305_119, "1", 0.0683),
+        (CALLS, 305_119, "10", 0.0296),
     ],
 )
 def test_pairs_of_auto_come_out_within_a_factor_of_two_of_what_was_found(
