@@ -146,7 +146,7 @@ def test_an_error_that_nobody_foresaw_leaves_the_room_as_a_type_and_a_place(
     path = tmp_path / "table.csv"
     path.write_text(f"a,b\n0,1\n{MARKER},1\n")
 
-    def break_down(rows: Rows, clique: tuple[str, ...]) -> None:
+    def break_down(rows: Rows, clique: tuple[str, ...], **_: object) -> None:
         raise ValueError(f"cannot count {MARKER} of {rows.codes(clique[0])}")
 
     monkeypatch.setattr(counts, "contingency", break_down)
