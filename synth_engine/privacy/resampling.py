@@ -1,0 +1,110 @@
+"""How large the prior of a Dirichlet-multinomial resampling has to be, from (epsilon, delta), group size and number of
+origins alone.
+
+A group of n records over k origins has counts n_1, …, n_k; m = n new records are drawn from the Dirichlet-multinomial law
+with parameters n_i + alpha. Neighbours have the same groups, and one record of a group has another origin
+(docs/proofs/resample.md; Machanavajjhala, Kifer, Abowd, Gehrke and Vilhuber 2008, "Privacy: Theory meets practice on the map").
+
+What is chosen here is chosen in floats, and tells nothing about privacy by itself: the verifier recomputes the delta of the
+very whole numbers that were chosen, in whole-number arithmetic, before anything is charged.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from fractions import Fraction
+from functools import lru_cache
+
+import numba
+
+UNIT = 1 << 24
+"""Parts of one record in which priors are counted: alpha = parts / UNIT."""
+LARGEST_GROUP = 10**7
+LARGEST_WEIGHT = 1 << 62
+_MARGIN = 1e-7
+"""Part of delta that is left to the arithmetic of whoever checks."""
+_STEPS = 60
+_NUDGE = 1.0005
+_NEGLIGIBLE = 1e-16
+
+
+def pure_parts(epsilon: Fraction, *, size: int) -> int:
+    """The least prior, in parts, for epsilon-differential privacy: alpha >= n / (exp(epsilon) - 1) (Theorem 4.1)."""
+    least = size / math.expm1(epsilon) * (1 + 1e-12)
+    return max(1, math.ceil(least * UNIT))
+
+
+def delta_of(size: int, *, alpha: float, origins: int, epsilon: float) -> float:
+    """At least the delta of one group at epsilon, up to rounding: the largest over x of the expectation of
+    (1 - exp(epsilon) a / (m + a))+, a = x - 1 + alpha, where m is how often an origin of x records is drawn. No union over
+    origins is needed (docs/proofs/resample.md)."""
+    return float(_delta(size, alpha, alpha * origins, epsilon))
+
+
+@lru_cache(maxsize=64)
+def parts(epsilon: Fraction, delta: Fraction, *, sizes: tuple[int, ...], origins: int) -> dict[int, int]:
+    """The prior of each origin, in parts, by group size: about the least with which the group has at most delta."""
+    if delta == 0 or origins == 1:
+        return {size: pure_parts(epsilon, size=size) if origins > 1 else 1 for size in sizes}
+    found: dict[int, int] = {}
+    near = 0.0
+    for size in sorted(sizes):
+        found[size] = _parts(size, origins, float(epsilon), float(delta) * (1 - _MARGIN), near=near)
+        near = found[size] / UNIT
+    return {size: found[size] for size in sizes}
+
+
+def groups(totals: Iterable[int]) -> tuple[int, ...]:
+    """The different sizes of groups that are not empty, in order."""
+    return tuple(sorted({int(total) for total in totals if total}))
+
+
+def _parts(size: int, origins: int, epsilon: float, delta: float, *, near: float) -> int:
+    """Enclosed from what the last smaller group needed, then halved; what is returned was looked at itself."""
+    most = size / math.expm1(epsilon) * (1 + 1e-12)
+    low, high = 0.0, most
+    guess = near
+    while 0 < guess < most and _delta(size, guess, guess * origins, epsilon) > delta:
+        low, guess = guess, guess * 1.25
+    high = min(most, guess) if guess > 0 else most
+    for _ in range(_STEPS):
+        if high - low <= max(1e-6 * high, 0.5 / UNIT):
+            break
+        middle = (low + high) / 2
+        low, high = (middle, high) if _delta(size, middle, middle * origins, epsilon) > delta else (low, middle)
+    found = max(1, math.ceil(high * UNIT))
+    while found < most * UNIT and _delta(size, found / UNIT, found / UNIT * origins, epsilon) > delta:
+        found = math.ceil(found * _NUDGE) + 1
+    return min(found, max(1, math.ceil(most * UNIT)))
+
+
+@numba.njit(cache=True)
+def log_mass(m: float, n: float, first: float, second: float) -> float:
+    """ln P(m) of the beta-binomial law of n draws with parameters first and second."""
+    chosen = math.lgamma(n + 1) - math.lgamma(m + 1) - math.lgamma(n - m + 1)
+    drawn = math.lgamma(m + first) + math.lgamma(n - m + second) - math.lgamma(n + first + second)
+    return chosen + drawn + math.lgamma(first + second) - math.lgamma(first) - math.lgamma(second)
+
+
+@numba.njit(cache=True)
+def _delta(n: int, alpha: float, total: float, epsilon: float) -> float:
+    most = 0.0
+    grown, weight = math.expm1(epsilon), math.exp(epsilon)
+    for x in range(1, n + 1):
+        a = x - 1 + alpha
+        m = math.floor(grown * a * (1 - 1e-12)) + 1
+        if m > n:
+            break
+        first, second = x + alpha, n - x + total - alpha
+        mass, found = math.exp(log_mass(m, n, first, second)), 0.0
+        while m <= n:
+            found += mass * max(0.0, 1 - weight * a / (m + a))
+            # The ratio of neighbouring masses falls with m, so what is left is at most a geometric series.
+            ratio = (n - m) * (first + m) / ((m + 1) * (second + n - m - 1)) if m < n else 0.0
+            mass *= ratio
+            m += 1
+            if ratio < 1 and mass <= _NEGLIGIBLE * (1 - ratio) * (found + most):
+                break
+        most = max(most, found)
+    return most
