@@ -1,13 +1,12 @@
 """Accuracy and time of `auto` beside `independent` and `mst`, on public tables, through the room with its own noise.
 
     python bench/auto.py [FOLDER] [--data adult national2019 …] [--epsilon 0.1 1 10] [--method auto mst …] [--runs 3]
-                         [--learn] [--target COLUMN] [--large] [--published]
+                         [--learn] [--target COLUMN] [--large]
 
 FOLDER (or the environment variable SYNTHWEB_BENCHMARK) holds tools/split.py, tools/score.py and data/. Prints a line for
 each setting: mean total variation distances of all pairs and of 200 triples, seconds of processor time for fit and rows
 (reading, counting and noise apart), and what was expected from public facts. `--learn` trains models on Adult (needs
-scikit-learn); `--published` prints k-marginal scores (1000 times 1 less the mean distance of pairs) on the national
-excerpts beside those published; `--large`: one million records and thirty columns.
+scikit-learn); `--large`: one million records and thirty columns. Published k-marginal scores: bench/kmarginal.py.
 
 Domains of tables without a description are the integer codes of their values: for a benchmark, not for a release.
 """
@@ -146,27 +145,12 @@ def scored(data: Data, found: Matrix, score: ModuleType, *, learn: bool) -> dict
     return figures
 
 
-def published(folder: Path, scratch: Path, score: ModuleType, runs: int) -> None:
-    """Pairs of all columns, not grouped by place: see the description of the figures beside them."""
-    sets = json.loads((folder / "data/nist_acs/feature_sets.json").read_text())
-    for columns, epsilon, delta, others in (
-        ("demographic-focused", "1", DELTA, "AIM 976, MST 958"),
-        ("all-features", "1", "1e-5", "GeneticSD 682"),
-        ("all-features", "5", DELTA, "MST 682"),
-        ("all-features", "10", "1e-5", "GeneticSD 781"),
-    ):
-        data = _survey(folder, "national2019", sets[columns])
-        found = [released(data, scratch, method="auto", epsilon=epsilon, delta=delta) for _ in range(runs)]
-        mean = fmean(1000 * (1 - scored(data, one["codes"], score, learn=False)["tvd2"]) for one in found)
-        print(f"national2019 {columns:20} epsilon {epsilon:>4} delta {delta}: auto {mean:.0f}; {others}", flush=True)
-
-
 def large(folder: Path, scratch: Path) -> None:
     for name in ("adult", "national2019"):
         data = read(folder, name, scratch)
         rng = np.random.default_rng(1)
-        columns = [*range(len(data.sizes)), *range(len(data.sizes))][:30]
-        rows = rng.integers(0, len(data.codes), (2, 1_000_000))
+        columns = [at % len(data.sizes) for at in range(30)]
+        rows = rng.integers(0, len(data.codes), (1 + 29 // len(data.sizes), 1_000_000))
         wide = np.stack([data.codes[rows[at // len(data.sizes)], c] for at, c in enumerate(columns)], axis=1)
         sizes = list(data.sizes.values())
         million = Data(name, wide, {f"c{at}": sizes[c] for at, c in enumerate(columns)})
@@ -188,7 +172,7 @@ def main() -> int:
     parser.add_argument("--method", nargs="+", default=list(METHODS))
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--target", default="")
-    for flag in ("--learn", "--large", "--published"):
+    for flag in ("--learn", "--large"):
         parser.add_argument(flag, action="store_true")
     options = parser.parse_args()
     if not options.folder:
@@ -202,9 +186,6 @@ def main() -> int:
         scratch = Path(name)
         if options.large:
             large(folder, scratch)
-        if options.published:
-            published(folder, scratch, score, options.runs)
-        if options.large or options.published:
             return 0
         for which in options.data:
             data = read(folder, which, scratch)
