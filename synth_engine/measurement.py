@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from synth_engine.errors import InputError, PrivacyError
+from synth_engine.hierarchy import Growth, Rule
 from synth_engine.privacy import events
 from synth_engine.privacy.loss import ratio
 from synth_engine.privacy.unit import Sensitivity
@@ -100,19 +101,24 @@ class Query:
     """A public question. `clique`: of a measurement, empty for the number of records, or the one attribute of a
     discovery; `candidates`: of a selection, or of scores; `threshold`: of a discovery; `cells`: counts that get noise,
     written down or not, which of group sizes are as many as a unit may have records, or of choices and scores the cells of
-    all candidates; `bins`: of a measurement, how many codes or bins each attribute counts by, where codes were merged."""
+    all candidates; `bins`: of a measurement, how many codes or bins each attribute counts by, where codes were merged; `rule`,
+    `branching`: of a tree, by what it is grown, and how many children a node has at each depth."""
 
-    verb: Literal["measure", "select", "score", "discover", "group-sizes"]
+    verb: Literal["measure", "select", "score", "discover", "group-sizes", "grow"]
     clique: Clique = ()
     candidates: tuple[Clique, ...] = ()
     cells: int
     threshold: int | None = None
     bins: tuple[int, ...] | None = None
+    rule: Rule | None = None
+    branching: tuple[int, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         shared: dict[str, Any] = {"verb": self.verb, "clique": list(self.clique), "cells": self.cells}
         if self.verb == "discover":
             return shared | {"threshold": self.threshold}
+        if self.rule is not None:
+            return shared | {"branching": list(self.branching)} | {"grown": self.rule.to_json()}
         if self.bins is not None:
             return shared | {"bins": list(self.bins)}
         choosing = self.verb in ("select", "score")
@@ -128,6 +134,8 @@ class Query:
             cells=obj["cells"],
             threshold=obj.get("threshold"),
             bins=tuple(obj["bins"]) if "bins" in obj else None,
+            rule=Rule.from_json(obj["grown"]) if "grown" in obj else None,
+            branching=tuple(obj.get("branching", ())),
         )
 
 
@@ -271,6 +279,10 @@ class Session(Protocol):
         """The values of a weak attribute whose noisy counts reach a public threshold, with these counts."""
         ...
 
+    def grow(self, columns: Clique, *, rule: Rule, noise: Noise) -> Growth:
+        """Which nodes of the public hierarchy over these columns are opened, and, under the basic rule, noisy counts."""
+        ...
+
     def settle(self, domain: Domain) -> None:
         """From now on the rows are counted under what was learned in place of what was open."""
         ...
@@ -286,6 +298,7 @@ class Answers:
     calls: tuple[Call, ...] = field(default=())
     group_sizes: GroupSizes | None = None
     scores: tuple[Scores, ...] = ()
+    growths: tuple[Growth, ...] = ()
 
     @property
     def digest(self) -> str:
@@ -325,6 +338,10 @@ class Answers:
                     Scores(noise=Noise.from_json(s["noise"]), values=archive[f"scores_{i}"])
                     for i, s in enumerate(header.get("scores", ()))
                 )
+                growths = tuple(
+                    Growth.read(g, {part: archive[f"grown_{i}_{part}"] for part in ("opened", "counts", "sizes")})
+                    for i, g in enumerate(header.get("growths", ()))
+                )
         except (OSError, EOFError, KeyError, TypeError, ValueError, AttributeError, PrivacyError, BadZipFile) as error:
             raise InputError("this is no file of noisy answers", repair="measure again") from error
         return cls(
@@ -334,11 +351,13 @@ class Answers:
             calls=calls,
             group_sizes=sizes or None,
             scores=scores,
+            growths=growths,
         )
 
     def _arrays(self) -> dict[str, Counts]:
         arrays = {f"values_{i}": m.values for i, m in enumerate(self.measurements)}
         arrays |= {f"scores_{i}": scores.values for i, scores in enumerate(self.scores)}
+        arrays |= {f"grown_{i}_{name}": a for i, tree in enumerate(self.growths) for name, a in tree.arrays().items()}
         return arrays | ({} if self.group_sizes is None else {"group_sizes": self.group_sizes.values})
 
     def _header(self) -> dict[str, Any]:
@@ -354,6 +373,7 @@ class Answers:
             **({} if self.group_sizes is None else {"group_sizes": {"noise": self.group_sizes.noise.to_json()}}),
             **({"discoveries": [found.to_json() for found in self.discoveries]} if self.discoveries else {}),
             **({"scores": [self._score_header(scores) for scores in self.scores]} if self.scores else {}),
+            **({"growths": [growth.header() for growth in self.growths]} if self.growths else {}),
         }
 
     @staticmethod

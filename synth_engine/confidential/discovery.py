@@ -59,7 +59,7 @@ def discovered(
         if count >= threshold
     ]
     number = number_passing(size - len(ranks), scale=scale, threshold=threshold, bits=bits)
-    strangers = _without_repetition(number, size=size, taken=ranks, below=below)
+    strangers = without_repetition(number, size=size, taken=ranks, below=below)
     return sorted(kept + list(zip(strangers, _exceeding(number, threshold=threshold, noisy=noisy), strict=True)))
 
 
@@ -69,7 +69,7 @@ def require(*, size: int, threshold: int, scale: Fraction) -> None:
         raise PrivacyError("the threshold is too low for a set of this size")
 
 
-def _without_repetition(number: int, *, size: int, taken: Iterable[int], below: Below) -> list[int]:
+def without_repetition(number: int, *, size: int, taken: Iterable[int], below: Below) -> list[int]:
     """Different ranks that are not taken, each set of them as likely as another. Drawing again what was hit already
     takes two tries on average at worst: where more than half is taken, what is left is short enough to be listed."""
     gone = set(taken)

@@ -12,12 +12,15 @@ from fractions import Fraction
 from typing import Literal, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
-from synth_engine.confidential import counts, discovery, noise, selection
+from synth_engine.codec import prefixes
+from synth_engine.confidential import counts, discovery, growth, noise, selection
 from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.selection import SelectionLaw
 from synth_engine.domain import Domain, Weak
 from synth_engine.errors import PrivacyError
+from synth_engine.hierarchy import Growth, Rule, parts
 from synth_engine.measurement import (
     Call,
     Candidate,
@@ -31,20 +34,24 @@ from synth_engine.measurement import (
     Query,
     Scores,
 )
-from synth_engine.privacy.events import Event, Gumbel, PermuteAndFlip
+from synth_engine.privacy import trees
+from synth_engine.privacy.events import Event, Gumbel, PermuteAndFlip, ThresholdTree
 from synth_engine.privacy.filter import Filter
 from synth_engine.privacy.loss import Loss, Pure
-from synth_engine.privacy.unit import group_sizes_sensitivity, histogram_sensitivity, scores_sensitivity
+from synth_engine.privacy.unit import (
+    group_sizes_sensitivity,
+    histogram_sensitivity,
+    levels_sensitivity,
+    scores_sensitivity,
+)
 
 LARGEST_TABLE = 1_000_000
 LARGEST_REFERENCE = 2**40
 LARGEST_DISTANCE = noise.LARGEST_COUNT // 2  # public, so that no score fails the sampler's own check
 
 
-class Sampler(Protocol):
+class Sampler(growth.Sampler, Protocol):
     """Where randomness comes from. Tests replace it by one that walks through every outcome."""
-
-    def counts(self, vector: Counts, noise: Noise) -> Counts: ...
 
     def choose(self, scores: Counts, *, scale: Fraction, law: SelectionLaw) -> int: ...
 
@@ -52,7 +59,7 @@ class Sampler(Protocol):
 
 
 class SecureSampler:
-    """The exact samplers of `noise`, `selection` and `discovery`."""
+    """The exact samplers of `noise`, `selection`, `discovery` and `growth`."""
 
     def counts(self, vector: Counts, noise_: Noise) -> Counts:
         return noise.noisy(vector, noise_)
@@ -66,6 +73,12 @@ class SecureSampler:
             return drawn
 
         return discovery.discovered(tally, size=size, threshold=threshold, scale=noise.scale, noisy=noisy)
+
+    def passing(self, scores: Counts, *, threshold: int, noise: Noise) -> NDArray[np.bool_]:
+        return growth.passing(scores, threshold=threshold, noise=noise, noisy=self.counts)
+
+    def part(self, sizes: Counts, number: int) -> Counts:
+        return parts(sizes, number, uniform=growth.uniform)
 
 
 class RoomSession:
@@ -148,6 +161,30 @@ class RoomSession:
         tally = counts.by_rank(self._rows, name)
         found = self._sampler.discover(tally, size=size, threshold=threshold, noise=noise)
         return Discovery(attribute=name, noise=noise, threshold=threshold, found=tuple(found))
+
+    def grow(self, columns: Clique, *, rule: Rule, noise: Noise) -> Growth:
+        """Under the basic rule what `measure` of every depth would say, where it was looked at. Under the others which nodes
+        are opened and no count, at a price that knows no depth (docs/proofs/grow.md)."""
+        hierarchy = prefixes.hierarchy(self._domain, columns)
+        if rule.depth > hierarchy.depth:
+            raise PrivacyError("the tree is deeper than its hierarchy")
+        branching, cells = hierarchy.branching(rule.depth), hierarchy.cells(rule.depth)
+        query = Query(verb="grow", clique=columns, cells=cells, rule=rule, branching=branching)
+        self._admit(query, self._growing(rule, noise))
+        leaves = counts.by_leaf(self._rows, hierarchy)
+        return growth.grown(leaves, hierarchy=hierarchy, rule=rule, noise=noise, sampler=self._sampler)
+
+    def _growing(self, rule: Rule, noise: Noise) -> Event:
+        if rule.name == "basic":
+            return noise.event(levels_sensitivity(self._sensitivity, levels=rule.depth))
+        if noise.law != "discrete-laplace":
+            raise PrivacyError("nodes are opened without counts under discrete Laplace noise alone")
+        if rule.name == "improved" and rule.discount < trees.least_discount(
+            scale=noise.scale, threshold=rule.threshold
+        ):
+            raise PrivacyError("the discount is below its bound")
+        shape = {"threshold": rule.least, "discount": rule.discount}
+        return ThresholdTree(scale=noise.scale, l1=self._sensitivity.l1, **shape)
 
     def settle(self, domain: Domain) -> None:
         """Counts the rows under what was learned from now on. The caller chose `domain` from public facts and paid

@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from synth_engine.errors import UnsupportedEvent
+from synth_engine.privacy import trees
 from synth_engine.privacy.loss import ratio
 
 HALF_PI = Fraction(15707963268, 10**10)
@@ -150,11 +151,45 @@ class Gumbel(_Selection):
         return mu_squared_of_pure(self.pure_epsilon() / 2)
 
 
-Event = DiscreteLaplace | DiscreteGaussian | RoundedGaussian | PermuteAndFlip | Gumbel
+@dataclass(frozen=True, kw_only=True)
+class ThresholdTree:
+    """Which nodes of a tree are opened, by discounted counts plus discrete Laplace noise and a threshold; no count leaves.
+
+    l1: so many records are added or removed. threshold, discount: of one node. The loss of one record is the exact one of
+    `trees.loss`, whatever the depth; of l1 of them, l1 times that (docs/proofs/grow.md)."""
+
+    law: ClassVar[str] = "threshold-tree"
+    scale: Fraction
+    l1: int
+    threshold: int
+    discount: int
+
+    def __post_init__(self) -> None:
+        _require(self.scale, self.l1)
+        if any(type(number) is not int or number < 1 for number in (self.threshold, self.discount)):
+            raise TypeError("threshold and discount are whole numbers from 1 on")
+        if self.discount < trees.LEAST_PART * self.scale:
+            raise ValueError("the discount is too small for the noise")
+
+    def pure_epsilon(self) -> Fraction:
+        return self.l1 * trees.loss(scale=self.scale, threshold=self.threshold, discount=self.discount)
+
+    def rho(self) -> Fraction:
+        return self.pure_epsilon() ** 2 / 2
+
+    def mu_squared(self) -> Fraction:
+        return mu_squared_of_pure(self.pure_epsilon())
+
+    def to_json(self) -> dict[str, Any]:
+        own = {"threshold": self.threshold, "discount": self.discount}
+        return {"law": self.law, "scale": ratio(self.scale), "l1": self.l1} | own
+
+
+Event = DiscreteLaplace | DiscreteGaussian | RoundedGaussian | PermuteAndFlip | Gumbel | ThresholdTree
 SelectionEvent = PermuteAndFlip | Gumbel
 
 _KNOWN: dict[str, Any] = {
-    k.law: k for k in (DiscreteLaplace, DiscreteGaussian, RoundedGaussian, PermuteAndFlip, Gumbel)
+    k.law: k for k in (DiscreteLaplace, DiscreteGaussian, RoundedGaussian, PermuteAndFlip, Gumbel, ThresholdTree)
 }
 _RATIONAL = ("scale", "sigma_squared")
 

@@ -15,6 +15,7 @@ MODULES = (
     "verify_bell",
     "verify_gaussian",
     "verify_losses",
+    "verify_trees",
     "verify_calls",
     "verify_words",
     "verify",

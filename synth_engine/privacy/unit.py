@@ -71,6 +71,11 @@ class Sensitivity:
     linf: int
 
 
+def levels_sensitivity(of_one: Sensitivity, *, levels: int) -> Sensitivity:
+    """Of so many tables, in each of which every record falls into exactly one cell: a tree counted depth by depth."""
+    return Sensitivity(l1=levels * of_one.l1, l2_squared=levels * of_one.l2_squared, linf=of_one.linf)
+
+
 def group_sizes_sensitivity(relation: Relation) -> Sensitivity:
     """Sensitivities of the numbers of units with 1, 2, … records, whatever the most that a unit may have: a unit is in
     one cell, so it counts there as one record does in a table of records (docs/proofs/group-sizes.md)."""

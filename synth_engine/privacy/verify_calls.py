@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 
 from synth_engine.errors import VerificationError
 from synth_engine.privacy.verify_losses import GaussianLoss, PureLoss
+from synth_engine.privacy.verify_trees import is_grown, noise_fits, tree_epsilon
 
 _TABLES = ("discrete-laplace", "discrete-gaussian", "rounded-gaussian")
 _LAWS = {
@@ -23,6 +24,7 @@ _LAWS = {
     "score": _TABLES,
     "group-sizes": _TABLES,
     "discover": ("discrete-laplace",),
+    "grow": ("discrete-laplace", "discrete-gaussian", "rounded-gaussian", "threshold-tree"),
 }
 _PARTS_OF: dict[str, set[str]] = {
     "measure": set(),
@@ -30,6 +32,7 @@ _PARTS_OF: dict[str, set[str]] = {
     "select": {"candidates"},
     "score": {"candidates"},
     "discover": {"threshold"},
+    "grow": {"grown", "branching"},
 }
 """What a query has beside its verb, its clique and its number of cells."""
 _SENSITIVITY = {
@@ -38,6 +41,7 @@ _SENSITIVITY = {
     "rounded-gaussian": "l2_squared",
     "permute-and-flip": "linf",
     "gumbel": "linf",
+    "threshold-tree": "l1",
 }
 _HALF_PI = Fraction(15707963268, 10**10)
 """A little more than pi / 2: what is epsilon-differentially private is mu-GDP with mu² = epsilon² pi / 2, and with a quarter
@@ -129,6 +133,8 @@ def cost_of(call: Any, number: int, allowed: Allowed) -> Cost:
         refuse(f"call {number} states another kind of sensitivity than its law needs")
     if call["sensitivity"][kind] != sensitivities[kind]:
         refuse(f"the sensitivity of call {number} does not follow from unit and relation")
+    if query["verb"] == "grow" and not noise_fits(query, noise, _tree_scale(noise)):
+        refuse(f"the noise of call {number} does not fit the rule by which the tree is grown")
     cost = _cost(law, noise, sensitivities[kind], number)
     stated = call["cost"]
     expected = {"rho": cost.rho} | ({} if cost.epsilon is None else {"epsilon": cost.epsilon})
@@ -144,7 +150,14 @@ def _moving(query: Mapping[str, Any], allowed: Allowed) -> Mapping[str, int]:
     if query["verb"] == "score":
         number, each = len(query["candidates"]), allowed.records["linf"]
         return {"l1": number * each, "l2_squared": number * each**2}
+    if query["verb"] == "grow" and query["grown"]["rule"] == "basic":  # a table of every depth
+        return {name: query["grown"]["depth"] * moving for name, moving in allowed.records.items()}
     return allowed.records
+
+
+def _tree_scale(noise: Mapping[str, Any]) -> Fraction | None:
+    """Of noise under which nodes are opened and not counted."""
+    return amount(noise, "scale") if noise["law"] == "threshold-tree" else None
 
 
 def _check_query(query: Mapping[str, Any], number: int, allowed: Allowed) -> None:
@@ -166,6 +179,8 @@ def _check_query(query: Mapping[str, Any], number: int, allowed: Allowed) -> Non
         _check_clique(clique, number, may_be_empty=total)
     if merged and not _are_bins(query["bins"], query):
         refuse(f"the bins of call {number} are not as many as its cells")
+    if verb == "grow" and not is_grown(query):
+        refuse(f"the tree of call {number} has no rule that is known, or other cells than it branches into")
     if verb == "discover" and (len(cliques[0]) != 1 or not _is_threshold(query["threshold"])):
         refuse(f"the query of call {number} has no threshold of 1 or more, or not one column")
 
@@ -201,6 +216,13 @@ def _cost(law: str, noise: Mapping[str, Any], sensitivity: int, number: int) -> 
         if law == "rounded-gaussian":
             return Cost(epsilon=None, rho=rho, mu_squared=2 * rho)
         return Cost(epsilon=None, rho=rho, variance=variance)
+    if law == "threshold-tree":
+        if set(noise) != {"law", "scale", "threshold", "discount"}:
+            refuse(f"the noise of call {number} has missing or unknown parts")
+        _check_float(amount(noise, "scale"), number)
+        one = tree_epsilon(amount(noise, "scale"), threshold=noise["threshold"], discount=noise["discount"])
+        epsilon = sensitivity * one
+        return Cost(epsilon=epsilon, rho=epsilon**2 / 2, mu_squared=epsilon**2 * _HALF_PI)
     choosing = law in _LAWS["select"]
     if set(noise) != {"law", "scale"} | ({"monotonic"} if choosing else set()):
         refuse(f"the noise of call {number} has missing or unknown parts")
@@ -225,8 +247,10 @@ def losses(costs: Sequence[Cost], receipt: Mapping[str, Any]) -> Counter[PureLos
     moving = None if receipt["unit"]["max_records"] > 1 else 1 if receipt["relation"] == "add-remove" else 2
     found: Counter[PureLoss | GaussianLoss] = Counter()
     for cost, call in zip(costs, receipt["calls"], strict=True):
-        if call["query"]["verb"] == "score" or call["noise"]["law"] == "rounded-gaussian":
-            refuse("privacy-loss distributions of scores and of rounded Gaussian noise are not among those known here")
+        if call["query"]["verb"] in ("score", "grow") or call["noise"]["law"] == "rounded-gaussian":
+            refuse(
+                "privacy-loss distributions of scores, of trees and of rounded Gaussian noise are not among those known here"
+            )
         if cost.variance is not None:
             if moving is None:
                 refuse("privacy-loss distributions of Gaussian noise are known for units of one record only")

@@ -14,7 +14,7 @@ WEB = sorted(path for path in (ROOT / "synthweb").rglob("*.py") if "migrations" 
 LONGEST_MODULE = 400
 LONGEST_FUNCTION = 60
 LONGEST_VIEW = 40
-LARGEST_ROOM = 1_300
+LARGEST_ROOM = 1_450  # docs/adr/0020-trees-grow-in-the-room.md
 
 # Post-processing: replayable, from a seed or a generator that is handed in. None of it is noise.
 NUMPY_RANDOMNESS = {
@@ -42,6 +42,7 @@ NUMPY_RANDOMNESS = {
 # that nobody has pass a threshold, fresh seeds, names of temporary files.
 SECURE_RANDOMNESS = {
     "synth_engine/confidential/discovery.py",
+    "synth_engine/confidential/growth.py",
     "synth_engine/confidential/noise.py",
     "synth_engine/confidential/rows.py",
     "synth_engine/pipeline.py",

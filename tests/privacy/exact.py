@@ -139,6 +139,23 @@ class Replay:
         low, high = threshold - 1, max(threshold + 1, self.high)
         return low + self.branch(clamped_laplace(count, noise.scale, low, high))
 
+    def passing(self, scores: Counts, *, threshold: int, noise: Noise) -> np.ndarray:
+        """Every node by itself, whoever is in it."""
+        return np.array([self.passes(int(score), threshold, noise) for score in scores], dtype=np.bool_)
+
+    def passes(self, score: int, threshold: int, noise: Noise) -> bool:
+        return bool(self.branch(clamped_laplace(score, noise.scale, threshold - 1, threshold)))
+
+    def part(self, sizes: Counts, number: int) -> Counts:
+        """Each set of so many numbers below a size, as likely as another."""
+        return np.array([self.subset(int(size), number) for size in sizes], dtype=np.int64).reshape(len(sizes), number)
+
+    def subset(self, size: int, number: int) -> tuple[int, ...]:
+        if size <= number:
+            return tuple(range(number))
+        sets = list(itertools.combinations(range(size), number))
+        return sets[self.branch((enclose(iv.mpf(1) / len(sets)),) * len(sets))]
+
 
 Program = Callable[[RoomSession, Rows], Hashable]
 

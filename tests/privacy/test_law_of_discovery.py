@@ -100,7 +100,7 @@ class Sparse:
         def below(n: int) -> int:
             return replay.branch(uniform(n))
 
-        strangers = discovery._without_repetition(number, size=size, taken=counts, below=below)
+        strangers = discovery.without_repetition(number, size=size, taken=counts, below=below)
         exceeding = [self.exceeding(replay) for _ in strangers]
         return tuple(sorted(kept + list(zip(strangers, exceeding, strict=True))))
 
@@ -283,7 +283,7 @@ def test_real_noise_on_ten_thousand_values_and_its_simulation_have_the_same_law(
 def test_strangers_are_uniform_whether_they_are_drawn_or_listed() -> None:
     for taken in ([], [0, 1, 2, 5, 6]):
         sets = Counter(
-            tuple(sorted(discovery._without_repetition(2, size=9, taken=taken, below=secrets.randbelow)))
+            tuple(sorted(discovery.without_repetition(2, size=9, taken=taken, below=secrets.randbelow)))
             for _ in range(4_000)
         )
         left = 9 - len(taken)

@@ -1,0 +1,160 @@
+"""By which rule a tree is grown over a hierarchy, and what is learned by it: the nodes that were opened, and counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from synth_engine.hierarchy.base import Hierarchy, Prefixes
+
+Name = Literal["basic", "improved", "privtree"]
+Counts = npt.NDArray[np.int64]
+MOST_NODES = 20_000_000
+"""Of one depth, with their siblings: where more would be drawn, none is opened. It is opened nodes that are counted, which
+are public once the tree is."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rule:
+    """Which nodes are opened, so that their children are looked at. The root is, whatever it holds; nodes of depth `depth`
+    and ended texts never are.
+
+    basic: a noisy count of `threshold` or more. improved: the same, of the records that are left when every opened node
+    takes `discount` of its records away. privtree: the count less `discount` for each level, but at least the threshold
+    less `discount`, plus noise.
+    """
+
+    name: Name
+    depth: int
+    threshold: int
+    discount: int = 0
+
+    def __post_init__(self) -> None:
+        numbers = (self.depth, self.threshold, self.discount)
+        if self.name not in get_args(Name) or any(type(number) is not int for number in numbers):
+            raise TypeError("a rule has a known name and whole numbers")
+        if self.depth < 1 or self.threshold < 1 or self.discount < (self.name != "basic"):
+            raise TypeError("depth, threshold and discount are 1 or more; the basic rule has no discount")
+        if self.name == "basic" and self.discount:
+            raise TypeError("the basic rule has no discount")
+
+    @property
+    def least(self) -> int:
+        """What noise alone has to reach for a node without records to be opened."""
+        return self.discount if self.name == "privtree" else self.threshold
+
+    def scores(self, counts: Counts, *, level: int) -> Counts:
+        """How far counts of nodes of that depth are above what a node without records has; never below 0."""
+        if self.name != "privtree":
+            return counts
+        scores: Counts = np.maximum(counts - (level - 1) * self.discount - self.threshold, 0)
+        return scores
+
+    def to_json(self) -> dict[str, Any]:
+        shared = {"rule": self.name, "depth": self.depth, "threshold": self.threshold}
+        return shared | ({} if self.name == "basic" else {"discount": self.discount})
+
+    @classmethod
+    def from_json(cls, obj: Mapping[str, Any]) -> Rule:
+        return cls(name=obj["rule"], depth=obj["depth"], threshold=obj["threshold"], discount=obj.get("discount", 0))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Level:
+    """The children of all opened nodes of one depth, in the order of their codes. `level`: their own depth; `parents`: which
+    opened node each is a child of; `opens`: which of them may be opened."""
+
+    level: int
+    prefixes: Prefixes
+    parents: npt.NDArray[np.int64]
+    symbols: npt.NDArray[np.int64]
+    opens: npt.NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.prefixes)
+
+
+def children(hierarchy: Hierarchy, prefixes: Prefixes, level: int, *, depth: int) -> Level:
+    """The public layout of what lies below opened nodes of depth `level`: all children that exist."""
+    below = hierarchy.below(prefixes, level)
+    there = hierarchy.exists(below, level + 1)
+    parents, places = np.nonzero(there)
+    deeper = level + 1 < depth and len(parents) <= MOST_NODES
+    return Level(
+        level=level + 1,
+        prefixes=below[parents, places],
+        parents=parents.astype(np.int64),
+        symbols=hierarchy.symbols(level)[places],
+        opens=hierarchy.opens(level)[places] & deeper,
+    )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Growth:
+    """What `grow` says. `opened`: for each depth from 1 on, as long as there are nodes, which of the children of the depth
+    above were opened, by their places in `children`. `counts`: of the basic rule, the noisy count of each of them."""
+
+    columns: tuple[str, ...]
+    rule: Rule
+    opened: tuple[Counts, ...]
+    counts: tuple[Counts, ...] = ()
+
+    def __post_init__(self) -> None:
+        if any(one.dtype != np.int64 or one.ndim != 1 for one in (*self.opened, *self.counts)):
+            raise TypeError("a grown tree is int64")
+        if bool(self.counts) != (self.rule.name == "basic") or len(self.counts) not in (0, len(self.opened)):
+            raise TypeError("the basic rule has counts at every depth, the others have none")
+
+    def levels(self, hierarchy: Hierarchy) -> Iterator[Level]:
+        """The layout of each depth that was looked at. Errors: ValueError where the tree is not of this hierarchy."""
+        prefixes = hierarchy.root()
+        for place, opened in enumerate(self.opened):
+            found = children(hierarchy, prefixes, place, depth=self.rule.depth)
+            if opened.size and not (opened[0] >= 0 and opened[-1] < len(found) and np.all(np.diff(opened) > 0)):
+                raise ValueError("the tree has other nodes than its hierarchy")
+            if self.counts and len(self.counts[place]) != len(found):
+                raise ValueError("the tree has other nodes than its hierarchy")
+            yield found
+            prefixes = found.prefixes[opened]
+
+    def arrays(self) -> dict[str, Counts]:
+        """For a file: opened nodes and counts in one row each, and how many there are at each depth."""
+        sizes = [len(one) for one in self.opened], [len(one) for one in self.counts]
+        return {
+            "opened": np.concatenate(self.opened),
+            "counts": np.concatenate(self.counts or (np.empty(0, dtype=np.int64),)),
+            "sizes": np.array([*sizes[0], *sizes[1]], dtype=np.int64),
+        }
+
+    def header(self) -> dict[str, Any]:
+        return {"columns": list(self.columns), "levels": len(self.opened)} | self.rule.to_json()
+
+    @classmethod
+    def read(cls, header: Mapping[str, Any], arrays: Mapping[str, Counts]) -> Growth:
+        """What `header` and `arrays` wrote. Errors: KeyError, TypeError, ValueError."""
+        levels, ends = header["levels"], arrays["sizes"]
+        opened = np.split(arrays["opened"], np.cumsum(ends[:levels])[:-1])
+        counted = np.split(arrays["counts"], np.cumsum(ends[levels:])[:-1]) if len(ends) > levels else []
+        return cls(
+            columns=tuple(header["columns"]),
+            rule=Rule.from_json(header),
+            opened=tuple(opened),
+            counts=tuple(counted),
+        )
+
+
+def parts(sizes: Counts, number: int, *, uniform: Callable[[Counts], Counts]) -> Counts:
+    """For each of these sizes, different numbers below it, each set of them as likely as another (Floyd 1987): shape
+    (sizes, number). Of smaller sizes, all numbers below `number`. uniform: a number below each bound, from whoever asks."""
+    taken = np.tile(np.arange(number), (sizes.size, 1))
+    large = np.flatnonzero(sizes > number)
+    for step in range(number):
+        top = sizes[large] - number + step
+        drawn = uniform(top + 1)
+        known = (taken[large, :step] == drawn[:, None]).any(axis=1)
+        taken[large, step] = np.where(known, top, drawn)
+    return taken

@@ -1,0 +1,166 @@
+"""Points of a declared box, as Morton codes: the bits of all coordinates, the coarsest first."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from synth_engine.hierarchy.base import Codes, Hierarchy, Prefixes
+
+BITS = 64
+_TABLE = 16
+"""Bits of a coordinate that are spread by looking them up."""
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Points(Hierarchy):
+    """Points with one coordinate a column, inside the box from `low` to `high`, cut into 2^`resolution` equal parts along
+    each coordinate. `together`: a node is cut along all d of them at once and has 2^d children; else along one after
+    another, and has two. A part holds its lower edge, and the last one its upper edge as well."""
+
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+    resolution: int
+    together: bool = True
+
+    def __post_init__(self) -> None:
+        if not self.columns or len(set(self.columns)) != len(self.columns):
+            self.refuse("points with no coordinate, or with one twice", repair="name each column once")
+        if not len(self.columns) == len(self.low) == len(self.high):
+            self.refuse("a box with another number of sides than columns", repair="give low and high of each column")
+        for name, low, high in zip(self.columns, self.low, self.high, strict=True):
+            if not (math.isfinite(low) and math.isfinite(high) and low < high):
+                self.refuse("a box without area", repair="give finite bounds with low below high", column=name)
+        if type(self.resolution) is not int or self.resolution < 1:
+            self.refuse("the resolution is no whole number from 1 on", repair="8 halvings of each side are common")
+        if self.resolution * self.dimensions > BITS:
+            self.refuse(
+                f"points this fine have codes of more than {BITS} bits",
+                repair=f"halve each side at most {BITS // self.dimensions} times",
+            )
+        if self.dimensions > 8:
+            self.refuse("points with more than 8 coordinates", repair="model the others by themselves")
+
+    @property
+    def dimensions(self) -> int:
+        return len(self.columns)
+
+    @property
+    def depth(self) -> int:
+        return self.resolution if self.together else self.resolution * self.dimensions
+
+    @property
+    def _step(self) -> int:
+        """Bits of a symbol."""
+        return self.dimensions if self.together else 1
+
+    def symbols(self, level: int) -> npt.NDArray[np.int64]:  # noqa: ARG002 - the same everywhere
+        return np.arange(1 << self._step)
+
+    def root(self) -> Prefixes:
+        return np.zeros(1, dtype=np.uint64)
+
+    def below(self, prefixes: Prefixes, level: int) -> Prefixes:
+        shift = np.uint64((self.depth - level - 1) * self._step)
+        found: Prefixes = np.asarray(prefixes)[:, None] + (self.symbols(level).astype(np.uint64) << shift)
+        return found
+
+    def prefix(self, codes: Codes, level: int) -> Prefixes:
+        shift = (self.depth - level) * self._step
+        found = np.asarray(codes, dtype=np.uint64)
+        return np.zeros_like(found) if shift >= BITS else found >> np.uint64(shift) << np.uint64(shift)
+
+    def encode(self, points: Floats) -> Codes:
+        """Codes of points, shape (n, d). Errors: DomainError for a point that the box does not hold."""
+        points = np.asarray(points, dtype=np.float64)
+        if points.ndim != 2 or points.shape[1] != self.dimensions:
+            self.refuse("points with another number of coordinates than columns", repair="give one for each column")
+        positions = []
+        for name, low, high, column in zip(self.columns, self.low, self.high, points.T, strict=True):
+            if not np.isfinite(column).all():
+                self.refuse("a coordinate that is no finite number", repair="leave such records out", column=name)
+            if ((column < low) | (column > high)).any():
+                self.refuse(
+                    "a point outside the box", repair="widen the box, or look whether axes are swapped", column=name
+                )
+            parts = np.floor((column - low) / (high - low) * self.parts)
+            positions.append(np.minimum(parts, self.parts - 1).astype(np.uint64))
+        return self.of_positions(positions)
+
+    def decode(self, codes: Codes) -> Floats:
+        """The middles of the smallest cells, shape (n, d)."""
+        low, high = self.bounds(codes, self.depth)
+        middle: Floats = (low + high) / 2
+        return middle
+
+    def bounds(self, prefixes: Prefixes, level: int) -> tuple[Floats, Floats]:
+        """The lower and the upper corner of nodes of that depth, shape (n, d) each."""
+        low, high = np.array(self.low), np.array(self.high)
+        first = self.positions(prefixes).astype(np.float64)
+        sides = np.array([self.parts >> self.halvings(level, axis) for axis in range(self.dimensions)])
+        each = (high - low) / self.parts
+        upper = np.where(first + sides >= self.parts, high, low + (first + sides) * each)
+        return low + first * each, upper
+
+    def holds(self, prefixes: Prefixes, level: int, points: Floats) -> npt.NDArray[np.bool_]:
+        """Whether the i-th node of that depth holds the i-th point."""
+        found: npt.NDArray[np.bool_] = self.prefix(self.encode(points), level) == np.asarray(prefixes)
+        return found
+
+    def halvings(self, level: int, axis: int) -> int:
+        """How often a node of that depth has been cut along a coordinate."""
+        return level if self.together else (level + self.dimensions - 1 - axis) // self.dimensions
+
+    @property
+    def parts(self) -> int:
+        return 1 << self.resolution
+
+    def of_positions(self, positions: Sequence[npt.NDArray[Any]]) -> Codes:
+        """Codes of points whose coordinates are numbers of parts, from 0 on."""
+        codes = np.zeros(len(positions[0]), dtype=np.uint64)
+        for axis, column in enumerate(positions):
+            shift = np.uint64(self.dimensions - 1 - axis)
+            rest, block = column.astype(np.uint64), 0
+            while block < self.resolution:
+                spread = self._spread[(rest & np.uint64((1 << _TABLE) - 1)).astype(np.intp)]
+                codes |= spread << (shift + np.uint64(block * self.dimensions))
+                rest, block = rest >> np.uint64(_TABLE), block + _TABLE
+        return codes
+
+    def positions(self, codes: Codes) -> npt.NDArray[np.int64]:
+        """The part of each coordinate that codes lie in, shape (n, d)."""
+        codes = np.asarray(codes, dtype=np.uint64)
+        found = np.zeros((codes.size, self.dimensions), dtype=np.int64)
+        for bit in range(self.resolution):
+            for axis in range(self.dimensions):
+                shift = np.uint64(bit * self.dimensions + self.dimensions - 1 - axis)
+                found[:, axis] |= (codes >> shift & np.uint64(1)).astype(np.int64) << bit
+        return found
+
+    @cached_property
+    def _spread(self) -> npt.NDArray[np.uint64]:
+        """Numbers below 2^16 with their bits `dimensions` places apart."""
+        numbers = np.arange(1 << min(_TABLE, self.resolution), dtype=np.uint64)
+        spread = np.zeros_like(numbers)
+        for bit in range(min(_TABLE, self.resolution)):
+            if bit * self.dimensions < BITS:
+                spread |= (numbers >> np.uint64(bit) & np.uint64(1)) << np.uint64(bit * self.dimensions)
+        return spread
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "kind": "points",
+            "columns": list(self.columns),
+            "low": list(self.low),
+            "high": list(self.high),
+            "resolution": self.resolution,
+            "together": self.together,
+        }

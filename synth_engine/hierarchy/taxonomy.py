@@ -1,0 +1,104 @@
+"""A declared classification: every value is a path from the widest class to itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from synth_engine.hierarchy.base import MOST_SYMBOLS, Codes, Paths, Prefixes
+
+Path = tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Taxonomy(Paths):
+    """Values as paths of class names, such as ("Rhode Island", "Newport", "Middletown"). A value may end above another:
+    it is then a child of its own, symbol 0, of the class that it names."""
+
+    paths: tuple[Path, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.columns) != 1:
+            self.refuse("a classification of more than one column", repair="name one")
+        if not self.paths or len(set(self.paths)) != len(self.paths):
+            self.refuse("a classification that is empty or has a value twice", repair="list each value once")
+        if not all(path and all(isinstance(name, str) and name for name in path) for path in self.paths):
+            self.refuse("a value without a class", repair="give the way to each value, the widest class first")
+        if max(self._widths) > MOST_SYMBOLS:
+            self.refuse(f"a class with more than {MOST_SYMBOLS} parts", repair="put a level between")
+
+    @property
+    def depth(self) -> int:
+        return max(map(len, self.paths))
+
+    @cached_property
+    def _children(self) -> dict[Path, dict[str, int]]:
+        """Of each class its parts and their symbols, in the order in which they are declared."""
+        found: dict[Path, dict[str, int]] = {}
+        for path in self.paths:
+            for level, name in enumerate(path):
+                parts = found.setdefault(path[:level], {})
+                parts.setdefault(name, len(parts) + 1)
+        return found
+
+    @cached_property
+    def _widths(self) -> list[int]:
+        widths = [0] * self.depth
+        for path, parts in self._children.items():
+            widths[len(path)] = max(widths[len(path)], len(parts))
+        return widths
+
+    def symbols(self, level: int) -> npt.NDArray[np.int64]:
+        ends = any(len(path) == level for path in self.paths)
+        return np.arange(0 if ends else 1, self._widths[level] + 1)
+
+    def opens(self, level: int) -> npt.NDArray[np.bool_]:
+        return (self.symbols(level) > 0) & (level + 1 < self.depth)
+
+    @cached_property
+    def _codes(self) -> Codes:
+        symbols = np.zeros((len(self.paths), self.width), dtype=np.uint8)
+        for row, path in enumerate(self.paths):
+            symbols[row, : len(path)] = [self._children[path[:level]][name] for level, name in enumerate(path)]
+        return self.code(symbols)
+
+    @cached_property
+    def _rows(self) -> dict[Path, int]:
+        return {path: row for row, path in enumerate(self.paths)}
+
+    def exists(self, prefixes: Prefixes, level: int) -> npt.NDArray[np.bool_]:
+        """Whether a value is declared there. A child with symbol 0 is there where its class is a value itself."""
+        flat = np.asarray(prefixes).reshape(-1)
+        ended = self.path(flat)[:, level - 1] == 0 if level else np.zeros(flat.size, dtype=np.bool_)
+        found = np.isin(flat, np.where(level, self.prefix(self._codes, level), self.root()))
+        values = np.isin(flat, self._codes)
+        return np.where(ended, values, found).reshape(np.shape(prefixes))
+
+    def member(self, path: Path) -> bool:
+        return path in self._rows
+
+    def encode(self, paths: Sequence[Path]) -> Codes:
+        """Errors: DomainError for a value that is not declared."""
+        if not all(path in self._rows for path in paths):
+            self.refuse("a value that the classification does not have", repair="declare it, or leave such records out")
+        return self._codes[[self._rows[path] for path in paths]]
+
+    def decode(self, codes: Codes) -> list[Path]:
+        """The values of codes, or the classes of nodes."""
+        names = {path: list(parts) for path, parts in self._children.items()}
+        found = []
+        for row in self.path(codes).tolist():
+            path: Path = ()
+            for symbol in row:
+                if symbol:
+                    path = (*path, names[path][symbol - 1])
+            found.append(path)
+        return found
+
+    def to_json(self) -> dict[str, Any]:
+        return {"kind": "taxonomy", "columns": list(self.columns), "paths": [list(path) for path in self.paths]}

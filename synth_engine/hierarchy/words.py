@@ -1,0 +1,98 @@
+"""Texts over a declared alphabet, sign by sign, with an end: after it a text has no more children."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from synth_engine.hierarchy.base import MOST_SYMBOLS, Codes, Paths, Prefixes
+
+LONGEST = 1_000
+Case = Literal["as it is", "lower", "upper"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Words(Paths):
+    """Texts of `shortest` to `longest` signs of the alphabet. Symbol 0 is the end, symbol i the i-th sign. `case`: what is
+    done to a text before it is read."""
+
+    alphabet: str
+    longest: int
+    shortest: int = 0
+    case: Case = "as it is"
+
+    def __post_init__(self) -> None:
+        if len(self.columns) != 1:
+            self.refuse("texts of more than one column", repair="name one")
+        if not self.alphabet or len(set(self.alphabet)) != len(self.alphabet):
+            self.refuse("an alphabet that is empty or has a sign twice", repair="list each sign once")
+        if len(self.alphabet) > MOST_SYMBOLS:
+            self.refuse(f"an alphabet of more than {MOST_SYMBOLS} signs", repair="leave the rare ones out")
+        if type(self.longest) is not int or type(self.shortest) is not int:
+            self.refuse("a length that is no whole number", repair="give shortest and longest")
+        if not 0 <= self.shortest <= self.longest <= LONGEST or self.longest < 1:
+            self.refuse("lengths that contradict each other", repair=f"0 <= shortest <= longest <= {LONGEST}")
+        if self.case not in get_args(Case):
+            self.refuse("an unknown rule for case", repair=f"one of {', '.join(get_args(Case))}")
+        if self._cased(self.alphabet) != self.alphabet:
+            self.refuse("an alphabet with signs that the rule for case takes away", repair="list them as they become")
+
+    @property
+    def depth(self) -> int:
+        return self.longest
+
+    def symbols(self, level: int) -> npt.NDArray[np.int64]:
+        return np.arange(0 if level >= self.shortest else 1, len(self.alphabet) + 1)
+
+    def opens(self, level: int) -> npt.NDArray[np.bool_]:
+        return (self.symbols(level) > 0) & (level + 1 < self.depth)
+
+    def member(self, text: str) -> bool:
+        """Whether a text is one of these, after the rule for case."""
+        text = self._cased(text)
+        return self.shortest <= len(text) <= self.longest and set(self.alphabet) >= set(text)
+
+    def encode(self, texts: Sequence[str]) -> Codes:
+        """Errors: DomainError for a text that is too long or short, or has another sign."""
+        places = {sign: place for place, sign in enumerate(self.alphabet, start=1)}
+        symbols = np.zeros((len(texts), self.width), dtype=np.uint8)
+        for row, text in enumerate(texts):
+            cased = self._cased(text)
+            if not self.shortest <= len(cased) <= self.longest:
+                self.refuse("a text that is longer or shorter than declared", repair="declare other lengths")
+            if any(sign not in places for sign in cased):
+                self.refuse(
+                    "a text with a sign that is not in the alphabet", repair="add it, or leave such records out"
+                )
+            symbols[row, : len(cased)] = [places[sign] for sign in cased]
+        return self.code(symbols)
+
+    def decode(self, codes: Codes) -> list[str]:
+        """The texts of codes, or the beginnings that nodes stand for."""
+        signs = np.array(["", *self.alphabet])
+        return ["".join(row) for row in signs[self.path(codes)].tolist()]
+
+    def bounds(self, prefixes: Prefixes, level: int) -> tuple[list[str], list[str]]:
+        """The first and the last text below nodes of that depth, in the order of the alphabet; the last one of the
+        longest."""
+        last = self.path(prefixes).copy()
+        ended = (last[:, level - 1] == 0) if level else np.zeros(len(last), dtype=np.bool_)
+        last[~ended, level:] = len(self.alphabet)
+        return self.decode(prefixes), self.decode(self.code(last))
+
+    def _cased(self, text: str) -> str:
+        return text.lower() if self.case == "lower" else text.upper() if self.case == "upper" else text
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "kind": "words",
+            "columns": list(self.columns),
+            "alphabet": self.alphabet,
+            "shortest": self.shortest,
+            "longest": self.longest,
+            "case": self.case,
+        }

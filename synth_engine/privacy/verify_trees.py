@@ -1,0 +1,72 @@
+"""What the verifier makes of trees: whether rule and noise fit each other, and what opening nodes costs.
+
+Standard library only, and nothing shared with what writes receipts.
+"""
+
+from __future__ import annotations
+
+import decimal
+import math
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+_TREE_RULES = {"basic": {"rule", "depth", "threshold"}}
+_TREE_RULES |= dict.fromkeys(("improved", "privtree"), _TREE_RULES["basic"] | {"discount"})
+_TREE_PLACES = 10**12
+_TREE_DIGITS = 90
+_TREE_LEAST = Fraction(69, 100)
+
+
+def is_grown(query: Mapping[str, Any]) -> bool:
+    """Whether the query of a tree has a known rule with whole numbers from 1 on, and as many cells as it branches."""
+    rule, branching = query["grown"], query["branching"]
+    if not isinstance(rule, dict) or not isinstance(rule.get("rule"), str) or rule["rule"] not in _TREE_RULES:
+        return False
+    numbers = [value for name, value in rule.items() if name != "rule"]
+    if set(rule) != _TREE_RULES[rule["rule"]] or not isinstance(branching, list) or not branching:
+        return False
+    if any(type(number) is not int or number < 1 for number in [*numbers, *branching]):
+        return False
+    return bool(rule["depth"] == len(branching) and math.prod(branching) == query["cells"])
+
+
+def noise_fits(query: Mapping[str, Any], noise: Mapping[str, Any], scale: Fraction | None) -> bool:
+    """Whether the noise is the one of the rule. scale: of noise under which nodes are opened and not counted."""
+    rule = query["grown"]
+    if rule["rule"] == "basic":
+        return scale is None
+    if scale is None or any(type(noise.get(name)) is not int for name in ("threshold", "discount")):
+        return False
+    threshold, discount = noise["threshold"], noise["discount"]
+    if min(threshold, discount) < 1 or discount < _TREE_LEAST * scale or discount != rule["discount"]:
+        return False
+    if rule["rule"] == "privtree":
+        return bool(threshold == discount)
+    with decimal.localcontext(prec=_TREE_DIGITS):
+        enough = (discount - threshold) / _as_decimal(scale) >= (1 + (-1 / _as_decimal(scale)).exp()).ln()
+    return bool(threshold == rule["threshold"]) and enough
+
+
+def tree_epsilon(scale: Fraction, *, threshold: int, discount: int) -> Fraction:
+    """What one record more can say by which nodes are opened: along a path it has the counts 0, t, 2t, … before it at
+    the least, and at each the logarithm of how much likelier a node is opened; rounded up to 12 places."""
+    with decimal.localcontext(prec=_TREE_DIGITS):
+        one = decimal.Decimal(1)
+        epsilon, total, count = one / _as_decimal(scale), decimal.Decimal(0), 0
+        tiny = decimal.Decimal(10) ** -50
+        part = one
+        while part > tiny:
+            if count < threshold:
+                total += epsilon
+            else:
+                stays = [(-epsilon * (count + more - threshold + 1)).exp() / (1 + (-epsilon).exp()) for more in (0, 1)]
+                part = ((1 - stays[1]) / (1 - stays[0])).ln()
+                total += part
+            count += discount
+        exact = Fraction(total + 4 * tiny)
+    return Fraction(math.ceil(exact * _TREE_PLACES), _TREE_PLACES)
+
+
+def _as_decimal(value: Fraction) -> decimal.Decimal:
+    return decimal.Decimal(value.numerator) / decimal.Decimal(value.denominator)
