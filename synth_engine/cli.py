@@ -74,7 +74,9 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("model", metavar="MODEL.json", type=Path)
     sub.add_argument("--rows", metavar="N", default="0", help="0 or absent: the model's own number of records")
     sub.add_argument("--seed", metavar="S", help="absent: a fresh secret one")
-    sub.add_argument("--out", metavar="OUT", type=Path, required=True, help=".csv or .parquet")
+    sub.add_argument(
+        "--out", metavar="OUT", type=Path, required=True, help=".csv or .parquet; .dat or .dat.gz for baskets"
+    )
     sub = command("verify", verify, about="recompute epsilon and delta from a receipt alone")
     sub.add_argument("receipt", metavar="RECEIPT.json", type=Path)
     sub = command("verifier", verifier, about="write the verifier of receipts as one file that needs only Python")
@@ -96,7 +98,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _synthesize_arguments(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("data", metavar="DATA", type=Path, help="CSV, CSV.gz, Parquet, Excel, SPSS, Stata")
+    sub.add_argument("data", metavar="DATA", type=Path, help="CSV, CSV.gz, Parquet, Excel, SPSS, Stata, baskets (.dat)")
     sub.add_argument("--form", metavar="FORM.json", type=Path, help="how the table is written")
     sub.add_argument("--domain", metavar="DOMAIN.json", type=Path, required=True)
     sub.add_argument("--mechanism", metavar="ID", required=True)
@@ -105,7 +107,9 @@ def _synthesize_arguments(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--rows", metavar="N", default="0", help="0 or absent: the noisy number of records")
     sub.add_argument("--param", metavar="KEY=VALUE", action="append", default=[], help="of the mechanism; repeatable")
     sub.add_argument("--seed", metavar="S", help="of the drawing, public in the receipt; absent: a secret one")
-    sub.add_argument("--out", metavar="OUT", type=Path, required=True, help=".csv or .parquet")
+    sub.add_argument(
+        "--out", metavar="OUT", type=Path, required=True, help=".csv or .parquet; .dat or .dat.gz for baskets"
+    )
     sub.add_argument("--receipt", metavar="RECEIPT.json", type=Path)
     sub.add_argument("--model", metavar="MODEL.json", type=Path)
 
@@ -127,7 +131,7 @@ def synthesize(options: argparse.Namespace) -> None:
     spec = _spec(options)
     domain = domains.read(options.domain)
     registry.plan(domain, spec)  # refuses before anything is read
-    _require_outputs(options)
+    _require_outputs(options, domain=domain)
     form = _form(options)
     release = pipeline.synthesize(options.data, domain=domain, spec=spec, dialect=form, progress=_progress())
     table_digest = tables.write(release.model, release.rows, seed=release.seed, path=options.out)
@@ -271,10 +275,10 @@ def _whole(text: str, *, name: str) -> int:
     return int(text)
 
 
-def _require_outputs(options: argparse.Namespace) -> None:
+def _require_outputs(options: argparse.Namespace, *, domain: Any) -> None:
     from synth_engine import tables
 
-    tables.require_format(options.out)
+    tables.require_format(options.out, domain=domain)
     outputs = [path for path in (options.out, options.receipt, options.model) if path is not None]
     for path in outputs:
         tables.require_folder(path)

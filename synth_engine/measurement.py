@@ -99,12 +99,12 @@ def _rounded_moment(sigma: float, power: int) -> float:
 @dataclass(frozen=True, kw_only=True)
 class Query:
     """A public question. `clique`: of a measurement, empty for the number of records, or the one attribute of a
-    discovery; `candidates`: of a selection, or of scores; `threshold`: of a discovery; `cells`: counts that get noise,
+    discovery or of items; `candidates`: of a selection, or of scores; `threshold`: of a discovery; `cells`: counts that get noise,
     written down or not, which of group sizes are as many as a unit may have records, or of choices and scores the cells of
     all candidates; `bins`: of a measurement, how many codes or bins each attribute counts by, where codes were merged; `rule`,
     `branching`: of a tree, by what it is grown, and how many children a node has at each depth."""
 
-    verb: Literal["measure", "select", "score", "discover", "group-sizes", "grow"]
+    verb: Literal["measure", "select", "score", "discover", "group-sizes", "grow", "items"]
     clique: Clique = ()
     candidates: tuple[Clique, ...] = ()
     cells: int
@@ -269,6 +269,11 @@ class Session(Protocol):
 
     def select(self, candidates: Sequence[Candidate], *, scale: Fraction) -> int:
         """The index of a candidate of large score; larger `scale` means more noise."""
+        ...
+
+    def items(self, name: str, *, noise: Noise) -> Measurement:
+        """Weighted counts of every item that a weak basket may hold, plus independent noise on each: every record has one
+        vote of `VOTE` parts, shared by the items in its basket, and equally long by the norm that the noise goes by."""
         ...
 
     def group_sizes(self, *, noise: Noise) -> GroupSizes:

@@ -10,7 +10,7 @@ import dataclasses
 import functools
 import secrets
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
@@ -21,7 +21,7 @@ from synth_engine.confidential import counts
 from synth_engine.confidential import ingest as reading
 from synth_engine.confidential import rows as confidential_rows
 from synth_engine.constraints import counting
-from synth_engine.domain import Domain
+from synth_engine.domain import Domain, WeakBasket
 from synth_engine.errors import Cancelled, PrivacyError, SynthError
 from synth_engine.evaluation import report as comparison
 from synth_engine.evaluation import tallies
@@ -227,13 +227,14 @@ def report(
     )
     unenforced = model.sample(rows, seed=seed, enforce=False) if domain.constraints else drawn
     real = _real_tallies(path, domain=domain, kind=kind, dialect=dialect, progress=progress)
-    first = next(mechanisms.draw_blocks(model, rows, seed)).head(REPORT_ROWS)
+    first = codec.as_text(domain, next(mechanisms.draw_blocks(model, rows, seed)).head(REPORT_ROWS))
+    shown = [name for name in domain.columns if name in first]
     return comparison.compare(
         real,
         synthetic,
         domain,
         rows_real=_first_rows(path, domain=domain, kind=kind, dialect=dialect),
-        rows_synthetic=_records(domain, codec.as_text(domain, first)[list(domain.names)].to_numpy().tolist()),
+        rows_synthetic=_records(shown, first[shown].to_numpy().tolist()),
         unenforced=counting.breaking(unenforced.__getitem__, domain=domain),
     )
 
@@ -248,6 +249,9 @@ def compare(
     progress: Progress = _nobody_watches,
 ) -> dict[str, Any]:
     """The same of two files, the second of which claims to be synthetic. `dialect` is the form of the real one."""
+    for attribute in domain.open:
+        if isinstance(attribute, WeakBasket):
+            raise attribute.error("the items to be compared are not known", repair='list them: kind "basket"')
     public = dataclasses.replace(domain, unit=PrivacyUnit())  # synthetic records belong to nobody
     return comparison.compare(
         _real_tallies(path, domain=domain, dialect=dialect, progress=progress),
@@ -289,11 +293,11 @@ def _real_tallies(
 def _first_rows(
     path: Path | str, *, domain: Domain, kind: Kind | None = None, dialect: Dialect | None = None
 ) -> list[dict[str, object]]:
-    return _records(domain, reading.head(path, domain.names, kind=kind, dialect=dialect))
+    return _records(domain.columns, reading.head(path, domain.columns, kind=kind, dialect=dialect))
 
 
-def _records(domain: Domain, rows: list[list[str]]) -> list[dict[str, object]]:
-    return [dict(zip(domain.names, row, strict=True)) for row in rows]
+def _records(columns: Sequence[str], rows: list[list[str]]) -> list[dict[str, object]]:
+    return [dict(zip(columns, row, strict=True)) for row in rows]
 
 
 def _stop_if(cancelled: Callable[[], bool]) -> None:

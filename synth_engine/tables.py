@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import hashlib
 import io
 import os
@@ -14,21 +15,40 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from synth_engine import codec, mechanisms
-from synth_engine.domain import Attribute, Boolean, Categorical, Date, DateTime, Domain, Identifier, Integer, Text
+from synth_engine.domain import (
+    Attribute,
+    Basket,
+    Baskets,
+    Boolean,
+    Categorical,
+    Date,
+    DateTime,
+    Domain,
+    Identifier,
+    Integer,
+    Text,
+)
 from synth_engine.errors import InputError
 from synth_engine.mechanisms.model import Model
 
-FORMATS = (".csv", ".parquet")
+FORMATS = (".csv", ".parquet", ".dat", ".dat.gz")
 
 
 def write(model: Model, rows: int, *, seed: str, path: Path) -> str:
-    """Draws a table into a file (.csv or .parquet) and returns the file's SHA-256. The file appears whole or not at
-    all."""
-    require_format(path)
+    """Draws a table into a file (.csv or .parquet, or of baskets) and returns the file's SHA-256. The file appears whole or
+    not at all."""
+    require_format(path, domain=model.domain)
 
     def fill(temporary: Path) -> None:
         if path.suffix == ".parquet":
             _write_parquet(model, rows, seed=seed, path=temporary)
+        elif path.name.endswith(".dat.gz"):
+            # Neither name nor time of day: the same baskets, the same bytes.
+            with temporary.open("wb") as file, gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
+                packed.writelines(basket_pieces(model, rows, seed=seed))
+        elif path.suffix == ".dat":
+            with temporary.open("wb") as file:
+                file.writelines(basket_pieces(model, rows, seed=seed))
         else:
             with temporary.open("wb") as file:
                 file.writelines(csv_pieces(model, rows, seed=seed))
@@ -46,10 +66,22 @@ def csv_pieces(model: Model, rows: int, *, seed: str) -> Iterator[bytes]:
         yield _csv(zip(*(texts[name].tolist() for name in texts), strict=True))
 
 
-def require_format(path: Path) -> None:
-    """Refuses a file name of another format, or in a folder that is not there."""
-    if path.suffix not in FORMATS:
+def basket_pieces(model: Model, rows: int, *, seed: str) -> Iterator[bytes]:
+    """A basket in each line, in UTF-8, block by block."""
+    (column,) = model.domain.drawn
+    for block in mechanisms.draw_blocks(model, rows, seed):
+        yield "".join(f"{text}\n" for text in block[column.name]).encode()
+
+
+def require_format(path: Path, *, domain: Domain | None = None) -> None:
+    """Refuses a file name of another format, one for baskets where something else is drawn, or one in a folder that is not
+    there."""
+    if not path.name.endswith(FORMATS):
         raise InputError("the output has another format", repair=f"end its name in {' or '.join(FORMATS)}")
+    if path.name.endswith((".dat", ".dat.gz")) and domain is not None:
+        drawn = domain.drawn
+        if len(drawn) != 1 or not isinstance(drawn[0], Baskets):
+            raise InputError("what is drawn is no list of baskets", repair="end the output's name in .csv or .parquet")
     require_folder(path)
 
 
@@ -90,7 +122,7 @@ def arrow_schema(domain: Domain) -> pa.Schema:
 
 
 def _arrow_type(attribute: Attribute) -> pa.DataType:
-    if isinstance(attribute, Categorical | Boolean | Identifier | Text):
+    if isinstance(attribute, Categorical | Boolean | Identifier | Text | Basket):
         return pa.string()
     if isinstance(attribute, Date):
         return pa.date32()

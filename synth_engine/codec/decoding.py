@@ -12,8 +12,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from synth_engine.codec import moments, texts
-from synth_engine.domain import OTHER, Attribute, Boolean, Categorical, Date, DateTime, Domain, Integer, Number, Text
+from synth_engine.codec import baskets, moments, texts
+from synth_engine.domain import (
+    OTHER,
+    Attribute,
+    Basket,
+    Boolean,
+    Categorical,
+    Date,
+    DateTime,
+    Domain,
+    Identifier,
+    Integer,
+    Number,
+    Text,
+)
 from synth_engine.domain.ladders import decimals_inside
 
 Column = pd.Series  # of one attribute, in its natural type
@@ -21,8 +34,16 @@ Column = pd.Series  # of one attribute, in its natural type
 
 def decode(domain: Domain, codes: Mapping[str, NDArray[np.integer[Any]]], rng: np.random.Generator) -> pd.DataFrame:
     """The table that codes stand for; a missing value is NA. Columns come in the domain's order, identifiers are
-    absent. `rng` places numbers, days and moments inside their bins: post-processing, nothing secret hangs on it."""
-    return pd.DataFrame({a.name: values_of(a, np.asarray(codes[a.name], dtype=np.intp), rng) for a in domain.modelled})
+    absent, baskets are texts unless they are wide. `rng` places numbers, days and moments inside their bins: post-processing, nothing secret hangs on it."""
+    return pd.DataFrame(
+        {
+            a.name: baskets.joined(a, codes)
+            if isinstance(a, Basket)
+            else values_of(a, np.asarray(codes[a.name], dtype=np.intp), rng)
+            for a in domain.drawn
+            if not isinstance(a, Identifier)
+        }
+    )
 
 
 def values_of(attribute: Attribute, codes: NDArray[np.intp], rng: np.random.Generator) -> Column:

@@ -15,9 +15,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from synth_engine.codec import moments, numbers
 from synth_engine.codec import texts as texts_of_no_meaning
+from synth_engine.codec.baskets import encode_baskets
 from synth_engine.domain import (
     OTHER,
     Attribute,
+    Basket,
     Boolean,
     Categorical,
     Date,
@@ -44,10 +46,16 @@ def encode(domain: Domain, columns: Mapping[str, Any]) -> dict[str, Codes]:
     """Codes of each modelled attribute, from columns of text (PyArrow or NumPy; null is missing).
 
     Raises DomainError only for a column that is not there at all."""
-    absent = [name for name in domain.names if name not in columns]
+    absent = [name for name in domain.columns if name not in columns]
     if absent:
         raise DomainError("the table has no such column", repair="check the header or the domain", column=absent[0])
-    return {attribute.name: encode_column(attribute, columns[attribute.name]) for attribute in domain.modelled}
+    found: dict[str, Codes] = {}
+    for attribute in domain.attributes:
+        if isinstance(attribute, Basket):
+            found |= encode_baskets(attribute, columns[attribute.name])
+        elif attribute.size:
+            found[attribute.name] = encode_column(attribute, columns[attribute.name])
+    return found
 
 
 def encode_column(attribute: Attribute, column: Any) -> Codes:

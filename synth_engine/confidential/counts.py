@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import prod
+from math import isqrt, prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 from synth_engine.codec import places, prefixes
 from synth_engine.confidential.rows import Rows
 from synth_engine.constraints import counting
+from synth_engine.domain import WeakBasket
 from synth_engine.hierarchy import Codes, Hierarchy
 from synth_engine.measurement import Merged
+from synth_engine.privacy.unit import VOTE
 
 _BLOCK = 2**16  # records at a time: their cells fit a processor's cache
 
@@ -52,6 +54,18 @@ def group_sizes(rows: Rows) -> NDArray[np.int64]:
     records = np.bincount(rows.units())
     most = rows.domain.unit.max_records
     return np.bincount(records[records > 0], minlength=most + 1)[1:].astype(np.int64)
+
+
+def items(rows: Rows, name: str, *, squared: bool) -> NDArray[np.int64]:
+    """Votes for each item of a weak basket's set, in parts. Every record has one vote for the n items in its basket: so
+    large a share for each that the shares, or their squares, add up to one, rounded down. Exact like `contingency`."""
+    baskets, attribute = rows.basket(name), rows.domain.attribute(name)
+    assert isinstance(attribute, WeakBasket)  # noqa: S101 - the session looked
+    held = np.diff(baskets.offsets.to_numpy())
+    share = [0, *(isqrt(VOTE**2 // n) if squared else VOTE // n for n in range(1, int(held.max(initial=0)) + 1))]
+    table = np.zeros(attribute.values.size, dtype=np.int64)
+    np.add.at(table, baskets.flatten().to_numpy(), np.repeat(np.array(share, dtype=np.int64)[held], held))
+    return table
 
 
 def by_rank(rows: Rows, name: str) -> dict[int, int]:

@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from synth_engine import codec, readers
-from synth_engine.codec import Codes
-from synth_engine.domain import Domain, Integer, Number, Range, Weak
+from synth_engine.codec import Bags, Codes
+from synth_engine.domain import Domain, Integer, Number, Range, Weak, WeakBasket
 from synth_engine.errors import PrivacyError, TableError
 from synth_engine.formats import Dialect, Kind
 from synth_engine.readers import Block, Limits, Progress
@@ -30,7 +30,7 @@ class Rows:
     """Columns of codes, one entry a record. Only `counts` reads them; printing, copying, storing, walking through,
     or comparing them is refused, so that no log line, traceback or task argument can hold a record by mistake."""
 
-    __slots__ = ("__codes", "__domain", "__ranked", "__total", "__units")
+    __slots__ = ("__baskets", "__codes", "__domain", "__ranked", "__total", "__units")
 
     def __init__(
         self,
@@ -39,14 +39,16 @@ class Rows:
         domain: Domain,
         ranked: Mapping[str, Ranked] = MappingProxyType({}),
         units: NDArray[np.integer[Any]] | None = None,
+        baskets: Mapping[str, Bags] = MappingProxyType({}),
     ) -> None:
-        lengths = {len(column) for column in codes.values()} | {len(places) for places, _ in ranked.values()}
-        lengths |= {len(units)} if units is not None else set()
+        lengths = {len(column) for column in (*codes.values(), *baskets.values())}
+        lengths |= {len(places) for places, _ in ranked.values()} | ({len(units)} if units is not None else set())
         weak = {attribute.name for attribute in domain.open if isinstance(attribute, Weak)}
-        if len(lengths) != 1 or set(codes) != set(domain.names) or set(ranked) != weak:
+        held = {attribute.name for attribute in domain.open if isinstance(attribute, WeakBasket)}
+        if len(lengths) != 1 or (set(codes), set(ranked), set(baskets)) != (set(domain.names), weak, held):
             raise PrivacyError("rows do not fit their domain")
         self.__codes, self.__domain, self.__total, self.__units = dict(codes), domain, lengths.pop(), units
-        self.__ranked = dict(ranked)
+        self.__ranked, self.__baskets = dict(ranked), dict(baskets)
 
     def codes(self, name: str) -> Codes:
         """The codes of one attribute, for `counts` alone."""
@@ -62,6 +64,10 @@ class Rows:
         """The numbers of the values of a weak attribute, for `counts` alone."""
         return self.__ranked[name]
 
+    def basket(self, name: str) -> Bags:
+        """The numbers of the items in the cells of a weak basket, for `counts` alone."""
+        return self.__baskets[name]
+
     def settled(self, domain: Domain) -> Rows:
         """The same records under what was learned. Raises DomainError where that does not fit what was declared."""
         learned = {attribute.name: domain.attribute(attribute.name) for attribute in self.__domain.open}
@@ -75,6 +81,8 @@ class Rows:
                 codes[name] = codec.settled_ranks(attribute, found, ranks)[places]
             elif isinstance(attribute, Range):
                 codes[name] = codec.settled_cells(attribute, found)[codes[name]]
+            elif isinstance(attribute, WeakBasket):
+                codes |= codec.settled_items(attribute, found, self.__baskets[name])
         return Rows(codes, domain=domain, units=self.__units)
 
     @property
@@ -121,6 +129,7 @@ def open_table(
     units: list[pa.Array] = []
     rankings = {a.name: codec.Ranking(a) for a in domain.open if isinstance(a, Weak)}
     places: dict[str, list[NDArray[np.int32]]] = {name: [] for name in rankings}
+    bags: dict[str, list[Bags]] = {a.name: [] for a in domain.open if isinstance(a, WeakBasket)}
     found = readers.blocks(
         path, kind=kind, dialect=dialect, limits=limits or Limits(), wanted=wanted, progress=progress
     )
@@ -130,17 +139,22 @@ def open_table(
             pieces[name].append(codes)
         for name, ranking in rankings.items():
             places[name].append(ranking.places(block[name]))
+        for attribute in domain.baskets:
+            if isinstance(attribute, WeakBasket):
+                bags[attribute.name].append(codec.bags(attribute, block[attribute.name]))
         if unit is not None:
             units.append(block[unit])
     columns = {name: np.concatenate(pieces.pop(name)) for name in list(pieces)}  # one column at a time is there twice
     ranked = {name: (np.concatenate(places.pop(name)), ranking.ranks) for name, ranking in rankings.items()}
+    baskets = {name: pa.concat_arrays(pieces) for name, pieces in bags.items()}
     if unit is None:
-        return Rows(columns, domain=domain, ranked=ranked)
+        return Rows(columns, domain=domain, ranked=ranked, baskets=baskets)
     belongs = _units(pa.chunked_array(units))
     kept = _kept(belongs, most=domain.unit.max_records, random_bytes=random_bytes)
     columns = {name: codes[kept] for name, codes in columns.items()}
     ranked = {name: (found[kept], ranks) for name, (found, ranks) in ranked.items()}
-    return Rows(columns, domain=domain, ranked=ranked, units=belongs[kept])
+    baskets = {name: found.take(pa.array(kept)) for name, found in baskets.items()}
+    return Rows(columns, domain=domain, ranked=ranked, units=belongs[kept], baskets=baskets)
 
 
 def _plain(domain: Domain, block: Block, dialect: Dialect | None) -> Block:
@@ -175,7 +189,7 @@ def _require_form(path: Path | str, *, kind: Kind | None, dialect: Dialect | Non
 
 def _wanted(domain: Domain) -> list[str]:
     unit = domain.unit.column
-    return [*domain.names, *([unit] if unit is not None and unit not in domain.names else [])]
+    return [*domain.columns, *([unit] if unit is not None and unit not in domain.columns else [])]
 
 
 def _require(wanted: list[str], *, found: Collection[str]) -> None:

@@ -18,7 +18,7 @@ from synth_engine.codec import prefixes
 from synth_engine.confidential import counts, discovery, growth, noise, selection
 from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.selection import SelectionLaw
-from synth_engine.domain import Domain, Weak
+from synth_engine.domain import Domain, Weak, WeakBasket
 from synth_engine.errors import PrivacyError
 from synth_engine.hierarchy import Growth, Rule, parts
 from synth_engine.measurement import (
@@ -41,6 +41,7 @@ from synth_engine.privacy.loss import Loss, Pure
 from synth_engine.privacy.unit import (
     group_sizes_sensitivity,
     histogram_sensitivity,
+    items_sensitivity,
     levels_sensitivity,
     scores_sensitivity,
 )
@@ -185,6 +186,16 @@ class RoomSession:
             raise PrivacyError("the discount is below its bound")
         shape = {"threshold": rule.least, "discount": rule.discount}
         return ThresholdTree(scale=noise.scale, l1=self._sensitivity.l1, **shape)
+
+    def items(self, name: str, *, noise: Noise) -> Measurement:
+        """Weighted counts of all items of the public set, whether anybody has them or not."""
+        attribute = self._domain.attribute(name)
+        if not isinstance(attribute, WeakBasket):
+            raise PrivacyError("only the items of a weak basket are counted")
+        query = Query(verb="items", clique=(name,), cells=attribute.values.size)
+        self._admit(query, noise.event(items_sensitivity(self._sensitivity)))
+        votes = counts.items(self._rows, name, squared=noise.law != "discrete-laplace")
+        return Measurement(clique=(name,), noise=noise, values=self._sampler.counts(votes, noise))
 
     def settle(self, domain: Domain) -> None:
         """Counts the rows under what was learned from now on. The caller chose `domain` from public facts and paid

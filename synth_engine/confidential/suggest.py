@@ -31,8 +31,18 @@ _NAMES = {"kind": "identifier", "why": "Nearly every value is different, or long
 _CONFIRM = "Confirm only what is known without looking at this table, for example from a codebook."
 
 
+_BASKETS: Mapping[str, Any] = {
+    "kind": "weak-basket",
+    "values": {"set": "integers", "low": 0, "high": 9_999},
+    "keep": 50,
+    "why": "Each line is a basket. Say which items there may be, as is publicly known: these bounds are an example.",
+}
+
+
 def attribute(name: str, column: Column, *, codebook: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """A draft of one attribute, in the form of a domain's JSON; `codebook` is what the file itself says about it."""
+    if codebook and codebook.get("baskets"):
+        return {"name": name, **_BASKETS, "provenance": "suggested"}
     found = _coded(column, codebook) if codebook else None
     return {"name": name, **(found or _drafted(column)), "provenance": "suggested"}
 

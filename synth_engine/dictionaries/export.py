@@ -11,6 +11,7 @@ from typing import Any
 from synth_engine.domain import (
     OTHER,
     Attribute,
+    Baskets,
     Boolean,
     Categorical,
     Date,
@@ -60,7 +61,7 @@ def _of_kind(attribute: Attribute) -> tuple[str, dict[str, Any], dict[str, Any]]
             moments = {"minimum": attribute.low, "maximum": attribute.high}
             style = {} if attribute.format == ISO_MOMENT else {"format": attribute.format}
             return "datetime", style, {end: moment.strftime(attribute.format) for end, moment in moments.items()}
-        case Weak():
+        case Weak() | Baskets():
             return "string", {}, {}  # which values come out is learned by each release
         case Range():
             return _wide(attribute)

@@ -9,6 +9,7 @@ table itself are for the steward's eyes and refused by `Domain.require_confirmed
 from __future__ import annotations
 
 from synth_engine.domain.attributes import MAX_CODES, MISSING, OTHER, Attribute, Boolean, Categorical
+from synth_engine.domain.baskets import Basket, Baskets, WeakBasket
 from synth_engine.domain.constraints import Constraint, Dependency, Impossible, MissingIff, Order
 from synth_engine.domain.document import SCHEMA_NAME, Domain, read
 from synth_engine.domain.facts import PROVENANCES, Provenance
@@ -29,6 +30,8 @@ __all__ = [
     "SCHEMA",
     "SCHEMA_NAME",
     "Attribute",
+    "Basket",
+    "Baskets",
     "Boolean",
     "Categorical",
     "Constraint",
@@ -48,6 +51,7 @@ __all__ = [
     "Range",
     "Text",
     "Weak",
+    "WeakBasket",
     "parse_attribute",
     "read",
 ]

@@ -91,6 +91,16 @@ class Attribute:
         return bool(self.size)
 
     @property
+    def parts(self) -> tuple[Attribute, ...]:
+        """The attributes that mechanisms see in its place: itself, or nothing, or, of baskets, one for each item."""
+        return (self,) if self.size else ()
+
+    @property
+    def drawn(self) -> tuple[Attribute, ...]:
+        """The columns that a drawn table has of it."""
+        return (self,) if self.in_table else ()
+
+    @property
     def labels(self) -> tuple[str, ...]:
         """The text of every code."""
         tail = ((OTHER,) if self.has_other else ()) + ((MISSING,) if self.missing is not None else ())

@@ -17,6 +17,7 @@ from synth_engine.domain import constraints as rules
 from synth_engine.domain import places as named_places
 from synth_engine.domain import satisfiable
 from synth_engine.domain.attributes import Attribute
+from synth_engine.domain.baskets import Baskets
 from synth_engine.domain.constraints import Constraint
 from synth_engine.domain.identifiers import Identifier
 from synth_engine.domain.open import Open
@@ -59,7 +60,10 @@ class Domain:
             if attribute.name in seen:
                 raise DomainError("two columns have this name", repair="rename one of them", column=attribute.name)
             seen.add(attribute.name)
-        if not self.modelled:
+        for part in self.modelled:
+            if part.name in seen and part not in self.attributes:
+                raise DomainError("an item and a column have this name", repair="rename the column", column=part.name)
+        if not self.modelled and not self.open:
             raise DomainError("no column to model", repair="describe at least one column that is not an identifier")
         self._check_rows()
         named_places.check(self.places, self.attributes)
@@ -105,13 +109,23 @@ class Domain:
 
     @cached_property
     def modelled(self) -> tuple[Attribute, ...]:
-        """The attributes that mechanisms see: all but identifiers."""
-        return tuple(attribute for attribute in self.attributes if attribute.size)
+        """The attributes that mechanisms see: all but identifiers, and of baskets one for each item."""
+        return tuple(part for attribute in self.attributes for part in attribute.parts)
 
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the modelled attributes, in order."""
         return tuple(attribute.name for attribute in self.modelled)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns of a file that are read: all but identifiers."""
+        return tuple(attribute.name for attribute in self.attributes if not isinstance(attribute, Identifier))
+
+    @cached_property
+    def baskets(self) -> tuple[Baskets, ...]:
+        """The attributes whose cells hold items."""
+        return tuple(attribute for attribute in self.attributes if isinstance(attribute, Baskets))
 
     @cached_property
     def open(self) -> tuple[Open, ...]:
@@ -130,7 +144,7 @@ class Domain:
     @property
     def drawn(self) -> tuple[Attribute, ...]:
         """The attributes of a drawn table, in the declared order: all but identifiers that are dropped."""
-        return tuple(attribute for attribute in self.attributes if attribute.in_table)
+        return tuple(column for attribute in self.attributes for column in attribute.drawn)
 
     @property
     def grouped(self) -> Identifier | None:
@@ -155,10 +169,14 @@ class Domain:
         return found
 
     def attribute(self, name: str) -> Attribute:
-        for attribute in self.attributes:
-            if attribute.name == name:
-                return attribute
+        found = self._by_name.get(name)
+        if found is not None:
+            return found
         raise DomainError("no such column in the domain", repair="check the spelling", column=name)
+
+    @cached_property
+    def _by_name(self) -> dict[str, Attribute]:
+        return {attribute.name: attribute for attribute in (*self.modelled, *self.attributes)}
 
     def shape(self, clique: Iterable[str]) -> tuple[int, ...]:
         """Shape of the contingency table of a clique of modelled attributes."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from synth_engine import values as public_sets
 from synth_engine.domain.attributes import Attribute, Boolean, Categorical
+from synth_engine.domain.baskets import Basket, WeakBasket
 from synth_engine.domain.identifiers import Identifier
 from synth_engine.domain.moments import DateTime
 from synth_engine.domain.open import Range, Weak
@@ -17,8 +18,13 @@ from synth_engine.errors import DomainError
 
 _LAST = datetime.time(23, 59, 59)
 KINDS: dict[str, type[Attribute]] = {
-    kind.kind: kind for kind in (Categorical, Integer, Number, Boolean, Date, DateTime, Text, Identifier, Weak, Range)
-}
+    kind.kind: kind
+    for kind in (
+        Categorical, Integer, Number, Boolean, Date, DateTime, Text, Identifier, Weak, Range, Basket, WeakBasket,
+    )
+}  # fmt: skip
+BARE = (Identifier, Basket, WeakBasket)
+"""Kinds of which nothing can be missing, outside or ordered."""
 
 
 def parse_attribute(document: object) -> Attribute:
@@ -33,7 +39,7 @@ def parse_attribute(document: object) -> Attribute:
     if kind is None:
         raise DomainError("unknown kind", repair=f"use one of {', '.join(KINDS)}", column=name)
     given = dict(_PARSERS[kind](reader))
-    extra = [] if kind is Identifier else ["missing", "outside", "ordered"]
+    extra = [] if kind in BARE else ["missing", "outside", "ordered"]
     reader.only("name", "kind", "provenance", "why", *extra, *given)
     given = {key: value for key, value in given.items() if key in document and value is not None}
     if extra:
@@ -147,6 +153,10 @@ class Fields:
         raise self._wrong("provenance", "one word, or one word for each fact")
 
 
+def _of_baskets(fields: Fields) -> dict[str, object]:
+    return {"separator": fields.text("separator", default=None), "wide": fields.boolean("wide")}
+
+
 _PARSERS: dict[type[Attribute], Any] = {
     Categorical: lambda f: f.needed(values=f.texts("values")) | {"other": f.boolean("other")},
     Integer: lambda f: (
@@ -177,6 +187,8 @@ _PARSERS: dict[type[Attribute], Any] = {
         "leading": f.boolean("leading"),
         "pattern": f.text("pattern", default=None),
     },
+    Basket: lambda f: f.needed(items=f.texts("items")) | _of_baskets(f),
+    WeakBasket: lambda f: f.needed(values=f.value_set("values")) | {"keep": f.integer("keep")} | _of_baskets(f),
     Identifier: lambda f: {
         "regenerate": f.text("regenerate", default=None),
         "pattern": f.text("pattern", default=None),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from synth_engine.domain.attributes import MAX_CODES, Attribute, Boolean, Categorical
+from synth_engine.domain.baskets import MOST_ITEMS, SEPARATORS, Basket, WeakBasket
 from synth_engine.domain.constraints import (
     MOST_CONSTRAINTS,
     ORIGINS,
@@ -20,6 +21,7 @@ from synth_engine.domain.identifiers import LONGEST_PATTERN, REGENERATE, Identif
 from synth_engine.domain.moments import UNITS, DateTime
 from synth_engine.domain.open import MOST_BINS, SCALES, Range, Weak
 from synth_engine.domain.places import MOST_PLACES
+from synth_engine.domain.reading import BARE
 from synth_engine.domain.scales import MAX_EXACT, Date, Integer, Number
 from synth_engine.domain.texts import CLASSES, LONGEST_TEXT, Text
 from synth_engine.privacy.unit import Relation
@@ -76,7 +78,7 @@ def _attribute(kind: type[Attribute], properties: Schema, *, required: tuple[str
         "provenance": _provenance(kind),
         "why": {"type": "string", "description": "A sentence for people; not part of the domain."},
     }
-    if kind is not Identifier:
+    if kind not in BARE:
         shared |= {
             "missing": _optional(_TEXTS | {"description": "Texts that stand for a missing value; null: none can be."}),
             "outside": _optional({"enum": list(kind.outsides)}),
@@ -90,6 +92,15 @@ def _attribute(kind: type[Attribute], properties: Schema, *, required: tuple[str
         "additionalProperties": False,
     }
 
+
+_ITEMS: Schema = _TEXTS | {"maxItems": MOST_ITEMS}
+_SET: Schema = {
+    "type": "object",
+    "description": "A public set of texts, see docs/domain.md.",
+    "properties": {"set": {"enum": list(KINDS)}, "size": {"type": "integer", "minimum": 1}},
+    "required": ["set"],
+}
+_BASKETS: Schema = {"separator": {"enum": list(SEPARATORS)}, "wide": {"type": "boolean"}}
 
 _ATTRIBUTES: tuple[Schema, ...] = (
     _attribute(
@@ -129,12 +140,7 @@ _ATTRIBUTES: tuple[Schema, ...] = (
     _attribute(
         Weak,
         {
-            "values": {
-                "type": "object",
-                "description": "A public set of texts, see docs/domain.md.",
-                "properties": {"set": {"enum": list(KINDS)}, "size": {"type": "integer", "minimum": 1}},
-                "required": ["set"],
-            },
+            "values": _SET,
             "rho": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1},
         },
         required=("values",),
@@ -159,6 +165,12 @@ _ATTRIBUTES: tuple[Schema, ...] = (
             "leading": {"type": "boolean"},
             "pattern": {"type": "string", "minLength": 1, "maxLength": LONGEST_PATTERN},
         },
+    ),
+    _attribute(Basket, {"items": _ITEMS} | _BASKETS, required=("items",)),
+    _attribute(
+        WeakBasket,
+        {"values": _SET, "keep": {"type": "integer", "minimum": 1, "maximum": MOST_ITEMS}} | _BASKETS,
+        required=("values",),
     ),
     _attribute(
         Identifier,

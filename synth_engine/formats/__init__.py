@@ -8,6 +8,7 @@ from __future__ import annotations
 from synth_engine.formats.dialect import DELIMITERS, ENCODINGS, QUOTES, Dialect, Encodings
 from synth_engine.formats.header import checked_names, counted_names, looks_like_data
 from synth_engine.formats.kinds import (
+    BASKETS,
     DELIMITED,
     GZIP,
     HEAD,
@@ -27,6 +28,7 @@ from synth_engine.formats.kinds import (
 from synth_engine.formats.marks import DECIMALS, THOUSANDS, Marks
 
 __all__ = [
+    "BASKETS",
     "DECIMALS",
     "DELIMITED",
     "DELIMITERS",

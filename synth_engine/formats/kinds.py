@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 from synth_engine.errors import TableError
 
-Kind = Literal["csv", "csv.gz", "parquet", "xlsx", "xls", "sav", "dta"]
+Kind = Literal["csv", "csv.gz", "parquet", "xlsx", "xls", "sav", "dta", "baskets", "baskets.gz"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 KIND_NAMES: dict[Kind, str] = {
     "csv": "CSV",
@@ -17,10 +17,13 @@ KIND_NAMES: dict[Kind, str] = {
     "xls": "Excel workbook (97–2003)",
     "sav": "SPSS",
     "dta": "Stata",
+    "baskets": "baskets, one a line",
+    "baskets.gz": "baskets, packed with gzip",
 }
 DELIMITED: tuple[Kind, ...] = ("csv", "csv.gz")
 WORKBOOKS: tuple[Kind, ...] = ("xlsx", "xls")
 WITH_SCHEMA: tuple[Kind, ...] = ("parquet", "sav", "dta")  # they say themselves how they are written
+BASKETS: tuple[Kind, ...] = ("baskets", "baskets.gz")
 HEAD = 512  # bytes at the beginning that are enough to know
 GZIP = b"\x1f\x8b"
 PARQUET = b"PAR1"  # a Parquet file begins and ends with it
@@ -39,6 +42,10 @@ _ENDINGS: dict[str, Kind] = {
     ".sav": "sav",
     ".zsav": "sav",
     ".dta": "dta",
+    ".dat": "baskets",
+    ".baskets": "baskets",
+    ".dat.gz": "baskets.gz",
+    ".baskets.gz": "baskets.gz",
 }
 MEDIA_TYPES: dict[str, Kind] = {
     "text/csv": "csv",
@@ -109,31 +116,37 @@ def kind_of(name: Path | str) -> Kind:
         if lowered.endswith(ending):
             return _ENDINGS[ending]
     raise TableError(
-        "the file's name ends neither in .csv, .csv.gz, .parquet, .xlsx, .xls, .sav nor .dta", repair=SAVE_AS_CSV
+        "the file's name ends neither in .csv, .csv.gz, .parquet, .xlsx, .xls, .sav, .dta nor .dat", repair=SAVE_AS_CSV
     )
 
 
-def found_kind(head: bytes) -> Kind:
-    """The kind that a file's first bytes show, whatever its name. Raises TableError for what is read nowhere."""
+def found_kind(head: bytes, *, name: str = "") -> Kind:
+    """The kind that a file's first bytes show, whatever its name; but that a text has a basket in each line only its name
+    says. Raises TableError for what is read nowhere."""
     for kind, starts in _STARTS.items():
         starts = (PARQUET + b"\x15",) if kind == "parquet" else starts  # four letters may begin a text
         if head.startswith(starts) and (kind != "xlsx" or _is_workbook(head)):
-            return kind
+            return "baskets.gz" if kind == "csv.gz" and _promises("baskets.gz", name) else kind
     refuse_foreign(head)
-    return "csv"
+    return "baskets" if _promises("baskets", name) else "csv"
+
+
+def _promises(kind: Kind, name: str) -> bool:
+    return any(name.lower().endswith(ending) for ending, promised in _ENDINGS.items() if promised == kind)
 
 
 def check_kind(kind: Kind, head: bytes) -> None:
     """Refuses a file whose first bytes show another kind than the one it was announced as."""
-    if kind == "csv":
+    if kind in ("csv", "baskets"):
         return refuse_foreign(head)
+    kind = "csv.gz" if kind == "baskets.gz" else kind
     if head.startswith(_STARTS[kind]) and (kind != "xlsx" or _is_workbook(head)):
         return None
     if kind == "csv.gz":
         if not head:
             return None
         refuse_foreign(head)
-        raise TableError("this is not packed with gzip", repair="name it .csv, or pack it")
+        raise TableError("this is not packed with gzip", repair="leave .gz out of its name, or pack it")
     refuse_foreign(head, instead_of=_EXPECTED[kind])
     if kind == "parquet":
         raise TableError("this is not a Parquet file", repair="write it again, or use CSV")

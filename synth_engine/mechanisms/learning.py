@@ -1,4 +1,5 @@
-"""What a run buys before its mechanism proper: the categories of weak columns, and bounds and bins of wide ranges.
+"""What a run buys before its mechanism proper: the categories of weak columns, bounds and bins of wide ranges, and which
+items of baskets get a column.
 
 Noise and thresholds follow from public facts and a share of the budget. What is made of the answers is post-processing.
 """
@@ -14,14 +15,15 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from synth_engine.domain import MAX_CODES, Attribute, Domain, Open, Range, Weak
+from synth_engine.domain import MAX_CODES, Attribute, Domain, Open, Range, Weak, WeakBasket
 from synth_engine.errors import InputError, SpecError
 from synth_engine.marginals import oneway
 from synth_engine.measurement import Call, Counts, Discovery, Measurement, Noise, Query, Session
 from synth_engine.mechanisms import shares
 from synth_engine.mechanisms.plan import Budget
 from synth_engine.privacy import thresholds
-from synth_engine.privacy.unit import Sensitivity
+from synth_engine.privacy.events import Event
+from synth_engine.privacy.unit import Sensitivity, items_sensitivity
 
 Answer = Discovery | Measurement
 
@@ -58,14 +60,22 @@ class Question:
         if isinstance(self.attribute, Weak):
             size = self.attribute.population
             return Query(verb="discover", clique=(self.attribute.name,), cells=size, threshold=self.threshold)
+        if isinstance(self.attribute, WeakBasket):
+            return Query(verb="items", clique=(self.attribute.name,), cells=self.attribute.values.size)
         return Query(verb="measure", clique=(self.attribute.name,), cells=self.attribute.size)
 
     def call(self, sensitivity: Sensitivity) -> Call:
-        return Call(query=self.query, event=self.noise.event(sensitivity))
+        return Call(query=self.query, event=self.event(sensitivity))
+
+    def event(self, sensitivity: Sensitivity) -> Event:
+        """What it costs. sensitivity: of a table of counts."""
+        return self.noise.event(_moving(self.attribute, sensitivity))
 
     def ask(self, session: Session) -> Answer:
         if self.threshold is not None:
             return session.discover(self.attribute.name, noise=self.noise, threshold=self.threshold)
+        if isinstance(self.attribute, WeakBasket):
+            return session.items(self.attribute.name, noise=self.noise)
         return session.measure((self.attribute.name,), noise=self.noise)
 
     def is_answered_by(self, answer: Answer) -> bool:
@@ -76,8 +86,12 @@ class Question:
 
 def question(attribute: Open, budget: Budget, sensitivity: Sensitivity) -> Question:
     """With noise that costs the budget, and the least threshold that keeps the promise of the column's rho."""
-    noise = shares.noise(budget, sensitivity, laplace=isinstance(attribute, Weak))
+    noise = shares.noise(budget, _moving(attribute, sensitivity), laplace=isinstance(attribute, Weak))
     return Question(attribute=attribute, noise=noise, threshold=threshold(attribute, noise))
+
+
+def _moving(attribute: Open, sensitivity: Sensitivity) -> Sensitivity:
+    return items_sensitivity(sensitivity) if isinstance(attribute, WeakBasket) else sensitivity
 
 
 def threshold(attribute: Open, noise: Noise) -> int | None:
@@ -105,10 +119,12 @@ def learned(questions: Sequence[Question], answers: Sequence[Answer], *, most: i
 
 
 def settled(attribute: Open, answer: Answer, *, most: int = MAX_CODES) -> Attribute:
-    """What a noisy answer makes of an open attribute; of the values found, the most frequent ones."""
+    """What a noisy answer makes of an open attribute; of the values found, or of items, the most frequent ones."""
     if isinstance(attribute, Weak) and isinstance(answer, Discovery):
         frequent = sorted(answer.found, key=lambda pair: (-pair[1], pair[0]))
         return attribute.found([rank for rank, _ in frequent[:most]])
+    if isinstance(attribute, WeakBasket) and isinstance(answer, Measurement):
+        return attribute.found(np.argsort(-answer.values, kind="stable")[: min(attribute.keep, most)].tolist())
     if isinstance(attribute, Range) and isinstance(answer, Measurement):
         return attribute.cut(
             places(answer.values, noise=answer.noise, along=attribute.value_count, bins=attribute.bins)
@@ -122,6 +138,8 @@ def foreseen(domain: Domain) -> Domain:
     for attribute in domain.open:
         if isinstance(attribute, Weak):
             guesses[attribute.name] = attribute.found(range(min(FORESEEN, attribute.values.size)))
+        elif isinstance(attribute, WeakBasket):
+            guesses[attribute.name] = attribute.found(range(attribute.keep))
         elif isinstance(attribute, Range):
             cells = attribute.value_count
             even = {cells * i // attribute.bins for i in range(attribute.bins + 1)}

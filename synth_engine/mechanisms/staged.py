@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal
 
-from synth_engine.domain import MAX_CODES, Domain
+from synth_engine.domain import MAX_CODES, Domain, WeakBasket
 from synth_engine.errors import SpecError
 from synth_engine.measurement import Answers, Discovery, Noise, Session
 from synth_engine.mechanisms import grouped, learning
@@ -35,7 +35,8 @@ def needed(config: Mechanism, domain: Domain) -> bool:
 
 
 def _learns(config: Mechanism, domain: Domain) -> bool:
-    return bool(domain.open) and not config.takes_open
+    """No mechanism chooses items by itself: where there are any to be chosen, all that is open is learned first."""
+    return any(isinstance(attribute, WeakBasket) or not config.takes_open for attribute in domain.open)
 
 
 def plan(config: Mechanism, spec: Spec, *, domain: Domain) -> Plan:
@@ -102,7 +103,7 @@ def ask_for(domain: Domain, cap: Budget, sensitivity: Sensitivity) -> tuple[Ques
 
 def minus(cap: Budget, questions: tuple[Question, ...], sensitivity: Sensitivity) -> Budget:
     """What the questions leave of a cap."""
-    return _less(cap, [asked.noise.event(sensitivity) for asked in questions])
+    return _less(cap, [asked.event(sensitivity) for asked in questions])
 
 
 def _less(cap: Budget, events: Sequence[Event]) -> Budget:

@@ -10,6 +10,8 @@ from typing import Any
 from synth_engine.errors import DomainError
 
 MAX_RECORDS_LIMIT = 1_000_000
+VOTE = 10_000
+"""Parts of the one vote that a basket has, so that shares of it are whole numbers."""
 
 
 class Relation(StrEnum):
@@ -86,6 +88,12 @@ def scores_sensitivity(of_one: Sensitivity, *, number: int) -> Sensitivity:
     """Of a vector of scores, each of which moves by `of_one.linf` at most, all of them at once (docs/proofs/score.md)."""
     linf = of_one.linf
     return Sensitivity(l1=number * linf, l2_squared=number * linf**2, linf=linf)
+
+
+def items_sensitivity(of_one: Sensitivity) -> Sensitivity:
+    """Of the weighted counts of items, in parts of a vote: every basket has one vote in all, by the norm that its noise
+    goes by, as a record has one cell (docs/proofs/items.md)."""
+    return Sensitivity(l1=VOTE * of_one.l1, l2_squared=VOTE**2 * of_one.l2_squared, linf=VOTE * of_one.linf)
 
 
 def histogram_sensitivity(unit: PrivacyUnit, relation: Relation) -> Sensitivity:

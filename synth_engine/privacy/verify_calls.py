@@ -25,6 +25,7 @@ _LAWS = {
     "group-sizes": _TABLES,
     "discover": ("discrete-laplace",),
     "grow": ("discrete-laplace", "discrete-gaussian", "rounded-gaussian", "threshold-tree"),
+    "items": _TABLES,
 }
 _PARTS_OF: dict[str, set[str]] = {
     "measure": set(),
@@ -33,6 +34,7 @@ _PARTS_OF: dict[str, set[str]] = {
     "score": {"candidates"},
     "discover": {"threshold"},
     "grow": {"grown", "branching"},
+    "items": set(),
 }
 """What a query has beside its verb, its clique and its number of cells."""
 _SENSITIVITY = {
@@ -47,6 +49,8 @@ _HALF_PI = Fraction(15707963268, 10**10)
 """A little more than pi / 2: what is epsilon-differentially private is mu-GDP with mu² = epsilon² pi / 2, and with a quarter
 of that where its loss has range epsilon."""
 _LARGEST_UNIT = 10**6
+_VOTE = 10**4
+"""Parts into which the vote of a basket is cut, so that its shares are whole numbers: items are counted in these."""
 SHA256 = re.compile(r"[0-9a-f]{64}")
 _RATIO = re.compile(r"(0|[1-9][0-9]*)/([1-9][0-9]*)")
 
@@ -144,7 +148,11 @@ def cost_of(call: Any, number: int, allowed: Allowed) -> Cost:
 
 
 def _moving(query: Mapping[str, Any], allowed: Allowed) -> Mapping[str, int]:
-    """How far an answer moves between neighbours. Of m scores each moves as far as a table does in L1, all of them at once."""
+    """How far an answer moves between neighbours. Of m scores each moves as far as a table does in L1, all of them at once;
+    weighted counts of items move as far as a table does, in parts of a vote."""
+    if query["verb"] == "items":
+        of_one = allowed.records
+        return {"l1": _VOTE * of_one["l1"], "l2_squared": _VOTE**2 * of_one["l2_squared"]}
     if query["verb"] == "group-sizes":
         return allowed.units
     if query["verb"] == "score":
@@ -181,6 +189,8 @@ def _check_query(query: Mapping[str, Any], number: int, allowed: Allowed) -> Non
         refuse(f"the bins of call {number} are not as many as its cells")
     if verb == "grow" and not is_grown(query):
         refuse(f"the tree of call {number} has no rule that is known, or other cells than it branches into")
+    if verb == "items" and len(cliques[0]) != 1:
+        refuse(f"the query of call {number} counts the items of not one column")
     if verb == "discover" and (len(cliques[0]) != 1 or not _is_threshold(query["threshold"])):
         refuse(f"the query of call {number} has no threshold of 1 or more, or not one column")
 
@@ -247,9 +257,9 @@ def losses(costs: Sequence[Cost], receipt: Mapping[str, Any]) -> Counter[PureLos
     moving = None if receipt["unit"]["max_records"] > 1 else 1 if receipt["relation"] == "add-remove" else 2
     found: Counter[PureLoss | GaussianLoss] = Counter()
     for cost, call in zip(costs, receipt["calls"], strict=True):
-        if call["query"]["verb"] in ("score", "grow") or call["noise"]["law"] == "rounded-gaussian":
+        if call["query"]["verb"] in ("score", "grow", "items") or call["noise"]["law"] == "rounded-gaussian":
             refuse(
-                "privacy-loss distributions of scores, of trees and of rounded Gaussian noise are not among those known here"
+                "privacy-loss distributions of scores, trees, items and rounded Gaussian noise are not among those known here"
             )
         if cost.variance is not None:
             if moving is None:

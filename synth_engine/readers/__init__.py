@@ -13,7 +13,7 @@ from typing import Any
 from synth_engine import formats
 from synth_engine.errors import TableError
 from synth_engine.formats import Dialect, Kind
-from synth_engine.readers import delimited, parquet, statistical, workbook
+from synth_engine.readers import baskets, delimited, parquet, statistical, workbook
 from synth_engine.readers.source import Block, Limits, Meter, Progress, Shape
 
 __all__ = ["Block", "Limits", "Progress", "Shape", "blocks", "columns", "detect", "is_delimited", "silent"]
@@ -45,6 +45,8 @@ def columns(
         return parquet.columns(path, limits=limits)
     if kind in formats.WORKBOOKS:
         return workbook.columns(path, kind=kind, limits=limits, dialect=dialect)
+    if kind in formats.BASKETS:
+        return baskets.COLUMNS
     if kind in formats.WITH_SCHEMA:
         return statistical.columns(path, kind=kind, limits=limits)
     return delimited.columns(path, packed=kind == "csv.gz", limits=limits, dialect=dialect)
@@ -71,6 +73,8 @@ def blocks(
         yield from parquet.blocks(path, **given)
     elif kind in formats.WORKBOOKS:
         yield from workbook.blocks(path, kind=kind, dialect=dialect, **given)
+    elif kind in formats.BASKETS:
+        yield from baskets.blocks(path, kind=kind, **given)
     elif kind in formats.WITH_SCHEMA:
         yield from statistical.blocks(path, kind=kind, **given)
     else:
@@ -81,4 +85,4 @@ def blocks(
 
 def _found_kind(path: Path, *, limits: Limits) -> Kind:
     with Meter(path, packed=False, limits=limits) as meter:
-        return formats.found_kind(meter.read(formats.HEAD) or b"")
+        return formats.found_kind(meter.read(formats.HEAD) or b"", name=path.name)

@@ -11,6 +11,7 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
+from synth_engine.domain import Domain
 from synth_engine.errors import SpecError
 from synth_engine.measurement import Answers
 from synth_engine.mechanisms import Model, Plan, description
@@ -137,6 +138,7 @@ def keep_edition(*, actor: User, release: Release, document: Mapping[str, Any], 
     whether it is covered by the guarantee hangs on what they know, so it is never taken for the release itself.
     Raises InputError, Conflict."""
     model = description.read(document).to_json()
+    terms.check_kinds(Domain.from_json(model["domain"]))
     terms.check_text(model)
     if receipts.digest(model) == receipts.digest(release.model):
         raise Conflict(

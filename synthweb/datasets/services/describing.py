@@ -195,6 +195,7 @@ def domain_of(draft: Mapping[str, Any], *, names: Sequence[str] | None) -> Domai
 @transaction.atomic
 def _store(*, actor: User, dataset: Dataset, domain: Domain) -> DomainVersion:
     domain.require_confirmed()
+    terms.check_kinds(domain)
     terms.check_text(domain.to_json())
     locked = Dataset.objects.select_for_update().select_related("organisation").get(pk=dataset.pk)
     check_columns(locked, domain)

@@ -37,6 +37,7 @@ def read(document: Mapping[str, Any]) -> tuple[dictionaries.Kind, dictionaries.R
     if kind != "domain":
         return kind, dictionaries.read(document, kind=kind), None
     domain = Domain.from_json(document)
+    terms.check_kinds(domain)
     return kind, dictionaries.Reading(attributes=domain.attributes), domain
 
 

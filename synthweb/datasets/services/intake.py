@@ -40,6 +40,11 @@ class Intake:
     def __init__(self, file_kind: Kind) -> None:
         if file_kind not in formats.KINDS:
             raise TableError("unknown kind of file", repair=f"use one of {', '.join(formats.KINDS)}")
+        if file_kind in formats.BASKETS:
+            raise TableError(
+                "lists of baskets are not taken here",
+                repair="use python -m synth_engine synthesize, see docs/baskets.md",
+            )
         self.file_kind = file_kind
         self._head, self._tail = bytearray(), b""
         self._looked = False

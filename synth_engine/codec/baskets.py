@@ -1,0 +1,100 @@
+"""Cells that hold several items: from their text to numbers of items or to a code for each item, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from synth_engine.domain import Attribute, Basket, Baskets, WeakBasket
+
+Codes = NDArray[np.uint16]
+Bags: TypeAlias = pa.LargeListArray
+"""For each record the numbers of the items in its basket: int32, each once, in order."""
+
+
+def bags(attribute: WeakBasket, column: pa.Array) -> Bags:
+    """The numbers, within the public set, of the items in each cell; what is not in the set is left out."""
+    return _bags(attribute, column, rank=attribute.values.rank, number=attribute.values.size)
+
+
+def settled_items(attribute: WeakBasket, settled: Attribute, held: Bags) -> dict[str, Codes]:
+    """A column of codes for each item of the learned basket."""
+    if not isinstance(settled, Basket):
+        raise TypeError("a weak basket becomes a basket")
+    ranks = [attribute.values.rank(item) for item in settled.items]
+    return _columns(settled, held, places={rank: place for place, rank in enumerate(ranks) if rank is not None})
+
+
+def encode_baskets(attribute: Basket, column: pa.Array) -> dict[str, Codes]:
+    """A column of codes for each item: 1 where the basket has it."""
+    known = {item: place for place, item in enumerate(attribute.items)}
+    held = _bags(attribute, column, rank=known.get, number=len(known))
+    return _columns(attribute, held, places={place: place for place in known.values()})
+
+
+def joined(attribute: Basket, codes: Mapping[str, NDArray[np.integer]]) -> pd.Series:
+    """The text of each cell: the items that are in it, in the order of the list."""
+    separator = attribute.separator
+    columns = [np.asarray(codes[part.name]) for part in attribute.parts]
+    rows = len(columns[0])
+    texts = np.full(rows, "", dtype=object)
+    for item, column in zip(attribute.items, columns, strict=True):
+        there = np.flatnonzero(column)
+        texts[there] = [f"{text}{separator}{item}" if text else item for text in texts[there]]
+    return pd.Series(texts, dtype="str")
+
+
+def _columns(attribute: Basket, held: Bags, *, places: Mapping[int, int]) -> dict[str, Codes]:
+    """A column of 0 and 1 for each item of the list. places: in the list, of the numbers that are in it."""
+    records = np.repeat(np.arange(len(held)), np.diff(held.offsets.to_numpy()))
+    items = held.flatten().to_numpy(zero_copy_only=False)
+    order = np.argsort(items, kind="stable")
+    items, records = items[order], records[order]
+    found = {}
+    by_place = {place: number for number, place in places.items()}
+    for place, part in enumerate(attribute.parts):
+        column = np.zeros(len(held), dtype=np.uint16)
+        start, end = np.searchsorted(items, [by_place[place], by_place[place] + 1])
+        column[records[start:end]] = 1
+        found[part.name] = column
+    return found
+
+
+def _bags(attribute: Baskets, column: pa.Array, *, rank: Callable[[str], int | None], number: int) -> Bags:
+    lists = _split(column, attribute.separator)
+    sizes = pc.list_value_length(lists).to_numpy(zero_copy_only=False)
+    texts = lists.flatten().dictionary_encode()
+    table = np.array([_place(text, rank) for text in texts.dictionary.to_pylist()] or [-1], dtype=np.int64)
+    items = table[texts.indices.to_numpy(zero_copy_only=False)]
+    records = np.repeat(np.arange(len(sizes)), sizes)
+    keys = _distinct((records * number + items)[items >= 0])  # one number for record and item
+    offsets = np.searchsorted(keys, np.arange(len(sizes) + 1) * number)
+    return pa.LargeListArray.from_arrays(pa.array(offsets, type=pa.int64()), pa.array(keys % number, type=pa.int32()))
+
+
+def _split(column: pa.Array | pa.ChunkedArray | Sequence[str | None], separator: str) -> pa.ListArray:
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    if not isinstance(column, pa.Array):
+        column = pa.array(column, type=pa.string())
+    texts = pc.fill_null(column.cast(pa.string()), "")
+    return pc.utf8_split_whitespace(texts) if separator == " " else pc.split_pattern(texts, separator)
+
+
+def _distinct(keys: NDArray[np.int64]) -> NDArray[np.int64]:
+    """In order, each once."""
+    keys = np.sort(keys)
+    found: NDArray[np.int64] = keys[np.append(True, keys[1:] != keys[:-1])[: keys.size]]
+    return found
+
+
+def _place(text: str, rank: Callable[[str], int | None]) -> int:
+    text = text.strip()
+    found = rank(text) if text else None
+    return -1 if found is None else found

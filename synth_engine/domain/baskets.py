@@ -1,0 +1,164 @@
+"""Columns of baskets: a cell holds any number of items, and mechanisms see one yes/no column for each item on a public list.
+
+Which items are on the list is declared (`Basket`), or a run chooses a number of them out of a public set with its own
+budget (`WeakBasket`). An item outside the list or set is left out of its basket; one that stands in a basket twice is
+there once; a basket may be empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+from synth_engine.domain.attributes import Attribute, Boolean
+from synth_engine.domain.open import Open
+from synth_engine.values import ValueSet
+
+MOST_ITEMS = 2_000
+"""Items that a table may have columns for."""
+MOST_CANDIDATES = 1_000_000
+"""Items that a choice may be made from: each gets its noise, so all are written down once."""
+SEPARATORS = (" ", ",", ";", "|", "\t")
+PRESENT, ABSENT = "1", "0"
+_LONGEST_NAME = 200
+
+
+@dataclass(frozen=True, kw_only=True)
+class Baskets(Attribute):
+    """What both kinds share. separator: between the items of a cell, a blank standing for any white space. wide: whether a
+    drawn table has a column for each item instead of baskets."""
+
+    fact_names: ClassVar[tuple[str, ...]] = ("kind", "items")
+
+    separator: str = " "
+    wide: bool = False
+
+    def _check_baskets(self) -> None:
+        if self.missing is not None:
+            raise self.error("a basket has no missing value", repair="leave missing out; an empty one has no items")
+        if self.ordered:
+            raise self.error("baskets have no order", repair="leave ordered out")
+        if self.separator not in SEPARATORS:
+            raise self.error("unknown separator", repair="use a blank, a comma, a semicolon, a bar or a tab")
+
+    def _check_item(self, item: str) -> None:
+        """An item that a cell can hold, and whose column can have its name."""
+        if not item or item != item.strip() or not item.isprintable() or self._is_split(item):
+            raise self.error(
+                "an item is empty, has control characters, or has the separator in it",
+                repair="declare another separator, or other items",
+            )
+        self._check_length(len(item))
+
+    def _check_length(self, longest: int) -> None:
+        if len(self.name) + 1 + longest > _LONGEST_NAME:
+            raise self.error(
+                f"the name of an item's column is longer than {_LONGEST_NAME} characters",
+                repair="shorten the items, or the name of the column",
+            )
+
+    def _is_split(self, text: str) -> bool:
+        return len(text.split()) > 1 if self.separator == " " else self.separator in text
+
+    @property
+    def in_table(self) -> bool:
+        return True
+
+    @property
+    def drawn(self) -> tuple[Attribute, ...]:
+        return self.parts if self.wide else (self,)
+
+    @property
+    def value_labels(self) -> tuple[str, ...]:
+        return ()
+
+    def _default_outside(self) -> Any:
+        return "clamp"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Basket(Baskets):
+    """Any number of the listed `items`, between them the `separator`; items that are not listed are left out. Mechanisms
+    see a column NAME=ITEM of 0 and 1 for each; so does who draws a table, if `wide` says so."""
+
+    kind: ClassVar[str] = "basket"
+
+    items: tuple[str, ...]
+
+    def check(self) -> None:
+        object.__setattr__(self, "items", tuple(self.items))
+        self._check_baskets()
+        self._check_texts(self.items, what="item")
+        if len(self.items) > MOST_ITEMS:
+            raise self.error(
+                f"more than {MOST_ITEMS:,} items", repair='list fewer, or let a run choose some: kind "weak-basket"'
+            )
+        for item in self.items:
+            self._check_item(item)
+
+    @cached_property
+    def parts(self) -> tuple[Attribute, ...]:
+        facts = {"kind": self.facts["kind"], "values": self.facts["items"], "missing": self.facts["kind"]}
+        return tuple(
+            Boolean(name=f"{self.name}={item}", true=PRESENT, false=ABSENT, provenance=facts) for item in self.items
+        )
+
+    def details(self) -> dict[str, object]:
+        return {"items": list(self.items), "separator": self.separator, "wide": self.wide}
+
+
+@dataclass(frozen=True, kw_only=True)
+class WeakBasket(Baskets, Open):
+    """Any number of items of a public set, of which a run chooses `keep`, those that most baskets have, with noise and out
+    of its own budget. Items that are not chosen are left out."""
+
+    kind: ClassVar[str] = "weak-basket"
+
+    values: ValueSet
+    keep: int = 50
+
+    def check(self) -> None:
+        self._check_baskets()
+        size = self.values.size
+        if size > MOST_CANDIDATES:
+            raise self.error(
+                f"a set of more than {MOST_CANDIDATES:,} items to choose from",
+                repair="declare a narrower range, or list the items that matter",
+            )
+        if type(self.keep) is not int or not 1 <= self.keep <= min(MOST_ITEMS, size):
+            raise self.error(
+                f"keep is not a whole number from 1 to {min(MOST_ITEMS, size):,}", repair="50 is a common choice"
+            )
+        self._check_length(self.values.longest)
+        if self._may_be_split():
+            raise self.error("an item of the set has the separator in it", repair="declare another separator, or set")
+
+    def _may_be_split(self) -> bool:
+        signs = self.values.characters
+        if signs is None:
+            return any(self._is_split(self.values.unrank(rank)) for rank in range(self.values.size))
+        return any(not sign.isprintable() or self._is_split(f"x{sign}x") for sign in signs)
+
+    def found(self, ranks: Sequence[int]) -> Basket:
+        """The basket whose items are those of these ranks, in the order of the set."""
+        texts = (self.values.unrank(rank) for rank in sorted(ranks))
+        return Basket(
+            name=self.name,
+            items=tuple(texts),
+            separator=self.separator,
+            wide=self.wide,
+            provenance=dict(self.facts) | {"items": "learned"},
+        )
+
+    def admits(self, settled: Attribute) -> bool:
+        if not isinstance(settled, Basket):
+            return False
+        ranks = [self.values.rank(item) for item in settled.items]
+        known = [rank for rank in ranks if rank is not None]
+        return len(set(known)) == len(ranks) <= self.keep and settled == self.found(known)
+
+    def details(self) -> dict[str, object]:
+        values = self.values.to_json() | {"size": self.values.size}
+        return {"values": values, "keep": self.keep, "separator": self.separator, "wide": self.wide}
