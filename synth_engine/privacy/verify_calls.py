@@ -189,9 +189,15 @@ def _check_query(query: Mapping[str, Any], number: int, allowed: Allowed) -> Non
         refuse(f"the bins of call {number} are not as many as its cells")
     if verb == "grow" and not is_grown(query):
         refuse(f"the tree of call {number} has no rule that is known, or other cells than it branches into")
-    if verb == "items" and len(cliques[0]) != 1:
+    if verb in ("discover", "items"):
+        _check_column(query, number)
+
+
+def _check_column(query: Mapping[str, Any], number: int) -> None:
+    """Values of one column are discovered, items of one are counted."""
+    if query["verb"] == "items" and len(query["clique"]) != 1:
         refuse(f"the query of call {number} counts the items of not one column")
-    if verb == "discover" and (len(cliques[0]) != 1 or not _is_threshold(query["threshold"])):
+    if query["verb"] == "discover" and (len(query["clique"]) != 1 or not _is_threshold(query["threshold"])):
         refuse(f"the query of call {number} has no threshold of 1 or more, or not one column")
 
 
