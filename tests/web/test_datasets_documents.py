@@ -201,6 +201,24 @@ def test_an_unsound_document_is_refused_with_the_reason(desk: Desk, document: An
     assert desk.draft.get("columns", {}) == {}
 
 
+@pytest.mark.parametrize(
+    "basket",
+    [
+        {"kind": "basket", "items": ["bread", "milk"]},
+        {"kind": "weak-basket", "values": {"set": "integers", "low": 0, "high": 99}},
+    ],
+)
+def test_columns_of_baskets_are_for_the_command_line(basket: Any, desk: Desk, cast: Cast) -> None:
+    document = {"attributes": [{"name": "sector"} | basket]}
+    page = bring(desk, document)
+    assert "columns of baskets are not taken here" in page
+    assert "sector" in page
+    assert "python -m synth_engine synthesize" in page
+    with pytest.raises(DomainError, match="baskets"):
+        services.declare_domain(actor=cast.steward, dataset=desk.dataset, document=document)
+    assert not DomainVersion.objects.filter(dataset=desk.dataset).exists()
+
+
 def test_without_a_preview_and_a_draft_the_table_is_to_be_read_again(cast: Cast, desk: Desk) -> None:
     Preview.objects.update(expires_at=timezone.now())
     with pytest.raises(DomainError, match="not known any more"):

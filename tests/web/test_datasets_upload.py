@@ -122,6 +122,8 @@ FOREIGN = {
     "people.xlsx": (b"PK\x03\x04rest", "ZIP archive"),
     "people.sav": (b"a,b\n1,2\n", "no file of the kind SPSS"),
     "people.ods": (b"PK\x03\x04rest", "neither in .csv"),
+    "baskets.dat": (b"bread milk\n", "python -m synth_engine"),
+    "baskets.dat.gz": (gzip.compress(b"bread milk\n"), "lists of baskets are not taken here"),
     "people.parquet": (b"PAR1\x15rest", "cut short"),
     "csv.parquet": (b"a,b\n1,2\n", "not a Parquet"),
     "excel.pq": (b"PK\x03\x04rest", "Excel"),
