@@ -14,6 +14,7 @@ from synth_engine.constraints import values
 from synth_engine.domain import Domain
 from synth_engine.errors import SpecError
 from synth_engine.mechanisms import forecast, groups, staged
+from synth_engine.mechanisms.adaptive import Adaptive
 from synth_engine.mechanisms.aim import Aim
 from synth_engine.mechanisms.auto import Auto
 from synth_engine.mechanisms.bayesian_network import BayesianNetwork
@@ -35,6 +36,7 @@ REGISTRY: dict[str, type[Mechanism]] = {
     Auto.id: Auto,
     Aim.id: Aim,
     PrivSyn.id: PrivSyn,
+    Adaptive.id: Adaptive,
     Random.id: Random,
     WeakDomain.id: WeakDomain,
 }

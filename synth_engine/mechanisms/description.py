@@ -51,6 +51,10 @@ Texts = Mapping[str, tuple[str, ...]]
 
 def write(model: Model) -> dict[str, Any]:
     """The description of a model."""
+    if model.tree is not None:
+        raise InputError(
+            "a model with a tree has no columns to be described one by one", repair="keep the model itself"
+        )
     given: list[Clique | None] = [node.parents for node in model.network] or [None] * len(model.tables)
     if any(parents is None and len(table.clique) > 1 for parents, table in zip(given, model.tables, strict=True)):
         raise InputError("a table of several columns has no order to be described in", repair="keep the model itself")

@@ -5,7 +5,6 @@ Weights are whole numbers, so that drawing is exact and gives the same rows on e
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,18 +24,22 @@ from synth_engine.mechanisms import conditional, groups
 from synth_engine.mechanisms import finished as finishing
 from synth_engine.mechanisms import merged as bins
 from synth_engine.mechanisms.merged import Merged
+from synth_engine.mechanisms.tree import Tree
+from synth_engine.mechanisms.weights import WHOLE as WHOLE
+from synth_engine.mechanisms.weights import Weights as Weights
+from synth_engine.mechanisms.weights import generator as generator
+from synth_engine.mechanisms.weights import round_to_total as round_to_total
+from synth_engine.mechanisms.weights import whole_weights as whole_weights
 
 SCHEMA = "synth_engine/model/1"
 SCHEMA_WITH_TARGETS = "synth_engine/model/2"
 """Of models with targets or bins, which an older version would draw wrongly."""
-WHOLE = 10**9
-"""The weights of a table add up to this."""
+SCHEMA_WITH_TREE = "synth_engine/model/3"
 LARGEST_SAMPLE = 10**9
 POPULATION = 1_000_000
 MOST_CELLS = 4_000_000
 """Of all targets together."""
 
-Weights = npt.NDArray[np.int64]
 Codes = dict[str, npt.NDArray[np.uint16]]
 Synthesis = Literal["finish", "mcf", "sts"]
 
@@ -71,6 +74,8 @@ class Model:
     `merged` are the bins of large attributes: all tables count such an attribute by its bins, and its codes are drawn
     within them in the end.
 
+    `tree`: of the columns of a hierarchy, beside the tables of others.
+
     `groups`, of a domain whose persons are made anew, are the weights of 1, 2, … rows a person; they add up to `WHOLE`.
     """
 
@@ -83,6 +88,7 @@ class Model:
     targets: tuple[Table, ...] = ()
     synthesis: Synthesis = "finish"
     merged: tuple[Merged, ...] = ()
+    tree: Tree | None = None
 
     def __post_init__(self) -> None:
         if self.rows < 0:
@@ -92,6 +98,7 @@ class Model:
             self._check_network()
         else:
             covered = [name for table in self.tables for name in table.clique]
+            covered += [] if self.tree is None else self.tree.hierarchy.columns
         if sorted(covered) != sorted(self.domain.sizes):
             raise InputError("the tables of the model do not cover the domain", repair="use the model of this release")
         for one in self.merged:
@@ -159,6 +166,9 @@ class Model:
             codes = self._network_sample(tables, population, seed=seed)
         else:
             codes = self._flat_sample(tables, drawn, population=population, seed=seed)
+        if self.tree is not None:
+            rng = generator(seed, purpose=("tree",))
+            codes |= self.tree.sample(drawn, population=population, domain=self.domain, rng=rng)
         if self._mended:
             codes = self._finished(codes, seed=seed, enforce=enforce)
         elif self.targets:
@@ -306,13 +316,15 @@ class Model:
             document["targets"] = [_table_json(table) for table in self.targets]
             document["synthesis"] = self.synthesis
             document["merged"] = [one.to_json() for one in self.merged]
+        if self.tree is not None:
+            document |= {"schema": SCHEMA_WITH_TREE, "tree": self.tree.to_json()}
         return document | ({"network": network} if network else {}) | grouped
 
     @classmethod
     def from_json(cls, obj: Mapping[str, Any]) -> Model:
         """Errors: InputError if the document is not a model."""
         try:
-            if obj["schema"] not in (SCHEMA, SCHEMA_WITH_TARGETS):
+            if obj["schema"] not in (SCHEMA, SCHEMA_WITH_TARGETS, SCHEMA_WITH_TREE):
                 raise KeyError("schema")
             domain = Domain.from_json(obj["domain"])
             merged = tuple(Merged.from_json(one) for one in obj.get("merged", ()))
@@ -335,6 +347,7 @@ class Model:
                 targets=targets,
                 synthesis=obj.get("synthesis", "finish"),
                 merged=merged,
+                tree=Tree.from_json(obj["tree"], domain) if "tree" in obj else None,
             )
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise InputError("this is no model document", repair="use the file that --model wrote") from error
@@ -356,38 +369,3 @@ def strength(table: Table) -> float:
     weights = table.weights.reshape(-1, table.weights.shape[-1])
     independent = np.multiply.outer(weights.sum(axis=1), weights.sum(axis=0))
     return round(int(np.abs(weights * WHOLE - independent).sum()) / (2 * WHOLE**2), 4)
-
-
-def generator(seed: str, *, purpose: tuple[str, ...]) -> np.random.Generator:
-    """Randomness of the post-processing: public, replayable, and separate for each purpose. Never noise."""
-    parts = ["synth_engine/post-processing/1", *purpose, seed]
-    sha = hashlib.sha256()
-    for part in parts:
-        raw = part.encode()
-        sha.update(len(raw).to_bytes(8, "big") + raw)
-    return np.random.Generator(np.random.PCG64(int.from_bytes(sha.digest(), "big")))
-
-
-def round_to_total(weights: Weights, total: int) -> Weights:
-    """Whole numbers in proportion to the weights (which add up to `WHOLE`) with the given sum, by largest remainder."""
-    scaled = weights * np.int64(total)
-    counts: Weights = scaled // WHOLE
-    remainders = scaled - counts * WHOLE
-    short = total - int(counts.sum())
-    largest = np.argsort(-remainders, kind="stable")[:short]
-    counts[largest] += 1
-    return counts
-
-
-def whole_weights(shares: npt.NDArray[np.float64]) -> Weights:
-    """Whole-number weights of non-negative shares; an all-zero table becomes uniform."""
-    shares = np.where(np.isfinite(shares) & (shares > 0), shares, 0.0)
-    if shares.sum() <= 0:
-        shares = np.ones_like(shares)
-    exact = shares.ravel() / shares.sum() * WHOLE
-    weights: Weights = np.floor(exact).astype(np.int64)
-    order = np.argsort(weights - exact, kind="stable")
-    short = min(max(WHOLE - int(weights.sum()), 0), order.size)
-    weights[order[:short]] += 1
-    weights[np.argmax(weights)] += WHOLE - int(weights.sum())  # what floats lost, at most a few units
-    return weights.reshape(shares.shape)

@@ -135,6 +135,7 @@ class StagedPlan(Plan):
             selections=found.selections,
             discoveries=(*(a for a in first if isinstance(a, Discovery)), *found.discoveries),
             scores=found.scores,
+            growths=found.growths,
             calls=session.calls,
             group_sizes=sizes,
         )

@@ -48,6 +48,7 @@ KINDS = {
     "auto": "adaptive",
     "aim": "adaptive",
     "privsyn": "adaptive",
+    "adaptive": "adaptive",
 }
 """Of every known mechanism: whether its calls are fixed before any answer is seen. One whose calls are may still run after
 columns were learned, and is adaptive then, under a cap: that claims less."""

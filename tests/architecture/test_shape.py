@@ -35,7 +35,8 @@ NUMPY_RANDOMNESS = {
     "synth_engine/mechanisms/finished.py",
     "synth_engine/mechanisms/groups.py",
     "synth_engine/mechanisms/merged.py",
-    "synth_engine/mechanisms/model.py",
+    "synth_engine/mechanisms/tree.py",
+    "synth_engine/mechanisms/weights.py",
     "synth_engine/evaluation/report.py",
 }
 # The operating system's randomness, besides OpenDP's own: Gaussian noise that is rounded, truncation by unit, which values

@@ -1,0 +1,103 @@
+"""Counts of a tree that agree: weighted least squares from below, then no negative count, sibling set by sibling set.
+
+A node's own noisy count and the sum of its children's are two measurements of one number. From the deepest nodes up they
+are combined by their variances; from the root down every sibling set is then moved to what its parent was given, each
+child in proportion to its variance, and counts below zero become zero. Hay et al. 2010, with unequal variances; the
+non-negative step is ours. A node that was opened because its noise was large is put right by its children.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from synth_engine.hierarchy.base import Hierarchy, Prefixes
+from synth_engine.hierarchy.growth import Growth
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Leaves:
+    """The nodes that were not opened: depth, smallest code and estimated count of each; the counts add up to the total."""
+
+    levels: npt.NDArray[np.int64]
+    prefixes: Prefixes
+    counts: Floats
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Estimate:
+    counts: Floats
+    variances: Floats
+
+
+def total(growth: Growth, hierarchy: Hierarchy, *, variance: float, own: tuple[float, float] | None) -> float:
+    """The number of records. own: a noisy count of all of them and its variance, if there is one."""
+    found = _from_below(growth, hierarchy, variance=variance)[0]
+    below, spread = float(found.counts.sum()), float(found.variances.sum())
+    if own is None:
+        return below
+    weight = spread / (spread + own[1])
+    return weight * own[0] + (1 - weight) * below
+
+
+def leaves(growth: Growth, hierarchy: Hierarchy, *, variance: float, total: float) -> Leaves:
+    """Counts of the unopened nodes. variance: of each noisy count."""
+    levels = list(growth.levels(hierarchy))
+    estimates = _from_below(growth, hierarchy, variance=variance)
+    given = np.array([max(total, 0.0)])
+    found = []
+    for level, estimate, opened in zip(levels, estimates, growth.opened, strict=True):
+        counts = settled(estimate.counts, estimate.variances, sums=given, parents=level.parents)
+        closed = np.ones(len(level), dtype=np.bool_)
+        closed[opened] = False
+        found.append((np.full(int(closed.sum()), level.level), level.prefixes[closed], counts[closed]))
+        given = counts[opened]
+    return Leaves(
+        levels=np.concatenate([one[0] for one in found]).astype(np.int64),
+        prefixes=np.concatenate([one[1] for one in found]),
+        counts=np.concatenate([one[2] for one in found]),
+    )
+
+
+def _from_below(growth: Growth, hierarchy: Hierarchy, *, variance: float) -> list[_Estimate]:
+    """Of each depth, from the first on: every node's count by itself and all that lies below it."""
+    levels = list(growth.levels(hierarchy))
+    found: list[_Estimate] = []
+    deeper: tuple[Floats, Floats] | None = None
+    for place in range(len(levels) - 1, -1, -1):
+        counts, variances = growth.counts[place].astype(np.float64), np.full(len(levels[place]), variance)
+        opened = growth.opened[place]
+        if deeper is not None and opened.size:
+            weight = deeper[1] / (deeper[1] + variance)
+            counts[opened] = weight * counts[opened] + (1 - weight) * deeper[0]
+            variances[opened] = weight * variance
+        found.append(_Estimate(counts=counts, variances=variances))
+        parents = levels[place].parents
+        sums, spread = np.bincount(parents, weights=counts), np.bincount(parents, weights=variances)
+        deeper = sums.astype(np.float64), spread.astype(np.float64)
+    return found[::-1]
+
+
+def settled(counts: Floats, variances: Floats, *, sums: Floats, parents: npt.NDArray[np.int64]) -> Floats:
+    """The nearest counts, by their variances, that are not negative and add up to what each parent has. parents: of each
+    child, increasing; sums: of each parent, not negative.
+
+    The answer is max(0, count + variance * shift) with one shift for a parent. Where it crosses zero the children of a
+    parent are sorted; with the first k of them above zero the shift is (sum - their counts) / (their variances), and
+    k is the largest for which the k-th stays above it."""
+    at_zero = -counts / variances
+    order = np.lexsort((at_zero, parents))
+    family = parents[order]
+    starts = np.searchsorted(family, np.arange(sums.size))
+    reached = np.cumsum(counts[order]) - np.append(0.0, np.cumsum(counts[order]))[starts][family]
+    spread = np.cumsum(variances[order]) - np.append(0.0, np.cumsum(variances[order]))[starts][family]
+    shifts = (sums[family] - reached) / spread
+    above = (shifts > at_zero[order]) | (np.arange(family.size) == starts[family])
+    last = np.maximum.reduceat(np.where(above, np.arange(family.size), -1), starts)
+    found: Floats = np.maximum(0.0, counts + variances * shifts[last][parents])
+    found[np.repeat(sums == 0, np.bincount(parents, minlength=sums.size))] = 0.0
+    return found
