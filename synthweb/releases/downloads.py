@@ -106,6 +106,8 @@ def verifier(_request: HttpRequest) -> HttpResponseBase:
 def description_json(request: HttpRequest, code: str) -> HttpResponseBase:
     """The model of the release as a document for people."""
     release = selectors.release_for(_user(request), code, selectors.Need.SAMPLE)
+    if "tree" in release.model:
+        raise Http404("a tree of places has no columns to be described one by one")
     return _json(services.description_of(release), file_name(release, what="description", ending="json"))
 
 

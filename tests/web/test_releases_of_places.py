@@ -1,0 +1,58 @@
+"""A release of a tree of places: its pages, its tables, and what it has no use for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from synth_engine.mechanisms import Model
+from synth_engine.spec import Spec
+from synthweb.datasets import services as datasets
+from synthweb.ledger import services as ledger
+from synthweb.releases.models import Release
+from synthweb.runs import services as runs
+from synthweb.runs import worker
+from tests.conftest import Cast
+from tests.web import scene
+
+Open = Callable[..., Client]
+
+RNG = np.random.default_rng(3)
+TABLE = "north,east\n" + "".join(f"{a:.3f},{b:.3f}\n" for a, b in RNG.normal((41.5, -71.4), 0.1, (600, 2)))
+DOMAIN = {
+    "schema": "synth_engine/domain/1",
+    "places": [{"name": "home", "latitude": "north", "longitude": "east"}],
+    "attributes": [
+        {"name": "north", "kind": "number", "low": 41.0, "high": 42.0, "outside": "clamp", "missing": None},
+        {"name": "east", "kind": "number", "low": -72.0, "high": -71.0, "outside": "clamp", "missing": None},
+    ],
+}
+
+
+@pytest.fixture
+def release(cast: Cast) -> Release:
+    table = scene.read(scene.upload(steward=cast.steward, organisation=cast.organisation, table=TABLE))
+    datasets.declare_domain(actor=cast.steward, dataset=table, document=DOMAIN)
+    ledger.grant(custodian=cast.custodian, request=scene.ask(steward=cast.steward, dataset=table), reason="Agreed.")
+    spec = Spec.from_json({"mechanism": "adaptive", "epsilon": "4", "delta": "1e-9"})
+    worker.synthesize(code=runs.submit(steward=cast.steward, dataset=table, spec=spec, name="Places").code)
+    return Release.objects.get()
+
+
+@pytest.mark.django_db
+def test_its_pages_are_shown_and_a_description_of_columns_is_refused(
+    release: Release, cast: Cast, browser: Open
+) -> None:
+    client = browser(cast.steward)
+    assert Model.from_json(release.model).tree is not None
+    assert client.get(reverse("releases:release", args=[release.code])).status_code == 200
+    measured = reverse("releases:measured", args=[release.code])
+    assert measured not in client.get(reverse("releases:release", args=[release.code])).content.decode()
+    assert client.get(measured).status_code == 200
+    for page in ("description", "receipt", "verification", "samples", "dictionary-json"):
+        assert client.get(reverse(f"releases:{page}", args=[release.code])).status_code == 200, page
+    assert client.get(reverse("releases:description-json", args=[release.code])).status_code == 404
