@@ -101,10 +101,10 @@ class Query:
     """A public question. `clique`: of a measurement, empty for the number of records, or the one attribute of a
     discovery or of items; `candidates`: of a selection, or of scores; `threshold`: of a discovery; `cells`: counts that get noise,
     written down or not, which of group sizes are as many as a unit may have records, or of choices and scores the cells of
-    all candidates; `bins`: of a measurement, how many codes or bins each attribute counts by, where codes were merged; `rule`,
-    `branching`: of a tree, by what it is grown, and how many children a node has at each depth."""
+    all candidates; `bins`: how many codes or bins each attribute counts by, of a measurement where codes were merged, and of
+    every interaction; `rule`, `branching`: of a tree, by what it is grown, and how many children a node has at each depth."""
 
-    verb: Literal["measure", "select", "score", "discover", "group-sizes", "grow", "items"]
+    verb: Literal["measure", "interaction", "select", "score", "discover", "group-sizes", "grow", "items"]
     clique: Clique = ()
     candidates: tuple[Clique, ...] = ()
     cells: int
@@ -157,11 +157,12 @@ class Call:
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Measurement:
     """Noisy counts of a clique. `values`: int64, one axis for each attribute of the clique, in its order; along it codes,
-    or the bins into which they were merged."""
+    or the bins into which they were merged. interaction: they are not of the counts, but of their interaction."""
 
     clique: Clique
     noise: Noise
     values: Counts
+    interaction: bool = False
 
     def __post_init__(self) -> None:
         if self.values.dtype != np.int64 or self.values.ndim != len(self.clique):
@@ -262,6 +263,12 @@ class Session(Protocol):
         number of records. merged: attributes of the clique that are counted by bins."""
         ...
 
+    def interaction(self, clique: Clique, *, noise: Noise, merged: Merged | None = None) -> Measurement:
+        """What of a table its sums along the axes do not tell, plus independent noise on each cell: along every axis of K
+        cells, in turn, K times each count less the sum of all. With those sums it says what the counts say; by itself it
+        moves less, for its size, than they do."""
+        ...
+
     def score(self, candidates: Sequence[Candidate], *, noise: Noise) -> Scores:
         """How far every candidate's table is from its reference, plus independent noise on each score; all of them cost
         what one vector costs of which every entry may move."""
@@ -330,7 +337,10 @@ class Answers:
                     raise KeyError("schema")
                 measurements = tuple(
                     Measurement(
-                        clique=tuple(m["clique"]), noise=Noise.from_json(m["noise"]), values=archive[f"values_{i}"]
+                        clique=tuple(m["clique"]),
+                        noise=Noise.from_json(m["noise"]),
+                        values=archive[f"values_{i}"],
+                        interaction=m.get("interaction", False),
                     )
                     for i, m in enumerate(header["measurements"])
                 )
@@ -368,10 +378,7 @@ class Answers:
     def _header(self) -> dict[str, Any]:
         return {
             "schema": SCHEMA,
-            "measurements": [
-                {"clique": list(m.clique), "noise": m.noise.to_json(), "shape": list(m.values.shape)}
-                for m in self.measurements
-            ],
+            "measurements": [self._measurement_header(m) for m in self.measurements],
             "selections": list(self.selections),
             "calls": [call.to_json() for call in self.calls],
             # Left out where they were not asked for, so that answers from before there were any keep their digest.
@@ -380,6 +387,11 @@ class Answers:
             **({"scores": [self._score_header(scores) for scores in self.scores]} if self.scores else {}),
             **({"growths": [growth.header() for growth in self.growths]} if self.growths else {}),
         }
+
+    @staticmethod
+    def _measurement_header(m: Measurement) -> dict[str, Any]:
+        shared = {"clique": list(m.clique), "noise": m.noise.to_json(), "shape": list(m.values.shape)}
+        return shared | ({"interaction": True} if m.interaction else {})
 
     @staticmethod
     def _score_header(scores: Scores) -> dict[str, Any]:

@@ -42,6 +42,13 @@ def contingency(rows: Rows, clique: tuple[str, ...], *, merged: Merged | None = 
     return table.reshape(shape)
 
 
+def interaction(table: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Of exact counts, and exact as they are: along each axis of K cells, K times every entry less the sum of all."""
+    for axis, size in enumerate(table.shape):
+        table = size * table - table.sum(axis=axis, keepdims=True)
+    return table
+
+
 def distances(rows: Rows, pair: tuple[str, str]) -> NDArray[np.int64]:
     """How many records have their two places how far apart, in public bins, and last, how many lack one. Exact like
     `contingency`, and never to be released."""

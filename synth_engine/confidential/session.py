@@ -41,6 +41,7 @@ from synth_engine.privacy.loss import Loss, Pure
 from synth_engine.privacy.unit import (
     group_sizes_sensitivity,
     histogram_sensitivity,
+    interaction_sensitivity,
     items_sensitivity,
     levels_sensitivity,
     scores_sensitivity,
@@ -121,6 +122,17 @@ class RoomSession:
         table = counts.contingency(self._rows, clique, merged=merged)
         values = self._sampler.counts(table.ravel(), noise).reshape(shape)
         return Measurement(clique=clique, noise=noise, values=values)
+
+    def interaction(self, clique: Clique, *, noise: Noise, merged: Merged | None = None) -> Measurement:
+        """What of the clique's table its sums do not tell, in whole numbers, plus independent noise on each cell."""
+        shape = self._shape(clique, merged)
+        moving = interaction_sensitivity(self._domain.unit, self._domain.relation, sizes=shape)
+        self._admit(
+            Query(verb="interaction", clique=clique, cells=int(np.prod(shape)), bins=shape), noise.event(moving)
+        )
+        table = counts.interaction(counts.contingency(self._rows, clique, merged=merged))
+        values = self._sampler.counts(table.ravel(), noise).reshape(shape)
+        return Measurement(clique=clique, noise=noise, values=values, interaction=True)
 
     def select(self, candidates: Sequence[Candidate], *, scale: Fraction) -> int:
         """The index of a candidate whose true counts are far, in L1, from its public reference: by more than its

@@ -37,13 +37,14 @@ class Side:
 class Wish:
     """A table that may be measured, by its number. distance: its noisy L1 distance from what it is taken for otherwise,
     as a share of the records; weight: how much it matters; sides: its attributes; levels: which resolutions it may
-    have, one of each side."""
+    have, one of each side; deviations: of a cell's noise at each of these, were the whole budget spent on the table."""
 
     number: int
     distance: float
     weight: float
     sides: tuple[Side, ...]
     levels: tuple[tuple[int, ...], ...]
+    deviations: tuple[float, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,23 +64,21 @@ def sizes_of(histogram: Floats) -> Floats:
     return np.bincount(np.clip(place, 0, last), minlength=last + 1).astype(np.float64)
 
 
-def allocate(
-    wishes: Sequence[Wish], *, rows: float, deviation: float, power: float, learnt: float = 1.0
-) -> list[Choice]:
+def allocate(wishes: Sequence[Wish], *, rows: float, power: float, learnt: float = 1.0) -> list[Choice]:
     """The tables to be measured, whose parts add up to 1 at most.
 
-    deviation: of a cell's noise, were the whole budget spent on one table; it grows with the part to the minus `power`:
-    1/2 of Gaussian noise, 1 of Laplace noise. learnt: how much of its distance a table keeps that is not measured; less
+    Noise grows with the part to the minus `power`: 1/2 of Gaussian noise, 1 of Laplace noise. learnt: how much of its distance a table keeps that is not measured; less
     than 1 where others tell something of it. The total predicted error is least for its cost by one multiplier.
     """
     if not wishes:
         return []
-    spreads = deviation * PARTS**-power
+    spreads = PARTS**-power
     errors = np.empty((len(wishes), PARTS.size + 1))
     levels: list[list[tuple[int, ...]]] = []
     for place, wish in enumerate(wishes):
         errors[place, 0] = learnt * wish.distance * rows * wish.weight
-        at_levels = np.array([_error(wish, level, spreads, rows) for level in wish.levels])
+        resolutions = zip(wish.levels, wish.deviations, strict=True)
+        at_levels = np.array([_error(wish, level, one * spreads, rows) for level, one in resolutions])
         best = at_levels.argmin(axis=0)
         errors[place, 1:] = wish.weight * at_levels[best, np.arange(PARTS.size)]
         levels.append([wish.levels[one] for one in best])

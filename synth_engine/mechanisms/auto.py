@@ -12,7 +12,7 @@ from synth_engine.domain import Domain
 from synth_engine.errors import InputError
 from synth_engine.marginals import expected
 from synth_engine.measurement import Answers, Measurement, Noise, Scores, Session
-from synth_engine.mechanisms import auto_estimate, shares, staged, workload
+from synth_engine.mechanisms import auto_estimate, auto_public, shares, staged, workload
 from synth_engine.mechanisms.auto_public import Columns, Pair
 from synth_engine.mechanisms.model import Model
 from synth_engine.mechanisms.needs import Needs
@@ -20,7 +20,7 @@ from synth_engine.mechanisms.plan import Budget, Plan
 from synth_engine.mechanisms.workload import Weighted
 from synth_engine.privacy import calibrate
 from synth_engine.privacy.loss import Pure
-from synth_engine.privacy.unit import Relation, Sensitivity, scores_sensitivity
+from synth_engine.privacy.unit import Relation, Sensitivity, interaction_sensitivity, scores_sensitivity
 from synth_engine.spec import Spec
 
 SCORES_SHARE = Fraction(4, 100)
@@ -93,6 +93,16 @@ class Auto(Weighted):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Question:
+    """A pair to be measured: at which resolutions, with what noise, and whether all of its counts or their interaction."""
+
+    pair: Pair
+    levels: tuple[int, ...]
+    noise: Noise
+    interaction: bool
+
+
+@dataclass(frozen=True, kw_only=True)
 class AutoPlan(Plan):
     """`auto` with its budget cut up: for columns, for scores, and for tables whatever these leave."""
 
@@ -105,32 +115,57 @@ class AutoPlan(Plan):
         tables: list[Measurement] = []
         if noise is not None:
             scores = session.score(list(columns.candidates(pairs)), noise=noise)
-            for pair, levels, each in self.questions(columns, pairs, scores):
-                merged = columns.merged(pair, levels)
-                tables.append(session.measure(columns.clique(pair), noise=each, merged=merged or None))
+            for each in self.questions(columns, pairs, scores):
+                ask = session.interaction if each.interaction else session.measure
+                merged = columns.merged(each.pair, each.levels)
+                tables.append(ask(columns.clique(each.pair), noise=each.noise, merged=merged or None))
         return Answers(
             measurements=(*oneways, *tables), scores=() if scores is None else (scores,), calls=session.calls
         )
 
-    def questions(
-        self, columns: Columns, pairs: Sequence[Pair], scores: Scores
-    ) -> list[tuple[Pair, tuple[int, ...], Noise]]:
-        """The pairs to be measured, at which resolutions, and with what noise, whose prices add up to what is left."""
+    def questions(self, columns: Columns, pairs: Sequence[Pair], scores: Scores) -> list[Question]:
+        """What is asked of the pairs, with prices that add up to what is left."""
         left = self._left_for_tables(scores.noise, len(pairs))
-        law = self._noise(left)
         choices = columns.choices(
             pairs,
             columns.distances(pairs, scores),
             self._weights(columns, pairs),
-            deviation=math.sqrt(law.variance),
-            power=1.0 if law.law == "discrete-laplace" else 0.5,
+            deviation=lambda shape: self._deviation(left, shape),
+            power=1.0 if isinstance(self.loss, Pure) else 0.5,
         )
         # Whole numbers add up exactly, so that no rounding of floats can ask for more than what is left.
         parts = [max(1, round(choice.part * _PARTS)) for choice in choices]
-        return [
-            (pairs[choice.number], choice.levels, self._noise(left * part / sum(parts)))
-            for choice, part in zip(choices, parts, strict=True)
-        ]
+        found = []
+        for choice, part in zip(choices, parts, strict=True):
+            price, pair = left * part / sum(parts), pairs[choice.number]
+            shape = columns.shape(pair, choice.levels)
+            noise = self._noise_of_table(price, shape)
+            found.append(
+                Question(pair=pair, levels=choice.levels, noise=noise, interaction=self._interacts(price, shape))
+            )
+        return found
+
+    def _interacts(self, price: Fraction, shape: Sequence[int]) -> bool:
+        """Whether the interaction of a table is asked for, and not its counts: it moves less where lengths are Euclidean,
+        unless its noise, which is counted in parts of records, would be too large to be drawn."""
+        if isinstance(self.loss, Pure):
+            return False
+        rho = self.loss.of(price).rho
+        return self._of_interaction(shape).l2_squared <= 2 * rho * (calibrate.LARGEST_SCALE / 2) ** 2
+
+    def _noise_of_table(self, price: Fraction, shape: Sequence[int]) -> Noise:
+        moving = self._of_interaction(shape) if self._interacts(price, shape) else self.sensitivity
+        return shares.noise(self.loss.of(price), moving)
+
+    def _deviation(self, price: Fraction, shape: Sequence[int]) -> float:
+        """Of a cell's noise, in records, as the fit reads the table."""
+        deviation = math.sqrt(self._noise_of_table(price, shape).variance)
+        if not self._interacts(price, shape):
+            return deviation
+        return deviation / math.prod(shape) * math.sqrt(auto_public.interacting(shape))
+
+    def _of_interaction(self, shape: Sequence[int]) -> Sensitivity:
+        return interaction_sensitivity(self.domain.unit, self.domain.relation, sizes=shape)
 
     def fit(self, answers: Answers) -> Model:
         """From the answers alone: which pairs were measured is read there, and that they can be of this plan checked."""
@@ -192,7 +227,11 @@ class AutoPlan(Plan):
     def _columns_share(self) -> Fraction:
         if not self._number_of_pairs():
             return Fraction(1)
-        return Fraction(round(1000 * min(max(0.11 * self.strength**-0.2, 0.1), 0.65)), 1000)
+        if isinstance(self.loss, Pure):
+            share = min(max(0.11 * self.strength**-0.2, 0.1), 0.65)
+        else:  # interactions say nothing of columns, so that these need more
+            share = min(max(0.21 * self.strength**-0.15, 0.1), 0.68)
+        return Fraction(round(1000 * share), 1000)
 
     def _number_of_pairs(self) -> int:
         able = sum(attribute.size > 1 for attribute in self.domain.modelled)

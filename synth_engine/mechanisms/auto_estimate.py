@@ -35,7 +35,7 @@ def model(
     columns: Columns,
     *,
     oneways: Sequence[Measurement],
-    tables: Answered,
+    tables: Mapping[Pair, tuple[Measurement, tuple[int, ...]]],
     distances: Mapping[Pair, float],
     mechanism: str,
     memory_mb: int,
@@ -43,7 +43,10 @@ def model(
     """The model of these answers; the same answers give the same one."""
     rows, histograms = auto_public.precise(columns, oneways, tables)
     fine = Fine.of(columns, rows=rows, histograms=histograms)
-    found = estimates(fine, tables, distances, memory_mb=memory_mb)
+    told = {
+        pair: auto_public.told(columns, histograms, answer, pair, levels) for pair, (answer, levels) in tables.items()
+    }
+    found = estimates(fine, told, distances, memory_mb=memory_mb)
     order = _order(columns, fine, found)
     network = tuple(Node(attribute=one.attribute, parents=one.parents) for one in order)
     drawn = tuple(Table(clique=(*one.parents, one.attribute), weights=whole_weights(one.table)) for one in order)
@@ -74,12 +77,12 @@ def estimates(fine: Fine, tables: Answered, distances: Mapping[Pair, float], *, 
     pairs = [
         mixture.Pair(
             axes=pair,
-            levels=(levels[0], levels[1]),
-            values=answer.values.astype(np.float64),
-            variance=answer.noise.variance,
+            levels=(one.levels[0], one.levels[1]),
+            values=one.values,
+            variance=one.variance,
             distance=distances[pair],
         )
-        for pair, (answer, levels) in tables.items()
+        for pair, one in tables.items()
     ]
     rng = generator(_SEED, purpose=("mixture",))
     mixed = mixture.fit(fine.histograms, fine.levels, pairs, rows=fine.rows, rng=rng)

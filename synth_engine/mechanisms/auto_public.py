@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from synth_engine.domain import Attribute, Boolean, Categorical, Domain
-from synth_engine.marginals import allocation, oneway
+from synth_engine.marginals import allocation, oneway, shrinkage
 from synth_engine.marginals import bins as binning
 from synth_engine.marginals.allocation import Choice, Side, Wish
 from synth_engine.marginals.bins import Bins
@@ -36,6 +36,17 @@ _UNASKED = 1.5
 """How many times its distance a pair is taken to be off that is not measured: nearly all are, if but coarsely."""
 _TYPICAL = 0.2
 _NAMES = 50
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Told:
+    """A table of a pair as the fit reads it: noisy counts of bins, the variance of a cell, the law of the noise, and the
+    resolution of each attribute."""
+
+    values: Floats
+    variance: float
+    law: shrinkage.Law
+    levels: tuple[int, ...]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -129,27 +140,39 @@ class Columns:
         return [in_order(attribute) for attribute in self.domain.modelled]
 
     def choices(
-        self, pairs: Sequence[Pair], distances: Floats, weights: Sequence[float], *, deviation: float, power: float
+        self,
+        pairs: Sequence[Pair],
+        distances: Floats,
+        weights: Sequence[float],
+        *,
+        deviation: Callable[[tuple[int, ...]], float],
+        power: float,
     ) -> list[Choice]:
-        """Which pairs to measure, at which resolution, with what part of the budget for tables."""
+        """Which pairs to measure, at which resolution, with what part of the budget for tables. deviation: of the noise of
+        a cell, by the shape of a table, were the whole budget spent on it."""
+        resolutions = [self._resolutions(pair) for pair in pairs]
         wishes = [
             Wish(
                 number=number,
                 distance=float(distances[number]),
                 weight=weights[number],
                 sides=tuple(self.sides[axis] for axis in pair),
-                levels=self._resolutions(pair),
+                levels=resolutions[number],
+                deviations=tuple(deviation(self.shape(pair, levels)) for levels in resolutions[number]),
             )
             for number, pair in enumerate(pairs)
-            if weights[number] > 0
+            if weights[number] > 0 and resolutions[number]
         ]
-        return allocation.allocate(wishes, rows=self.total, deviation=deviation, power=power, learnt=_UNASKED)
+        return allocation.allocate(wishes, rows=self.total, power=power, learnt=_UNASKED)
+
+    def shape(self, axes: Sequence[int], levels: Sequence[int]) -> tuple[int, ...]:
+        return tuple(int(self.levels[axis][level].max()) + 1 for axis, level in zip(axes, levels, strict=True))
 
     def _resolutions(self, pair: Pair) -> tuple[tuple[int, ...], ...]:
         found = []
         for level in range(len(binning.LEVELS)):
-            cells = math.prod(int(self.levels[axis][level].max()) + 1 for axis in pair)
-            if cells <= CELLS_MEASURED:
+            shape = self.shape(pair, (level, level))
+            if min(shape) > 1 and math.prod(shape) <= CELLS_MEASURED:
                 found.append((level, level))
         return tuple(found)
 
@@ -183,8 +206,9 @@ def precise(
     columns: Columns, oneways: Sequence[Measurement], tables: Mapping[Pair, tuple[Measurement, tuple[int, ...]]]
 ) -> tuple[int, tuple[Floats, ...]]:
     """The number of records and the histograms once more, from all that says something of them: one-way tables and the
-    sums of all others, by generalised least squares, then without noise as before."""
+    sums of all others, by generalised least squares, then without noise as before. Interactions say nothing of either."""
     domain = columns.domain
+    tables = {pair: one for pair, one in tables.items() if not one[0].interaction}
     rows = domain.rows
     if rows is None:
         rows = oneway.total([*oneways, *(m for m, _ in tables.values())])
@@ -231,3 +255,27 @@ def _spread(counts: Floats, bins: Bins, within: Floats) -> Floats:
         return counts
     held, codes = np.bincount(bins, weights=within)[bins], np.bincount(bins)[bins]
     return counts[bins] * np.where(held > 0, within / np.maximum(held, 1e-12), 1 / codes)
+
+
+def told(
+    columns: Columns, histograms: Sequence[Floats], answer: Measurement, pair: Pair, levels: tuple[int, ...]
+) -> Told:
+    """The table as counts. To an interaction, of which noise outside of all interactions is taken off again, the sums of
+    the histograms are added; the noise of a cell is then as much smaller as there are fewer interactions than cells."""
+    law: shrinkage.Law = "laplace" if answer.noise.law == "discrete-laplace" else "gaussian"
+    values = answer.values.astype(np.float64)
+    if not answer.interaction:
+        return Told(values=values, variance=answer.noise.variance, law=law, levels=levels)
+    sums = [binning.summed(histograms[axis], [columns.levels[axis][at]]) for axis, at in zip(pair, levels, strict=True)]
+    values /= values.size
+    for axis in range(values.ndim):
+        values -= values.mean(axis=axis, keepdims=True)
+    independent = np.add.outer(*(one / other.size for one, other in zip(sums, reversed(sums), strict=True)))
+    values += independent - float(sums[0].sum()) / values.size
+    variance = answer.noise.variance / values.size**2 * interacting(values.shape)
+    return Told(values=values, variance=variance, law=law, levels=levels)
+
+
+def interacting(shape: Sequence[int]) -> float:
+    """How many of a table's degrees of freedom belong to its interaction, as a share."""
+    return math.prod(1 - 1 / size for size in shape)

@@ -16,11 +16,10 @@ import numpy.typing as npt
 from synth_engine.marginals import bins as binning
 from synth_engine.marginals import shrinkage
 from synth_engine.marginals.bins import Bins
-from synth_engine.measurement import Measurement
-from synth_engine.mechanisms.auto_public import Columns, Pair
+from synth_engine.mechanisms.auto_public import Columns, Pair, Told
 
 Floats = npt.NDArray[np.float64]
-Answered = Mapping[Pair, tuple[Measurement, tuple[int, ...]]]
+Answered = Mapping[Pair, Told]
 
 _NARROW, _FIRST = 2, 4
 """Codes of a narrow attribute, and the resolution at which its pairs are read first."""
@@ -65,14 +64,13 @@ class _Table:
     close: bool
 
     @classmethod
-    def of(cls, fine: Fine, pair: Pair, answered: tuple[Measurement, tuple[int, ...]], *, distance: float) -> _Table:
-        answer, levels = answered
+    def of(cls, fine: Fine, pair: Pair, told: Told, *, distance: float) -> _Table:
         return cls(
-            values=answer.values.astype(np.float64),
-            variance=answer.noise.variance,
-            law="laplace" if answer.noise.law == "discrete-laplace" else "gaussian",
-            bins=tuple(fine.levels[axis][level] for axis, level in zip(pair, levels, strict=True)),
-            levels=levels,
+            values=told.values,
+            variance=told.variance,
+            law=told.law,
+            bins=tuple(fine.levels[axis][level] for axis, level in zip(pair, told.levels, strict=True)),
+            levels=told.levels,
             close=distance >= _CLOSE,
         )
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from math import prod
 from typing import Any
 
-from synth_engine.errors import DomainError
+from synth_engine.errors import DomainError, PrivacyError
 
 MAX_RECORDS_LIMIT = 1_000_000
 VOTE = 10_000
@@ -94,6 +95,24 @@ def items_sensitivity(of_one: Sensitivity) -> Sensitivity:
     """Of the weighted counts of items, in parts of a vote: every basket has one vote in all, by the norm that its noise
     goes by, as a record has one cell (docs/proofs/items.md)."""
     return Sensitivity(l1=VOTE * of_one.l1, l2_squared=VOTE**2 * of_one.l2_squared, linf=VOTE * of_one.linf)
+
+
+def interaction_sensitivity(unit: PrivacyUnit, relation: Relation, *, sizes: Sequence[int]) -> Sensitivity:
+    """Of the interaction of a table with these many cells along its axes (docs/proofs/interaction.md).
+
+    One record more moves it by (K - 1 or -1) along each axis of K cells: L1 length 2 (K - 1), squared L2 length K (K - 1).
+    A record that is replaced moves it farthest where it changes its cell along the axis of fewest cells alone.
+    Errors: PrivacyError for an axis of one cell, along which nothing interacts.
+    """
+    if not sizes or min(sizes) < 2:
+        raise PrivacyError("interactions are asked for along axes of two or more cells")
+    m, replaced = unit.max_records, relation is Relation.REPLACE_ONE
+    apart = prod(size - 1 for size in sizes)
+    l1, l2_squared, linf = 2 ** len(sizes) * apart, prod(sizes) * apart, apart
+    if replaced:
+        l1, linf = 2 * l1, linf + apart // (min(sizes) - 1)
+        l2_squared = 2 * prod(sizes) * linf
+    return Sensitivity(l1=m * l1, l2_squared=m * m * l2_squared, linf=m * linf)
 
 
 def histogram_sensitivity(unit: PrivacyUnit, relation: Relation) -> Sensitivity:

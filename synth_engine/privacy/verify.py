@@ -178,7 +178,10 @@ def _check_views(queries: list[dict[str, Any]]) -> None:
 def _check_calls_after_learning(name: str, queries: list[dict[str, Any]]) -> None:
     """What a mechanism that is static by itself may have asked where columns were learned first: no choices or
     scores, and, unless it measures groups, tables of single columns."""
-    if any(query["verb"] in ("select", "score") or (len(query["clique"]) > 1 and name != "dpsyn") for query in queries):
+    if any(
+        query["verb"] in ("select", "score", "interaction") or (len(query["clique"]) > 1 and name != "dpsyn")
+        for query in queries
+    ):
         refuse("the calls are not the ones that this mechanism makes")
 
 

@@ -20,6 +20,7 @@ from synth_engine.privacy.verify_trees import is_grown, noise_fits, tree_epsilon
 _TABLES = ("discrete-laplace", "discrete-gaussian", "rounded-gaussian")
 _LAWS = {
     "measure": _TABLES,
+    "interaction": _TABLES,
     "select": ("permute-and-flip", "gumbel"),
     "score": _TABLES,
     "group-sizes": _TABLES,
@@ -29,6 +30,7 @@ _LAWS = {
 }
 _PARTS_OF: dict[str, set[str]] = {
     "measure": set(),
+    "interaction": {"bins"},
     "group-sizes": set(),
     "select": {"candidates"},
     "score": {"candidates"},
@@ -73,11 +75,14 @@ def refuse(reason: str) -> NoReturn:
 @dataclass(frozen=True, kw_only=True)
 class Allowed:
     """What unit and relation allow calls to be: how far a table of records moves, how far the numbers of units by size
-    do, and how many sizes there are; none where nothing says to whom a record belongs."""
+    do, and how many sizes there are; none where nothing says to whom a record belongs. many: the most records of a
+    unit; replaced: whether the records of one unit are replaced, not added or removed."""
 
     records: Mapping[str, int]
     units: Mapping[str, int]
     sizes: int
+    many: int
+    replaced: bool
 
 
 def allowed_by(receipt: Mapping[str, Any]) -> Allowed:
@@ -86,7 +91,8 @@ def allowed_by(receipt: Mapping[str, Any]) -> Allowed:
     m, column = receipt["unit"]["max_records"], receipt["unit"]["column"]
     records = _sensitivities(receipt)
     one = {"l1": 1, "l2_squared": 1} if receipt["relation"] == "add-remove" else {"l1": 2, "l2_squared": 2}
-    return Allowed(records=records, units=one, sizes=0 if column is None else m)
+    replaced = receipt["relation"] == "replace-one"
+    return Allowed(records=records, units=one, sizes=0 if column is None else m, many=m, replaced=replaced)
 
 
 def _sensitivities(receipt: Mapping[str, Any]) -> dict[str, int]:
@@ -160,7 +166,19 @@ def _moving(query: Mapping[str, Any], allowed: Allowed) -> Mapping[str, int]:
         return {"l1": number * each, "l2_squared": number * each**2}
     if query["verb"] == "grow" and query["grown"]["rule"] == "basic":  # a table of every depth
         return {name: query["grown"]["depth"] * moving for name, moving in allowed.records.items()}
-    return allowed.records
+    return _of_interaction(query["bins"], allowed) if query["verb"] == "interaction" else allowed.records
+
+
+def _of_interaction(bins: Sequence[int], allowed: Allowed) -> dict[str, int]:
+    """Of one record, at cell 0 of each axis: the product of vectors (K - 1, -1, -1, …), one for each axis. Of two records
+    that differ along some axes: the difference of two such products, longest if it is one axis, that of fewest cells."""
+    ones = [(size - 1) ** 2 + (size - 1) for size in bins]
+    sums = [2 * (size - 1) for size in bins]
+    one, length = math.prod(ones), math.prod(sums)
+    if not allowed.replaced:
+        return {"l1": allowed.many * length, "l2_squared": allowed.many**2 * one}
+    crossed = max(math.prod(ones[:at] + ones[at + 1 :]) * size for at, size in enumerate(bins))
+    return {"l1": 2 * allowed.many * length, "l2_squared": 2 * allowed.many**2 * (one + crossed)}
 
 
 def _tree_scale(noise: Mapping[str, Any]) -> Fraction | None:
@@ -185,7 +203,7 @@ def _check_query(query: Mapping[str, Any], number: int, allowed: Allowed) -> Non
     total = verb == "measure" and query["cells"] == 1  # the number of records is the table of no column
     for clique in cliques:
         _check_clique(clique, number, may_be_empty=total)
-    if merged and not _are_bins(query["bins"], query):
+    if "bins" in query and not _are_bins(query["bins"], query):
         refuse(f"the bins of call {number} are not as many as its cells")
     if verb == "grow" and not is_grown(query):
         refuse(f"the tree of call {number} has no rule that is known, or other cells than it branches into")
@@ -198,6 +216,9 @@ def _check_column(query: Mapping[str, Any], number: int) -> None:
     if query["verb"] == "items" and len(query["clique"]) != 1:
         refuse(f"the query of call {number} counts the items of not one column")
     if query["verb"] == "discover" and (len(query["clique"]) != 1 or not _is_threshold(query["threshold"])):
+    if verb == "interaction" and min(query["bins"]) < 2:
+        refuse(f"call {number} asks for an interaction along an axis of one cell")
+    if verb == "discover" and (len(cliques[0]) != 1 or not _is_threshold(query["threshold"])):
         refuse(f"the query of call {number} has no threshold of 1 or more, or not one column")
 
 
@@ -266,6 +287,9 @@ def losses(costs: Sequence[Cost], receipt: Mapping[str, Any]) -> Counter[PureLos
         if call["query"]["verb"] in ("score", "grow", "items") or call["noise"]["law"] == "rounded-gaussian":
             refuse(
                 "privacy-loss distributions of scores, trees, items and rounded Gaussian noise are not among those known here"
+        if call["query"]["verb"] in ("score", "interaction") or call["noise"]["law"] == "rounded-gaussian":
+            refuse(
+                "privacy-loss distributions of scores, of interactions and of rounded Gaussian noise are not among those known here"
             )
         if cost.variance is not None:
             if moving is None:

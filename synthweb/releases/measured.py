@@ -199,7 +199,7 @@ def measured(release: Release) -> Measured:
 
 def _calls(receipt: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     for call in receipt["calls"]:
-        if call["query"]["verb"] == "measure" and len(call["query"]["clique"]) > 1:
+        if call["query"]["verb"] in ("measure", "interaction") and len(call["query"]["clique"]) > 1:
             yield call
 
 
@@ -215,6 +215,8 @@ def _group(
     whole = tuple(domain.shape(columns))
     shape = tuple(call["query"].get("bins") or whole)
     deviation = deviation_of(call["noise"])
+    if call["query"]["verb"] == "interaction":  # which is told in parts of records
+        deviation /= math.prod(shape)
     table = tables.get(frozenset(columns))
     return Group(
         columns=columns,

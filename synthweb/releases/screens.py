@@ -224,7 +224,8 @@ def _what(query: dict[str, Any]) -> str:
         return f"Scored {len(query['candidates'])} groups of columns"
     if query.get("bins"):
         columns = zip(query["clique"], query["bins"], strict=True)
-        return f"Counted by bins {' × '.join(f'{name} ({bins})' for name, bins in columns)}"
+        asked = "Measured the interaction of" if query["verb"] == "interaction" else "Counted by bins"
+        return f"{asked} {' × '.join(f'{name} ({bins})' for name, bins in columns)}"
     if query["verb"] == "select":
         return f"Chose one of {len(query['candidates'])} groups of columns"
     return f"{VERBS.get(query['verb'], query['verb'])} {' × '.join(query.get('clique') or [])}".strip()
