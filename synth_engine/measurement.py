@@ -168,6 +168,10 @@ class Measurement:
         if self.values.dtype != np.int64 or self.values.ndim != len(self.clique):
             raise TypeError("values are int64 with one axis for each attribute")
 
+    def header(self) -> dict[str, Any]:
+        shared = {"clique": list(self.clique), "noise": self.noise.to_json(), "shape": list(self.values.shape)}
+        return shared | ({"interaction": True} if self.interaction else {})
+
 
 @dataclass(frozen=True, kw_only=True)
 class Discovery:
@@ -264,9 +268,8 @@ class Session(Protocol):
         ...
 
     def interaction(self, clique: Clique, *, noise: Noise, merged: Merged | None = None) -> Measurement:
-        """What of a table its sums along the axes do not tell, plus independent noise on each cell: along every axis of K
-        cells, in turn, K times each count less the sum of all. With those sums it says what the counts say; by itself it
-        moves less, for its size, than they do."""
+        """What of a table its sums do not tell, plus independent noise on each cell: along every axis of K cells, in turn,
+        K times each count less the sum of all. For its size it moves less than the counts do."""
         ...
 
     def score(self, candidates: Sequence[Candidate], *, noise: Noise) -> Scores:
@@ -378,7 +381,7 @@ class Answers:
     def _header(self) -> dict[str, Any]:
         return {
             "schema": SCHEMA,
-            "measurements": [self._measurement_header(m) for m in self.measurements],
+            "measurements": [m.header() for m in self.measurements],
             "selections": list(self.selections),
             "calls": [call.to_json() for call in self.calls],
             # Left out where they were not asked for, so that answers from before there were any keep their digest.
@@ -387,11 +390,6 @@ class Answers:
             **({"scores": [self._score_header(scores) for scores in self.scores]} if self.scores else {}),
             **({"growths": [growth.header() for growth in self.growths]} if self.growths else {}),
         }
-
-    @staticmethod
-    def _measurement_header(m: Measurement) -> dict[str, Any]:
-        shared = {"clique": list(m.clique), "noise": m.noise.to_json(), "shape": list(m.values.shape)}
-        return shared | ({"interaction": True} if m.interaction else {})
 
     @staticmethod
     def _score_header(scores: Scores) -> dict[str, Any]:

@@ -39,6 +39,8 @@ _PARTS_OF: dict[str, set[str]] = {
     "items": set(),
 }
 """What a query has beside its verb, its clique and its number of cells."""
+_NOT_OF_CELLS = ("interaction", "score", "grow", "items")
+"""What no table answers in which one record moves one cell."""
 _SENSITIVITY = {
     "discrete-laplace": "l1",
     "discrete-gaussian": "l2_squared",
@@ -205,6 +207,8 @@ def _check_query(query: Mapping[str, Any], number: int, allowed: Allowed) -> Non
         _check_clique(clique, number, may_be_empty=total)
     if "bins" in query and not _are_bins(query["bins"], query):
         refuse(f"the bins of call {number} are not as many as its cells")
+    if verb == "interaction" and min(query["bins"]) < 2:
+        refuse(f"call {number} asks for an interaction along an axis of one cell")
     if verb == "grow" and not is_grown(query):
         refuse(f"the tree of call {number} has no rule that is known, or other cells than it branches into")
     if verb in ("discover", "items"):
@@ -216,9 +220,6 @@ def _check_column(query: Mapping[str, Any], number: int) -> None:
     if query["verb"] == "items" and len(query["clique"]) != 1:
         refuse(f"the query of call {number} counts the items of not one column")
     if query["verb"] == "discover" and (len(query["clique"]) != 1 or not _is_threshold(query["threshold"])):
-    if verb == "interaction" and min(query["bins"]) < 2:
-        refuse(f"call {number} asks for an interaction along an axis of one cell")
-    if verb == "discover" and (len(cliques[0]) != 1 or not _is_threshold(query["threshold"])):
         refuse(f"the query of call {number} has no threshold of 1 or more, or not one column")
 
 
@@ -284,12 +285,10 @@ def losses(costs: Sequence[Cost], receipt: Mapping[str, Any]) -> Counter[PureLos
     moving = None if receipt["unit"]["max_records"] > 1 else 1 if receipt["relation"] == "add-remove" else 2
     found: Counter[PureLoss | GaussianLoss] = Counter()
     for cost, call in zip(costs, receipt["calls"], strict=True):
-        if call["query"]["verb"] in ("score", "grow", "items") or call["noise"]["law"] == "rounded-gaussian":
+        if call["query"]["verb"] in _NOT_OF_CELLS or call["noise"]["law"] == "rounded-gaussian":
             refuse(
-                "privacy-loss distributions of scores, trees, items and rounded Gaussian noise are not among those known here"
-        if call["query"]["verb"] in ("score", "interaction") or call["noise"]["law"] == "rounded-gaussian":
-            refuse(
-                "privacy-loss distributions of scores, of interactions and of rounded Gaussian noise are not among those known here"
+                "privacy-loss distributions of interactions, scores, trees, items and rounded Gaussian noise are not among "
+                "those known here"
             )
         if cost.variance is not None:
             if moving is None:
