@@ -205,10 +205,8 @@ def _check_query(query: Mapping[str, Any], number: int, allowed: Allowed) -> Non
     total = verb == "measure" and query["cells"] == 1  # the number of records is the table of no column
     for clique in cliques:
         _check_clique(clique, number, may_be_empty=total)
-    if "bins" in query and not _are_bins(query["bins"], query):
-        refuse(f"the bins of call {number} are not as many as its cells")
-    if verb == "interaction" and min(query["bins"]) < 2:
-        refuse(f"call {number} asks for an interaction along an axis of one cell")
+    if "bins" in query:
+        _check_bins(query, number)
     if verb == "grow" and not is_grown(query):
         refuse(f"the tree of call {number} has no rule that is known, or other cells than it branches into")
     if verb in ("discover", "items"):
@@ -229,6 +227,13 @@ def _check_clique(clique: Any, number: int, *, may_be_empty: bool) -> None:
         refuse(f"the query of call {number} names no columns")
     if len(set(clique)) != len(clique):
         refuse(f"the query of call {number} names a column twice")
+
+
+def _check_bins(query: Mapping[str, Any], number: int) -> None:
+    if not _are_bins(query["bins"], query):
+        refuse(f"the bins of call {number} are not as many as its cells")
+    if query["verb"] == "interaction" and min(query["bins"]) < 2:
+        refuse(f"call {number} asks for an interaction along an axis of one cell")
 
 
 def _are_bins(bins: Any, query: Mapping[str, Any]) -> bool:

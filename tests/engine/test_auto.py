@@ -201,15 +201,15 @@ def test_a_pair_counted_most_coarsely_is_read_as_it_was_counted(monkeypatch: pyt
 def test_more_is_spent_where_more_is_to_be_learned_and_never_more_than_there_is() -> None:
     side = Side(sizes=(allocation.sizes_of(np.full(10, 100.0)),), lost=(0.0,))
     wishes = [
-        Wish(number=n, distance=far, weight=1.0, sides=(side, side), levels=((0, 0),))
+        Wish(number=n, distance=far, weight=1.0, sides=(side, side), levels=((0, 0),), deviations=(0.5,))
         for n, far in enumerate((0.5, 0.02, 0.5, 0.003))
     ]
-    found = allocation.allocate(wishes, rows=1000, deviation=0.5, power=0.5)
+    found = allocation.allocate(wishes, rows=1000, power=0.5)
     parts = {choice.number: choice.part for choice in found}
     assert sum(parts.values()) <= 1
     assert parts[0] == parts[2] > parts.get(1, 0.0) >= parts.get(3, 0.0)
     known = [replace(wish, distance=0.0) for wish in wishes]
-    assert allocation.allocate(known, rows=1000, deviation=0.5, power=0.5) == []
+    assert allocation.allocate(known, rows=1000, power=0.5) == []
 
 
 @pytest.mark.parametrize("law", ["gaussian", "laplace"])

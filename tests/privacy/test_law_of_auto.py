@@ -23,7 +23,13 @@ from synth_engine.mechanisms.auto_public import Columns
 from synth_engine.privacy import verify
 from synth_engine.privacy.filter import Filter
 from synth_engine.privacy.loss import GaussianDP, Loss, Pure, ZeroConcentrated
-from synth_engine.privacy.unit import Relation, scores_sensitivity
+from synth_engine.privacy.unit import (
+    Relation,
+    Sensitivity,
+    histogram_sensitivity,
+    interaction_sensitivity,
+    scores_sensitivity,
+)
 from synth_engine.spec import Spec
 from tests.privacy import exact
 from tests.privacy.exact import Replay, Table
@@ -175,6 +181,78 @@ def test_a_merge_rule_read_from_the_data_is_noticed() -> None:
     assert exact.worst_epsilon(worst_of_bins(from_data=True)) == float("inf")
 
 
+# ---- Gaussian noise: how far all that it is added to moves, along one history of answers --------------------------
+
+
+class Answered:
+    """Notes what noise is added to, and answers what another run was answered, where there is one."""
+
+    def __init__(self, history: Sequence[np.ndarray[Any, Any]] | None = None) -> None:
+        self.history, self.rng = history, np.random.default_rng(8)
+        self.vectors: list[np.ndarray[Any, Any]] = []
+        self.given: list[np.ndarray[Any, Any]] = []
+
+    def counts(self, vector: np.ndarray[Any, Any], noise: Noise) -> np.ndarray[Any, Any]:
+        self.vectors.append(vector.copy())
+        if self.history is None:
+            self.given.append(vector + np.rint(self.rng.normal(0, float(noise.scale), vector.size)).astype(np.int64))
+        else:
+            self.given.append(self.history[len(self.given)])
+        return self.given[-1]
+
+
+def moved(plan: AutoPlan, pair: tuple[Table, Table]) -> Fraction:
+    """mu² that would tell the two tables apart, if both were answered alike."""
+    runs: list[Answered] = []
+    for table in pair:
+        sampler: Any = Answered(runs[0].given if runs else None)
+        rows = exact.rows_of(table, plan.domain)
+        answers = plan.run(open_session(rows, domain=plan.domain, cap=MU_CAP, sampler=sampler))
+        runs.append(sampler)
+    scales = [m.noise.scale for m in answers.measurements]
+    scales.insert(len(plan.domain.names), answers.scores[0].noise.scale)
+    apart = [int(((x - y) ** 2).sum()) for x, y in zip(runs[0].vectors, runs[1].vectors, strict=True)]
+    return sum((d / scale**2 for d, scale in zip(apart, scales, strict=True)), Fraction(0))
+
+
+MU_CAP = GaussianDP(mu_squared=Fraction(10**6))
+
+
+def neighbours(domain: Domain) -> Iterator[tuple[Table, Table]]:
+    rng = np.random.default_rng(2)
+    sizes = list(domain.sizes.values())
+    table = tuple(tuple(int(c) for c in rng.integers(0, sizes)) for _ in range(40))
+    for record in [tuple(int(c) for c in rng.integers(0, sizes)) for _ in range(12)]:
+        if domain.relation is Relation.REPLACE_ONE:
+            yield table, (record, *table[1:])
+        else:
+            yield table, (record, *table)
+
+
+@pytest.mark.parametrize("relation", list(Relation))
+def test_with_gaussian_noise_nothing_moves_farther_than_the_cap(relation: Relation) -> None:
+    domain = domain_of(3, 5, 4, relation=relation)
+    plan = plan_of(domain, delta=Fraction(1, 10**9), epsilon=Fraction(2))
+    assert isinstance(plan.loss, GaussianDP)
+    found = [moved(plan, pair) for pair in neighbours(domain)]
+    assert max(found) <= plan.loss.mu_squared
+    assert max(found) >= Fraction(8, 10) * plan.loss.mu_squared, "a claim this loose would hide a defect"
+
+
+def test_interactions_that_are_paid_for_as_the_counts_they_are_made_of_are_noticed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    domain = domain_of(3, 5, 4)
+    plan = plan_of(domain, delta=Fraction(1, 10**9), epsilon=Fraction(2))
+
+    def of_counts(self: AutoPlan, shape: Sequence[int]) -> Sensitivity:
+        return histogram_sensitivity(self.domain.unit, self.domain.relation)
+
+    monkeypatch.setattr(AutoPlan, "_of_interaction", of_counts)
+    assert isinstance(plan.loss, GaussianDP)
+    assert max(moved(plan, pair) for pair in neighbours(domain)) > 2 * plan.loss.mu_squared
+
+
 # ---- what is spent, and what the receipt says ------------------------------------------------------------------
 
 
@@ -228,8 +306,10 @@ def test_no_scores_and_no_workload_make_a_run_overspend_or_be_refused(seed: int)
             budget.admit(each.event(one.sensitivity))
         budget.admit(noise.event(scores_sensitivity(one.sensitivity, number=len(pairs))))
         values = rng.integers(-(10 ** int(rng.integers(1, 12))), 10**8, size=len(pairs))
-        for _, _, of_table in one.questions(columns, pairs, Scores(noise=noise, values=values)):
-            budget.admit(of_table.event(one.sensitivity))
+        for asked in one.questions(columns, pairs, Scores(noise=noise, values=values)):
+            shape = columns.shape(asked.pair, asked.levels)
+            moving = interaction_sensitivity(domain.unit, domain.relation, sizes=shape)
+            budget.admit(asked.noise.event(moving if asked.interaction else one.sensitivity))
 
 
 def noisy_column(name: str, size: int, *, noise: Noise, rng: np.random.Generator) -> Measurement:
