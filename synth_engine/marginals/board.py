@@ -69,7 +69,7 @@ def laid_out(
     """The board of the rows beside their targets."""
     sizes = sizes_of(len(codes), [*targets, *allowed])
     parts = [
-        *(_costs(codes, a, t, weight=w, softness=softness) for (a, t), w in zip(targets, weights, strict=True)),
+        *(costs_of(codes, a, t, weight=w, softness=softness) for (a, t), w in zip(targets, weights, strict=True)),
         *((np.where(t, 0.0, np.inf), np.zeros(t.shape)) for _, t in allowed),
     ]
     axes = [one for one, _ in (*targets, *allowed)]
@@ -100,7 +100,7 @@ def _copy(axes: Axes, last: int, sizes: Sequence[int], start: int) -> list[int]:
     return [axes[last], *others, sizes[others[1]] * line, line, start]
 
 
-def _costs(codes: Codes, axes: Axes, target: Floats, *, weight: float, softness: float) -> tuple[Floats, Floats]:
+def costs_of(codes: Codes, axes: Axes, target: Floats, *, weight: float, softness: float) -> tuple[Floats, Floats]:
     """What one record more costs in each cell, and twice the weight of the cell."""
     rows, total = codes.shape[1], float(target.sum())
     wished = target * (rows / total) if total > 0 else target

@@ -4,7 +4,8 @@ After the gradual update of PrivSyn (Zhang et al. 2021), but from rows that a mo
 change is made if and only if it lowers the sum, over all tables, of (count - target)² / (target + softness). First
 records take what other records have, in one attribute or in several that belong together; these are values that go
 together. Then each attribute of a record is offered the value that one of its tables lacks most: that finds the rare
-cells of attributes which nearly determine one another, where what another record has seldom fits.
+cells of attributes which nearly determine one another, where what another record has seldom fits. A second phase may
+follow, for tables of three attributes (`threes`).
 
 All of it is post-processing; the same rows, targets and generator give the same rows on every machine.
 """
@@ -16,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from synth_engine.marginals import board, moves
+from synth_engine.marginals import board, moves, threes
 from synth_engine.marginals.board import Axes, Codes, Floats, Truth
 from synth_engine.marginals.moves import Places
 
@@ -52,6 +53,7 @@ def finish(
     tied: Sequence[Axes] = (),
     weights: Sequence[float] | None = None,
     softness: float = SOFTNESS,
+    ordered: Sequence[bool] | None = None,
 ) -> Codes:
     """Rows whose tables are nearer to the targets; shape (attributes, rows), uint16, as `codes`, which stay as they are.
 
@@ -62,6 +64,8 @@ def finish(
     tied: sets of attributes, no two with one in common, that a row takes from another row all together or not at all.
     weights: how much each target counts; absent: all alike. proposals: how many changes are tried in all rows; absent: as
     many as it takes, in `part` of the rows, the first ones, of which the others become copies.
+    ordered: of each attribute, whether neighbouring codes mean neighbouring values. If given, tables of three attributes
+    are mended too, as far as targets of two say what these are (`threes`).
     """
     rows = codes.shape[1]
     if not targets or rows < 2:
@@ -74,9 +78,22 @@ def finish(
     sets = board.changed_together(targets, tied=tied)
     records = np.ascontiguousarray(begun.T)
     _mend(records, found, sets, rng=rng, proposals=proposals, width=width)
+    del found
+    mended = np.ascontiguousarray(records.T)
+    if ordered is not None:
+        mended = threes.mended(
+            mended,
+            targets=targets,
+            ordered=ordered,
+            rng=rng,
+            weights=given,
+            softness=softness,
+            allowed=allowed,
+            tied=tied,
+        )
     if finished < rows:
-        records = records[np.concatenate([np.arange(finished), _copied(finished, rows - finished, rng=rng)])]
-    return np.ascontiguousarray(records.T)
+        mended = mended[:, np.concatenate([np.arange(finished), _copied(finished, rows - finished, rng=rng)])]
+    return mended
 
 
 def _mend(

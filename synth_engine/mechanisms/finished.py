@@ -15,6 +15,7 @@ from synth_engine.marginals.board import Axes, Truth
 from synth_engine.marginals.finish import finish
 from synth_engine.measurement import Clique
 from synth_engine.mechanisms import merged as bins
+from synth_engine.mechanisms.auto_public import in_order
 
 Floats = npt.NDArray[np.float64]
 Codes = dict[str, npt.NDArray[np.uint16]]
@@ -37,12 +38,14 @@ def finished(
     axes = [(tuple(place[name] for name in clique), wished) for clique, wished in targets]
     allowed, tied = _kept(domain, merged, place) if enforce else ([], [])
     free = sorted({axis for one, _ in axes for axis in one})
+    in_sequence = {attribute.name: in_order(attribute) for attribute in domain.modelled}
     found = finish(
         np.array([codes[name] for name in names]),
         targets=axes,
         rng=rng,
         allowed=[one for one in allowed if set(one[0]) & set(free)],
         tied=[one for one in tied if set(one) & set(free)],
+        ordered=[in_sequence[name] for name in names],
     )
     return dict(zip(names, found, strict=True))
 

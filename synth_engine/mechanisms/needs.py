@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, islice
-from math import prod
+from math import prod, sqrt
 
 from synth_engine.errors import SpecError
-from synth_engine.marginals import finish
+from synth_engine.marginals import finish, foreseen, threes
 
 MEGABYTE = 1_000_000
 NAMED = 3
@@ -30,12 +30,18 @@ _IMPLIED, _IMPLIED_CELL = 6e-5, 1.2e-7  # for each round and each pair, and each
 _LOADED = 0.4  # before the first record is finished
 _TAKEN, _MENDED = 1e-6, 2.6e-7  # for each record that is finished and each attribute, and each target
 _NEAR = 1_000_000  # cells of targets; where there are as many again, it takes as long again to find one
+_SORTED, _OFFERED, _SMOOTHED = 6e-8, 2e-8, 5e-9  # each pass, a record, for each attribute, pair, and table of three
+_FORESEEN, _FEW = (
+    3e-8,
+    8_000_000,
+)  # for each cell of a table of three; where there are as many, each is found half as fast
 _MET_FIRST, _MET = 2.4, 1.6e-7  # before records meet their views, and for each record and view
 _START_BYTES = 110 * MEGABYTE
 _BYTES_OF_A_CELL_READ, _MOST_BYTES_READ = 16, 80 * MEGABYTE
 _BYTES_OF_A_CELL = 4
 _BYTES_OF_A_CELL_COUNTED = 10
 _BYTES_OF_A_TARGET = 64
+_BYTES_OF_A_CELL_FORESEEN = 8
 _BYTES_OF_THE_FINISH = 45 * MEGABYTE
 _BYTES_OF_A_CELL_MIXED, _BYTES_OF_A_LINE_MIXED = 24, 400
 _BYTES_OF_A_CELL_READ_AGAIN = 1_000
@@ -104,7 +110,21 @@ def of_finish(rows: int, shapes: Sequence[tuple[int, ...]], *, attributes: int) 
     finished, cells = finish.part(rows, attributes), sum(prod(shape) for shape in shapes)
     memory = _BYTES_OF_THE_FINISH + _BYTES_OF_A_TARGET * cells + 3 * 2 * rows * attributes
     mended = _MENDED * len(shapes) * (1 + cells / _NEAR)
-    return Needs(memory_bytes=memory, seconds=_LOADED + finished * (_TAKEN * attributes + mended))
+    pairs = Needs(memory_bytes=memory, seconds=_LOADED + finished * (_TAKEN * attributes + mended))
+    return pairs + _of_threes(finished, shapes, attributes=attributes)
+
+
+def _of_threes(rows: int, shapes: Sequence[tuple[int, ...]], *, attributes: int) -> Needs:
+    """To mend tables of three attributes as well, as many as so many pairs can have among them, all of the mean size."""
+    triples = min(foreseen.MOST, int(sqrt(2 * len(shapes)) ** 3 / 6))
+    most = threes.LEVELS[0]
+    side = sum(sqrt(prod(min(size, most) for size in shape[:2])) for shape in shapes) / max(1, len(shapes))
+    cells = min(threes.CELLS, int(triples * side**3))
+    if not cells:
+        return Needs(memory_bytes=0, seconds=0.0)
+    each = _SORTED * attributes + (_OFFERED * len(shapes) + _SMOOTHED * triples) * (1 + cells / _FEW)
+    memory = _BYTES_OF_A_CELL_FORESEEN * cells + 4 * 2 * rows * attributes
+    return Needs(memory_bytes=memory, seconds=_FORESEEN * cells + rows * threes.passes(attributes) * each)
 
 
 def of_flows(rows: int, views: int) -> Needs:

@@ -29,6 +29,7 @@ NUMPY_RANDOMNESS = {
     "synth_engine/marginals/finish.py",
     "synth_engine/marginals/flow.py",
     "synth_engine/marginals/mixture.py",
+    "synth_engine/marginals/threes.py",
     "synth_engine/marginals/topological.py",
     "synth_engine/mechanisms/conditional.py",
     "synth_engine/mechanisms/dpsyn.py",

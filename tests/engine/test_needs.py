@@ -80,6 +80,20 @@ def test_the_finish_needs_no_more_for_rows_that_are_copied() -> None:
     assert whole.seconds == copied.seconds and whole.memory_bytes < copied.memory_bytes
 
 
+def test_tables_of_three_are_reckoned_with_up_to_their_bound() -> None:
+    """Of pairs that make none, nothing; of ever more and larger pairs no more memory than there is room for."""
+    pair = (200, 200)
+    one, three, many, more = (needs.of_finish(1_000, [pair] * count, attributes=20) for count in (1, 3, 190, 380))
+    cells = pair[0] * pair[1]
+
+    def beyond(found: Needs, count: int) -> int:
+        own = needs.of_finish(1_000, [pair], attributes=20).memory_bytes + (count - 1) * 64 * cells
+        return found.memory_bytes - own
+
+    assert beyond(one, 1) == 0 < beyond(three, 3) < beyond(many, 190) == beyond(more, 380) < 100 * needs.MEGABYTE
+    assert one.seconds < three.seconds < many.seconds < more.seconds
+
+
 def test_open_columns_are_reckoned_with() -> None:
     domain = Domain(attributes=(*table(2, 10).attributes, Weak(name="word", values=Listed(["a", "b"]))))
     assert needed("independent", domain, 1_000).seconds > 0
