@@ -17,11 +17,12 @@ from synth_engine.marginals.moves import Costs, Places, Records, State, below
 
 
 @compiled
-def counted(columns: Records, first: int, second: int, third: int, sizes: Places, costs: Costs) -> None:
-    """Adds to `costs[:, 0]` how many records are in each cell of a table of three; columns: shape (columns, rows)."""
+def counted(columns: Records, axes: Places, sizes: Places, costs: Costs) -> None:
+    """Adds to `costs[:, 0]` how many records are in each cell of a table of three of the columns; shape (columns, rows)."""
+    first, second, third = columns[axes[0]], columns[axes[1]], columns[axes[2]]
     for row in range(columns.shape[1]):
-        line = np.int64(columns[first, row]) * sizes[1] + columns[second, row]
-        costs[line * sizes[2] + columns[third, row], 0] += np.float32(1)
+        line = np.int64(first[row]) * sizes[1] + second[row]
+        costs[line * sizes[2] + third[row], 0] += np.float32(1)
 
 
 @compiled

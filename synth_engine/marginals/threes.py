@@ -173,10 +173,10 @@ def _laid_out(
     for (_, may), start in zip(allowed, starts[len(targets) :], strict=False):
         costs[start : start + may.size, 0] = np.where(may, 0.0, np.inf).ravel()
     for one, start, end in zip(found.triples, starts[len(tables) :], starts[len(tables) + 1 :], strict=False):
-        part = costs[start:end]
-        sizes = np.array(found.shape(one), dtype=np.int64)
-        donors.counted(columns, *(binned[axis] for axis in one), sizes, part)
-        donors.weighed(*found.factors(one), softness, WEIGHT, part)
+        own = costs[start:end]
+        places = np.array([binned[axis] for axis in one], dtype=np.int64)
+        donors.counted(columns, places, np.array(found.shape(one), dtype=np.int64), own)
+        donors.weighed(*found.factors(one), softness, WEIGHT, own)
     lines, bounds = _lines(axes, shapes, starts, binned=binned, coarse=len(tables))
     return _Layout(columns=columns, binned=binned, costs=costs, lines=lines, bounds=bounds)
 
@@ -233,7 +233,7 @@ def _walked(
             records, place = records[order], place[order]
             more += donors.taken_from_alike(
                 records, axis, layout.binned[axis], layout.bounds[axis], layout.lines, layout.costs,
-                np.float32(MOST), WINDOW, state,
+                MOST, WINDOW, state,
             )  # fmt: skip
         gained += more
         if more <= ENOUGH * gained:
