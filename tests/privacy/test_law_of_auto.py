@@ -139,6 +139,23 @@ def test_releasing_the_exact_number_of_rows_is_noticed() -> None:
     assert exact.worst_epsilon(worst(domain_of(2, 2), leak=True)) == float("inf")
 
 
+class RoundingUp(AutoPlan):
+    """A mutant: tables get half as much again as columns and scores have left."""
+
+    def _left_for_tables(self, scores: Noise, pairs: int) -> Fraction:
+        return super()._left_for_tables(scores, pairs) * Fraction(3, 2)
+
+
+@pytest.mark.slow
+def test_a_budget_that_is_rounded_up_is_noticed() -> None:
+    """By the law of what leaves the room, where no filter stops it."""
+    honest = plan_of(domain_of(2, 2))
+    plan = RoundingUp(config=honest.config, domain=honest.domain, spec=honest.spec, cap=honest.cap)
+    pairs: list[tuple[Table, Table]] = [((), ((0, 1),)), (((0, 1),), ())]
+    assert exact.proves(worst(plan.domain, plan=honest, cap=MANY, pairs=pairs), epsilon=EPSILON)
+    assert exact.worst_epsilon(worst(plan.domain, plan=plan, cap=MANY, pairs=pairs)) > 1.15 * EPSILON
+
+
 def test_a_budget_that_is_rounded_up_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = plan_of(domain_of(2, 2))
     left = AutoPlan._left_for_tables

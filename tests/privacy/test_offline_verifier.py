@@ -13,7 +13,7 @@ import pytest
 
 from synth_engine import cli
 from synth_engine.privacy import standalone, verify
-from tests.privacy.test_verifier import DELTA, RELEASED, adaptive, changed, honest, resealed
+from tests.privacy.test_verifier import DELTA, RELEASED, THIRD, adaptive, changed, honest, resealed
 
 
 @pytest.fixture(scope="module")
@@ -50,8 +50,8 @@ def test_a_good_receipt_is_proved_with_python_alone(folder: Path, kind: str) -> 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", RELEASED, ids=lambda path: path.stem)
-def test_a_receipt_of_the_first_version_is_proved_too(folder: Path, path: Path) -> None:
+@pytest.mark.parametrize("path", [*RELEASED, *THIRD], ids=lambda path: path.stem)
+def test_a_receipt_of_another_version_is_proved_too(folder: Path, path: Path) -> None:
     assert judge(folder, path.read_bytes()).returncode == 0
 
 

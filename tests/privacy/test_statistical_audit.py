@@ -13,6 +13,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from synth_engine import mechanisms
 from synth_engine.confidential.session import RoomSession
@@ -20,7 +21,7 @@ from synth_engine.domain import Domain
 from synth_engine.measurement import Noise
 from synth_engine.mechanisms import Plan, growth
 from synth_engine.privacy import calibrate, conversion
-from synth_engine.privacy.loss import Loss, Pure, ZeroConcentrated
+from synth_engine.privacy.loss import GaussianDP, Loss, Pure, ZeroConcentrated
 from synth_engine.privacy.unit import Relation, histogram_sensitivity
 from synth_engine.spec import Spec
 from tests.privacy.audit import (
@@ -82,6 +83,18 @@ def measure_with_gaussian(change: Change) -> tuple[Runs, Pair, Claim]:
     return runs, (EMPTY, ((0,),)), on_the_curve([(1, ONE)], epsilon=Fraction(1, 4))
 
 
+def measure_with_rounded_gaussian(change: Change) -> tuple[Runs, Pair, Claim]:
+    """Replace-one: both cells of a column move, under noise of sigma 1. The claim is what the exact curve of Gaussian
+    noise says of mu² = 2 at an epsilon of a half; rounding may not add to it."""
+    domain = domain_of(2, relation=Relation.REPLACE_ONE)
+    noise = Noise(law="rounded-gaussian", scale=ONE)
+    cap = GaussianDP(mu_squared=Fraction(2))
+    runs = static_runs(lambda s: s.measure(("a",), noise=noise), domain=domain, cap=cap, change=change)
+    mu, epsilon = math.sqrt(2), 0.5
+    delta = stats.norm.cdf(mu / 2 - epsilon / mu) - math.exp(epsilon) * stats.norm.cdf(-mu / 2 - epsilon / mu)
+    return runs, (((0,),), ((1,),)), Claim(epsilon=epsilon, delta=float(delta))
+
+
 def whole_random(change: Change) -> tuple[Runs, Pair, Claim]:
     plan = plan_of("random", domain_of(2))
     return static_runs(plan.run, domain=plan.domain, cap=plan.loss, change=change), (EMPTY, ((0,),)), Claim(epsilon=1.0)
@@ -120,7 +133,13 @@ def on_the_curve(cells: list[tuple[int, Fraction]], *, epsilon: Fraction) -> Cla
     return Claim(epsilon=float(epsilon), delta=float(hockey_stick(cells, epsilon=epsilon).b))
 
 
-EVERY_DAY = [measure_with_laplace, measure_with_gaussian, whole_random, whole_independent]
+EVERY_DAY = [
+    measure_with_laplace,
+    measure_with_gaussian,
+    measure_with_rounded_gaussian,
+    whole_random,
+    whole_independent,
+]
 AT_NIGHT = [*EVERY_DAY, whole_random_gaussian, whole_independent_gaussian]
 
 

@@ -430,6 +430,47 @@ def test_there_are_receipts_of_the_second_version_of_both_kinds() -> None:
     assert kinds == {"static", "adaptive"}
 
 
+THIRD = sorted(Path(__file__).with_name("receipts").glob("*-3.json"))
+
+
+@pytest.mark.parametrize("path", THIRD, ids=lambda path: path.stem)
+def test_receipts_of_the_third_version_still_verify(path: Path) -> None:
+    document = json.loads(path.read_text())
+    assert document["schema"] == "synthweb/receipt/3"
+    target, found = Fraction(document["target"]["epsilon"]), verify.verify(document)
+    assert found.certificate == document["guarantee"]["certificate"]
+    assert target * Fraction(999_999, 10**6) <= found.epsilon <= target
+    assert found.delta == Fraction(document["target"]["delta"])
+
+
+@pytest.mark.parametrize("path", THIRD, ids=lambda path: path.stem)
+def test_a_forged_receipt_of_the_third_version_is_refused(path: Path) -> None:
+    document = json.loads(path.read_text())
+    half = Fraction(document["guarantee"]["epsilon"]) / 2
+    forged = resealed(changed(document, "guarantee.epsilon", f"{half.numerator}/{half.denominator}"))
+    with pytest.raises(VerificationError, match="below what"):
+        verify.verify(forged)
+
+
+def test_a_receipt_that_adds_up_mu_squared_cannot_leave_its_rule_or_its_cap() -> None:
+    document = json.loads(next(path for path in THIRD if path.stem == "auto-gdp-3").read_text())
+    for rule in ("zcdp", "pld", "basic"):
+        with pytest.raises(VerificationError):
+            verify.verify(resealed(changed(document, "guarantee.certificate", rule)))
+    ((name, cap),) = document["plan"]["cap"].items()
+    less = Fraction(cap) * Fraction(999, 1000)
+    with pytest.raises(VerificationError):
+        verify.verify(resealed(changed(document, f"plan.cap.{name}", f"{less.numerator}/{less.denominator}")))
+    by_bins = next(at for at, call in enumerate(document["calls"]) if "bins" in call["query"])
+    with pytest.raises(VerificationError, match="the bins of call"):
+        verify.verify(resealed(changed(document, f"calls.{by_bins}.query.bins", [2, 2])))
+
+
+def test_there_are_receipts_of_the_third_version_by_every_rule_an_adaptive_run_has() -> None:
+    rules = {json.loads(path.read_text())["guarantee"]["certificate"] for path in THIRD}
+    assert rules == {"basic", "zcdp", "gdp"}
+
+
 def test_who_is_protected_cannot_be_changed_after_the_run_was_paid_for() -> None:
     """The calls of an adaptive run are not fixed beforehand, so nothing but the plan ties them to unit and relation."""
     unit = PrivacyUnit(max_records=3)
