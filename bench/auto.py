@@ -194,7 +194,7 @@ def main() -> int:
                 for _ in range(options.runs):
                     one = released(data, scratch, method=method, epsilon=epsilon, target=options.target)
                     runs.append(scored(data, one.pop("codes"), score, learn=options.learn) | one)
-                means = "  ".join(f"{key} {fmean(run[key] for run in runs):.4f}" for key in runs[0])
+                means = "  ".join(f"{key} {fmean(run[key] for run in runs):.4g}" for key in runs[0])
                 print(f"{which:13} epsilon {epsilon:>4} {method:12} {means}", flush=True)
     return 0
 

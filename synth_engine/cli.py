@@ -12,10 +12,14 @@ import json
 import secrets
 import sys
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from synth_engine.errors import InputError, PrivacyError, SpecError, SynthError
+
+if TYPE_CHECKING:
+    from synth_engine.pipeline import Release
 
 BAD_INPUT = 2
 FAILED = 1
@@ -136,6 +140,7 @@ def synthesize(options: argparse.Namespace) -> None:
     release = pipeline.synthesize(options.data, domain=domain, spec=spec, dialect=form, progress=_progress())
     table_digest = tables.write(release.model, release.rows, seed=release.seed, path=options.out)
     model = release.model.to_json()
+    _advise(release, epsilon=spec.epsilon)
     if options.model is not None:
         _write_json(options.model, model)
     if options.receipt is not None:
@@ -148,6 +153,21 @@ def synthesize(options: argparse.Namespace) -> None:
         )
         steps = {"model_sha256": receipts.digest(model), "draw_block": registry.BLOCK}
         _write_json(options.receipt, release.plan.receipt(release.answers, sample=drawn, post_processing=steps))
+
+
+def _advise(release: Release, *, epsilon: Fraction) -> None:
+    """Says on stderr that a release holds little but noise; from public facts and the noisy number of records alone."""
+    from synth_engine.mechanisms import enough
+
+    if not any(measured.clique for measured in release.answers.measurements):
+        return  # of the number of records alone there is enough to say
+    found = enough.verdict(release.model.domain, rows=max(1, release.model.rows), epsilon=epsilon)
+    if found.level == "too-little":
+        sys.stderr.write(
+            f"note: in {len(found.lost)} of {len(found.strengths)} columns noise outweighs what the table holds. The "
+            f"release is valid, but says little. About {found.least_rows:,} records or an epsilon of "
+            f"{found.least_epsilon:.3g} would do, or fewer columns, fewer values and wider bins.\n"
+        )
 
 
 def sample(options: argparse.Namespace) -> None:

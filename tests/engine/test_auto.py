@@ -152,6 +152,41 @@ def test_a_hundred_columns_are_planned_and_forecast_at_once() -> None:
     assert 0 < plan.expected_error(rows=100_000)["mean_pairs"] < 1
 
 
+@pytest.mark.slow
+def test_columns_of_ten_thousand_values_go_through_in_bins_and_keep_their_own_histogram() -> None:
+    table = chain(4_000, 10_000, 6, 3)
+    plan = planned(domain_of(10_000, 6, 3), epsilon="10")
+    answers = answered(plan, table)
+    model = plan.fit(answers)
+    (cut,) = model.merged
+    assert (cut.attribute, cut.bins.size, cut.within.size) == ("c0", 10_000, 10_000)
+    assert 100 < cut.size <= 512, "its tables with others are by bins"
+    codes = {name: one.astype(np.int64) for name, one in model.sample(4_000, seed="x").items()}
+    assert codes["c0"].max() < 10_000
+    halves = [np.bincount(one // 500, minlength=20) / 4_000 for one in (table[:, 0], codes["c0"])]
+    assert np.abs(halves[0] - halves[1]).sum() / 2 < 0.15
+    low = [
+        float(np.mean(one[1][one[0] < 2_000] == 0)) for one in ((table[:, 0], table[:, 1]), (codes["c0"], codes["c1"]))
+    ]
+    assert low[0] == pytest.approx(low[1], abs=0.1), "what a wide column has to do with others is kept by its bins"
+
+
+@pytest.mark.nightly
+def test_a_hundred_columns_go_through() -> None:
+    sizes = [2, 3, 2, 4] * 25
+    table = chain(2_000, *sizes)
+    plan = planned(domain_of(*sizes), epsilon="10")
+    assert plan.needs(2_000).memory_bytes < 2_000_000_000
+    model = plan.fit(answered(plan, table))
+    assert len(model.targets) == 4950
+    codes = model.sample(2_000, seed="x")
+    for place in range(99):
+        first, second = (table[:, at] for at in (place, place + 1))
+        real = np.bincount(first * 4 + second, minlength=16)
+        drawn = np.bincount(codes[f"c{place}"].astype(np.int64) * 4 + codes[f"c{place + 1}"], minlength=16)
+        assert np.abs(real - drawn).sum() / 4_000 < 0.15
+
+
 # ---- parts ------------------------------------------------------------------------------------------------------
 
 

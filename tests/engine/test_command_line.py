@@ -99,6 +99,23 @@ def test_a_table_is_made_and_its_receipt_verifies(folder: Path, capsys: pytest.C
     assert f"delta = {float(delta):g}" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("mechanism", ["auto", "aim", "mst", "independent"])
+@pytest.mark.parametrize("delta", ["0", "1e-9"])
+def test_a_budget_too_small_for_one_table_is_a_valid_release_with_advice(
+    folder: Path, capsys: pytest.CaptureFixture[str], mechanism: str, delta: str
+) -> None:
+    asked = ("--delta", delta, "--rows", 50, "--receipt", folder / "receipt.json")
+    assert synthesize(folder, *asked, epsilon="0.001", mechanism=mechanism) == 0
+    said, advice = capsys.readouterr()
+    assert said == ""
+    assert re.fullmatch(
+        r"note: in 5 of 5 columns noise outweighs what the table holds\. .* [0-9,]+ records or an epsilon of .*\n",
+        advice,
+    )
+    assert len(rows_of(folder / "out.csv")) == 51
+    assert run("verify", folder / "receipt.json") == 0
+
+
 def test_rows_asked_for_are_rows_drawn(folder: Path) -> None:
     assert synthesize(folder, "--rows", 37) == 0
     assert len(rows_of(folder / "out.csv")) == 38
