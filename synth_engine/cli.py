@@ -156,7 +156,7 @@ def synthesize(options: argparse.Namespace) -> None:
 
 
 def _advise(release: Release, *, epsilon: Fraction) -> None:
-    """Says on stderr that a release holds little but noise; from public facts and the noisy number of records alone."""
+    """Says on stderr that a release holds little but noise; from public facts and the (noisy) number of records alone."""
     from synth_engine.mechanisms import enough
 
     if not any(measured.clique for measured in release.answers.measurements):

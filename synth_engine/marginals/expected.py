@@ -75,7 +75,8 @@ def views(
         return found
     shares, counts = _cells_of_groups(tuple(sorted(sizes.values())), columns=2)
     known = float((counts * np.minimum(shares, 0.5 * pairs / rows)).sum())
-    apart = min(1.0, found["mean"] + DEPENDENCE + chance(sizes, rows=rows))
+    unlearnt = 1 - (1 - UNLEARNT) * math.sqrt(covered)  # of the others some follows from those that are known
+    apart = min(1.0, found["mean"] + (DEPENDENCE + chance(sizes, rows=rows)) * unlearnt)
     return found | {"mean_pairs": covered * min(1.0, known) + (1 - covered) * apart}
 
 

@@ -104,6 +104,7 @@ def test_a_table_is_made_and_its_receipt_verifies(folder: Path, capsys: pytest.C
 def test_a_budget_too_small_for_one_table_is_a_valid_release_with_advice(
     folder: Path, capsys: pytest.CaptureFixture[str], mechanism: str, delta: str
 ) -> None:
+    (folder / "domain.json").write_text(json.dumps(FULL | {"relation": "replace-one", "rows": 400}))
     asked = ("--delta", delta, "--rows", 50, "--receipt", folder / "receipt.json")
     assert synthesize(folder, *asked, epsilon="0.001", mechanism=mechanism) == 0
     said, advice = capsys.readouterr()
