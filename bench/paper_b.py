@@ -3,11 +3,10 @@ marginals, k from 3 to 8, and misclassification by models that were trained on s
 
     python bench/paper_b.py [FOLDER]        the folder with data/ and tools/, by default ../shared; or: make paper-B
 
-Tables: the discretised Adult, the national excerpts of the American Community Survey of 2019, and market baskets as
-yes/no columns of the top 50 and top 100 items. The top items are chosen with a tenth of mu²: the catalogue, item numbers below 20,000, is
-public, every basket gives at most 20 items, drawn at random, to the counts, and each count gets rounded Gaussian noise; a
-basket moves at most 20 counts by one, so the squared L2 sensitivity is 20. The basket itself is one record with all of its
-columns. Every answer has the room's noise. Four fifths of each table are private, the rest is for testing.
+Tables: the discretised Adult, the national excerpts of the American Community Survey of 2019, and a list of market baskets, of
+which each run chooses 50 or 100 items by itself: the catalogue, item numbers below 20,000, is public (docs/baskets.md). Errors
+are those of the yes/no columns of the items that really are the top 50 and top 100; an item that a run did not choose is in none of its
+baskets. Every answer has the room's noise. Four fifths of each table are private, the rest is for testing.
 Writes build/paper-b/{table.md,figure.html}.
 """
 
@@ -17,7 +16,7 @@ import gzip
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -33,16 +32,15 @@ from sklearn.tree import DecisionTreeClassifier  # noqa: E402
 
 from bench import forecast  # noqa: E402
 from synth_engine import mechanisms  # noqa: E402
-from synth_engine.confidential import noise  # noqa: E402
-from synth_engine.confidential.rows import Rows  # noqa: E402
+from synth_engine.confidential.rows import Rows, open_table  # noqa: E402
 from synth_engine.confidential.session import open_session  # noqa: E402
-from synth_engine.domain import Domain  # noqa: E402
-from synth_engine.measurement import Noise  # noqa: E402
+from synth_engine.domain import Basket, Domain, WeakBasket  # noqa: E402
+from synth_engine.mechanisms import learning  # noqa: E402
 from synth_engine.mechanisms.model import Model  # noqa: E402
 from synth_engine.mechanisms.plan import Plan  # noqa: E402
-from synth_engine.privacy import calibrate, conversion  # noqa: E402
-from synth_engine.privacy.loss import GaussianDP  # noqa: E402
+from synth_engine.mechanisms.staged import StagedPlan  # noqa: E402
 from synth_engine.spec import Spec  # noqa: E402
+from synth_engine.values import Integers  # noqa: E402
 
 EPSILONS = (Fraction(1, 10), Fraction(1), Fraction(10))
 DELTA = Fraction(1, 10**9)
@@ -50,22 +48,22 @@ KS = tuple(range(3, 9))
 MARGINALS, LARGEST_TABLE = 30, 1 << 22
 """How many of each k, drawn once; and cells up to which a table is written down."""
 BASKET_EPSILONS = EPSILONS[:2]
-ITEMS, MOST_ITEMS, ITEMS_SHARE = 20_000, 20, Fraction(1, 10)
+ITEMS = 20_000
 OUT = ROOT / "build" / "paper-b"
 Matrix = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Problem:
-    """A private table, one for testing, and the column to be predicted. budget: what is left of mu², where choosing the
-    columns took a part of it."""
+    """A private table, one for testing, and the column to be predicted. Of baskets also the private list itself, and its
+    description, which leaves open what the columns are."""
 
     name: str
     domain: Domain
     private: Matrix
     test: Matrix
     target: int
-    budget: GaussianDP | None = None
+    baskets: tuple[Path, Domain] | None = None
 
 
 @dataclass(frozen=True)
@@ -84,11 +82,11 @@ def main(folder: Path) -> int:
         sys.stdout.write(f"Skipped: {folder} has no data and tools.\n")
         return 0
     begun, lines = time.perf_counter(), []
-    for problems in tables(folder):
-        first = problems(EPSILONS[0])
-        lines += references(first)
-        for epsilon in BASKET_EPSILONS if first.budget else EPSILONS:
-            lines += runs(problems(epsilon), epsilon)
+    with tempfile.TemporaryDirectory() as scratch:
+        for problem in tables(folder, Path(scratch)):
+            lines += references(problem)
+            for epsilon in BASKET_EPSILONS if problem.baskets else EPSILONS:
+                lines += runs(problem, epsilon)
     OUT.mkdir(parents=True, exist_ok=True)
     text = written(lines)
     (OUT / "table.md").write_text(text)
@@ -100,48 +98,41 @@ def main(folder: Path) -> int:
 # ---- tables ----------------------------------------------------------------------------------------------------
 
 
-def tables(folder: Path) -> Iterator[Callable[[Fraction], Problem]]:
-    """For each table what it is at an epsilon: which items are the top ones depends on noise."""
-    with tempfile.TemporaryDirectory() as scratch:
-        adult, census = forecast.adult(folder, Path(scratch)), forecast.national(folder, Path(scratch))
+def tables(folder: Path, scratch: Path) -> Iterator[Problem]:
+    adult, census = forecast.adult(folder, scratch), forecast.national(folder, scratch)
     for data, target in ((adult, "income>50K"), (census, "OWN_RENT")):
-        found = parted(data.name, data.domain, data.codes, target=data.domain.names.index(target))
-        yield lambda _epsilon, found=found: found
-    baskets = read_baskets(folder / "data" / "transactions" / "retail.dat.gz")
+        yield parted(data.name, data.domain, data.codes, target=data.domain.names.index(target))
+    with gzip.open(folder / "data" / "transactions" / "retail.dat.gz", "rt") as file:
+        lines = file.read().splitlines()
+    private = scratch / "private.dat"
+    private.write_text("".join(f"{lines[place]}\n" for place in order_of(len(lines))[: len(lines) * 4 // 5]))
     for top in (50, 100):
-        yield lambda epsilon, top=top: with_top_items(baskets, top, epsilon=epsilon)
+        yield of_baskets(lines, top, private=private)
 
 
-def parted(name: str, domain: Domain, codes: Matrix, *, target: int, budget: GaussianDP | None = None) -> Problem:
-    order = np.random.default_rng(0).permutation(len(codes))
+def parted(name: str, domain: Domain, codes: Matrix, *, target: int) -> Problem:
+    order = order_of(len(codes))
     cut = len(codes) * 4 // 5
-    return Problem(name, domain, codes[order[:cut]], codes[order[cut:]], target, budget)
+    return Problem(name, domain, codes[order[:cut]], codes[order[cut:]], target)
 
 
-def read_baskets(path: Path) -> list[Matrix]:
-    """A basket in each line: numbers of items, each of them once."""
-    with gzip.open(path, "rt") as file:
-        return [np.unique(np.array(line.split(), dtype=np.int64)) for line in file]
+def order_of(number: int) -> Matrix:
+    return np.random.default_rng(0).permutation(number)
 
 
-def with_top_items(baskets: list[Matrix], top: int, *, epsilon: Fraction) -> Problem:
-    """Yes/no columns of the items with the largest noisy counts."""
-    whole = conversion.mu_squared_for(epsilon, DELTA)
-    sigma = calibrate.gaussian_sigma(whole * ITEMS_SHARE / 2, MOST_ITEMS)
-    private = [baskets[place] for place in np.random.default_rng(0).permutation(len(baskets))[: len(baskets) * 4 // 5]]
-    rng = np.random.default_rng()
-    few = [basket if basket.size <= MOST_ITEMS else rng.choice(basket, MOST_ITEMS, replace=False) for basket in private]
-    counts = np.bincount(np.concatenate(few), minlength=ITEMS)
-    noisy = noise.noisy(counts, Noise(law="rounded-gaussian", scale=sigma))
-    chosen = np.argsort(-noisy, kind="stable")[:top]
+def of_baskets(lines: list[str], top: int, *, private: Path) -> Problem:
+    """Yes/no columns of the most frequent items, for the evaluation alone."""
+    baskets = [np.unique(np.array(line.split(), dtype=np.int64)) for line in lines]
+    chosen = np.sort(np.argsort(-np.bincount(np.concatenate(baskets), minlength=ITEMS), kind="stable")[:top])
     column = np.full(ITEMS, -1)
     column[chosen] = np.arange(top)
     codes = np.zeros((len(baskets), top), dtype=np.int64)
     for row, basket in enumerate(baskets):
         codes[row, column[basket[column[basket] >= 0]]] = 1
-    domain = Domain.from_json({f"item {item}": 2 for item in chosen})
-    left = GaussianDP(mu_squared=whole * (1 - ITEMS_SHARE))
-    return parted(f"retail, top {top}", domain, codes, target=0, budget=left)
+    domain = Domain(attributes=(Basket(name="items", items=tuple(map(str, chosen))),))
+    declared = Domain(attributes=(WeakBasket(name="items", values=Integers(0, ITEMS - 1), keep=top),))
+    found = parted(f"retail, top {top}", domain, codes, target=int(np.argmax(codes.sum(axis=0))))
+    return replace(found, baskets=(private, declared))
 
 
 # ---- runs ------------------------------------------------------------------------------------------------------
@@ -157,23 +148,25 @@ def runs(problem: Problem, epsilon: Fraction) -> Iterator[Line]:
         for synthesis, name in made.items():
             begun = time.perf_counter()
             drawn = replace(model, synthesis=synthesis).sample(model.rows, seed="paper B")
-            codes = np.stack([drawn[name].astype(np.int64) for name in problem.domain.sizes], axis=1)
+            absent = np.zeros(model.rows, dtype=np.int64)
+            codes = np.stack([drawn.get(name, absent).astype(np.int64) for name in problem.domain.sizes], axis=1)
             seconds = before + time.perf_counter() - begun
             yield line(problem, epsilon, name, codes, views=described(plan), seconds=seconds)
 
 
 def fitted(problem: Problem, mechanism: str, epsilon: Fraction) -> tuple[Plan, Model]:
-    config = mechanisms.REGISTRY[mechanism]
     parameters = {"records": 10 ** round(np.log10(len(problem.private)))} if mechanism == "dpsyn" else {}
     spec = Spec(mechanism=mechanism, epsilon=epsilon, delta=DELTA, parameters=parameters)
-    if problem.budget is None:
-        plan = mechanisms.plan(problem.domain, spec)
+    if problem.baskets is None:
+        columns = {name: problem.private[:, i].astype(np.uint16) for i, name in enumerate(problem.domain.sizes)}
+        rows = Rows(columns, domain=problem.domain)
     else:
-        plan = config.from_parameters(parameters).calibrate(problem.domain, spec, within=problem.budget)
-    columns = {name: problem.private[:, i].astype(np.uint16) for i, name in enumerate(problem.domain.sizes)}
-    rows = Rows(columns, domain=problem.domain, ranked={})
-    session = open_session(rows, domain=problem.domain, cap=plan.loss, planned=plan.calls)
-    return plan, plan.fit(plan.run(session))
+        path, declared = problem.baskets
+        rows = open_table(path, declared)
+    plan = mechanisms.plan(rows.domain, spec)
+    session = open_session(rows, domain=rows.domain, cap=plan.loss, planned=plan.calls)
+    answers = plan.run(session)
+    return plan, plan.fit(answers)
 
 
 def references(problem: Problem) -> Iterator[Line]:
@@ -183,6 +176,8 @@ def references(problem: Problem) -> Iterator[Line]:
 
 
 def described(plan: Plan) -> str:
+    if isinstance(plan, StagedPlan):  # as many as for any other items
+        plan = plan.config.calibrate(learning.foreseen(plan.domain), plan.spec, within=plan.left)
     sizes = plan.domain.sizes
     cliques = getattr(plan, "cliques", None)
     if cliques is None:

@@ -22,11 +22,23 @@ from synth_engine import mechanisms
 from synth_engine.confidential import rows as confidential_rows
 from synth_engine.confidential.selection import SelectionLaw
 from synth_engine.confidential.session import open_session
-from synth_engine.domain import Attribute, Boolean, Categorical, Date, Domain, Integer, Number, Range, Weak
+from synth_engine.domain import (
+    Attribute,
+    Basket,
+    Boolean,
+    Categorical,
+    Date,
+    Domain,
+    Integer,
+    Number,
+    Range,
+    Weak,
+    WeakBasket,
+)
 from synth_engine.measurement import Counts, Noise
 from synth_engine.privacy import verify
 from synth_engine.spec import Spec
-from synth_engine.values import from_json
+from synth_engine.values import Listed, from_json
 
 Record = tuple[str, ...]
 WORDS = from_json({"set": "strings", "alphabet": "abcdefghijklmnopqrstuvwxyz", "min_length": 1, "max_length": 8})
@@ -44,6 +56,10 @@ WAYS: tuple[tuple[Attribute, Attribute], ...] = (
         Range(name="born", of="date", low=FIRST, high=LAST, missing=("",)),
     ),
     (Boolean(name="member", true="yes", false="no"), Boolean(name="member", true="yes", false="no", missing=("",))),
+    (
+        Basket(name="bag", items=("clerk", "17")),
+        WeakBasket(name="bag", values=Listed(["17", "?", "abba", "clerk", "cook"]), keep=2),
+    ),
 )
 """Two descriptions of each column: known, and as far as possible open."""
 NAMES = [known.name for known, _ in WAYS]
@@ -136,8 +152,10 @@ def test_a_leak_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(SameAnswers, "discover", leaky)
     spec = Spec(mechanism="weak-domain", epsilon=Fraction(3))
-    table = [("clerk", "abba", "17", "1", "2024-02-29", "yes")]
+    table = [("clerk", "abba", "17", "1", "2024-02-29", "yes", "cook 17")]
     seeds = range(4)
     one = [released(table, domain=domain, spec=spec, seed=seed) for seed in seeds]
-    other = [released([*table, ("cook", "x", "", "", "", "")], domain=domain, spec=spec, seed=seed) for seed in seeds]
+    other = [
+        released([*table, ("cook", "x", "", "", "", "", "")], domain=domain, spec=spec, seed=seed) for seed in seeds
+    ]
     assert one != other
