@@ -64,8 +64,9 @@ def of_codes(found: Hierarchy, columns: Mapping[str, NDArray[np.integer[Any]]], 
     """Codes of records from the numbers of their bins. A part of the box is the bins that begin in it, so that bins of one
     width and a power of two of them are its parts."""
     assert isinstance(found, Points)  # noqa: S101 - the only ones that are counted by bins
-    parts, sizes = np.uint64(found.parts), domain.sizes
-    return found.of_positions([columns[n].astype(np.uint64) * parts // np.uint64(sizes[n]) for n in found.columns])
+    sizes = [domain.sizes[name] for name in found.columns]
+    positions = [np.arange(size) * found.parts // size for size in sizes]
+    return found.of_numbers([columns[name] for name in found.columns], positions)
 
 
 def first_bins(points: Points, positions: NDArray[np.int64], *, size: int) -> NDArray[np.int64]:

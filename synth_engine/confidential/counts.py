@@ -83,9 +83,9 @@ def by_rank(rows: Rows, name: str) -> dict[int, int]:
     return {rank: int(count) for rank, count in zip(ranks, found, strict=True) if count}
 
 
-def by_leaf(rows: Rows, hierarchy: Hierarchy) -> tuple[Codes, NDArray[np.int64]]:
-    """The codes that occur, increasing, and how many records have each; records without a code count nowhere. Exact, and
-    it tells what occurs: for `growth` alone."""
+def by_leaf(rows: Rows, hierarchy: Hierarchy) -> tuple[Codes, NDArray[np.int64] | None]:
+    """Codes, increasing, and how many records have each, None where every record has its own; records without a code count
+    nowhere. Exact, and it tells what occurs: for `growth` alone."""
     if (found := prefixes.ranked(hierarchy, rows.domain)) is not None:
         values, times = rows.ranked(hierarchy.columns[0])
         codes, inside = found(times)
@@ -93,8 +93,8 @@ def by_leaf(rows: Rows, hierarchy: Hierarchy) -> tuple[Codes, NDArray[np.int64]]
         order = np.argsort(codes[inside])
         return codes[inside][order], counted[order].astype(np.int64)
     codes = prefixes.of_codes(hierarchy, {name: rows.codes(name) for name in hierarchy.columns}, rows.domain)
-    leaves, counted = np.unique(codes, return_counts=True)
-    return leaves, counted.astype(np.int64)
+    codes.sort()
+    return codes, None
 
 
 def breaking(rows: Rows) -> tuple[int, ...]:

@@ -29,9 +29,13 @@ class Sampler(Protocol):
     def part(self, sizes: Counts, number: int) -> Counts: ...
 
 
-def grown(leaves: tuple[Codes, Counts], *, hierarchy: Hierarchy, rule: Rule, noise: Noise, sampler: Sampler) -> Growth:
-    """leaves: the codes that occur, increasing, and how many records have each."""
-    codes, left = leaves[0], leaves[1].copy()
+def grown(
+    leaves: tuple[Codes, Counts | None], *, hierarchy: Hierarchy, rule: Rule, noise: Noise, sampler: Sampler
+) -> Growth:
+    """leaves: codes, increasing, and how many records have each; one, where that is left out."""
+    codes = leaves[0]
+    left = np.ones(codes.size, dtype=np.int64) if leaves[1] is None and rule.name == "improved" else leaves[1]
+    reached = None if left is None else np.append(0, np.cumsum(left))
     prefixes, end = hierarchy.root(), np.array([codes.size])
     opened: list[Counts] = []
     counts: list[Counts] = []
@@ -41,8 +45,7 @@ def grown(leaves: tuple[Codes, Counts], *, hierarchy: Hierarchy, rule: Rule, noi
         following = np.append(first[1:], codes.size)
         lasts = np.append(level.parents[1:] != level.parents[:-1], True)
         last = np.where(lasts, end[level.parents], following)
-        reached = np.append(0, np.cumsum(left))
-        tally = reached[last] - reached[first]
+        tally = last - first if reached is None else reached[last] - reached[first]
         opens = level.opens.copy()
         if rule.name == "basic":
             counts.append(sampler.counts(tally, noise))
@@ -51,8 +54,10 @@ def grown(leaves: tuple[Codes, Counts], *, hierarchy: Hierarchy, rule: Rule, noi
             scores = rule.scores(tally[opens], level=level.level)
             opens[opens] = sampler.passing(scores, threshold=rule.least, noise=noise)
         opened.append(np.flatnonzero(opens))
-        if rule.name == "improved":
+        if rule.name == "improved" and left is not None and reached is not None:
+            left = left.copy() if left is leaves[1] else left
             _discount(left, first[opens], reached, tally[opens], sampler.part(tally[opens], rule.discount))
+            reached = np.append(0, np.cumsum(left))
         prefixes, end = level.prefixes[opens], last[opens]
     return Growth(columns=hierarchy.columns, rule=rule, opened=tuple(opened), counts=tuple(counts))
 

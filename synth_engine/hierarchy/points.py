@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,8 +13,7 @@ import numpy.typing as npt
 from synth_engine.hierarchy.base import Codes, Hierarchy, Prefixes
 
 BITS = 64
-_TABLE = 16
-"""Bits of a coordinate that are spread by looking them up."""
+_BLOCK = 1 << 15
 
 Floats = npt.NDArray[np.float64]
 
@@ -93,7 +91,10 @@ class Points(Hierarchy):
                 )
             parts = np.floor((column - low) / (high - low) * self.parts)
             positions.append(np.minimum(parts, self.parts - 1).astype(np.uint64))
-        return self.of_positions(positions)
+        codes = np.zeros(len(points), dtype=np.uint64)
+        for axis, column in enumerate(positions):
+            codes |= self._spread(column, axis)
+        return codes
 
     def decode(self, codes: Codes) -> Floats:
         """The middles of the smallest cells, shape (n, d)."""
@@ -123,17 +124,26 @@ class Points(Hierarchy):
     def parts(self) -> int:
         return 1 << self.resolution
 
-    def of_positions(self, positions: Sequence[npt.NDArray[Any]]) -> Codes:
-        """Codes of points whose coordinates are numbers of parts, from 0 on."""
-        codes = np.zeros(len(positions[0]), dtype=np.uint64)
-        for axis, column in enumerate(positions):
-            shift = np.uint64(self.dimensions - 1 - axis)
-            rest, block = column.astype(np.uint64), 0
-            while block < self.resolution:
-                spread = self._spread[(rest & np.uint64((1 << _TABLE) - 1)).astype(np.intp)]
-                codes |= spread << (shift + np.uint64(block * self.dimensions))
-                rest, block = rest >> np.uint64(_TABLE), block + _TABLE
+    def of_numbers(self, numbers: Sequence[npt.NDArray[Any]], positions: Sequence[npt.NDArray[Any]]) -> Codes:
+        """Codes of points whose coordinates are numbers of something of which `positions` has the part of each: bins, of
+        which there are few, so that their bits are spread once and looked up."""
+        tables = [self._spread(part.astype(np.uint64), axis) for axis, part in enumerate(positions)]
+        codes = np.empty(len(numbers[0]), dtype=np.uint64)
+        for start in range(0, codes.size, _BLOCK):  # what fits a processor's cache
+            block = slice(start, start + _BLOCK)
+            found = tables[0][numbers[0][block]]
+            for table, column in zip(tables[1:], numbers[1:], strict=True):
+                found |= table[column[block]]
+            codes[block] = found
         return codes
+
+    def _spread(self, parts: npt.NDArray[np.uint64], axis: int) -> npt.NDArray[np.uint64]:
+        """Numbers of parts of one coordinate with their bits where the codes have them."""
+        spread = np.zeros_like(parts)
+        for bit in range(self.resolution):
+            place = np.uint64(bit * self.dimensions + self.dimensions - 1 - axis)
+            spread |= (parts >> np.uint64(bit) & np.uint64(1)) << place
+        return spread
 
     def positions(self, codes: Codes) -> npt.NDArray[np.int64]:
         """The part of each coordinate that codes lie in, shape (n, d)."""
@@ -144,16 +154,6 @@ class Points(Hierarchy):
                 shift = np.uint64(bit * self.dimensions + self.dimensions - 1 - axis)
                 found[:, axis] |= (codes >> shift & np.uint64(1)).astype(np.int64) << bit
         return found
-
-    @cached_property
-    def _spread(self) -> npt.NDArray[np.uint64]:
-        """Numbers below 2^16 with their bits `dimensions` places apart."""
-        numbers = np.arange(1 << min(_TABLE, self.resolution), dtype=np.uint64)
-        spread = np.zeros_like(numbers)
-        for bit in range(min(_TABLE, self.resolution)):
-            if bit * self.dimensions < BITS:
-                spread |= (numbers >> np.uint64(bit) & np.uint64(1)) << np.uint64(bit * self.dimensions)
-        return spread
 
     def to_json(self) -> dict[str, Any]:
         return {
