@@ -152,6 +152,8 @@ def _check_kind(receipt: Mapping[str, Any]) -> None:
 def _check_static_calls(name: str, queries: list[dict[str, Any]]) -> None:
     """One table of each column at most, or, of `random`, the number of records alone, which `weak-domain` may ask as well;
     of `dpsyn`, tables of groups of columns, none of them a part of another. Any of them may ask for group sizes first."""
+    if any("bins" in query for query in queries):
+        refuse("a static mechanism counts by codes: bins would have to be fixed in its plan")
     queries = queries[1:] if queries[0]["verb"] == "group-sizes" else queries
     if name == "dpsyn":
         _check_views(queries)

@@ -466,6 +466,19 @@ def test_a_receipt_that_adds_up_mu_squared_cannot_leave_its_rule_or_its_cap() ->
         verify.verify(resealed(changed(document, f"calls.{by_bins}.query.bins", [2, 2])))
 
 
+@pytest.mark.parametrize("mechanism", ["independent", "dpsyn"])
+def test_bins_that_no_plan_fixed_are_refused_of_a_static_mechanism(mechanism: str) -> None:
+    """The digest of a plan says how many bins a table has, and not which; for that a run has to be adaptive."""
+    plan = mechanisms.plan(domain_of(2, 3), Spec(mechanism=mechanism, epsilon=Fraction(1)))
+    document = json.loads(json.dumps(_receipt_of(plan, TABLE)))
+    verify.verify(document)
+    query = document["calls"][0]["query"]
+    query["bins"] = [query["cells"], *[1] * (len(query["clique"]) - 1)]
+    document["plan"]["calls_sha256"] = canonical_sha256(document["calls"])
+    with pytest.raises(VerificationError, match="bins would have to be fixed"):
+        verify.verify(resealed(document))
+
+
 def test_there_are_receipts_of_the_third_version_by_every_rule_an_adaptive_run_has() -> None:
     rules = {json.loads(path.read_text())["guarantee"]["certificate"] for path in THIRD}
     assert rules == {"basic", "zcdp", "gdp"}
