@@ -12,10 +12,13 @@ import sys
 import time
 from collections.abc import Callable
 from fractions import Fraction
+from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from synth_engine.codec import prefixes
 from synth_engine.confidential import counts, growth, noise

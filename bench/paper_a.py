@@ -21,6 +21,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow.parquet as pq
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
 from synth_engine import codec, mechanisms
 from synth_engine.codec import places, prefixes
 from synth_engine.confidential.growth import grown
