@@ -217,9 +217,12 @@ class AutoPlan(Plan):
         return rho * (rows / ROWS) ** 2
 
     def column_noises(self) -> dict[str, Noise]:
-        """More of a small budget goes to columns; of theirs, wide ones get more."""
+        """More of a small budget goes to columns; of theirs, wide ones get more. The smaller the budget, the less more: what
+        noise is left in many narrow cells is smoothed away."""
         share = self._columns_share()
-        power = 1 / 2 if isinstance(self.loss, Pure) else 2 / 3
+        power = (
+            1 / 2 if isinstance(self.loss, Pure) else min(max(0.67 + 0.06 * math.log(60 * self.strength), 0.4), 0.67)
+        )
         weights = [Fraction(round(a.size**power * _DIGITS), _DIGITS) for a in self.domain.modelled]
         parts = calibrate.split(self.loss.amount * share, weights)
         return {a.name: self._noise(part) for a, part in zip(self.domain.modelled, parts, strict=True)}
