@@ -20,9 +20,11 @@ import numpy.typing as npt
 
 from synth_engine.errors import InputError, PrivacyError
 from synth_engine.hierarchy import Growth, Rule
-from synth_engine.privacy import events
+from synth_engine.privacy import events, rounded
 from synth_engine.privacy.loss import ratio
+from synth_engine.privacy.receipt import canonical
 from synth_engine.privacy.unit import Sensitivity
+from synth_engine.privacy.urn import Resampled
 
 if TYPE_CHECKING:
     from synth_engine.domain import Domain
@@ -57,7 +59,7 @@ class Noise:
         if self.law == "discrete-gaussian":
             return scale * scale
         if self.law == "rounded-gaussian":
-            return scale * scale + 1 / 12 if scale >= 1 else max(_rounded_moment(scale, 2), _SMALLEST_VARIANCE)
+            return scale * scale + 1 / 12 if scale >= 1 else max(rounded.moment(scale, 2), _SMALLEST_VARIANCE)
         ratio_of_neighbours = math.exp(-1 / scale)
         return max(2 * ratio_of_neighbours / math.expm1(-1 / scale) ** 2, _SMALLEST_VARIANCE)
 
@@ -67,7 +69,7 @@ class Noise:
         rounded and narrow."""
         scale = float(self.scale)
         if self.law == "rounded-gaussian" and scale < 1:
-            return _rounded_moment(scale, 1)
+            return rounded.moment(scale, 1)
         if self.law != "discrete-laplace":
             return scale * math.sqrt(2 / math.pi)
         return -2 * math.exp(-1 / scale) / math.expm1(-2 / scale)
@@ -89,13 +91,6 @@ class Noise:
         return cls(law=obj["law"], scale=Fraction(obj["scale"]))
 
 
-def _rounded_moment(sigma: float, power: int) -> float:
-    """E |round(N(0, sigma²))|^power of a sigma below 1, as the sum over n of (n^power - (n - 1)^power) P(|noise| >= n)."""
-    return math.fsum(
-        (n**power - (n - 1) ** power) * math.erfc((n - 0.5) / (sigma * math.sqrt(2))) for n in range(1, 16)
-    )
-
-
 @dataclass(frozen=True, kw_only=True)
 class Query:
     """A public question. `clique`: of a measurement, empty for the number of records, or the one attribute of a
@@ -104,7 +99,7 @@ class Query:
     all candidates; `bins`: how many codes or bins each attribute counts by, of a measurement where codes were merged, and of
     every interaction; `rule`, `branching`: of a tree, by what it is grown, and how many children a node has at each depth."""
 
-    verb: Literal["measure", "interaction", "select", "score", "discover", "group-sizes", "grow", "items"]
+    verb: Literal["measure", "interaction", "select", "score", "discover", "group-sizes", "grow", "items", "resample"]
     clique: Clique = ()
     candidates: tuple[Clique, ...] = ()
     cells: int
@@ -298,6 +293,10 @@ class Session(Protocol):
         """Which nodes of the public hierarchy over these columns are opened, and, under the basic rule, noisy counts."""
         ...
 
+    def resample(self, origin: str, *, event: events.DirichletMultinomial) -> Resampled:
+        """As many records of each group as it publicly has, with origins drawn from its own ones and a prior."""
+        ...
+
     def settle(self, domain: Domain) -> None:
         """From now on the rows are counted under what was learned in place of what was open."""
         ...
@@ -314,19 +313,20 @@ class Answers:
     group_sizes: GroupSizes | None = None
     scores: tuple[Scores, ...] = ()
     growths: tuple[Growth, ...] = ()
+    resampled: Resampled | None = None
 
     @property
     def digest(self) -> str:
         """SHA-256 over cliques, noise, shapes and little-endian values; independent of the file format."""
         sha = hashlib.sha256(SCHEMA.encode())
-        sha.update(_canonical(self._header()))
+        sha.update(canonical(self._header()))
         for values in self._arrays().values():
             sha.update(np.ascontiguousarray(values, dtype="<i8").tobytes())
         return sha.hexdigest()
 
     def save(self, path: Path | str) -> None:
         """Write one .npz file without pickles."""
-        header = np.frombuffer(_canonical(self._header()), dtype=np.uint8)
+        header = np.frombuffer(canonical(self._header()), dtype=np.uint8)
         with Path(path).open("wb") as file:
             np.savez_compressed(file, header=header, allow_pickle=False, **self._arrays())
 
@@ -350,6 +350,7 @@ class Answers:
                 calls = tuple(Call.from_json(call) for call in header["calls"])
                 sizes = header.get("group_sizes")
                 sizes = sizes and GroupSizes(noise=Noise.from_json(sizes["noise"]), values=archive["group_sizes"])
+                resampled = Resampled.read(header.get("resampled"), archive)
                 discoveries = tuple(map(Discovery.from_json, header.get("discoveries", ())))
                 selections = tuple(header["selections"])
                 scores = tuple(
@@ -370,12 +371,14 @@ class Answers:
             group_sizes=sizes or None,
             scores=scores,
             growths=growths,
+            resampled=resampled,
         )
 
     def _arrays(self) -> dict[str, Counts]:
         arrays = {f"values_{i}": m.values for i, m in enumerate(self.measurements)}
         arrays |= {f"scores_{i}": scores.values for i, scores in enumerate(self.scores)}
         arrays |= {f"grown_{i}_{name}": a for i, tree in enumerate(self.growths) for name, a in tree.arrays().items()}
+        arrays |= {} if self.resampled is None else {"resampled": self.resampled.values}
         return arrays | ({} if self.group_sizes is None else {"group_sizes": self.group_sizes.values})
 
     def _header(self) -> dict[str, Any]:
@@ -386,6 +389,7 @@ class Answers:
             "calls": [call.to_json() for call in self.calls],
             # Left out where they were not asked for, so that answers from before there were any keep their digest.
             **({} if self.group_sizes is None else {"group_sizes": {"noise": self.group_sizes.noise.to_json()}}),
+            **({} if self.resampled is None else {"resampled": list(self.resampled.clique)}),
             **({"discoveries": [found.to_json() for found in self.discoveries]} if self.discoveries else {}),
             **({"scores": [self._score_header(scores) for scores in self.scores]} if self.scores else {}),
             **({"growths": [growth.header() for growth in self.growths]} if self.growths else {}),
@@ -394,7 +398,3 @@ class Answers:
     @staticmethod
     def _score_header(scores: Scores) -> dict[str, Any]:
         return {"noise": scores.noise.to_json(), "number": int(scores.values.size)}
-
-
-def _canonical(obj: Any) -> bytes:
-    return json.dumps(obj, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False).encode()

@@ -34,8 +34,8 @@ from synth_engine.measurement import (
     Query,
     Scores,
 )
-from synth_engine.privacy import trees
-from synth_engine.privacy.events import Event, Gumbel, PermuteAndFlip, ThresholdTree
+from synth_engine.privacy import resampling, trees, urn
+from synth_engine.privacy.events import DirichletMultinomial, Event, Gumbel, PermuteAndFlip, ThresholdTree
 from synth_engine.privacy.filter import Filter
 from synth_engine.privacy.loss import Loss, Pure
 from synth_engine.privacy.unit import (
@@ -59,9 +59,13 @@ class Sampler(growth.Sampler, Protocol):
 
     def discover(self, tally: dict[int, int], *, size: int, threshold: int, noise: Noise) -> list[tuple[int, int]]: ...
 
+    def below(self, bounds: Counts) -> Counts: ...
+
 
 class SecureSampler:
     """The exact samplers of `noise`, `selection`, `discovery` and `growth`."""
+
+    below = staticmethod(growth.uniform)
 
     def counts(self, vector: Counts, noise_: Noise) -> Counts:
         return noise.noisy(vector, noise_)
@@ -208,6 +212,21 @@ class RoomSession:
         self._admit(query, noise.event(items_sensitivity(self._sensitivity)))
         votes = counts.items(self._rows, name, squared=noise.law != "discrete-laplace")
         return Measurement(clique=(name,), noise=noise, values=self._sampler.counts(votes, noise))
+
+    def resample(self, origin: str, *, event: DirichletMultinomial) -> urn.Resampled:
+        """Each group drawn anew. Whether its total is as declared is the same for all neighbours (docs/proofs/resample.md)."""
+        totals = self._domain.totals
+        if totals is None or self._domain.unit.max_records > 1:
+            raise PrivacyError("groups are drawn anew where their totals are public and a unit has one record")
+        clique = (totals.column, origin)
+        shape = (len(totals.counts), self._domain.cells((origin,)))
+        parts = resampling.required(event, totals=totals.counts, origins=shape[1])
+        self._admit(Query(verb="resample", clique=clique, cells=self._domain.cells(clique)), event)
+        if counts.contingency(self._rows, clique[:1]).tolist() != list(totals.counts):
+            raise PrivacyError("the table does not have the totals that were declared public")
+        groups, origins = map(self._rows.codes, clique)
+        values = urn.drawn(groups, origins, parts=parts, shape=shape, unit=event.unit, below=self._sampler.below)
+        return urn.Resampled(clique=clique, values=values)
 
     def settle(self, domain: Domain) -> None:
         """Counts the rows under what was learned from now on. The caller chose `domain` from public facts and paid

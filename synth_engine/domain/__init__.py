@@ -17,10 +17,12 @@ from synth_engine.domain.identifiers import Identifier
 from synth_engine.domain.moments import DateTime
 from synth_engine.domain.open import Open, Range, Weak
 from synth_engine.domain.places import Place
+from synth_engine.domain.points import Points
 from synth_engine.domain.reading import parse_attribute
 from synth_engine.domain.scales import Date, Integer, Number
 from synth_engine.domain.schema import SCHEMA
 from synth_engine.domain.texts import Text
+from synth_engine.domain.totals import Totals
 
 __all__ = [
     "MAX_CODES",
@@ -47,9 +49,11 @@ __all__ = [
     "Open",
     "Order",
     "Place",
+    "Points",
     "Provenance",
     "Range",
     "Text",
+    "Totals",
     "Weak",
     "WeakBasket",
     "parse_attribute",

@@ -15,16 +15,20 @@ from typing import Any
 
 from synth_engine.domain import constraints as rules
 from synth_engine.domain import places as named_places
+from synth_engine.domain import points as public_points
 from synth_engine.domain import satisfiable
+from synth_engine.domain import totals as public_totals
 from synth_engine.domain.attributes import Attribute
 from synth_engine.domain.baskets import Baskets
 from synth_engine.domain.constraints import Constraint
 from synth_engine.domain.identifiers import Identifier
 from synth_engine.domain.open import Open
 from synth_engine.domain.places import Place
+from synth_engine.domain.points import Points
 from synth_engine.domain.reading import Fields, parse_attribute
 from synth_engine.domain.relations import Component
 from synth_engine.domain.scales import Integer
+from synth_engine.domain.totals import Totals
 from synth_engine.errors import DomainError
 from synth_engine.privacy.unit import PrivacyUnit, Relation
 
@@ -42,7 +46,8 @@ class Domain:
     `rows` is the exact number of records where it is public, which only the replace-one relation allows (under
     add/remove the number itself differs between neighbours, so it is noisy and paid for). `shorthand` remembers that
     the description was given as column sizes alone. `places` are the points of a record, if it has any, and
-    `constraints` what holds in every record."""
+    `constraints` what holds in every record. `totals` say how many records have each value of one column; neighbours then
+    have the same ones, so a record is replaced by one with the same value there. `points` say where values of a column lie."""
 
     attributes: tuple[Attribute, ...]
     unit: PrivacyUnit = field(default_factory=PrivacyUnit)
@@ -52,6 +57,8 @@ class Domain:
     shorthand: bool = False
     places: tuple[Place, ...] = ()
     constraints: tuple[Constraint, ...] = ()
+    totals: Totals | None = None
+    points: tuple[Points, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "attributes", tuple(self.attributes))
@@ -65,8 +72,11 @@ class Domain:
                 raise DomainError("an item and a column have this name", repair="rename the column", column=part.name)
         if not self.modelled and not self.open:
             raise DomainError("no column to model", repair="describe at least one column that is not an identifier")
+        self._check_totals()
         self._check_rows()
         named_places.check(self.places, self.attributes)
+        for each in self.points:
+            each.check(self.attributes)
         object.__setattr__(self, "constraints", tuple(self.constraints))
         self._check_constraints_know_their_columns()
         object.__setattr__(self, "_components", satisfiable.check(self.constraints, self.attributes))
@@ -75,10 +85,26 @@ class Domain:
         if self.shorthand and self.open:
             raise DomainError("a shorthand with columns that are not known", repair='leave "shorthand" out')
 
+    def _check_totals(self) -> None:
+        if self.totals is None:
+            return
+        self.totals.check(self.attributes)
+        if self.relation is not Relation.REPLACE_ONE or self.unit.max_records > 1:
+            raise DomainError(
+                "public totals need the replace-one relation and units of one record",
+                repair='use "replace-one" and max_records 1, or leave totals out',
+            )
+        if self.rows not in (None, self.totals.rows):
+            raise DomainError("rows is not the sum of the totals", repair="leave rows out")
+        object.__setattr__(self, "rows", self.totals.rows)
+
     def _check_rows(self) -> None:
-        unknown = [name for name in self.invariants if name != "rows"]
+        sums = () if self.totals is None else (self.totals.invariant,)
+        unknown = [name for name in self.invariants if name not in ("rows", *sums)]
         if unknown:
-            raise DomainError(f"unknown invariant {unknown[0]!r}", repair='the one invariant known is "rows"')
+            raise DomainError(
+                f"unknown invariant {unknown[0]!r}", repair='the invariants are "rows" and those of totals'
+            )
         if self.rows is None:
             if self.invariants:
                 raise DomainError("rows is invariant but not given", repair="give rows, or drop the invariant")
@@ -95,7 +121,7 @@ class Domain:
                 raise attribute.error(
                     "the pattern allows fewer identifiers than there are rows", repair="give it more places"
                 )
-        object.__setattr__(self, "invariants", ("rows",))
+        object.__setattr__(self, "invariants", ("rows", *sums))
 
     def _check_constraints_know_their_columns(self) -> None:
         """What a run finds must never contradict a constraint: it has been paid for by then."""
@@ -230,6 +256,8 @@ class Domain:
             # Left out where there are none, so that domains from before there were any keep their digest.
             **({"places": [place.to_json() for place in self.places]} if self.places else {}),
             **({"constraints": [each.to_json() for each in self.constraints]} if self.constraints else {}),
+            **({} if self.totals is None else {"totals": self.totals.to_json(self.attributes)}),
+            **({"points": [each.to_json(self.attributes) for each in self.points]} if self.points else {}),
         }
 
     @classmethod
@@ -240,16 +268,17 @@ class Domain:
         if not isinstance(document.get("attributes"), list) and "schema" not in document:
             return cls._from_sizes(document)
         reader = Fields(document)
-        reader.only(
-            "schema", "relation", "unit", "invariants", "rows", "shorthand", "attributes", "places", "constraints"
-        )
+        known = ("schema", "relation", "unit", "invariants", "rows", "shorthand", "attributes", "places", "constraints")
+        reader.only(*known, "totals", "points")
         if reader.text("schema", default=SCHEMA_NAME) != SCHEMA_NAME:
             raise DomainError("unknown schema", repair=f"write {SCHEMA_NAME!r}")
         relation = reader.text("relation", default=Relation.ADD_REMOVE.value)
         if relation not in set(Relation):
             raise DomainError("unknown relation", repair=f"use one of {', '.join(Relation)}")
+        attributes = tuple(parse_attribute(item) for item in reader.list("attributes"))
+        totals = document.get("totals")
         return cls(
-            attributes=tuple(parse_attribute(item) for item in reader.list("attributes")),
+            attributes=attributes,
             unit=_unit(document.get("unit")),
             relation=Relation(relation),
             invariants=reader.texts("invariants") or (),
@@ -257,6 +286,8 @@ class Domain:
             shorthand=reader.boolean("shorthand"),
             places=named_places.parse(reader.list("places") if "places" in document else ()),
             constraints=rules.parse(reader.list("constraints") if "constraints" in document else ()),
+            totals=None if totals is None else public_totals.parse(totals, attributes),
+            points=public_points.parse(reader.list("points") if "points" in document else (), attributes),
         )
 
     @classmethod

@@ -249,7 +249,7 @@ _FULL: Schema = {
                 "additionalProperties": False,
             }
         ),
-        "invariants": {"type": "array", "items": {"const": "rows"}},
+        "invariants": {"type": "array", "items": {"type": "string"}},
         "rows": _optional(
             {"type": "integer", "minimum": 1, "description": "The exact public number of records (replace-one only)."}
         ),
@@ -263,6 +263,40 @@ _FULL: Schema = {
                 "type": "object",
                 "properties": dict.fromkeys(("name", "latitude", "longitude"), _NAME),
                 "required": ["name", "latitude", "longitude"],
+                "additionalProperties": False,
+            },
+        },
+        "totals": _optional(
+            {
+                "type": "object",
+                "description": "How many records have each value of one column, where that is public and exact "
+                "(replace-one, units of one record). Values that are left out have none.",
+                "properties": {
+                    "column": _NAME,
+                    "counts": {"type": "object", "additionalProperties": {"type": "integer", "minimum": 0}},
+                },
+                "required": ["column", "counts"],
+                "additionalProperties": False,
+            }
+        ),
+        "points": {
+            "type": "array",
+            "description": "Where each declared value of a column lies: latitude and longitude in degrees, and a weight.",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "column": _NAME,
+                    "at": {
+                        "type": "object",
+                        "additionalProperties": {
+                            "type": "array",
+                            "items": {"type": "number"},
+                            "minItems": 2,
+                            "maxItems": 3,
+                        },
+                    },
+                },
+                "required": ["column", "at"],
                 "additionalProperties": False,
             },
         },

@@ -22,6 +22,7 @@ from synth_engine.mechanisms.dpsyn import DPSyn
 from synth_engine.mechanisms.independent import Independent
 from synth_engine.mechanisms.model import Model, generator
 from synth_engine.mechanisms.mst import Mst
+from synth_engine.mechanisms.on_the_map import OnTheMap
 from synth_engine.mechanisms.plan import Mechanism, Plan, Rule
 from synth_engine.mechanisms.privsyn import PrivSyn
 from synth_engine.mechanisms.uniform import Random
@@ -39,6 +40,7 @@ REGISTRY: dict[str, type[Mechanism]] = {
     Adaptive.id: Adaptive,
     Random.id: Random,
     WeakDomain.id: WeakDomain,
+    OnTheMap.id: OnTheMap,
 }
 
 BLOCK = 1 << 16

@@ -238,7 +238,9 @@ class Plan(ABC):
     @property
     def sentence(self) -> str:
         """The guarantee in one sentence."""
-        return self.guarantee.sentence(relation=self.domain.relation, unit=self.domain.unit)
+        return self.guarantee.sentence(
+            relation=self.domain.relation, unit=self.domain.unit, invariants=self.domain.invariants
+        )
 
     def receipt(
         self,

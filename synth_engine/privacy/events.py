@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_args
 
 from synth_engine.errors import UnsupportedEvent
 from synth_engine.privacy import trees
@@ -185,13 +185,63 @@ class ThresholdTree:
         return {"law": self.law, "scale": ratio(self.scale), "l1": self.l1} | own
 
 
-Event = DiscreteLaplace | DiscreteGaussian | RoundedGaussian | PermuteAndFlip | Gumbel | ThresholdTree
+@dataclass(frozen=True, kw_only=True)
+class DirichletMultinomial:
+    """Groups of records drawn anew, each from the Dirichlet-multinomial law whose parameters are its counts by origin plus a
+    prior (docs/proofs/resample.md). priors: (size, parts) by increasing size of groups; every one of `origins` origins has
+    a prior of parts / unit records. It has (epsilon, delta), which add up, and neither a rho nor a mu.
+    """
+
+    law: ClassVar[str] = "dirichlet-multinomial"
+    epsilon: Fraction
+    delta: Fraction
+    origins: int
+    unit: int
+    priors: tuple[tuple[int, int], ...]
+
+    def __post_init__(self) -> None:
+        sizes = [size for size, _ in self.priors]
+        numbers = (self.origins, self.unit, *(n for pair in self.priors for n in pair))
+        if any(type(n) is not int or n < 1 for n in numbers) or sizes != sorted(set(sizes)) or not sizes:
+            raise TypeError("priors are positive whole numbers, one for each size of groups, in order")
+        if not isinstance(self.epsilon, Fraction) or not isinstance(self.delta, Fraction) or self.epsilon <= 0:
+            raise TypeError("epsilon and delta are Fractions, and epsilon is positive")
+        if not 0 <= self.delta < 1:
+            raise TypeError("delta lies from 0 to below 1")
+
+    def pure_epsilon(self) -> Fraction | None:
+        return self.epsilon if self.delta == 0 else None
+
+    def rho(self) -> Fraction:
+        """Errors: UnsupportedEvent with a delta: what is left out in a sum of rho would be lost."""
+        if self.delta:
+            raise UnsupportedEvent("groups drawn anew have a delta, which no sum of rho counts; use a basic account")
+        return self.epsilon**2 / 2
+
+    def mu_squared(self) -> Fraction:
+        if self.delta:
+            raise UnsupportedEvent("groups drawn anew have a delta, which no sum of mu² counts; use a basic account")
+        return mu_squared_of_pure(self.epsilon)
+
+    def to_json(self) -> dict[str, Any]:
+        loss = {"epsilon": ratio(self.epsilon), "delta": ratio(self.delta)}
+        prior = {"origins": self.origins, "unit": self.unit, "priors": [list(pair) for pair in self.priors]}
+        return {"law": self.law, **loss, **prior}
+
+
+Event = (
+    DiscreteLaplace
+    | DiscreteGaussian
+    | RoundedGaussian
+    | PermuteAndFlip
+    | Gumbel
+    | ThresholdTree
+    | DirichletMultinomial
+)
 SelectionEvent = PermuteAndFlip | Gumbel
 
-_KNOWN: dict[str, Any] = {
-    k.law: k for k in (DiscreteLaplace, DiscreteGaussian, RoundedGaussian, PermuteAndFlip, Gumbel, ThresholdTree)
-}
-_RATIONAL = ("scale", "sigma_squared")
+_KNOWN: dict[str, Any] = {k.law: k for k in get_args(Event)}
+_RATIONAL = ("scale", "sigma_squared", "epsilon", "delta")
 
 
 def from_json(obj: Mapping[str, Any]) -> Event:
@@ -203,6 +253,7 @@ def from_json(obj: Mapping[str, Any]) -> Event:
     fields = {key: value for key, value in obj.items() if key != "law"}
     try:
         exact = {key: Fraction(value) if key in _RATIONAL else value for key, value in fields.items()}
+        exact |= {"priors": tuple(tuple(pair) for pair in fields["priors"])} if "priors" in fields else {}
         event: Event = kind(**exact)
     except (TypeError, ValueError, ZeroDivisionError) as error:
         raise UnsupportedEvent(f"an event of law {law} has other or malformed fields") from error

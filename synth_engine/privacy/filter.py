@@ -1,6 +1,6 @@
 """An additive privacy filter: admits events, chosen adaptively, as long as their exact sum stays under a cap.
 
-Pure losses add up under basic composition, rho under zCDP, mu² under Gaussian differential privacy; with a cap fixed
+Pure losses add up under basic composition, and so does (epsilon, delta), each by itself; rho under zCDP, mu² under Gaussian differential privacy; with a cap fixed
 beforehand all three sums are valid filters for adaptively chosen events (Rogers et al. 2016; Feldman and Zrnic 2021;
 Whitehouse et al. 2023; Smith and Thakurta 2022). docs/proofs/accounting.md, docs/proofs/rounded-gaussian.md.
 """
@@ -11,8 +11,8 @@ from fractions import Fraction
 
 from synth_engine.errors import BudgetExceeded, UnsupportedEvent
 from synth_engine.privacy import conversion
-from synth_engine.privacy.events import Event
-from synth_engine.privacy.loss import Approximate, Budget, GaussianDP, Loss, Pure, ZeroConcentrated
+from synth_engine.privacy.events import DirichletMultinomial, Event
+from synth_engine.privacy.loss import Approximate, Basic, Budget, GaussianDP, Loss, Pure, ZeroConcentrated
 
 
 class Filter:
@@ -20,15 +20,17 @@ class Filter:
 
     def __init__(self, cap: Loss) -> None:
         self._cap = additive_cap(cap)
-        self._sum = Fraction(0)
+        self._sum = self._deltas = Fraction(0)
 
     @property
-    def cap(self) -> Budget:
+    def cap(self) -> Budget | Basic:
         return self._cap
 
     @property
-    def spent(self) -> Budget:
+    def spent(self) -> Budget | Basic:
         """The sum of what was admitted, in the unit of the cap."""
+        if isinstance(self._cap, Basic):
+            return Basic(epsilon=self._sum, delta=self._deltas)
         return self._cap.of(self._sum)
 
     @property
@@ -41,27 +43,36 @@ class Filter:
 
     def admit(self, event: Event) -> None:
         """Errors: BudgetExceeded, before anything is drawn."""
-        cost = self.price(event)
-        if self._sum + cost > self._cap.amount:
+        cost, delta = self.price(event), delta_of(event)
+        most = self._cap.delta if isinstance(self._cap, Basic) else Fraction(0)
+        if self._sum + cost > self._cap.amount or self._deltas + delta > most:
             raise BudgetExceeded(f"the next {event.law} event costs more than what is left under the cap")
         self._sum += cost
+        self._deltas += delta
 
 
-def price(event: Event, budget: Budget) -> Fraction:
+def delta_of(event: Event) -> Fraction:
+    """What an event adds to delta."""
+    return event.delta if isinstance(event, DirichletMultinomial) else Fraction(0)
+
+
+def price(event: Event, budget: Budget | Basic) -> Fraction:
     """What the event costs in the unit of the budget. Errors: UnsupportedEvent if it has no such cost."""
     if isinstance(budget, ZeroConcentrated):
         return event.rho()
     if isinstance(budget, GaussianDP):
         return event.mu_squared()
+    if isinstance(budget, Basic) and isinstance(event, DirichletMultinomial):
+        return event.epsilon
     epsilon = event.pure_epsilon()
     if epsilon is None:
         raise UnsupportedEvent(f"{event.law} noise has no pure guarantee; give a delta above 0 to use it")
     return epsilon
 
 
-def additive_cap(cap: Loss) -> Budget:
+def additive_cap(cap: Loss) -> Budget | Basic:
     """A cap that adds up: (epsilon, delta) becomes the rho that it buys, or pure epsilon where delta is 0."""
-    if not isinstance(cap, Approximate):
+    if isinstance(cap, Basic) or not isinstance(cap, Approximate):
         return cap
     if cap.delta == 0:
         return Pure(epsilon=cap.epsilon)

@@ -50,6 +50,19 @@ class Approximate:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Basic(Approximate):
+    """(epsilon, delta) of which both add up as they are; a mere `Approximate` is a target that may be met by another sum."""
+
+    @property
+    def amount(self) -> Fraction:
+        return self.epsilon
+
+    def of(self, amount: Fraction) -> Basic:
+        """Another epsilon with the same delta."""
+        return Basic(epsilon=amount, delta=self.delta)
+
+
+@dataclass(frozen=True, kw_only=True)
 class ZeroConcentrated:
     """rho-zero-concentrated differential privacy (Bun and Steinke 2016)."""
 

@@ -16,7 +16,7 @@ from importlib import metadata
 from typing import Any, Literal
 
 from synth_engine.errors import SpecError
-from synth_engine.privacy.events import Event
+from synth_engine.privacy.events import DirichletMultinomial, Event
 from synth_engine.privacy.fixed import Certificate
 from synth_engine.privacy.loss import NANO, nano, plain, ratio
 from synth_engine.privacy.unit import PrivacyUnit, Relation
@@ -25,6 +25,8 @@ SCHEMA = "synthweb/receipt/3"
 """The first version named no certificate, and of the first two the plan did not say who is protected; the verifier reads
 all of them."""
 Kind = Literal["static", "adaptive"]
+TOTALS = "totals of "
+"""How the name of an invariant begins that says how many records have each value of a column."""
 _EDITED = "edited_description_sha256"
 _SENSITIVITIES = ("l1", "l2_squared", "linf")
 
@@ -39,17 +41,18 @@ class Guarantee:
     rho: Fraction
     certificate: Certificate
 
-    def to_json(self, *, relation: Relation, unit: PrivacyUnit) -> dict[str, str]:
+    def to_json(self, *, relation: Relation, unit: PrivacyUnit, invariants: Sequence[str] = ()) -> dict[str, str]:
         return {
             "epsilon": ratio(self.epsilon),
             "delta": ratio(self.delta),
             "rho": ratio(Fraction(nano(self.rho), NANO)),
             "certificate": self.certificate,
-            "sentence": self.sentence(relation=relation, unit=unit),
+            "sentence": self.sentence(relation=relation, unit=unit, invariants=invariants),
         }
 
-    def sentence(self, *, relation: Relation, unit: PrivacyUnit) -> str:
+    def sentence(self, *, relation: Relation, unit: PrivacyUnit, invariants: Sequence[str] = ()) -> str:
         change = "added or removed" if relation is Relation.ADD_REMOVE else "replaced"
+        change += "".join(f", its {name.removeprefix(TOTALS)} kept" for name in invariants if name.startswith(TOTALS))
         exact = f"epsilon = {plain(self.epsilon)}"
         if self.delta == 0:
             return f"{exact} differential privacy for {unit.sentence()} {change}."
@@ -82,14 +85,19 @@ def seed_commitment(seed: str) -> str:
 def call_to_json(query: Mapping[str, Any], event: Event) -> dict[str, Any]:
     """One line of the journal as the receipt shows it."""
     fields = event.to_json()
-    epsilon = event.pure_epsilon()
-    cost = {"rho": ratio(event.rho())} | ({} if epsilon is None else {"epsilon": ratio(epsilon)})
     return {
         "query": dict(query),
         "noise": {key: value for key, value in fields.items() if key not in _SENSITIVITIES},
         "sensitivity": {key: value for key, value in fields.items() if key in _SENSITIVITIES},
-        "cost": cost,
+        "cost": _cost(event),
     }
+
+
+def _cost(event: Event) -> dict[str, str]:
+    if isinstance(event, DirichletMultinomial):
+        return {"epsilon": ratio(event.epsilon), "delta": ratio(event.delta)}
+    epsilon = event.pure_epsilon()
+    return {"rho": ratio(event.rho())} | ({} if epsilon is None else {"epsilon": ratio(epsilon)})
 
 
 def build(
@@ -125,7 +133,7 @@ def build(
         "domain_sha256": domain_digest,
         "domain_facts": dict(domain_facts),
         "target": {"epsilon": ratio(target[0]), "delta": ratio(target[1])},
-        "guarantee": guarantee.to_json(relation=relation, unit=unit),
+        "guarantee": guarantee.to_json(relation=relation, unit=unit, invariants=invariants),
         "calls": lines,
         "answers_sha256": answers_digest,
         "post_processing": dict(post_processing or {}),

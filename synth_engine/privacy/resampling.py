@@ -17,11 +17,16 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numba
+import numpy as np
+import numpy.typing as npt
+
+from synth_engine.errors import PrivacyError
+from synth_engine.privacy.events import DirichletMultinomial
 
 UNIT = 1 << 24
 """Parts of one record in which priors are counted: alpha = parts / UNIT."""
-LARGEST_GROUP = 10**7
-LARGEST_WEIGHT = 1 << 62
+LARGEST_DRAW = 1 << 23
+"""Cells of groups by origins."""
 _MARGIN = 1e-7
 """Part of delta that is left to the arithmetic of whoever checks."""
 _STEPS = 60
@@ -53,6 +58,24 @@ def parts(epsilon: Fraction, delta: Fraction, *, sizes: tuple[int, ...], origins
         found[size] = _parts(size, origins, float(epsilon), float(delta) * (1 - _MARGIN), near=near)
         near = found[size] / UNIT
     return {size: found[size] for size in sizes}
+
+
+def required(event: DirichletMultinomial, *, totals: tuple[int, ...], origins: int) -> npt.NDArray[np.int64]:
+    """The prior, in parts, of one origin of each group. Errors: PrivacyError where the event is for other groups or origins,
+    or its prior too small for its epsilon and delta; all of these are public."""
+    priors = dict(event.priors)
+    if event.origins != origins or not {n for n in totals if n} <= set(priors):
+        raise PrivacyError("the prior is for other groups or origins")
+    if len(totals) * origins > LARGEST_DRAW:
+        raise PrivacyError(f"groups by origins have from 1 to {LARGEST_DRAW:,} cells")
+    alphas = ((size, weight / event.unit) for size, weight in event.priors)
+    epsilon, most = float(event.epsilon), float(event.delta)
+    if origins > 1 and any(
+        delta_of(size, alpha=alpha, origins=origins, epsilon=epsilon) * (1 + _MARGIN / 2) > most
+        for size, alpha in alphas
+    ):
+        raise PrivacyError("the prior is too small for its epsilon and delta")
+    return np.array([priors.get(n, 1) for n in totals], dtype=np.int64)
 
 
 def groups(totals: Iterable[int]) -> tuple[int, ...]:

@@ -10,6 +10,7 @@ being close, and no float decides without the bound of its error.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -221,3 +222,10 @@ def _bound(k: int, x: Fraction, bits: int) -> Interval:
 
 def _nearest(value: Fraction) -> int:
     return (2 * value.numerator + value.denominator) // (2 * value.denominator)
+
+
+def moment(sigma: float, power: int) -> float:
+    """E |round(N(0, sigma²))|^power of a sigma below 1, as the sum over n of (n^power - (n - 1)^power) P(|noise| >= n)."""
+    return math.fsum(
+        (n**power - (n - 1) ** power) * math.erfc((n - 0.5) / (sigma * math.sqrt(2))) for n in range(1, 16)
+    )

@@ -16,6 +16,7 @@ MODULES = (
     "verify_gaussian",
     "verify_losses",
     "verify_trees",
+    "verify_groups",
     "verify_calls",
     "verify_words",
     "verify",

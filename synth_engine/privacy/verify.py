@@ -49,6 +49,7 @@ KINDS = {
     "aim": "adaptive",
     "privsyn": "adaptive",
     "adaptive": "adaptive",
+    "on-the-map": "static",
 }
 """Of every known mechanism: whether its calls are fixed before any answer is seen. One whose calls are may still run after
 columns were learned, and is adaptive then, under a cap: that claims less."""
@@ -151,9 +152,14 @@ def _check_kind(receipt: Mapping[str, Any]) -> None:
 
 def _check_static_calls(name: str, queries: list[dict[str, Any]]) -> None:
     """One table of each column at most, or, of `random`, the number of records alone, which `weak-domain` may ask as well;
-    of `dpsyn`, tables of groups of columns, none of them a part of another. Any of them may ask for group sizes first."""
+    of `dpsyn`, tables of groups of columns, none of them a part of another; of `on-the-map`, one draw. Any of them may ask
+    for group sizes first."""
     if any("bins" in query for query in queries):
         refuse("a static mechanism counts by codes: bins would have to be fixed in its plan")
+    if (name == "on-the-map") != (queries[0]["verb"] == "resample") or (name == "on-the-map" and len(queries) > 1):
+        refuse("the calls are not the ones that this mechanism makes")
+    if name == "on-the-map":
+        return
     queries = queries[1:] if queries[0]["verb"] == "group-sizes" else queries
     if name == "dpsyn":
         _check_views(queries)
@@ -216,7 +222,10 @@ def _composed(receipt: Mapping[str, Any], costs: list[Cost]) -> Cost:
         epsilon=_sum(cost.epsilon for cost in costs),
         rho=sum((cost.rho for cost in costs), Fraction(0)),
         mu_squared=_sum(cost.mu_squared for cost in costs),
+        delta=sum((cost.delta for cost in costs), Fraction(0)),
     )
+    if total.delta and receipt["plan"]["cap"] is not None:
+        refuse("no cap counts the delta of groups drawn anew")
     cap = receipt["plan"]["cap"]
     if cap is None:
         return total
@@ -264,6 +273,8 @@ def _certificate(receipt: Mapping[str, Any], total: Cost) -> str:
 def _epsilon(receipt: Mapping[str, Any], certificate: str, *, total: Cost, costs: list[Cost]) -> Fraction:
     claim = receipt["guarantee"]
     delta = amount(claim, "delta")
+    if total.delta > delta or (total.delta and certificate != "basic"):
+        refuse("the delta of groups drawn anew adds up to more than is claimed, or is not counted by this certificate")
     if certificate == "basic":
         if total.epsilon is None:
             refuse("noise without a pure guarantee needs another certificate and a delta between 0 and 1")

@@ -14,6 +14,7 @@ from fractions import Fraction
 from typing import Any, NoReturn
 
 from synth_engine.errors import VerificationError
+from synth_engine.privacy.verify_groups import group_delta, is_prior
 from synth_engine.privacy.verify_losses import GaussianLoss, PureLoss
 from synth_engine.privacy.verify_trees import is_grown, noise_fits, tree_epsilon
 
@@ -27,6 +28,7 @@ _LAWS = {
     "discover": ("discrete-laplace",),
     "grow": ("discrete-laplace", "discrete-gaussian", "rounded-gaussian", "threshold-tree"),
     "items": _TABLES,
+    "resample": ("dirichlet-multinomial",),
 }
 _PARTS_OF: dict[str, set[str]] = {
     "measure": set(),
@@ -37,9 +39,10 @@ _PARTS_OF: dict[str, set[str]] = {
     "discover": {"threshold"},
     "grow": {"grown", "branching"},
     "items": set(),
+    "resample": set(),
 }
 """What a query has beside its verb, its clique and its number of cells."""
-_NOT_OF_CELLS = ("interaction", "score", "grow", "items")
+_NOT_OF_CELLS = ("interaction", "score", "grow", "items", "resample")
 """What no table answers in which one record moves one cell."""
 _SENSITIVITY = {
     "discrete-laplace": "l1",
@@ -52,7 +55,9 @@ _SENSITIVITY = {
 _HALF_PI = Fraction(15707963268, 10**10)
 """A little more than pi / 2: what is epsilon-differentially private is mu-GDP with mu² = epsilon² pi / 2, and with a quarter
 of that where its loss has range epsilon."""
-_LARGEST_UNIT = 10**6
+_LARGEST_UNIT, _LARGEST_EPSILON = 10**6, 1000
+TOTALS = "totals of "
+"""How the name of an invariant begins that says how many records have each value of a column."""
 _VOTE = 10**4
 """Parts into which the vote of a basket is cut, so that its shares are whole numbers: items are counted in these."""
 SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -62,12 +67,13 @@ _RATIO = re.compile(r"(0|[1-9][0-9]*)/([1-9][0-9]*)")
 @dataclass(frozen=True, kw_only=True)
 class Cost:
     """Of a call or of several; epsilon is None where noise has no pure guarantee, mu_squared where it has no mu. variance:
-    of discrete Gaussian noise on a table, whose privacy-loss distribution is known."""
+    of discrete Gaussian noise on a table, whose privacy-loss distribution is known. delta: that comes with epsilon."""
 
     epsilon: Fraction | None
     rho: Fraction
     mu_squared: Fraction | None = None
     variance: Fraction | None = None
+    delta: Fraction = Fraction(0)
 
 
 def refuse(reason: str) -> NoReturn:
@@ -78,13 +84,15 @@ def refuse(reason: str) -> NoReturn:
 class Allowed:
     """What unit and relation allow calls to be: how far a table of records moves, how far the numbers of units by size
     do, and how many sizes there are; none where nothing says to whom a record belongs. many: the most records of a
-    unit; replaced: whether the records of one unit are replaced, not added or removed."""
+    unit; replaced: whether the records of one unit are replaced, not added or removed; kept: columns whose
+    totals are public."""
 
     records: Mapping[str, int]
     units: Mapping[str, int]
     sizes: int
     many: int
     replaced: bool
+    kept: tuple[str, ...] = ()
 
 
 def allowed_by(receipt: Mapping[str, Any]) -> Allowed:
@@ -94,7 +102,9 @@ def allowed_by(receipt: Mapping[str, Any]) -> Allowed:
     records = _sensitivities(receipt)
     one = {"l1": 1, "l2_squared": 1} if receipt["relation"] == "add-remove" else {"l1": 2, "l2_squared": 2}
     replaced = receipt["relation"] == "replace-one"
-    return Allowed(records=records, units=one, sizes=0 if column is None else m, many=m, replaced=replaced)
+    kept = tuple(name.removeprefix(TOTALS) for name in receipt["invariants"] if name != "rows")
+    sizes = 0 if column is None else m
+    return Allowed(records=records, units=one, sizes=sizes, many=m, replaced=replaced, kept=kept)
 
 
 def _sensitivities(receipt: Mapping[str, Any]) -> dict[str, int]:
@@ -106,8 +116,10 @@ def _sensitivities(receipt: Mapping[str, Any]) -> dict[str, int]:
         or not (column is None or (isinstance(column, str) and column))
     ):
         refuse("the privacy unit is malformed")
-    if any(name != "rows" for name in receipt["invariants"]):
+    if not all(isinstance(name, str) and (name == "rows" or name.startswith(TOTALS)) for name in receipt["invariants"]):
         refuse("an invariant is unknown")
+    if m > 1 and any(name != "rows" for name in receipt["invariants"]):
+        refuse("totals are public for units of one record only")
     if receipt["relation"] == "add-remove":
         if receipt["invariants"]:
             refuse("the number of rows is no invariant when records are added or removed")
@@ -140,6 +152,8 @@ def cost_of(call: Any, number: int, allowed: Allowed) -> Cost:
     law = noise.get("law")
     if not isinstance(law, str) or law not in _LAWS[query["verb"]]:
         refuse(f"call {number} is of an unknown law, or of one that does not fit its verb")
+    if query["verb"] == "resample":
+        return _cost_of_groups(call, number, allowed)
     kind, sensitivities = _SENSITIVITY[law], _moving(query, allowed)
     if set(call["sensitivity"]) != {kind} or type(call["sensitivity"][kind]) is not int:
         refuse(f"call {number} states another kind of sensitivity than its law needs")
@@ -153,6 +167,26 @@ def cost_of(call: Any, number: int, allowed: Allowed) -> Cost:
     if set(stated) != set(expected) or any(amount(stated, name) != value for name, value in expected.items()):
         refuse(f"the cost of call {number} does not follow from its noise")
     return cost
+
+
+def _cost_of_groups(call: Mapping[str, Any], number: int, allowed: Allowed) -> Cost:
+    """Of groups drawn anew, whose totals have to be the same in neighbouring tables."""
+    query, noise = call["query"], call["noise"]
+    if call["sensitivity"] or not is_prior(noise) or query["cells"] % noise["origins"]:
+        refuse(f"the prior of call {number} is malformed")
+    if len(query["clique"]) != 2 or query["clique"][0] not in allowed.kept:
+        refuse(f"call {number} draws groups anew whose totals are not public")
+    epsilon, delta = amount(noise, "epsilon"), amount(noise, "delta")
+    if not 0 < epsilon <= _LARGEST_EPSILON or not 0 <= delta < 1:
+        refuse(f"call {number} has an epsilon or a delta out of range")
+    if set(call["cost"]) != {"epsilon", "delta"} or (
+        amount(call["cost"], "epsilon") != epsilon or amount(call["cost"], "delta") != delta
+    ):
+        refuse(f"the cost of call {number} does not follow from its noise")
+    found = group_delta(noise, epsilon)
+    if found is None or found > delta:
+        refuse(f"the prior of call {number} is too small for its epsilon and delta")
+    return Cost(epsilon=epsilon, rho=epsilon**2 / 2, delta=delta)
 
 
 def _moving(query: Mapping[str, Any], allowed: Allowed) -> Mapping[str, int]:
@@ -292,7 +326,7 @@ def losses(costs: Sequence[Cost], receipt: Mapping[str, Any]) -> Counter[PureLos
     for cost, call in zip(costs, receipt["calls"], strict=True):
         if call["query"]["verb"] in _NOT_OF_CELLS or call["noise"]["law"] == "rounded-gaussian":
             refuse(
-                "privacy-loss distributions of interactions, scores, trees, items and rounded Gaussian noise are not among "
+                "privacy-loss distributions of interactions, scores, trees, items, groups and rounded Gaussian noise are not among "
                 "those known here"
             )
         if cost.variance is not None:

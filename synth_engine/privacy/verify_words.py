@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from synth_engine.privacy.verify_calls import SHA256, amount, refuse
+from synth_engine.privacy.verify_calls import SHA256, TOTALS, amount, refuse
 
 _ORIGINS = {"declared", "declared (shorthand)", "public-file", "learned"}
 _CERTIFICATES = {
@@ -73,6 +73,10 @@ def sentences(receipt: Mapping[str, Any], epsilon: Fraction, certificate: str) -
         )
     if receipt["invariants"]:
         found.append("The number of rows is public and exact.")
+    for name in (name for name in receipt["invariants"] if name != "rows"):
+        found.append(
+            f"How many records have each {name.removeprefix(TOTALS)} is public and exact, and is not protected."
+        )
     return found
 
 
@@ -82,6 +86,7 @@ def _guarantee_sentence(receipt: Mapping[str, Any]) -> str:
     one = m == 1 and unit["column"] is None
     who = "one record" if one else f"one person, at most {m} row{'s' if m > 1 else ''}"
     change = "added or removed" if receipt["relation"] == "add-remove" else "replaced"
+    change += "".join(f", its {name.removeprefix(TOTALS)} kept" for name in receipt["invariants"] if name != "rows")
     amounts = f"epsilon = {_decimal(amount(claim, 'epsilon'))}"
     delta = amount(claim, "delta")
     if delta:

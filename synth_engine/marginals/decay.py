@@ -1,0 +1,55 @@
+"""Who comes from where, by public geography alone: the farther, the fewer."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from synth_engine.errors import SpecError
+
+Floats = npt.NDArray[np.float64]
+EARTH_RADIUS_MILES = 3958.7613
+
+
+def miles(one: Floats, other: Floats) -> Floats:
+    """Great-circle distances between points of two lists, (latitude, longitude) in degrees each: one axis for each list."""
+    a, b = np.radians(one)[:, None, :], np.radians(other)[None, :, :]
+    half = np.sin((b[..., 0] - a[..., 0]) / 2) ** 2
+    half += np.cos(a[..., 0]) * np.cos(b[..., 0]) * np.sin((b[..., 1] - a[..., 1]) / 2) ** 2
+    found: Floats = 2 * EARTH_RADIUS_MILES * np.arcsin(np.sqrt(np.clip(half, 0.0, 1.0)))
+    return found
+
+
+def likely(apart: Floats, weights: Floats, *, scale: float, farthest: float | None = None) -> Floats:
+    """Shares of origins for each group, by weight and exp(-distance / scale); zero beyond `farthest`. Errors: SpecError
+    where a group has no origin that near."""
+    near = apart - apart.min(axis=1, keepdims=True)  # the same shares, and no group whose origins are all far is lost
+    found = weights * np.exp(-near / scale)
+    if farthest is not None:
+        found = np.where(apart <= farthest, found, 0.0)
+        if not (found.sum(axis=1) > 0).all():
+            raise SpecError("a group has no origin within the farthest distance", repair="allow a larger one")
+    shares: Floats = found / found.sum(axis=1, keepdims=True)
+    return shares
+
+
+def filtered(drawn: Floats, shares: Floats, *, alpha: Floats) -> Floats:
+    """Of n records drawn with a prior of alpha for each origin, those that the prior rather than a record explains, moved
+    to the shares: of origin i the part n q_i / (n q_i + alpha) stays. drawn: groups by origins; rows keep their sums."""
+    n = drawn.sum(axis=1, keepdims=True) * shares
+    with np.errstate(invalid="ignore", divide="ignore"):
+        stays = np.where(n > 0, n / (n + alpha[:, None]), 0.0)
+    kept = drawn * stays
+    found: Floats = kept + (drawn.sum(axis=1) - kept.sum(axis=1))[:, None] * shares
+    return found
+
+
+def rounded(counts: Floats) -> Floats:
+    """Whole numbers near to counts of groups by origins, by largest remainder; rows keep their (whole) sums."""
+    found = np.floor(counts)
+    short = np.rint(counts.sum(axis=1) - found.sum(axis=1)).astype(np.int64)
+    order = np.argsort(found - counts, axis=1, kind="stable")
+    np.put_along_axis(
+        found, order, np.take_along_axis(found, order, 1) + (np.arange(counts.shape[1]) < short[:, None]), 1
+    )
+    return found

@@ -1,0 +1,85 @@
+"""Records of public groups drawn anew, each group from the Dirichlet-multinomial law of its counts plus a prior: a Pólya urn.
+
+An urn holds `unit` balls for every record of the group and `parts` for every origin there is. A ball is drawn, looked at and
+put back together with `unit` more of its origin; after n draws the origins drawn have that law (docs/proofs/resample.md). Of
+the balls, those that were added come last, so a ball is a number, and the number says whether it belongs to a record, to the
+prior, or to an earlier draw. This file knows neither what a record is nor where chance comes from. Every step is a whole number below a bound of which each is as likely as another; no step uses a
+float.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from synth_engine.errors import PrivacyError
+
+Counts = NDArray[np.int64]
+Below = Callable[[Counts], Counts]
+"""Independent whole numbers below each bound, each as likely as another; from whoever asks."""
+
+LARGEST_URN = 2**62
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Resampled:
+    """Records of public groups drawn anew, counted: int64, groups by origins. `clique`: the columns of both."""
+
+    clique: tuple[str, ...]
+    values: Counts
+
+    @classmethod
+    def read(cls, clique: Sequence[str] | None, arrays: Mapping[str, Counts]) -> Resampled | None:
+        """From where answers are stored; None if there was no such draw."""
+        return None if clique is None else cls(clique=tuple(clique), values=arrays["resampled"])
+
+
+def drawn(
+    groups: NDArray[np.integer[Any]],
+    origins: NDArray[np.integer[Any]],
+    *,
+    parts: Counts,
+    shape: tuple[int, int],
+    unit: int,
+    below: Below,
+) -> Counts:
+    """As many records of each group as it has, drawn anew: int64, groups by origins. groups, origins: of each record, as
+    codes below `shape`. parts: the prior of one origin, for each group. Errors: PrivacyError for an urn beyond 2^62 balls."""
+    sizes = np.bincount(groups, minlength=shape[0])
+    largest = max((int(n) * 2 * unit + int(p) * shape[1] for n, p in zip(sizes, parts, strict=True) if n), default=0)
+    if largest > LARGEST_URN:
+        raise PrivacyError("the prior is too large to be drawn from")
+    own = origins[np.argsort(groups, kind="stable")].astype(np.int64)
+    group = np.repeat(np.arange(shape[0]), sizes)
+    place = np.arange(group.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    at_first = sizes * unit + parts * shape[1]
+    balls = below(at_first[group] + place * unit)
+    found: Counts = _counted(balls, own, sizes, parts, shape[1], unit)
+    return found
+
+
+@numba.njit(cache=True)
+def _counted(balls: Counts, own: Counts, sizes: Counts, parts: Counts, origins: int, unit: int) -> Counts:
+    """Which origin each ball belongs to, counted. own: of the records, group by group."""
+    found = np.zeros((sizes.size, origins), dtype=np.int64)
+    drawn = np.empty(balls.size, dtype=np.int64)
+    first = 0
+    for group in range(sizes.size):
+        of_records = sizes[group] * unit
+        of_prior = of_records + parts[group] * origins
+        for place in range(first, first + sizes[group]):
+            ball = balls[place]
+            if ball < of_records:
+                drawn[place] = own[first + ball // unit]
+            elif ball < of_prior:
+                drawn[place] = (ball - of_records) // parts[group]
+            else:
+                drawn[place] = drawn[first + (ball - of_prior) // unit]
+            found[group, drawn[place]] += 1
+        first += sizes[group]
+    return found

@@ -1,0 +1,132 @@
+"""What the verifier makes of groups drawn anew: the delta of a Dirichlet-multinomial draw, from whole-number arithmetic alone.
+
+Standard library only, and nothing shared with what writes receipts. One record of a group of n leaves an origin of x records.
+With w / unit as the prior of each of k origins, M of the n new records have that origin, M of the beta-binomial law whose masses
+satisfy p(m+1) / p(m) = (n - m)(unit x + w + unit m) / ((m + 1)(rest + unit (n - m - 1))), rest = unit (n - x) + (k - 1) w. Delta is
+at most the largest, over x, of the expectation of (1 - exp(epsilon) a / (M + a))+, a = x - 1 + w / unit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+from synth_engine.privacy.verify_bounds import ceil_div, exp_bounds
+
+_MASS_DIGITS = 128
+"""Bits of a mass, of which the exponent is apart, so that a small one keeps all of them."""
+_DELTA_GRID = 160
+"""Bits of a delta, which is rounded up."""
+_LARGEST_GROUP, _LARGEST_PART = 10**7, 2**80
+_MOST_STEPS = 40_000_000
+_Mass = tuple[int, int]
+
+
+def is_prior(noise: Mapping[str, Any]) -> bool:
+    """Whether the draw is described as it has to be: positive whole numbers, sizes in order."""
+    if set(noise) != {"law", "epsilon", "delta", "origins", "unit", "priors"} or not isinstance(noise["priors"], list):
+        return False
+    pairs = noise["priors"]
+    if not pairs or not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
+        return False
+    numbers = [noise["origins"], noise["unit"], *(number for pair in pairs for number in pair)]
+    if any(type(number) is not int or not 1 <= number <= _LARGEST_PART for number in numbers):
+        return False
+    sizes = [size for size, _ in pairs]
+    return sizes == sorted(set(sizes)) and sizes[-1] <= _LARGEST_GROUP
+
+
+def group_delta(noise: Mapping[str, Any], epsilon: Fraction) -> Fraction | None:
+    """At least the delta of every group at epsilon, rounded up; None if that would take too long to find out."""
+    if noise["origins"] == 1:
+        return Fraction(0)  # every record has the one origin
+    width = _MASS_DIGITS + 2 * (epsilon.numerator // epsilon.denominator + 1)
+    power = Fraction(1 << width, exp_bounds(epsilon, width)[1])  # a little less than exp(epsilon)
+    most, left = 0, _MOST_STEPS
+    for size, weight in noise["priors"]:
+        found, steps = _delta_of_group(size, weight, noise["unit"], noise["origins"], power=power)
+        most, left = max(most, found), left - steps
+        if left < 0:
+            return None
+    return Fraction(most, 1 << _DELTA_GRID)
+
+
+def _delta_of_group(n: int, weight: int, unit: int, origins: int, *, power: Fraction) -> tuple[int, int]:
+    """The delta of one group in 2^-160, and how many steps it took. Masses go from one m, or one x, to the next."""
+    if weight * (power - 1) >= unit * n:
+        return 0, 1
+    grown = power - 1
+    others, all_of_them = (origins - 1) * weight, unit * n + origins * weight
+    m, most, steps = 0, 0, 2 * n
+    mass = _none_drawn(n, others + unit * (n - 1), all_of_them, unit)
+    for x in range(1, n + 1):
+        own, rest = unit * x + weight, unit * (n - x) + others
+        first = _whole_units(grown * (own - unit), unit) + 1  # the least m at which the expectation has a part
+        if first > n:
+            break
+        while m < first:
+            mass, m = _next_mass(mass, n, m, own, rest, unit), m + 1
+        found, more = _expected_excess(mass, n, m, own, rest, unit, power)
+        most, steps = max(most, found), steps + more
+        if x < n:  # from x to x + 1 with the same m
+            mass = (
+                _mass_times(mass, (own + unit * m) * (rest - unit), own * (rest + unit * (n - m - 1)))
+                if m < n
+                else _mass_times(mass, own + unit * m, own)
+            )
+    return most, steps
+
+
+def _expected_excess(mass: _Mass, n: int, m: int, own: int, rest: int, unit: int, power: Fraction) -> tuple[int, int]:
+    """The sum from m on, in 2^-160. The ratio of masses falls with m, so that a geometric series bounds what is cut off."""
+    total = steps = 0
+    a = own - unit
+    num, den = power.numerator * a, power.denominator
+    while True:
+        below = unit * m + a
+        part = max(0, below * den - num)
+        total += _mass_in_grid(_mass_times(mass, part, below * den)) if part else 0
+        steps += 1
+        if m == n:
+            return total, steps
+        up, down = (n - m) * (own + unit * m), (m + 1) * (rest + unit * (n - m - 1))
+        mass, m = _mass_times(mass, up, down), m + 1
+        if up < down:
+            tail = _mass_in_grid(_mass_times(mass, down, down - up))
+            if tail <= max(1, total >> 40):
+                return total + tail, steps
+
+
+def _none_drawn(n: int, rest: int, everything: int, unit: int) -> _Mass:
+    """The mass of M = 0."""
+    mass = (1, 0)
+    for i in range(n):
+        mass = _mass_times(mass, rest + unit * i, everything + unit * i)
+    return mass
+
+
+def _next_mass(mass: _Mass, n: int, m: int, own: int, rest: int, unit: int) -> _Mass:
+    return _mass_times(mass, (n - m) * (own + unit * m), (m + 1) * (rest + unit * (n - m - 1)))
+
+
+def _mass_times(mass: _Mass, up: int, down: int) -> _Mass:
+    """A mass times a ratio, rounded up to 128 bits."""
+    value, exponent = mass
+    shift = max(0, _MASS_DIGITS + down.bit_length() - up.bit_length() - value.bit_length())
+    value = ceil_div(value * up << shift, down)
+    spare = max(0, value.bit_length() - _MASS_DIGITS)
+    return ceil_div(value, 1 << spare), exponent - shift + spare
+
+
+def _mass_in_grid(mass: _Mass) -> int:
+    """In 2^-160, rounded up."""
+    value, exponent = mass
+    shift = exponent + _DELTA_GRID
+    return (
+        value << shift if shift >= 0 else ceil_div(value, 1 << -shift) if -shift < 2 * _DELTA_GRID + _MASS_DIGITS else 1
+    )
+
+
+def _whole_units(value: Fraction, unit: int) -> int:
+    return value.numerator // (value.denominator * unit)

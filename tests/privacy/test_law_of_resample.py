@@ -1,0 +1,405 @@
+"""`resample`: the exact law of the room's own code on tiny groups, every ball of the urn in turn, against formula and claim;
+mutants that must not survive; what the room refuses; and what the verifier makes of a call."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from fractions import Fraction
+from math import log, prod
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from synth_engine.confidential.growth import uniform
+from synth_engine.confidential.session import RoomSession, open_session
+from synth_engine.domain import Categorical, Domain, Totals
+from synth_engine.errors import BudgetExceeded, DomainError, PrivacyError, UnsupportedEvent, VerificationError
+from synth_engine.measurement import Answers, Call, Counts, Query
+from synth_engine.privacy import resampling, urn, verify_calls, verify_groups
+from synth_engine.privacy.events import DirichletMultinomial, from_json
+from synth_engine.privacy.filter import Filter
+from synth_engine.privacy.loss import Approximate, Basic, GaussianDP, Loss, Pure, ZeroConcentrated
+from synth_engine.privacy.receipt import call_to_json
+from synth_engine.privacy.unit import PrivacyUnit, Relation
+from tests.privacy import dirichlet, exact
+from tests.privacy.dirichlet import Vector
+
+Law = dict[Vector, Fraction]
+Held = tuple[Vector, ...]
+"""Counts by origin of each group."""
+
+
+def domain_of(totals: tuple[int, ...], *, origins: int) -> Domain:
+    work = Categorical(name="work", values=tuple(f"w{i}" for i in range(len(totals))), outside="clamp")
+    home = Categorical(name="home", values=tuple(f"h{i}" for i in range(origins)), outside="clamp")
+    return Domain(
+        attributes=(work, home),
+        relation=Relation.REPLACE_ONE,
+        totals=Totals(column="work", counts=totals),
+    )
+
+
+def table_of(held: Held) -> exact.Table:
+    return tuple((group, home) for group, counts in enumerate(held) for home, n in enumerate(counts) for _ in range(n))
+
+
+class Chosen:
+    """A sampler whose balls are given."""
+
+    def __init__(self) -> None:
+        self.balls: tuple[int, ...] | None = None
+        self.bounds: tuple[int, ...] = ()
+
+    def below(self, bounds: Counts) -> Counts:
+        self.bounds = tuple(bounds.tolist())
+        return np.array(self.balls or (0,) * len(self.bounds), dtype=np.int64)
+
+
+def law_of(held: Held, event: DirichletMultinomial) -> Law:
+    """What leaves the room, for every choice of balls."""
+    domain, sampler = domain_of(tuple(map(sum, held)), origins=len(held[0])), Chosen()
+    cap = Basic(epsilon=event.epsilon * 10**6, delta=event.delta * 10**6)  # one session answers for all choices
+    rows = exact.rows_of(table_of(held), domain)
+    session = open_session(rows, domain=domain, cap=cap, sampler=sampler)  # type: ignore[arg-type]
+    session.resample("home", event=event)
+    bounds = sampler.bounds
+    each, found = Fraction(1, prod(bounds)), Law()
+    for sampler.balls in itertools.product(*map(range, bounds)):
+        outcome = tuple(session.resample("home", event=event).values.ravel().tolist())
+        found[outcome] = found.get(outcome, Fraction(0)) + each
+    assert sum(found.values()) == 1
+    return found
+
+
+def event_of(
+    priors: dict[int, int], *, unit: int, origins: int, epsilon: float, delta: float = 0.999
+) -> DirichletMultinomial:
+    pairs = tuple(sorted(priors.items()))
+    return DirichletMultinomial(
+        epsilon=Fraction(epsilon), delta=Fraction(delta), origins=origins, unit=unit, priors=pairs
+    )
+
+
+GROUPS = [(1, 3, 1, 2), (2, 2, 1, 2), (2, 3, 2, 3), (3, 2, 2, 1)]
+
+
+@pytest.mark.parametrize(("n", "k", "parts", "unit"), GROUPS)
+def test_the_law_of_one_group_is_the_formula(n: int, k: int, parts: int, unit: int) -> None:
+    event = event_of({n: parts}, unit=unit, origins=k, epsilon=1)
+    for held in dirichlet.vectors(n, k):
+        expected = {m: p for m, p in dirichlet.law(held, (parts,) * k, unit, n).items() if p}
+        assert law_of((held,), event) == expected
+
+
+def test_groups_are_drawn_independently_each_with_its_own_prior() -> None:
+    event = event_of({1: 3, 2: 1}, unit=2, origins=2, epsilon=1)
+    for held in itertools.product(dirichlet.vectors(2, 2), dirichlet.vectors(0, 2), dirichlet.vectors(1, 2)):
+        parts = [dirichlet.law(vector, (w,) * 2, 2, sum(vector)) for vector, w in zip(held, (1, 1, 3), strict=True)]
+        expected: Law = {}
+        for chosen in itertools.product(*(part.items() for part in parts)):
+            outcome = tuple(n for m, _ in chosen for n in m)
+            expected[outcome] = chosen[0][1] * chosen[1][1] * chosen[2][1]
+        assert law_of(held, event) == expected
+
+
+def neighbours(n: int, k: int) -> Iterator[tuple[Vector, Vector]]:
+    for held in dirichlet.vectors(n, k):
+        for i, j in itertools.permutations(range(k), 2):
+            if held[i]:
+                yield held, dirichlet.moved(held, i, j)
+
+
+def worst(n: int, k: int, event: DirichletMultinomial) -> float:
+    """The exact delta at the epsilon of the event of what leaves the room."""
+    laws = {held: law_of((held,), event) for held in dirichlet.vectors(n, k)}
+    return float(max(dirichlet.delta_between(laws[x], laws[y], event.epsilon) for x, y in neighbours(n, k)))
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 1.5])
+@pytest.mark.parametrize(("n", "k", "parts", "unit"), GROUPS)
+def test_no_pair_of_neighbours_is_told_apart_by_more_than_the_claim(
+    n: int, k: int, parts: int, unit: int, epsilon: float
+) -> None:
+    event = event_of({n: parts}, unit=unit, origins=k, epsilon=epsilon)
+    claim = resampling.delta_of(n, alpha=parts / unit, origins=k, epsilon=epsilon)
+    found = worst(n, k, event)
+    assert found <= claim * (1 + 1e-9)
+    if n == 1:
+        assert found >= 0.95 * claim, "a claim this loose would hide a defect"
+
+
+def test_a_pure_claim_is_kept_and_is_tight() -> None:
+    """Theorem 4.1: 2 new records and a prior of 1/2 multiply a chance by at most 5."""
+    near = log(5)
+    for epsilon, kept in ((near * 1.0001, True), (near * 0.98, False)):
+        event = event_of({2: 1}, unit=2, origins=2, epsilon=epsilon)
+        assert (worst(2, 2, event) == 0) is kept
+        assert (resampling.delta_of(2, alpha=0.5, origins=2, epsilon=epsilon) == 0) is kept
+
+
+# ---- mutants ---------------------------------------------------------------------------------------------------
+
+honest = urn.drawn
+
+
+def too_small(*args: object, parts: np.ndarray, unit: int, **kwargs: object) -> np.ndarray:
+    """Nine tenths of the prior."""
+    return honest(*args, parts=9 * parts, unit=10 * unit, **kwargs)  # type: ignore[arg-type]
+
+
+def without_return(groups, origins, *, parts, shape, unit, below):  # type: ignore[no-untyped-def]
+    """The balls that are added are forgotten: parameters of the right size, and another law."""
+    bounds = below(np.full(groups.size, groups.size * unit + int(parts[0]) * shape[1]))
+    own = np.sort(origins)
+    homes = [
+        int(own[b // unit]) if b < groups.size * unit else int(b - groups.size * unit) // int(parts[0])
+        for b in bounds.tolist()
+    ]
+    return np.bincount(homes, minlength=shape[1]).reshape(shape)
+
+
+def only_occupied(groups, origins, *, parts, shape, unit, below):  # type: ignore[no-untyped-def]
+    """No prior for origins that nobody comes from."""
+    seen = np.unique(origins)
+    found = np.zeros(shape, dtype=np.int64)
+    small = honest(
+        groups, np.searchsorted(seen, origins), parts=parts, shape=(shape[0], seen.size), unit=unit, below=below
+    )
+    found[:, seen] = small
+    return found
+
+
+def shrunk_by_the_data(groups, origins, *, parts, shape, unit, below):  # type: ignore[no-untyped-def]
+    """The prior of an origin is kept where the origin before it has records: a chance taken from the data."""
+    kept = np.array([home for home in range(shape[1]) if home in origins or home - 1 in origins])
+    found = np.zeros(shape, dtype=np.int64)
+    small = honest(
+        groups, np.searchsorted(kept, origins), parts=parts, shape=(shape[0], kept.size), unit=unit, below=below
+    )
+    found[:, kept] = small
+    return found
+
+
+@pytest.mark.parametrize("mutant", [too_small, only_occupied, shrunk_by_the_data], ids=lambda mutant: mutant.__name__)
+def test_a_mutant_draw_exceeds_the_claim(mutant: Callable[..., np.ndarray], monkeypatch: pytest.MonkeyPatch) -> None:
+    n, k, parts, unit, epsilon = 1, 3, 2, 2, 0.6
+    monkeypatch.setattr(urn, "drawn", mutant)
+    claim = resampling.delta_of(n, alpha=parts / unit, origins=k, epsilon=epsilon)
+    assert worst(n, k, event_of({n: parts}, unit=unit, origins=k, epsilon=epsilon)) > claim * 1.01
+
+
+def test_a_draw_without_balls_added_is_another_law(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(urn, "drawn", without_return)
+    found = law_of(((2, 0),), event_of({2: 1}, unit=2, origins=2, epsilon=1))
+    assert found != {m: p for m, p in dirichlet.law((2, 0), (1, 1), 2, 2).items() if p}
+
+
+# ---- the sampler in use ------------------------------------------------------------------------------------------
+
+
+def test_numbers_below_a_bound_are_uniform_also_where_words_are_refused() -> None:
+    bounds = np.array([1, 2, 3, 7, 2**62 + 1] * 20_000, dtype=np.int64)
+    found = uniform(bounds).reshape(-1, 5)
+    assert (found < bounds[:5]).all()
+    for column, bound in ((1, 2), (2, 3), (3, 7)):
+        assert stats.chisquare(np.bincount(found[:, column], minlength=bound)).pvalue > 1e-6
+    halves = np.bincount((found[:, 4] >= 2**61).astype(int), minlength=2)
+    assert stats.binomtest(int(halves[0]), int(halves.sum()), 0.5).pvalue > 1e-6
+
+
+def test_two_million_records_a_second() -> None:
+    rng = np.random.default_rng(1)
+    groups, origins = rng.integers(0, 8_000, 400_000), rng.integers(0, 244, 400_000)
+    parts = np.full(8_000, resampling.UNIT // 10)
+    urn.drawn(groups[:9], origins[:9], parts=parts, shape=(8_000, 244), unit=resampling.UNIT, below=uniform)  # compiled
+    begun = time.process_time()
+    values = urn.drawn(groups, origins, parts=parts, shape=(8_000, 244), unit=resampling.UNIT, below=uniform)
+    assert 400_000 / (time.process_time() - begun) > 2_000_000
+    assert values.sum(axis=1).tolist() == np.bincount(groups, minlength=8_000).tolist()
+
+
+def test_the_sampler_in_use_has_the_law() -> None:
+    origins = np.array([0, 0, 1, 2])
+    law = dirichlet.law((2, 1, 1, 0), (3,) * 4, 4, 4)
+    many = np.repeat(np.arange(20_000), 4)
+    found = urn.drawn(
+        many, np.tile(origins, 20_000), parts=np.full(20_000, 3), shape=(20_000, 4), unit=4, below=uniform
+    )
+    outcomes = list(law)
+    seen = np.array([(found == np.array(outcome)).all(axis=1).sum() for outcome in outcomes])
+    assert seen.sum() == 20_000
+    assert stats.chisquare(seen, [20_000 * float(p) for p in law.values()]).pvalue > 1e-6
+
+
+# ---- what the room refuses -----------------------------------------------------------------------------------------
+
+
+def session_of(held: Held, domain: Domain, cap: Loss) -> RoomSession:
+    return open_session(exact.rows_of(table_of(held), domain), domain=domain, cap=cap)
+
+
+EVENT = event_of({2: 2, 3: 2}, unit=2, origins=3, epsilon=1, delta=0.0625)
+HELD: Held = ((2, 0, 0), (1, 1, 1))
+CAP = Basic(epsilon=Fraction(1), delta=Fraction(1, 16))
+
+
+def test_a_draw_is_charged_with_epsilon_and_delta() -> None:
+    session = session_of(HELD, domain_of((2, 3), origins=3), CAP)
+    found = session.resample("home", event=EVENT)
+    assert found.values.sum(axis=1).tolist() == [2, 3]
+    assert session.spent == CAP
+    assert session.calls == (Call(query=Query(verb="resample", clique=("work", "home"), cells=6), event=EVENT),)
+    with pytest.raises(BudgetExceeded):
+        session.resample("home", event=EVENT)
+
+
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        pytest.param({"priors": ((2, 2),)}, "other groups", id="a size without a prior"),
+        pytest.param({"origins": 2}, "other groups", id="other origins"),
+        pytest.param({"delta": Fraction(1, 1000)}, "too small", id="a prior too small"),
+        pytest.param({"epsilon": Fraction(1, 2)}, "too small", id="an epsilon too small"),
+    ],
+)
+def test_what_does_not_fit_is_refused_and_not_charged(changed: dict[str, object], reason: str) -> None:
+    session = session_of(HELD, domain_of((2, 3), origins=3), Basic(epsilon=Fraction(9), delta=Fraction(1, 2)))
+    with pytest.raises(PrivacyError, match=reason):
+        session.resample("home", event=replace(EVENT, **changed))  # type: ignore[arg-type]
+    assert session.calls == ()
+
+
+def test_without_public_totals_nothing_is_drawn() -> None:
+    plain = replace(domain_of((2, 3), origins=3), totals=None, invariants=("rows",))
+    with pytest.raises(PrivacyError, match="totals are public"):
+        session_of(HELD, plain, CAP).resample("home", event=EVENT)
+
+
+def test_other_totals_than_declared_are_noticed_after_the_charge() -> None:
+    session = session_of(((2, 1, 0), (1, 1, 0)), domain_of((2, 3), origins=3), CAP)
+    with pytest.raises(PrivacyError, match="declared public"):
+        session.resample("home", event=EVENT)
+    assert session.spent == CAP
+
+
+@pytest.mark.parametrize(
+    "cap",
+    [
+        ZeroConcentrated(rho=Fraction(99)),
+        GaussianDP(mu_squared=Fraction(99)),
+        Pure(epsilon=Fraction(99)),
+        Approximate(epsilon=Fraction(99), delta=Fraction(1, 2)),
+    ],
+    ids=lambda cap: type(cap).__name__,
+)
+def test_no_sum_that_loses_the_delta_admits_a_draw(cap: Loss) -> None:
+    with pytest.raises(UnsupportedEvent):
+        Filter(cap).admit(EVENT)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"relation": Relation.ADD_REMOVE},
+        {"unit": PrivacyUnit(max_records=2)},
+        {"totals": Totals(column="work", counts=(2, 2))},
+        {"totals": Totals(column="work", counts=(5,))},
+        {"totals": Totals(column="nobody", counts=(5,))},
+    ],
+)
+def test_totals_of_another_relation_unit_or_sum_are_refused(changed: dict[str, object]) -> None:
+    with pytest.raises(DomainError):
+        replace(domain_of((2, 3), origins=3), **changed)  # type: ignore[arg-type]
+
+
+def test_totals_belong_to_the_description_and_come_back_from_it() -> None:
+    domain = domain_of((2, 0, 3), origins=3)
+    assert domain.invariants == ("rows", "totals of work")
+    assert domain.rows == 5
+    again = Domain.from_json(domain.to_json())
+    assert again == domain
+    assert again.digest == domain.digest != domain_of((3, 0, 2), origins=3).digest
+    document = domain.to_json() | {"totals": {"column": "work", "counts": {"somewhere else": 5}}}
+    with pytest.raises(DomainError, match="value that the column does not have"):
+        Domain.from_json(document)
+
+
+# ---- stored and verified -------------------------------------------------------------------------------------------
+
+
+def test_a_draw_is_stored_with_its_call_and_belongs_to_the_digest(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    session = session_of(HELD, domain_of((2, 3), origins=3), CAP)
+    answers = Answers(measurements=(), resampled=session.resample("home", event=EVENT), calls=session.calls)
+    answers.save(tmp_path / "answers.npz")
+    loaded = Answers.load(tmp_path / "answers.npz")
+    assert loaded.resampled is not None and answers.resampled is not None
+    assert loaded.resampled.clique == ("work", "home")
+    assert (loaded.resampled.values == answers.resampled.values).all()
+    assert loaded.calls == answers.calls
+    assert loaded.digest == answers.digest
+    other = urn.Resampled(clique=("work", "home"), values=answers.resampled.values[::-1].copy())
+    assert replace(answers, resampled=other).digest != answers.digest
+    assert from_json(EVENT.to_json()) == EVENT
+
+
+RECEIPT = {
+    "unit": {"max_records": 1, "column": None},
+    "relation": "replace-one",
+    "invariants": ["rows", "totals of work"],
+}
+
+
+def line_of(event: DirichletMultinomial, *, group: str = "work", cells: int = 6) -> dict[str, object]:
+    return call_to_json(Query(verb="resample", clique=(group, "home"), cells=cells).to_json(), event)
+
+
+def test_the_verifier_recomputes_the_delta() -> None:
+    cost = verify_calls.cost_of(line_of(EVENT), 1, verify_calls.allowed_by(RECEIPT))
+    assert (cost.epsilon, cost.delta) == (1, Fraction(1, 16))
+
+
+@pytest.mark.parametrize(
+    ("changed", "about", "reason"),
+    [
+        pytest.param({"delta": Fraction(1, 1000)}, {}, "too small", id="delta"),
+        pytest.param({"epsilon": Fraction(1, 2)}, {}, "too small", id="epsilon"),
+        pytest.param({"priors": ((2, 1), (3, 1))}, {}, "too small", id="prior"),
+        pytest.param({"unit": 40}, {}, "too small", id="unit"),
+        pytest.param({}, {"invariants": ["rows"]}, "not public", id="no totals"),
+        pytest.param({}, {"invariants": ["rows", "totals of home"]}, "not public", id="other totals"),
+        pytest.param({}, {"unit": {"max_records": 2, "column": None}}, "one record", id="several records"),
+        pytest.param({}, {"relation": "add-remove"}, "no invariant", id="relation"),
+    ],
+)
+def test_the_verifier_refuses_what_is_not_paid_for(
+    changed: dict[str, object], about: dict[str, object], reason: str
+) -> None:
+    line = line_of(replace(EVENT, **changed))  # type: ignore[arg-type]
+    with pytest.raises(VerificationError, match=reason):
+        verify_calls.cost_of(line, 1, verify_calls.allowed_by(RECEIPT | about))
+
+
+@pytest.mark.parametrize(
+    "malformed",
+    [{"priors": [[3, 1], [2, 1]]}, {"priors": []}, {"priors": [[2, 0]]}, {"unit": 0}, {"origins": "3"}, {"more": 1}],
+)
+def test_the_verifier_refuses_a_malformed_prior(malformed: dict[str, object]) -> None:
+    line = line_of(EVENT)
+    line["noise"] = {**line["noise"], **malformed}  # type: ignore[dict-item]
+    with pytest.raises(VerificationError, match="malformed"):
+        verify_calls.cost_of(line, 1, verify_calls.allowed_by(RECEIPT))
+
+
+def test_the_verifier_is_never_below_brute_force_and_near_the_planner() -> None:
+    for (n, k), epsilon in itertools.product(((1, 2), (3, 3), (5, 2), (6, 4)), ("0.7", "1.2", "3")):
+        for weight in (1, 7, 60):
+            noise = {"origins": k, "unit": 40, "priors": [[n, weight]]}
+            found = verify_groups.group_delta(noise, Fraction(epsilon))
+            assert found is not None
+            assert found >= dirichlet.worst_delta(n, k, weight, 40, Fraction(epsilon)) - Fraction(1, 10**30)
+            planned = resampling.delta_of(n, alpha=weight / 40, origins=k, epsilon=float(epsilon))
+            assert float(found) == pytest.approx(planned, rel=1e-9, abs=1e-40)
