@@ -114,7 +114,7 @@ class Columns:
             for h, levels in zip(self.histograms, self.levels, strict=True)
         ]
         chance = np.array([_chance(shares[a], shares[b], rows=self.total) for a, b in pairs])
-        found = np.maximum(scores.values / self.total - _CHANCE * chance, 0.0)
+        found = scores.values / self.total - _CHANCE * chance
         noise = scores.noise.variance / self.total**2
         mean = max(float(found.mean()), _LEAST)
         spread = max(float(found.var()) - noise, (_TYPICAL * mean) ** 2)
