@@ -49,11 +49,13 @@ class Wish:
 
 @dataclass(frozen=True, kw_only=True)
 class Choice:
-    """A table to be measured: at which resolution of each side, and with what part of the budget."""
+    """A table to be measured: at which resolution of each side, and with what part of the budget. gain: how much nearer it
+    comes, as predicted, in records times its weight; nothing is gained by a table of which noise hides everything."""
 
     number: int
     levels: tuple[int, ...]
     part: float
+    gain: float
 
 
 def sizes_of(histogram: Floats) -> Floats:
@@ -84,7 +86,12 @@ def allocate(wishes: Sequence[Wish], *, rows: float, power: float, learnt: float
         levels.append([wish.levels[one] for one in best])
     chosen = _cheapest(errors)
     return [
-        Choice(number=wish.number, levels=levels[place][at - 1], part=float(PARTS[at - 1]))
+        Choice(
+            number=wish.number,
+            levels=levels[place][at - 1],
+            part=float(PARTS[at - 1]),
+            gain=max(wish.distance * rows * wish.weight - float(errors[place, at]), 0.0),
+        )
         for place, (wish, at) in enumerate(zip(wishes, chosen, strict=True))
         if at
     ]
@@ -100,6 +107,11 @@ def _error(wish: Wish, levels: tuple[int, ...], spreads: Floats, rows: float) ->
     hidden = sum(side.lost[level] for side, level in zip(wish.sides, levels, strict=True))
     error: Floats = full * (cell @ counts) + wish.distance * rows * hidden
     return error
+
+
+def off(histogram: Floats, deviation: float) -> float:
+    """How far a histogram that was measured with such noise is off, as predicted, in records."""
+    return float(np.minimum(_KEPT * deviation, histogram).sum())
 
 
 def _cells(sides: Sequence[Side], levels: Sequence[int]) -> Floats:

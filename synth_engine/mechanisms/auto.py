@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Literal
 
+import numpy as np
+
 from synth_engine.domain import Domain
 from synth_engine.errors import InputError
 from synth_engine.marginals import expected
@@ -94,9 +96,10 @@ class Auto(Weighted):
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """A pair to be measured: at which resolutions, with what noise, and whether all of its counts or their interaction."""
+    """A pair to be measured, or one column once more: at which resolutions, with what noise, and whether all of its counts
+    or their interaction."""
 
-    pair: Pair
+    axes: tuple[int, ...]
     levels: tuple[int, ...]
     noise: Noise
     interaction: bool
@@ -117,22 +120,30 @@ class AutoPlan(Plan):
             scores = session.score(list(columns.candidates(pairs)), noise=noise)
             for each in self.questions(columns, pairs, scores):
                 ask = session.interaction if each.interaction else session.measure
-                merged = columns.merged(each.pair, each.levels)
-                tables.append(ask(columns.clique(each.pair), noise=each.noise, merged=merged or None))
+                merged = columns.merged(each.axes, each.levels) if each.levels else None
+                tables.append(ask(columns.clique(each.axes), noise=each.noise, merged=merged or None))
         return Answers(
             measurements=(*oneways, *tables), scores=() if scores is None else (scores,), calls=session.calls
         )
 
     def questions(self, columns: Columns, pairs: Sequence[Pair], scores: Scores) -> list[Question]:
-        """What is asked of the pairs, with prices that add up to what is left."""
+        """What is asked of the pairs, with prices that add up to what is left; or, where the columns gain more by it, of
+        all columns once more."""
         left = self._left_for_tables(scores.noise, len(pairs))
+        weights = self._weights(columns, pairs)
         choices = columns.choices(
             pairs,
             columns.distances(pairs, scores),
-            self._weights(columns, pairs),
+            weights,
             deviation=lambda shape: self._deviation(left, shape),
             power=1.0 if isinstance(self.loss, Pure) else 0.5,
         )
+        again = self._noises(left)
+        first = np.array([noise.variance for noise in self.column_noises().values()])
+        both = 1 / (1 / first + 1 / np.array([noise.variance for noise in again]))
+        by_tables = sum(one.gain for one in choices)
+        if columns.gain_of_columns(pairs, weights, np.sqrt(first), np.sqrt(both)) > by_tables:
+            return [Question(axes=(axis,), levels=(), noise=one, interaction=False) for axis, one in enumerate(again)]
         # Whole numbers add up exactly, so that no rounding of floats can ask for more than what is left.
         parts = [max(1, round(choice.part * _PARTS)) for choice in choices]
         found = []
@@ -141,7 +152,7 @@ class AutoPlan(Plan):
             shape = columns.shape(pair, choice.levels)
             noise = self._noise_of_table(price, shape)
             found.append(
-                Question(pair=pair, levels=choice.levels, noise=noise, interaction=self._interacts(price, shape))
+                Question(axes=pair, levels=choice.levels, noise=noise, interaction=self._interacts(price, shape))
             )
         return found
 
@@ -183,7 +194,10 @@ class AutoPlan(Plan):
         distances: list[float] = columns.distances(pairs, answers.scores[0]).tolist() if asked else []
         places = {columns.clique(pair): pair for pair in pairs}
         found: dict[Pair, tuple[Measurement, tuple[int, ...]]] = {}
-        for answer in tables:
+        again = [answer for answer in tables if len(answer.clique) == 1]
+        if again and [m.clique for m in tables] != [m.clique for m in oneways]:
+            raise _foreign()
+        for answer in tables[len(again) :]:
             pair = places.pop(answer.clique, None)
             if pair is None:
                 raise _foreign()
@@ -194,6 +208,7 @@ class AutoPlan(Plan):
         return auto_estimate.model(
             columns,
             oneways=oneways,
+            again=again,
             tables=found,
             distances=dict(zip(pairs, distances, strict=True)),
             mechanism=self.mechanism,
@@ -217,15 +232,18 @@ class AutoPlan(Plan):
         return rho * (rows / ROWS) ** 2
 
     def column_noises(self) -> dict[str, Noise]:
-        """More of a small budget goes to columns; of theirs, wide ones get more. The smaller the budget, the less more: what
+        """More of a small budget goes to columns."""
+        noises = self._noises(self.loss.amount * self._columns_share())
+        return dict(zip(self.domain.names, noises, strict=True))
+
+    def _noises(self, amount: Fraction) -> list[Noise]:
+        """Of every column, for that much of the budget. Wide ones get more; the smaller the budget, the less more: what
         noise is left in many narrow cells is smoothed away."""
-        share = self._columns_share()
         power = (
             1 / 2 if isinstance(self.loss, Pure) else min(max(0.67 + 0.06 * math.log(60 * self.strength), 0.4), 0.67)
         )
         weights = [Fraction(round(a.size**power * _DIGITS), _DIGITS) for a in self.domain.modelled]
-        parts = calibrate.split(self.loss.amount * share, weights)
-        return {a.name: self._noise(part) for a, part in zip(self.domain.modelled, parts, strict=True)}
+        return [self._noise(part) for part in calibrate.split(amount, weights)]
 
     def _columns_share(self) -> Fraction:
         if not self._number_of_pairs():

@@ -35,13 +35,14 @@ def model(
     columns: Columns,
     *,
     oneways: Sequence[Measurement],
+    again: Sequence[Measurement],
     tables: Mapping[Pair, tuple[Measurement, tuple[int, ...]]],
     distances: Mapping[Pair, float],
     mechanism: str,
     memory_mb: int,
 ) -> Model:
     """The model of these answers; the same answers give the same one."""
-    rows, histograms = auto_public.precise(columns, oneways, tables)
+    rows, histograms = auto_public.precise(columns, oneways, tables, again)
     fine = Fine.of(columns, rows=rows, histograms=histograms)
     told = {
         pair: auto_public.told(columns, histograms, answer, pair, levels) for pair, (answer, levels) in tables.items()

@@ -31,6 +31,8 @@ CELLS_MEASURED = 250_000
 _LEAST, _MOST = 0.003, 1.96
 _CHANCE = 0.5
 """Of the L1 distance that chance gives independent records, what is taken off a score."""
+_DOUBT = 1.5
+"""Standard deviations by which the mean of all scores may be too large by its noise."""
 _BLUR, _BLUR_POWER = 8.0, 0.35
 _UNASKED = 1.5
 """How many times its distance a pair is taken to be off that is not measured: nearly all are, if but coarsely."""
@@ -116,7 +118,7 @@ class Columns:
         chance = np.array([_chance(shares[a], shares[b], rows=self.total) for a, b in pairs])
         found = scores.values / self.total - _CHANCE * chance
         noise = scores.noise.variance / self.total**2
-        mean = max(float(found.mean()), _LEAST)
+        mean = max(float(found.mean()) - _DOUBT * math.sqrt(noise / found.size), _LEAST)
         spread = max(float(found.var()) - noise, (_TYPICAL * mean) ** 2)
         closer: Floats = mean + (found - mean) * (spread / (spread + noise))
         return np.clip(closer, _LEAST, _MOST)
@@ -165,6 +167,17 @@ class Columns:
         ]
         return allocation.allocate(wishes, rows=self.total, power=power, learnt=_UNASKED)
 
+    def gain_of_columns(self, pairs: Sequence[Pair], weights: Sequence[float], before: Floats, after: Floats) -> float:
+        """How much nearer all pairs come, as predicted, if the noise of columns becomes less: as far as each of the two does."""
+        matter = np.zeros(len(self.histograms))
+        for pair, weight in zip(pairs, weights, strict=True):
+            matter[list(pair)] += weight
+        gains = [
+            allocation.off(one, a) - allocation.off(one, b)
+            for one, a, b in zip(self.histograms, before, after, strict=True)
+        ]
+        return float(matter @ gains)
+
     def shape(self, axes: Sequence[int], levels: Sequence[int]) -> tuple[int, ...]:
         return tuple(int(self.levels[axis][level].max()) + 1 for axis, level in zip(axes, levels, strict=True))
 
@@ -203,15 +216,18 @@ def _chance(first: Floats, second: Floats, *, rows: float) -> float:
 
 
 def precise(
-    columns: Columns, oneways: Sequence[Measurement], tables: Mapping[Pair, tuple[Measurement, tuple[int, ...]]]
+    columns: Columns,
+    oneways: Sequence[Measurement],
+    tables: Mapping[Pair, tuple[Measurement, tuple[int, ...]]],
+    again: Sequence[Measurement] = (),
 ) -> tuple[int, tuple[Floats, ...]]:
-    """The number of records and the histograms once more, from all that says something of them: one-way tables and the
-    sums of all others, by generalised least squares, then without noise as before. Interactions say nothing of either."""
+    """The number of records and the histograms once more, from all that says something of them: one-way tables, some
+    of them asked for `again`, and the sums of all others, by generalised least squares, then without noise as before. Interactions say nothing of either."""
     domain = columns.domain
     tables = {pair: one for pair, one in tables.items() if not one[0].interaction}
     rows = domain.rows
     if rows is None:
-        rows = oneway.total([*oneways, *(m for m, _ in tables.values())])
+        rows = oneway.total([*oneways, *again, *(m for m, _ in tables.values())])
     found = []
     for axis, (attribute, own) in enumerate(zip(domain.modelled, oneways, strict=True)):
         parts = []
@@ -222,7 +238,8 @@ def precise(
                 cells = answer.values.size // answer.values.shape[at]
                 sums = answer.values.sum(axis=others).astype(np.float64)
                 parts.append((columns.levels[axis][levels[at]], sums, answer.noise.variance * cells))
-        values, deviation = _combined(own, columns.levels[axis][0], parts)
+        alone = [own, *(m for m in again if m.clique == own.clique)]
+        values, deviation = _combined(alone, columns.levels[axis][0], parts)
         total = max(1, rows)
         if attribute.value_count >= oneway.SHORTEST_TO_SMOOTH and values.size == attribute.size:
             along = attribute.value_count
@@ -232,13 +249,17 @@ def precise(
     return rows, tuple(found)
 
 
-def _combined(own: Measurement, finest: Bins, parts: Sequence[tuple[Bins, Floats, float]]) -> tuple[Floats, float]:
+def _combined(
+    alone: Sequence[Measurement], finest: Bins, parts: Sequence[tuple[Bins, Floats, float]]
+) -> tuple[Floats, float]:
     """Counts of the finest bins, and the standard deviation of their noise."""
     size = int(finest.max()) + 1
-    counts = np.bincount(finest, weights=own.values.astype(np.float64), minlength=size)
     codes = np.bincount(finest, minlength=size)
-    precision = np.diag(1 / (codes * own.noise.variance))
-    told = counts / (codes * own.noise.variance)
+    precision, told = np.zeros((size, size)), np.zeros(size)
+    for own in alone:
+        counts = np.bincount(finest, weights=own.values.astype(np.float64), minlength=size)
+        precision += np.diag(1 / (codes * own.noise.variance))
+        told += counts / (codes * own.noise.variance)
     for bins, sums, variance in parts:
         coarse = binning.relation(finest, bins)
         same = coarse[:, None] == coarse[None, :]

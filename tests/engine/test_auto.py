@@ -21,6 +21,7 @@ from synth_engine.measurement import Answers, Noise
 from synth_engine.mechanisms.auto import Auto
 from synth_engine.mechanisms.auto_public import Columns
 from synth_engine.mechanisms.model import Model
+from synth_engine.privacy.filter import Filter
 from synth_engine.privacy.loss import ZeroConcentrated
 from synth_engine.privacy.unit import PrivacyUnit, Relation
 from synth_engine.spec import Spec
@@ -226,11 +227,29 @@ def test_a_pair_counted_most_coarsely_is_read_as_it_was_counted(monkeypatch: pyt
     table = np.stack([first, np.where(rng.random(20_000) < 0.8, first, chance)], axis=1)
     coarsest = len(bins.LEVELS) - 1
     monkeypatch.setattr(Columns, "_resolutions", lambda *_: ((coarsest, coarsest),))
+    monkeypatch.setattr(Columns, "gain_of_columns", lambda *_: 0.0)  # it would not pay to count it so coarsely
     columns = (Categorical(name=name, values=tuple("abcdefghi"), outside="clamp") for name in ("c0", "c1"))
     plan = planned(Domain(attributes=tuple(columns)))
     model = plan.fit(answered(plan, table))
     codes = model.sample(20_000, seed="x")
     assert np.mean((codes["c0"] == 0) & (codes["c1"] == 0)) == pytest.approx(0.8 * 0.16, abs=0.04)
+
+
+def test_where_no_relation_can_be_told_all_that_is_left_goes_to_columns() -> None:
+    rng = np.random.default_rng(6)
+    attributes = tuple(Integer(name=f"c{i}", low=0, high=1) for i in range(12))
+    plan = planned(Domain(attributes=attributes), epsilon="0.02")
+    answers = answered(plan, rng.integers(0, 2, (3_000, 12)))
+    assert [m.clique for m in answers.measurements] == [(a.name,) for a in attributes] * 2
+    spent = Filter(plan.loss)
+    for call in answers.calls:
+        spent.admit(call.event)
+    assert spent.remaining <= plan.loss.amount / 10**5
+    model = plan.fit(answers)
+    again = replace(answers, measurements=answers.measurements[:12])
+    assert model.to_json() != plan.fit(again).to_json(), "the second answers count"
+    with pytest.raises(InputError):
+        plan.fit(replace(answers, measurements=answers.measurements[:-1]))
 
 
 def test_more_is_spent_where_more_is_to_be_learned_and_never_more_than_there_is() -> None:

@@ -324,9 +324,11 @@ def test_no_scores_and_no_workload_make_a_run_overspend_or_be_refused(seed: int)
         budget.admit(noise.event(scores_sensitivity(one.sensitivity, number=len(pairs))))
         values = rng.integers(-(10 ** int(rng.integers(1, 12))), 10**8, size=len(pairs))
         for asked in one.questions(columns, pairs, Scores(noise=noise, values=values)):
-            shape = columns.shape(asked.pair, asked.levels)
-            moving = interaction_sensitivity(domain.unit, domain.relation, sizes=shape)
-            budget.admit(asked.noise.event(moving if asked.interaction else one.sensitivity))
+            moving = one.sensitivity
+            if asked.interaction:
+                shape = columns.shape(asked.axes, asked.levels)
+                moving = interaction_sensitivity(domain.unit, domain.relation, sizes=shape)
+            budget.admit(asked.noise.event(moving))
 
 
 def noisy_column(name: str, size: int, *, noise: Noise, rng: np.random.Generator) -> Measurement:
