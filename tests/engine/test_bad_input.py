@@ -19,9 +19,9 @@ import pytest
 from synth_engine import cli, mechanisms
 
 ROOT = Path(__file__).parents[2]
-PLACES = {"on-the-map", "adaptive"}  # their tables are of places: test_on_the_map.py, test_adaptive.py
+PLACES = {"on-the-map", "adaptive"}
 EVERY = [name for name in mechanisms.REGISTRY if name not in PLACES]
-"""That one takes tables with public totals alone, and refuses these: test_on_the_map.py."""
+"""The others take tables of places alone, and refuse these: test_on_the_map.py, test_adaptive.py."""
 MARKER = "zebra7"
 """A cell of the table: it must not be repeated by any message."""
 COLUMNS = [
