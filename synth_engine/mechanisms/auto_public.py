@@ -167,6 +167,13 @@ class Columns:
         ]
         return allocation.allocate(wishes, rows=self.total, power=power, learnt=_UNASKED)
 
+    def certain(self, pairs: Sequence[Pair], distances: Floats, deviations: Floats) -> Floats:
+        """Which part of each pair's distance is not the noise of its two columns, by which it was judged, and of which no
+        table of the pair tells."""
+        own = [allocation.off(one, deviation) for one, deviation in zip(self.histograms, deviations, strict=True)]
+        noise = np.array([math.hypot(own[a], own[b]) for a, b in pairs]) / self.total
+        return np.maximum(1 - noise / distances, 0.0)
+
     def gain_of_columns(self, pairs: Sequence[Pair], weights: Sequence[float], before: Floats, after: Floats) -> float:
         """How much nearer all pairs come, as predicted, if the noise of columns becomes less: as far as each of the two does."""
         matter = np.zeros(len(self.histograms))

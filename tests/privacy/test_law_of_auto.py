@@ -246,8 +246,12 @@ def neighbours(domain: Domain) -> Iterator[tuple[Table, Table]]:
             yield table, (record, *table)
 
 
+@pytest.mark.parametrize("again", [0.0, float("inf")], ids=["tables", "columns once more"])
 @pytest.mark.parametrize("relation", list(Relation))
-def test_with_gaussian_noise_nothing_moves_farther_than_the_cap(relation: Relation) -> None:
+def test_with_gaussian_noise_nothing_moves_farther_than_the_cap(
+    relation: Relation, again: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Columns, "gain_of_columns", lambda *_: again)
     domain = domain_of(3, 5, 4, relation=relation)
     plan = plan_of(domain, delta=Fraction(1, 10**9), epsilon=Fraction(2))
     assert isinstance(plan.loss, GaussianDP)
@@ -266,6 +270,7 @@ def test_interactions_that_are_paid_for_as_the_counts_they_are_made_of_are_notic
         return histogram_sensitivity(self.domain.unit, self.domain.relation)
 
     monkeypatch.setattr(AutoPlan, "_of_interaction", of_counts)
+    monkeypatch.setattr(Columns, "gain_of_columns", lambda *_: 0.0)
     assert isinstance(plan.loss, GaussianDP)
     assert max(moved(plan, pair) for pair in neighbours(domain)) > 2 * plan.loss.mu_squared
 
