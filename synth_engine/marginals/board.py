@@ -21,7 +21,7 @@ Lists = tuple[moves.Places, moves.Places]
 TOGETHER = (0.9, 0.7, 0.5, 0.3)
 """Attributes that determine one another to that degree are changed together."""
 NEAREST = 3
-"""So many attributes are changed together with each one, at most."""
+"""So many attributes are changed together with each one, at most, or are what records are alike in."""
 _GRAIN = 256
 """Parts to which it is rounded how much one attribute tells of another: logarithms differ from machine to machine."""
 EVEN = 13
@@ -153,21 +153,27 @@ def ties(targets: Sequence[tuple[Axes, Floats]]) -> dict[tuple[int, int], float]
     return found
 
 
-def changed_together(targets: Sequence[tuple[Axes, Floats]], *, tied: Sequence[Axes] = ()) -> list[Axes]:
+def changed_together(
+    targets: Sequence[tuple[Axes, Floats]], strength: Mapping[tuple[int, int], float], *, tied: Sequence[Axes] = ()
+) -> list[Axes]:
     """Sets of attributes: each by itself, each with those that tell most of it, and all that hang together; where any of
-    a set of `tied` ones is in it, all of these."""
-    strength = ties(targets)
+    a set of `tied` ones is in it, all of these. strength: the `ties` of the targets."""
     free = sorted({axis for axes, _ in targets for axis in axes})
     found = []
     for one in free:
-        others = sorted((pair for pair in strength if one in pair), key=lambda pair: (-strength[pair], pair))
-        nearest = [pair[0] if pair[1] == one else pair[1] for pair in others[:NEAREST]]
-        found += [{one, *nearest[:count]} for count in range(len(nearest) + 1)]
+        nearby = nearest(one, strength)
+        found += [{one, *nearby[:count]} for count in range(len(nearby) + 1)]
     for threshold in TOGETHER:
         groups = _hanging_together(free, strength, threshold)
         found += [set(one) for one in groups if 1 < len(one) < len(free)]
     whole = [one.union(*(group for group in tied if one & set(group))) for one in found]
     return list(dict.fromkeys(tuple(sorted(one)) for one in whole))
+
+
+def nearest(one: int, strength: Mapping[tuple[int, int], float]) -> list[int]:
+    """The attributes that tell most of one or of which it tells most, as `ties` has it; at most `NEAREST`."""
+    others = sorted((pair for pair in strength if one in pair), key=lambda pair: (-strength[pair], pair))
+    return [pair[0] if pair[1] == one else pair[1] for pair in others[:NEAREST]]
 
 
 def _hanging_together(free: Sequence[int], tied: Mapping[tuple[int, int], float], threshold: float) -> list[Axes]:

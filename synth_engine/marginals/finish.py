@@ -75,7 +75,8 @@ def finish(
     begun = codes[:, :finished]
     given = [1.0] * len(targets) if weights is None else weights
     found = board.laid_out(begun, targets, allowed=allowed, weights=given, softness=softness)
-    sets = board.changed_together(targets, tied=tied)
+    strengths = board.ties(targets)
+    sets = board.changed_together(targets, strengths, tied=tied)
     records = np.ascontiguousarray(begun.T)
     _mend(records, found, sets, rng=rng, proposals=proposals, width=width)
     del found
@@ -84,6 +85,7 @@ def finish(
         mended = threes.mended(
             mended,
             targets=targets,
+            strengths=strengths,
             ordered=ordered,
             rng=rng,
             weights=given,

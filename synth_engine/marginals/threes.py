@@ -38,8 +38,6 @@ WIDE = 16
 """Attributes from which on there are fewer passes: each change then touches more tables."""
 ENOUGH = 0.02
 """A pass that gains less than this part of all that was gained is the last."""
-NEAREST = 3
-"""Records are alike that have the same values in so many attributes."""
 WINDOW = 200
 """How far from each other records may stand of which one takes a value from the other, sorted by what they share."""
 
@@ -123,6 +121,7 @@ def mended(
     codes: Codes,
     *,
     targets: Sequence[tuple[Axes, Floats]],
+    strengths: Mapping[Pair, float],
     ordered: Sequence[bool],
     rng: np.random.Generator,
     weights: Sequence[float],
@@ -132,24 +131,17 @@ def mended(
 ) -> Codes:
     """Rows whose tables of three are nearer to what their pairs say; all as in `finish`. Attributes that are `tied` stay.
 
-    ordered: of each attribute, whether neighbouring codes mean neighbouring values.
+    strengths: the `ties` of the targets. ordered: of each attribute, whether neighbouring codes mean neighbouring values.
     """
     rows = codes.shape[1]
-    strengths = board.ties(targets)
     found = wished(targets, ordered=ordered, strengths=strengths, rows=rows)
     kept = {axis for group in tied for axis in group}
     free = [axis for axis in sorted({axis for one in found.triples for axis in one}) if axis not in kept]
     if not free:
         return codes.copy()
     layout = _laid_out(codes, targets, found, allowed=allowed, weights=weights, softness=softness)
-    near = {axis: _nearest(axis, strengths) for axis in free}
+    near = {axis: board.nearest(axis, strengths) for axis in free}
     return _walked(layout, free, near, rng=rng, limit=passes(len(free)))[: len(codes)]
-
-
-def _nearest(axis: int, strengths: Mapping[Pair, float]) -> list[int]:
-    """The attributes that tell most of one or of which it tells most."""
-    others = sorted((pair for pair in strengths if axis in pair), key=lambda pair: (-strengths[pair], pair))
-    return [pair[0] if pair[1] == axis else pair[1] for pair in others[:NEAREST]]
 
 
 def _laid_out(

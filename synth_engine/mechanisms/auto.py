@@ -43,8 +43,9 @@ class Auto(Weighted):
     """A histogram of every column, one vector of scores of all pairs, and the pairs that are worth it.
 
     Asks: `measure` of every modelled attribute by itself; one `score` of all pairs, at a coarse resolution, against the
-        product of their noisy histograms; then one `measure` of each pair that is worth its price, at a resolution and
-        with noise that follow from the noisy histograms and scores (adaptive).
+        product of their noisy histograms; then one `interaction` (with Laplace noise one `measure`) of each pair that is
+        worth its price, at a resolution and with noise that follow from the noisy histograms and scores; or, where columns
+        gain more by it, one more `measure` of every attribute (adaptive).
     Privacy: a cap fixed beforehand: epsilon (Laplace noise) for delta 0, else mu² (rounded Gaussian noise), or rho after
         a stage that was budgeted so. References, bins and prices are functions of paid answers alone.
         Proof: docs/proofs/auto.md.
@@ -133,10 +134,10 @@ class AutoPlan(Plan):
         """What is asked of the pairs, with prices that add up to what is left; or, where the columns gain more by it, of
         all columns once more."""
         left = self._left_for_tables(scores.noise, len(pairs))
-        weights = self._weights(columns, pairs)
+        weights, distances = self._weights(columns, pairs), columns.distances(pairs, scores)
         choices = columns.choices(
             pairs,
-            columns.distances(pairs, scores),
+            distances,
             weights,
             deviation=lambda shape: self._deviation(left, shape),
             power=1.0 if isinstance(self.loss, Pure) else 0.5,
@@ -144,7 +145,7 @@ class AutoPlan(Plan):
         again = self._noises(left)
         first = np.array([noise.variance for noise in self.column_noises().values()])
         both = 1 / (1 / first + 1 / np.array([noise.variance for noise in again]))
-        certain = columns.certain(pairs, columns.distances(pairs, scores), np.sqrt(first))
+        certain = columns.certain(pairs, distances, np.sqrt(first))
         by_tables = _SURE * sum(one.gain * certain[one.number] for one in choices)
         if columns.gain_of_columns(pairs, weights, np.sqrt(first), np.sqrt(both)) > by_tables:
             return [Question(axes=(axis,), levels=(), noise=one, interaction=False) for axis, one in enumerate(again)]
@@ -153,29 +154,24 @@ class AutoPlan(Plan):
         found = []
         for choice, part in zip(choices, parts, strict=True):
             price, pair = left * part / sum(parts), pairs[choice.number]
-            shape = columns.shape(pair, choice.levels)
-            noise = self._noise_of_table(price, shape)
-            found.append(
-                Question(axes=pair, levels=choice.levels, noise=noise, interaction=self._interacts(price, shape))
-            )
+            noise, interaction = self._table(price, columns.shape(pair, choice.levels))
+            found.append(Question(axes=pair, levels=choice.levels, noise=noise, interaction=interaction))
         return found
 
-    def _interacts(self, price: Fraction, shape: Sequence[int]) -> bool:
-        """Whether the interaction of a table is asked for, and not its counts: it moves less where lengths are Euclidean,
-        unless its noise, which is counted in parts of records, would be too large to be drawn."""
-        if isinstance(self.loss, Pure):
-            return False
-        rho = self.loss.of(price).rho
-        return self._of_interaction(shape).l2_squared <= 2 * rho * (calibrate.LARGEST_SCALE / 2) ** 2
-
-    def _noise_of_table(self, price: Fraction, shape: Sequence[int]) -> Noise:
-        moving = self._of_interaction(shape) if self._interacts(price, shape) else self.sensitivity
-        return shares.noise(self.loss.of(price), moving)
+    def _table(self, price: Fraction, shape: Sequence[int]) -> tuple[Noise, bool]:
+        """The noise of a table, and whether its interaction is asked for, and not its counts: it moves less where lengths
+        are Euclidean, unless its noise, which is counted in parts of records, would be too large to be drawn."""
+        if not isinstance(self.loss, Pure):
+            moving = self._of_interaction(shape)
+            if moving.l2_squared <= 2 * self.loss.of(price).rho * (calibrate.LARGEST_SCALE / 2) ** 2:
+                return shares.noise(self.loss.of(price), moving), True
+        return self._noise(price), False
 
     def _deviation(self, price: Fraction, shape: Sequence[int]) -> float:
         """Of a cell's noise, in records, as the fit reads the table."""
-        deviation = math.sqrt(self._noise_of_table(price, shape).variance)
-        if not self._interacts(price, shape):
+        noise, interaction = self._table(price, shape)
+        deviation = math.sqrt(noise.variance)
+        if not interaction:
             return deviation
         return deviation / math.prod(shape) * math.sqrt(auto_public.interacting(shape))
 

@@ -62,7 +62,9 @@ def start(targets: Targets) -> Codes:
 
 def mended(codes: Codes, targets: Targets, *, seed: int = 3, **given: object) -> Codes:
     options: dict[str, object] = {"ordered": ORDERED, "weights": [1.0] * len(targets), "softness": SOFTNESS} | given
-    return threes.mended(codes, targets=targets, rng=np.random.default_rng(seed), **options)  # type: ignore[arg-type]
+    return threes.mended(
+        codes, targets=targets, strengths=board.ties(targets), rng=np.random.default_rng(seed), **options
+    )  # type: ignore[arg-type]
 
 
 # --- what follows from pairs --------------------------------------------------------------------------------------

@@ -85,10 +85,10 @@ def ask(*, steward: User, dataset: Dataset, epsilon: int = 4) -> BudgetRequest:
     )
 
 
-def funded(cast: Cast) -> Dataset:
+def funded(cast: Cast, *, table: str = TABLE, document: dict[str, Any] | None = None) -> Dataset:
     """A dataset that is read, described, and may spend epsilon 4 and delta 1e-6."""
-    made = read(upload(steward=cast.steward, organisation=cast.organisation))
-    datasets.declare_domain(actor=cast.steward, dataset=made, document=DOMAIN)
+    made = read(upload(steward=cast.steward, organisation=cast.organisation, table=table))
+    datasets.declare_domain(actor=cast.steward, dataset=made, document=document or DOMAIN)
     ledger.grant(custodian=cast.custodian, request=ask(steward=cast.steward, dataset=made), reason="Agreed.")
     return made
 
@@ -97,6 +97,16 @@ def submit(*, steward: User, dataset: Dataset, epsilon: str = "1") -> SynthesisR
     """The steward asks for a release."""
     spec = Spec.from_json({"mechanism": "independent", "epsilon": epsilon, "delta": "1e-9"})
     return runs.submit(steward=steward, dataset=dataset, spec=spec, name="First release")
+
+
+def released(
+    cast: Cast, *, mechanism: str, epsilon: str, name: str, table: str, document: dict[str, Any] | None = None
+) -> Release:
+    """The one release of a table of its own, by any method, shared with nobody."""
+    dataset = funded(cast, table=table, document=document)
+    spec = Spec.from_json({"mechanism": mechanism, "epsilon": epsilon, "delta": "1e-9"})
+    worker.synthesize(code=runs.submit(steward=cast.steward, dataset=dataset, spec=spec, name=name).code)
+    return Release.objects.get()
 
 
 def play(*, steward: User, custodian: User, organisation: Organisation) -> Scene:

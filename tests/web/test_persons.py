@@ -14,11 +14,8 @@ from django.test import Client
 from django.urls import reverse
 
 from synth_engine.privacy import verify
-from synth_engine.spec import Spec
 from synthweb.datasets import preview_store
-from synthweb.datasets import services as datasets
 from synthweb.datasets.models import Dataset, DomainVersion, Preview
-from synthweb.ledger import services as ledger
 from synthweb.ledger.models import LedgerEntry
 from synthweb.releases import services, tables
 from synthweb.releases.models import Release
@@ -51,13 +48,7 @@ DOMAIN = {
 
 @pytest.fixture
 def release(cast: Cast) -> Release:
-    dataset = scene.read(scene.upload(steward=cast.steward, organisation=cast.organisation, table=VISITS))
-    datasets.declare_domain(actor=cast.steward, dataset=dataset, document=DOMAIN)
-    ledger.grant(custodian=cast.custodian, request=scene.ask(steward=cast.steward, dataset=dataset), reason="Agreed.")
-    spec = Spec.from_json({"mechanism": "independent", "epsilon": "1", "delta": "1e-9"})
-    run = runs.submit(steward=cast.steward, dataset=dataset, spec=spec, name="Visits")
-    worker.synthesize(code=run.code)
-    return Release.objects.get()
+    return scene.released(cast, mechanism="independent", epsilon="1", name="Visits", table=VISITS, document=DOMAIN)
 
 
 def address(name: str, release: Release) -> str:

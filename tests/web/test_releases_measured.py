@@ -15,13 +15,8 @@ from django.urls import reverse
 
 from synth_engine.mechanisms import Model
 from synth_engine.mechanisms.model import strength
-from synth_engine.spec import Spec
-from synthweb.datasets import services as datasets
-from synthweb.ledger import services as ledger
 from synthweb.releases import measured, screens, services
 from synthweb.releases.models import Release
-from synthweb.runs import services as runs
-from synthweb.runs import worker
 from tests.conftest import Cast
 from tests.web import scene
 
@@ -37,12 +32,7 @@ TABLE = "region,age,works\n" + "".join(
 @pytest.fixture
 def release(cast: Cast) -> Release:
     """Of a Bayesian network over columns that depend on one another beyond doubt, shared with nobody."""
-    table = scene.read(scene.upload(steward=cast.steward, organisation=cast.organisation, table=TABLE))
-    datasets.declare_domain(actor=cast.steward, dataset=table, document=scene.DOMAIN)
-    ledger.grant(custodian=cast.custodian, request=scene.ask(steward=cast.steward, dataset=table), reason="Agreed.")
-    spec = Spec.from_json({"mechanism": "bayesian-network", "epsilon": "4", "delta": "1e-9"})
-    worker.synthesize(code=runs.submit(steward=cast.steward, dataset=table, spec=spec, name="A network").code)
-    return Release.objects.get()
+    return scene.released(cast, mechanism="bayesian-network", epsilon="4", name="A network", table=TABLE)
 
 
 # --- of a release as it is ----------------------------------------------------------------------------------------

@@ -10,12 +10,7 @@ from django.test import Client
 from django.urls import reverse
 
 from synth_engine.mechanisms import Model
-from synth_engine.spec import Spec
-from synthweb.datasets import services as datasets
-from synthweb.ledger import services as ledger
 from synthweb.releases.models import Release
-from synthweb.runs import services as runs
-from synthweb.runs import worker
 from tests.conftest import Cast
 from tests.web import scene
 
@@ -35,12 +30,7 @@ DOMAIN = {
 
 @pytest.fixture
 def release(cast: Cast) -> Release:
-    table = scene.read(scene.upload(steward=cast.steward, organisation=cast.organisation, table=TABLE))
-    datasets.declare_domain(actor=cast.steward, dataset=table, document=DOMAIN)
-    ledger.grant(custodian=cast.custodian, request=scene.ask(steward=cast.steward, dataset=table), reason="Agreed.")
-    spec = Spec.from_json({"mechanism": "adaptive", "epsilon": "4", "delta": "1e-9"})
-    worker.synthesize(code=runs.submit(steward=cast.steward, dataset=table, spec=spec, name="Places").code)
-    return Release.objects.get()
+    return scene.released(cast, mechanism="adaptive", epsilon="4", name="Places", table=TABLE, document=DOMAIN)
 
 
 @pytest.mark.django_db
