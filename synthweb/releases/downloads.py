@@ -12,6 +12,7 @@ from django.utils.text import slugify
 from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_GET
 
+from synth_engine.errors import InputError
 from synth_engine.privacy import standalone
 from synthweb.accounts.models import User
 from synthweb.datasets import selectors as datasets
@@ -106,9 +107,11 @@ def verifier(_request: HttpRequest) -> HttpResponseBase:
 def description_json(request: HttpRequest, code: str) -> HttpResponseBase:
     """The model of the release as a document for people."""
     release = selectors.release_for(_user(request), code, selectors.Need.SAMPLE)
-    if "tree" in release.model:
-        raise Http404("a tree of places has no columns to be described one by one")
-    return _json(services.description_of(release), file_name(release, what="description", ending="json"))
+    try:
+        document = services.description_of(release)
+    except InputError as error:  # a model without columns that could be described one by one
+        raise Http404(str(error)) from error
+    return _json(document, file_name(release, what="description", ending="json"))
 
 
 @login_required

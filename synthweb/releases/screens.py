@@ -32,8 +32,14 @@ NOISE = {
     "permute-and-flip": "permute and flip",
 }
 NORMS = {"l1": "L1", "l2_squared": "L2 squared", "linf": "L∞"}
-VERBS = {"measure": "Counted every value of"}
+VERBS = {
+    "measure": "Counted every value of",
+    "discover": "Looked for the frequent values of",
+    "grow": "Grew a tree over",
+    "resample": "Drew anew within public totals",
+}
 
+UNDESCRIBED = frozenset({"adaptive", "on-the-map"})  # methods whose model has no columns to be described one by one
 TABS = (
     ("release", "Overview", Need.VIEW),
     ("measured", "Measured", Need.VIEW),
@@ -139,7 +145,11 @@ def _meaning(document: dict[str, Any]) -> str:
 
 def tabs(user: User, release: Release) -> list[Tab]:
     """The tabs in order, without those that this person may not open and those that would be empty."""
-    applies = {"network": release.mechanism in network.DRAWN, "measured": measured.shows(release)}
+    applies = {
+        "network": release.mechanism in network.DRAWN,
+        "measured": measured.shows(release),
+        "description": release.mechanism not in UNDESCRIBED,
+    }
     return [
         Tab(key=key, title=title, address=reverse(f"releases:{key}", args=[release.code]))
         for key, title, need in TABS
@@ -202,17 +212,31 @@ def call_line(number: int, call: dict[str, Any], *, pure: bool) -> CallLine:
     law = next((value for value in noise.values() if isinstance(value, str) and value in NOISE), "")
     scale = next(((key, value) for key, value in noise.items() if key in ("scale", "sigma_squared")), ("scale", "0"))
     size = short(scale[1]) if scale[0] == "scale" else f"{float(Fraction(scale[1])) ** 0.5:.3g}"
-    (norm, bound), *_ = call["sensitivity"].items()
+    norm, bound = next(iter(call["sensitivity"].items()), ("", ""))
     usual, other = ("epsilon", "rho") if pure else ("rho", "epsilon")
     currency = usual if usual in call["cost"] else other
     return CallLine(
         number=number,
         what=_what(query),
         cells=query["cells"],
-        noise=f"{NOISE.get(law, law or 'noise')}, {'scale' if scale[0] == 'scale' else 'standard deviation'} {size}",
-        sensitivity=f"{NORMS.get(norm, norm)} {bound}",
-        cost=f"{'ε' if currency == 'epsilon' else 'ρ'} {short(call['cost'][currency])}",
+        noise=_drawn(noise)
+        or f"{NOISE.get(law, law or 'noise')}, {'scale' if scale[0] == 'scale' else 'standard deviation'} {size}",
+        sensitivity=f"{NORMS.get(norm, norm)} {bound}".strip(),
+        cost=f"{'ε' if currency == 'epsilon' else 'ρ'} {short(call['cost'][currency])}" + _delta(call["cost"]),
     )
+
+
+def _drawn(noise: dict[str, Any]) -> str:
+    """Of groups drawn anew: their law, which has a prior in place of noise."""
+    if noise.get("law") != "dirichlet-multinomial":
+        return ""
+    parts = [parts for _, parts in noise["priors"]]
+    least, most = (f"{part / noise['unit']:.3g}" for part in (min(parts), max(parts)))
+    return f"Dirichlet-multinomial, prior {least} to {most} records an origin"
+
+
+def _delta(cost: dict[str, str]) -> str:
+    return f", δ {receipts.scientific(Fraction(cost['delta']))}" if "delta" in cost else ""
 
 
 def _what(query: dict[str, Any]) -> str:

@@ -43,6 +43,8 @@ def test_its_pages_are_shown_and_a_description_of_columns_is_refused(
     measured = reverse("releases:measured", args=[release.code])
     assert measured not in client.get(reverse("releases:release", args=[release.code])).content.decode()
     assert client.get(measured).status_code == 200
+    description = reverse("releases:description", args=[release.code])
+    assert f'href="{description}"' not in client.get(reverse("releases:release", args=[release.code])).content.decode()
     for page in ("description", "receipt", "verification", "samples", "dictionary-json"):
         assert client.get(reverse(f"releases:{page}", args=[release.code])).status_code == 200, page
     assert client.get(reverse("releases:description-json", args=[release.code])).status_code == 404
