@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import isqrt, prod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from synth_engine.codec import places, prefixes
+from synth_engine.codec.commutes import Commute
 from synth_engine.confidential.rows import Rows
 from synth_engine.constraints import counting
-from synth_engine.domain import WeakBasket
-from synth_engine.hierarchy import Codes, Hierarchy
+from synth_engine.domain import Weak, WeakBasket
+from synth_engine.hierarchy import Codes, Hierarchy, Partition
 from synth_engine.measurement import Merged
 from synth_engine.privacy.unit import VOTE
 
@@ -24,22 +27,30 @@ def contingency(rows: Rows, clique: tuple[str, ...], *, merged: Merged | None = 
     bins = {name: np.asarray(codes, dtype=np.intp) for name, codes in (merged or {}).items()}
     sizes = dict(zip(clique, rows.domain.shape(clique), strict=True)) | {n: int(b.max()) + 1 for n, b in bins.items()}
     shape = tuple(sizes.values())
+    columns = [(rows.codes(name), bins.get(name)) for name in clique]
+    return _tally(columns, shape, records=rows.total).reshape(shape)
+
+
+def _tally(
+    columns: Sequence[tuple[NDArray[Any], NDArray[Any] | None]], shape: Sequence[int], *, records: int
+) -> NDArray[np.int64]:
+    """How many records fall into each cell, in one row. columns: codes, and the bin of each code, if it is counted by
+    bins."""
     cells = prod(shape)
     table = np.zeros(cells, dtype=np.int64)
-    columns = [rows.codes(name) for name in clique]
-    for start in range(0, rows.total, _BLOCK):
-        place = np.zeros(min(_BLOCK, rows.total - start), dtype=np.intp)
-        for (name, size), column in zip(sizes.items(), columns, strict=True):
+    for start in range(0, records, _BLOCK):
+        place = np.zeros(min(_BLOCK, records - start), dtype=np.intp)
+        for (column, bins), size in zip(columns, shape, strict=True):
             if size > 1:
                 codes = column[start : start + _BLOCK]
                 place *= size
-                place += bins[name][codes] if name in bins else codes
+                place += codes if bins is None else bins[codes]
         if cells <= _BLOCK:
             table += np.bincount(place, minlength=cells)
         else:  # a block touches few cells of a large table
             touched, times = np.unique(place, return_counts=True)
             table[touched] += times
-    return table.reshape(shape)
+    return table
 
 
 def interaction(table: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -49,10 +60,22 @@ def interaction(table: NDArray[np.int64]) -> NDArray[np.int64]:
     return table
 
 
+def largest_classes(table: NDArray[np.int64]) -> int:
+    """How many records are in the largest class of their group: classes along the last axis, groups along the others.
+    Exact counts make it exact."""
+    return int(table.max(axis=-1).sum())
+
+
 def distances(rows: Rows, pair: tuple[str, str]) -> NDArray[np.int64]:
     """How many records have their two places how far apart, in public bins, and last, how many lack one. Exact like
     `contingency`, and never to be released."""
     return places.histogram(rows.codes, domain=rows.domain, pair=pair)
+
+
+def commutes(rows: Rows, commute: Commute) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """From where to where records go, by public points: the cells that occur, and how many have each. Exact, and never to be
+    released."""
+    return commute.tally(rows.codes)
 
 
 def group_sizes(rows: Rows) -> NDArray[np.int64]:
@@ -83,18 +106,75 @@ def by_rank(rows: Rows, name: str) -> dict[int, int]:
     return {rank: int(count) for rank, count in zip(ranks, found, strict=True) if count}
 
 
-def by_leaf(rows: Rows, hierarchy: Hierarchy) -> tuple[Codes, NDArray[np.int64] | None]:
+Sorted = tuple[Codes, NDArray[np.int64] | None]
+
+
+def by_leaf(rows: Rows, hierarchy: Hierarchy) -> Sorted:
     """Codes, increasing, and how many records have each, None where every record has its own; records without a code count
-    nowhere. Exact, and it tells what occurs: for `growth` alone."""
+    nowhere. Exact, and it tells what occurs: for `growth`, and for comparisons that are not private."""
     if (found := prefixes.ranked(hierarchy, rows.domain)) is not None:
         values, times = rows.ranked(hierarchy.columns[0])
         codes, inside = found(times)
         counted = np.bincount(values, minlength=len(times))[inside]
         order = np.argsort(codes[inside])
         return codes[inside][order], counted[order].astype(np.int64)
-    codes = prefixes.of_codes(hierarchy, {name: rows.codes(name) for name in hierarchy.columns}, rows.domain)
+    codes, lacking = _codes(rows, hierarchy)
+    codes = codes if lacking is None else codes[~lacking]
     codes.sort()
     return codes, None
+
+
+def by_part(
+    rows: Rows,
+    hierarchy: Hierarchy,
+    partition: Partition,
+    *,
+    by: tuple[str, ...] = (),
+    leaves: Sorted | None = None,
+) -> NDArray[np.int64]:
+    """How many records lie in each part and each cell of the table of `by`, in one row; those in no part, nowhere. leaves: of
+    the same rows, where nothing else is counted by: neighbours are found side by side."""
+    if leaves is not None and not by:
+        lie = partition.places(hierarchy, leaves[0])
+        # Sums of whole numbers below 2^53, which floats hold.
+        return np.bincount(lie, weights=leaves[1], minlength=len(partition) + 1)[:-1].astype(np.int64)
+    if (found := prefixes.ranked(hierarchy, rows.domain)) is not None:
+        values, times = rows.ranked(hierarchy.columns[0])
+        codes, inside = found(times)
+        parts = np.where(inside, partition.places(hierarchy, codes), len(partition))[values]
+    else:
+        codes, lacking = _codes(rows, hierarchy)
+        parts = partition.places(hierarchy, codes)
+        if lacking is not None:
+            parts[lacking] = len(partition)
+    shape = (len(partition) + 1, *rows.domain.shape(by))
+    columns = [(parts, None), *((rows.codes(name), None) for name in by)]
+    return _tally(columns, shape, records=rows.total)[: -prod(shape[1:])]
+
+
+def _codes(rows: Rows, hierarchy: Hierarchy) -> tuple[Codes, NDArray[np.bool_] | None]:
+    """Of every record, and which of them lie nowhere."""
+    columns = {name: rows.codes(name) for name in hierarchy.columns}
+    found = prefixes.of_codes(hierarchy, columns, rows.domain)
+    return found, prefixes.nowhere(hierarchy, columns, rows.domain)
+
+
+def occupied(rows: Rows, hierarchy: Hierarchy) -> tuple[Codes, NDArray[np.int64]]:
+    """The smallest cells of a hierarchy that hold records, increasing, and how many. Exact, and never to be released."""
+    codes, held = by_leaf(rows, hierarchy)
+    return (codes, held) if held is not None else np.unique(codes, return_counts=True)
+
+
+def unread(rows: Rows, name: str) -> tuple[int, int]:
+    """Of a weak attribute: how many records have a value outside its public set, kept as "other", and how many have none. Exact,
+    and never to be released."""
+    values, times = rows.ranked(name)
+    attribute = rows.domain.attribute(name)
+    assert isinstance(attribute, Weak)  # noqa: S101 - the only ones that are ranked
+    held = np.bincount(values, minlength=len(times)).tolist()
+    ends = (attribute.values.size, attribute.values.size + attribute.has_other)
+    other, missing = (sum(n for rank, n in zip(times, held, strict=True) if rank == end) for end in ends)
+    return other, missing
 
 
 def breaking(rows: Rows) -> tuple[int, ...]:

@@ -42,8 +42,6 @@ def discovered(
     threshold: int,
     scale: Fraction,
     noisy: Callable[[list[int]], list[int]],
-    bits: Bits = secrets.randbits,
-    below: Below = secrets.randbelow,
 ) -> list[tuple[int, int]]:
     """(rank, noisy count) of every value at or above the threshold, by rank.
 
@@ -58,9 +56,9 @@ def discovered(
         for rank, count in zip(ranks, noisy([counts[rank] for rank in ranks]), strict=True)
         if count >= threshold
     ]
-    number = number_passing(size - len(ranks), scale=scale, threshold=threshold, bits=bits)
-    strangers = without_repetition(number, size=size, taken=ranks, below=below)
-    return sorted(kept + list(zip(strangers, _exceeding(number, threshold=threshold, noisy=noisy), strict=True)))
+    number = number_passing(size - len(ranks), scale=scale, threshold=threshold)
+    strangers = without_repetition(number, size=size, taken=ranks, below=secrets.randbelow)
+    return sorted(kept + list(zip(strangers, exceeding(number, threshold=threshold, noisy=noisy), strict=True)))
 
 
 def require(*, size: int, threshold: int, scale: Fraction) -> None:
@@ -85,7 +83,7 @@ def without_repetition(number: int, *, size: int, taken: Iterable[int], below: B
     return found
 
 
-def _exceeding(number: int, *, threshold: int, noisy: Callable[[list[int]], list[int]]) -> list[int]:
+def exceeding(number: int, *, threshold: int, noisy: Callable[[list[int]], list[int]]) -> list[int]:
     """Noise on 0, given that it reaches the threshold. Above 0 its law has no memory, so that threshold + noise given
     noise >= 0 is the same; and noise >= 0 has a probability of more than one half."""
     found: list[int] = []

@@ -11,12 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synth_engine.confidential import discovery
-from synth_engine.hierarchy import Codes, Growth, Hierarchy, Rule, children
+from synth_engine.confidential import noise as of_noise
+from synth_engine.hierarchy import Codes, Growth, Hierarchy, Rule, children, discounted, firsts, order
 from synth_engine.measurement import Counts, Noise
 from synth_engine.privacy import thresholds
 
 _AT_ONCE = 30
 """Nodes without records that are expected to pass at once: how many do is drawn in steps."""
+_SELDOM = 300
+"""Where one of fewer passes, a choice for each is quicker."""
 
 
 class Sampler(Protocol):
@@ -26,6 +29,8 @@ class Sampler(Protocol):
 
     def passing(self, scores: Counts, *, threshold: int, noise: Noise) -> NDArray[np.bool_]: ...
 
+    def kept(self, vector: Counts, *, threshold: int, noise: Noise) -> Counts: ...
+
     def part(self, sizes: Counts, number: int) -> Counts: ...
 
 
@@ -33,18 +38,21 @@ def grown(
     leaves: tuple[Codes, Counts | None], *, hierarchy: Hierarchy, rule: Rule, noise: Noise, sampler: Sampler
 ) -> Growth:
     """leaves: codes, increasing, and how many records have each; one, where that is left out."""
-    codes = leaves[0]
-    left = np.ones(codes.size, dtype=np.int64) if leaves[1] is None and rule.name == "improved" else leaves[1]
+    codes, left = leaves
+    if rule.spread != "chance" and left is None:  # by cells, not by records
+        codes, left = np.unique(codes, return_counts=True)
+    if rule.name == "improved":
+        left = np.full(codes.size, rule.parts, dtype=np.int64) if left is None else left * rule.parts
     reached = None if left is None else np.append(0, np.cumsum(left))
-    prefixes, end = hierarchy.root(), np.array([codes.size])
+    prefixes, start, end = hierarchy.root(), np.array([0]), np.array([codes.size])
     opened: list[Counts] = []
     counts: list[Counts] = []
     while prefixes.size and len(opened) < rule.depth:
         level = children(hierarchy, prefixes, len(opened), depth=rule.depth)
-        first = np.searchsorted(codes, level.prefixes)
-        following = np.append(first[1:], codes.size)
-        lasts = np.append(level.parents[1:] != level.parents[:-1], True)
-        last = np.where(lasts, end[level.parents], following)
+        first = firsts(codes, level.prefixes, level=level.level, parents=level.parents, starts=start, ends=end)
+        last = np.append(first[1:], codes.size)
+        lasts = np.append(np.flatnonzero(level.parents[1:] != level.parents[:-1]), len(level) - 1)
+        last[lasts] = end[level.parents[lasts]]
         tally = last - first if reached is None else reached[last] - reached[first]
         opens = level.opens.copy()
         if rule.name == "basic":
@@ -55,17 +63,28 @@ def grown(
             opens[opens] = sampler.passing(scores, threshold=rule.least, noise=noise)
         opened.append(np.flatnonzero(opens))
         if rule.name == "improved" and left is not None and reached is not None:
-            left = left.copy() if left is leaves[1] else left
-            _discount(left, first[opens], reached, tally[opens], sampler.part(tally[opens], rule.discount))
+            if rule.spread == "chance":
+                _discount(left, first[opens], last[opens], reached, rule.discount, sampler=sampler)
+            else:
+                cells = (first[opens], last[opens], order(codes))
+                left = discounted(left, *cells, rule.discount, fullest=rule.spread == "fullest")
             reached = np.append(0, np.cumsum(left))
-        prefixes, end = level.prefixes[opens], last[opens]
+        prefixes, start, end = level.prefixes[opens], first[opens], last[opens]
+        del level, first, last, tally  # before the next depth is laid out: each is as long as that has nodes
     return Growth(columns=hierarchy.columns, rule=rule, opened=tuple(opened), counts=tuple(counts))
 
 
-def _discount(left: Counts, first: Counts, reached: Counts, sizes: Counts, taken: Counts) -> None:
-    """Takes records out of nodes: those with these numbers among the records of the node that are left."""
-    places = np.searchsorted(reached, (reached[first][:, None] + taken)[taken < sizes[:, None]], side="right") - 1
-    np.subtract.at(left, places, 1)
+def _discount(left: Counts, first: Counts, last: Counts, reached: Counts, number: int, *, sampler: Sampler) -> None:
+    """Takes so many records out of each node: all of one that has no more; of others those that are drawn."""
+    sizes = reached[last] - reached[first]
+    few, many = sizes <= number, sizes > number
+    emptied = np.zeros(left.size + 1, dtype=np.int64)  # nodes lie side by side: 1 where one begins, -1 where one ends
+    np.add.at(emptied, first[few], 1)
+    np.add.at(emptied, last[few], -1)
+    left[np.cumsum(emptied[:-1]) > 0] = 0
+    if many.any():
+        drawn = reached[first[many]][:, None] + sampler.part(sizes[many], number)
+        np.subtract.at(left, np.searchsorted(reached, drawn.ravel(), side="right") - 1, 1)
 
 
 def passing(
@@ -74,18 +93,32 @@ def passing(
     threshold: int,
     noise: Noise,
     noisy: Callable[[Counts, Noise], Counts],
-    below: Callable[[int], int] = secrets.randbelow,
 ) -> NDArray[np.bool_]:
-    """Which scores reach the threshold with noise. Of scores of 0, each passes with one chance: how many do is drawn, and
-    which; the law is the same."""
-    some, none = np.flatnonzero(scores), np.flatnonzero(scores == 0)
-    passed = np.zeros(scores.size, dtype=np.bool_)
+    """Which scores reach the threshold with noise. Of scores of 0, each passes with one chance: where it is small, how many
+    do is drawn, and which; the law is the same."""
+    some, passed = np.flatnonzero(scores), np.zeros(scores.size, dtype=np.bool_)
     passed[some] = noisy(scores[some], noise) >= threshold
+    if thresholds.by_chance(_SELDOM, threshold=threshold, scale=noise.scale) > 1:
+        passed[scores == 0] = of_noise.reaching(scores.size - some.size, threshold=threshold, noise=noise)
+        return passed
+    none = np.flatnonzero(scores == 0)
     expected = thresholds.by_chance(none.size, threshold=threshold, scale=noise.scale)
     for part in np.array_split(none, max(1, int(expected / _AT_ONCE))):
         number = discovery.number_passing(part.size, scale=noise.scale, threshold=threshold)
-        passed[part[discovery.without_repetition(number, size=part.size, taken=(), below=below)]] = True
+        passed[part[discovery.without_repetition(number, size=part.size, taken=(), below=secrets.randbelow)]] = True
     return passed
+
+
+def kept(vector: Counts, *, threshold: int, noise: Noise, noisy: Callable[[Counts, Noise], Counts]) -> Counts:
+    """Counts with noise where that reaches the threshold, 0 elsewhere; of cells without records as `passing` has it."""
+    found, some, none = np.zeros_like(vector), np.flatnonzero(vector), np.flatnonzero(vector == 0)
+    drawn = noisy(vector[some], noise)
+    found[some] = np.where(drawn >= threshold, drawn, 0)
+    through = none[passing(np.zeros(none.size, dtype=np.int64), threshold=threshold, noise=noise, noisy=noisy)]
+    found[through] = discovery.exceeding(
+        through.size, threshold=threshold, noisy=lambda values: noisy(np.array(values, dtype=np.int64), noise).tolist()
+    )
+    return found
 
 
 def uniform(bounds: Counts) -> Counts:

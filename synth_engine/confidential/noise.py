@@ -1,5 +1,5 @@
-"""Exact integer noise from a secure source of randomness: OpenDP's discrete Laplace and discrete Gaussian, and Gaussian
-noise rounded to whole numbers (`privacy.rounded`), fed here by the operating system.
+"""Exact integer noise from a secure source of randomness: discrete Laplace noise (`privacy.laplace`) and Gaussian noise
+rounded to whole numbers (`privacy.rounded`), fed here by the operating system, and OpenDP's discrete Gaussian.
 
 Always type "i64": OpenDP's plain `int` is 32 bits. Nothing can be seeded. The scale reaches a sampler as the very number
 that the event holds, for OpenDP as a float that is exactly it; the noise itself is never cut.
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from synth_engine.errors import PrivacyError
 from synth_engine.measurement import Counts, Noise
-from synth_engine.privacy import rounded
+from synth_engine.privacy import laplace, rounded
 
 dp.enable_features("contrib")
 
@@ -36,10 +36,17 @@ def noisy(vector: Counts, noise: Noise) -> Counts:
         raise PrivacyError("counts this large leave no room for exact noise")
     if noise.law == "rounded-gaussian":
         return vector + rounded.draws(vector.size, sigma=noise.scale, source=_uniform)
+    if noise.law == "discrete-laplace":
+        return vector + laplace.draws(vector.size, scale=noise.scale, source=_uniform)
     answer = np.asarray(_measurement(noise.law, exact_float(noise.scale), vector.size)(np.ascontiguousarray(vector)))
     if answer.dtype != np.int64 or answer.shape != vector.shape:
         raise PrivacyError("the sampler returned another type than int64")
     return answer
+
+
+def reaching(size: int, *, threshold: int, noise: Noise) -> NDArray[np.bool_]:
+    """Of so many independent discrete Laplace noises, which ones reach a threshold of 1 or more."""
+    return laplace.reaching(size, scale=noise.scale, threshold=threshold, source=_uniform)
 
 
 def _uniform(number: int, width: int) -> NDArray[np.uint64]:
@@ -58,8 +65,6 @@ def exact_float(scale: Fraction) -> float:
 @functools.lru_cache(maxsize=256)
 def _measurement(law: str, scale: float, size: int) -> Callable[[Counts], Any]:
     domain = dp.vector_domain(dp.atom_domain(T="i64"), size=size)
-    if law == "discrete-laplace":
-        return (domain, dp.l1_distance(T="i64")) >> dp.m.then_laplace(scale=scale)  # type: ignore[no-any-return]
     if law == "discrete-gaussian":
         return (domain, dp.l2_distance(T="i64")) >> dp.m.then_gaussian(scale=scale)  # type: ignore[no-any-return]
     raise PrivacyError("no sampler for this law")

@@ -135,6 +135,8 @@ def open_table(
     )
     for block in found:
         _require(wanted, found=block)
+        marks = None if dialect is None else dialect.marks
+        block = codec.repeated(domain, block, marks=marks)  # from here on a row is a record
         for name, codes in codec.encode(domain, _plain(domain, block, dialect)).items():
             pieces[name].append(codes)
         for name, ranking in rankings.items():
@@ -188,8 +190,8 @@ def _require_form(path: Path | str, *, kind: Kind | None, dialect: Dialect | Non
 
 
 def _wanted(domain: Domain) -> list[str]:
-    unit = domain.unit.column
-    return [*domain.columns, *([unit] if unit is not None and unit not in domain.columns else [])]
+    others = [domain.unit.column, None if domain.repeats is None else domain.repeats.column]
+    return [*domain.columns, *(name for name in others if name is not None and name not in domain.columns)]
 
 
 def _require(wanted: list[str], *, found: Collection[str]) -> None:

@@ -6,6 +6,7 @@ stays paid for, even if counting fails afterwards.
 
 from __future__ import annotations
 
+import math
 import weakref
 from collections.abc import Sequence
 from fractions import Fraction
@@ -19,8 +20,12 @@ from synth_engine.confidential import counts, discovery, growth, noise, selectio
 from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.selection import SelectionLaw
 from synth_engine.domain import Domain, Weak, WeakBasket
+from synth_engine.domain.parting import VALUES, way_of
+from synth_engine.domain.parting import parting as public_parting
+from synth_engine.domain.parting import ways as public_ways
 from synth_engine.errors import PrivacyError
-from synth_engine.hierarchy import Growth, Rule, parts
+from synth_engine.hierarchy import Growth, Hierarchy, Partition, Rule, parts
+from synth_engine.hierarchy.growth import MOST_NODES
 from synth_engine.measurement import (
     Call,
     Candidate,
@@ -28,6 +33,7 @@ from synth_engine.measurement import (
     Counts,
     Discovery,
     GroupSizes,
+    Leaves,
     Measurement,
     Merged,
     Noise,
@@ -83,6 +89,9 @@ class SecureSampler:
     def passing(self, scores: Counts, *, threshold: int, noise: Noise) -> NDArray[np.bool_]:
         return growth.passing(scores, threshold=threshold, noise=noise, noisy=self.counts)
 
+    def kept(self, vector: Counts, *, threshold: int, noise: Noise) -> Counts:
+        return growth.kept(vector, threshold=threshold, noise=noise, noisy=self.counts)
+
     def part(self, sizes: Counts, number: int) -> Counts:
         return parts(sizes, number, uniform=growth.uniform)
 
@@ -98,6 +107,7 @@ class RoomSession:
         self._sensitivity = histogram_sensitivity(domain.unit, domain.relation)
         self._journal: list[Call] = []
         self._distances: dict[tuple[Clique, int], tuple[weakref.ref[Counts], int]] = {}
+        self._sorted: dict[tuple[Clique, bool], counts.Sorted] = {}
 
     @property
     def domain(self) -> Domain:
@@ -142,10 +152,25 @@ class RoomSession:
         """The index of a candidate whose true counts are far, in L1, from its public reference: by more than its
         public penalty, or at least by more than the others."""
         query = self._about("select", candidates)
-        law: SelectionLaw = "permute-and-flip" if isinstance(self._filter.cap, Pure) else "gumbel"
-        kind = PermuteAndFlip if law == "permute-and-flip" else Gumbel
+        law, kind = self._choosing()
         self._admit(query, kind(scale=scale, linf=self._sensitivity.linf))
         return self._sampler.choose(self._scores(candidates), scale=scale, law=law)
+
+    def refine(self, chosen: Clique, candidates: Sequence[str], *, scale: Fraction) -> int:
+        """The index of a column that leaves many records in the largest class of their group, where the groups of `chosen`
+        are divided by it. Records that are added raise every such number or none (docs/proofs/refine.md)."""
+        cliques = tuple((*chosen, name) for name in candidates)
+        if not cliques or any(len(set(clique)) != len(clique) for clique in cliques):
+            raise PrivacyError("groups are divided by columns that they do not have yet")
+        query = Query(verb="refine", candidates=cliques, cells=sum(int(np.prod(self._shape(one))) for one in cliques))
+        law, kind = self._choosing()
+        self._admit(query, kind(scale=scale, linf=self._sensitivity.linf, monotonic=True))
+        kept = [counts.largest_classes(counts.contingency(self._rows, clique)) for clique in cliques]
+        return self._sampler.choose(np.array(kept, dtype=np.int64), scale=scale, law=law)
+
+    def _choosing(self) -> tuple[SelectionLaw, type[PermuteAndFlip | Gumbel]]:
+        """By which law an index is chosen under this cap, and its event."""
+        return ("permute-and-flip", PermuteAndFlip) if isinstance(self._filter.cap, Pure) else ("gumbel", Gumbel)
 
     def score(self, candidates: Sequence[Candidate], *, noise: Noise) -> Scores:
         """The distance of every candidate's true counts from its public reference, less its public penalty, plus
@@ -179,16 +204,17 @@ class RoomSession:
         found = self._sampler.discover(tally, size=size, threshold=threshold, noise=noise)
         return Discovery(attribute=name, noise=noise, threshold=threshold, found=tuple(found))
 
-    def grow(self, columns: Clique, *, rule: Rule, noise: Noise) -> Growth:
+    def grow(self, columns: Clique, *, rule: Rule, noise: Noise, together: bool = True) -> Growth:
         """Under the basic rule what `measure` of every depth would say, where it was looked at. Under the others which nodes
-        are opened and no count, at a price that knows no depth (docs/proofs/grow.md)."""
-        hierarchy = prefixes.hierarchy(self._domain, columns)
+        are opened and no count, at a price that knows no depth (docs/proofs/grow.md). together: points are halved along all
+        coordinates at once, not along one after another."""
+        hierarchy = prefixes.hierarchy(self._domain, columns, together=together)
         if rule.depth > hierarchy.depth:
             raise PrivacyError("the tree is deeper than its hierarchy")
         branching, cells = hierarchy.branching(rule.depth), hierarchy.cells(rule.depth)
         query = Query(verb="grow", clique=columns, cells=cells, rule=rule, branching=branching)
         self._admit(query, self._growing(rule, noise))
-        leaves = counts.by_leaf(self._rows, hierarchy)
+        leaves = self._leaves_of(hierarchy, together)
         return growth.grown(leaves, hierarchy=hierarchy, rule=rule, noise=noise, sampler=self._sampler)
 
     def _growing(self, rule: Rule, noise: Noise) -> Event:
@@ -201,7 +227,45 @@ class RoomSession:
         ):
             raise PrivacyError("the discount is below its bound")
         shape = {"threshold": rule.least, "discount": rule.discount}
-        return ThresholdTree(scale=noise.scale, l1=self._sensitivity.l1, **shape)
+        return ThresholdTree(scale=noise.scale, l1=self._sensitivity.l1 * rule.parts, **shape)
+
+    def leaves(
+        self,
+        partition: Partition,
+        *,
+        noise: Noise,
+        by: Clique = (),
+        threshold: int | None = None,
+        together: bool = True,
+    ) -> Leaves:
+        """A table of counts with a row for each part: a record is in one at most (docs/proofs/leaves.md)."""
+        hierarchy = prefixes.hierarchy(self._domain, partition.columns, together=together)
+        partition.check(hierarchy)
+        shape = (len(partition), *self._shape(by))
+        cells = len(partition) * int(np.prod(shape[1:]))
+        if cells > MOST_NODES or set(by) & set(partition.columns):
+            raise PrivacyError(
+                f"leaves have at most {MOST_NODES:,} cells, and are counted by other columns than theirs"
+            )
+        if threshold is not None and (threshold < 1 or noise.law != "discrete-laplace"):
+            raise PrivacyError("leaves are kept from 1 on, with discrete Laplace noise")
+        asked = Query(verb="leaves", clique=partition.columns, by=by, parts=shape[0], cells=cells, threshold=threshold)
+        self._admit(asked, noise.event(self._sensitivity))
+        known = None if by else self._leaves_of(hierarchy, together)
+        table = counts.by_part(self._rows, hierarchy, partition, by=by, leaves=known)
+        if threshold is None:
+            values = self._sampler.counts(table, noise)
+        else:
+            values = self._sampler.kept(table, threshold=threshold, noise=noise)
+        return Leaves(partition=partition, by=by, noise=noise, threshold=threshold, values=values.reshape(shape))
+
+    def _leaves_of(self, hierarchy: Hierarchy, together: bool) -> counts.Sorted:
+        """Codes of one hierarchy, sorted once for as long as nothing is asked of another; the rows do not change."""
+        key = (hierarchy.columns, together)
+        if key not in self._sorted:
+            self._sorted.clear()
+            self._sorted[key] = counts.by_leaf(self._rows, hierarchy)
+        return self._sorted[key]
 
     def items(self, name: str, *, noise: Noise) -> Measurement:
         """Weighted counts of all items of the public set, whether anybody has them or not."""
@@ -213,20 +277,39 @@ class RoomSession:
         votes = counts.items(self._rows, name, squared=noise.law != "discrete-laplace")
         return Measurement(clique=(name,), noise=noise, values=self._sampler.counts(votes, noise))
 
-    def resample(self, origin: str, *, event: DirichletMultinomial) -> urn.Resampled:
+    def resample(self, origin: str, *, event: DirichletMultinomial, parting: str = "") -> urn.Resampled:
         """Each group drawn anew. Whether its total is as declared is the same for all neighbours (docs/proofs/resample.md)."""
         totals = self._domain.totals
         if totals is None or self._domain.unit.max_records > 1:
             raise PrivacyError("groups are drawn anew where their totals are public and a unit has one record")
+        if self._domain.repeats is not None and self._domain.repeats.cuts(totals.counts):
+            raise PrivacyError(
+                "a row may stand for as many records as a group has: declare more than the largest total"
+            )
         clique = (totals.column, origin)
-        shape = (len(totals.counts), self._domain.cells((origin,)))
-        parts = resampling.required(event, totals=totals.counts, origins=shape[1])
-        self._admit(Query(verb="resample", clique=clique, cells=self._domain.cells(clique)), event)
+        ways = public_ways(self._domain, origin, parting or VALUES)  # this and what follows of the description alone
+        parted = {name: np.array(public_parting(self._domain, origin, name)) for _, name in ways}
+        way = np.array([way_of(size, ways) for size in totals.counts], dtype=object)
+        numbers = [int(parted[name].max()) + 1 if size else 1 for name, size in zip(way, totals.counts, strict=True)]
+        shape = (len(totals.counts), max(numbers))
+        parts = resampling.required(event, totals=totals.counts, origins=numbers)
+        self._admit(Query(verb="resample", clique=clique, cells=math.prod(shape), parting=parting), event)
         if counts.contingency(self._rows, clique[:1]).tolist() != list(totals.counts):
             raise PrivacyError("the table does not have the totals that were declared public")
         groups, origins = map(self._rows.codes, clique)
-        values = urn.drawn(groups, origins, parts=parts, shape=shape, unit=event.unit, below=self._sampler.below)
-        return urn.Resampled(clique=clique, values=values)
+        order = np.repeat(np.arange(shape[0]), np.array(totals.counts))
+        found = np.empty(order.size, dtype=np.int64)
+        for name in sorted(set(way[order])):  # groups of each way by themselves
+            mine, of = way[groups] == name, (shape[0], int(parted[name].max()) + 1)
+            found[way[order] == name] = urn.drawn(
+                groups[mine],
+                parted[name][origins[mine]],
+                parts=parts,
+                shape=of,
+                unit=event.unit,
+                below=self._sampler.below,
+            )
+        return urn.Resampled.of(clique, order, found, shape=shape)
 
     def settle(self, domain: Domain) -> None:
         """Counts the rows under what was learned from now on. The caller chose `domain` from public facts and paid
@@ -234,6 +317,7 @@ class RoomSession:
         self._rows = self._rows.settled(domain)
         self._domain = domain
         self._distances.clear()
+        self._sorted.clear()
 
     def _about(self, verb: Literal["select", "score"], candidates: Sequence[Candidate]) -> Query:
         """The question about these candidates, whose shapes and sizes are checked."""

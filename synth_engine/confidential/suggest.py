@@ -22,12 +22,16 @@ from synth_engine.formats import Marks
 MOST_CATEGORIES = 100
 LONGEST_CATEGORY = 200
 LONGEST_LIST = 800  # characters
+CODES = 10**9  # whole numbers from here on that have equally many digits are codes more often than amounts
 _PAIRS = (("true", "false"), ("yes", "no"), ("y", "n"), ("t", "f"), ("1", "0"))
 _ROW_IDS = {
     "kind": "identifier",
     "why": "Whole numbers, all different and close together: they look like row ids.",
 }
 _NAMES = {"kind": "identifier", "why": "Nearly every value is different, or long: it may name a record. Left out."}
+_WORDS = (
+    "If the words themselves are wanted, “Unknown categories” finds the frequent ones, out of the budget of a release."
+)
 _CONFIRM = "Confirm only what is known without looking at this table, for example from a codebook."
 
 
@@ -124,7 +128,7 @@ def _draft_of_many(wide: Wide) -> dict[str, Any]:
     why = (
         f"More than {MOST_DIFFERENT:,} different texts: {MOST_CATEGORIES} frequent ones are listed, all else is other."
     )
-    return {"kind": "categorical", "values": values, "other": True, "why": why}
+    return {"kind": "categorical", "values": values, "other": True, "why": f"{why} {_WORDS}"}
 
 
 def _many_numbers(wide: Wide) -> dict[str, Any]:
@@ -173,6 +177,10 @@ def _whole(least: int, most: int, *, values: Any, weights: Any) -> dict[str, Any
         why += " Most values are small, so bins widen towards the top."
     elif high - low < 200:
         draft["width"] = 1
+    if least >= CODES and len(str(least)) == len(str(most)):
+        why = (
+            f"All have {len(str(least))} digits: if they are codes, such as census blocks, make them categories. {why}"
+        )
     return draft | {"why": why}
 
 
@@ -198,6 +206,6 @@ def _text(times: Counter[str], *, rows: int) -> dict[str, Any]:
     values = sorted(text for text, _ in times.most_common(MOST_CATEGORIES))
     if different > MOST_CATEGORIES:
         why = f"{different:,} different texts: the {MOST_CATEGORIES} most frequent are listed, all else is other."
-        return {"kind": "categorical", "values": values, "other": True, "why": why}
+        return {"kind": "categorical", "values": values, "other": True, "why": f"{why} {_WORDS}"}
     why = f"{different} different texts. A text that is not listed counts as missing, or as the first if none can be."
     return {"kind": "categorical", "values": values, "other": False, "outside": "clamp", "why": why}

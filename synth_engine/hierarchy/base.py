@@ -50,6 +50,10 @@ class Hierarchy(ABC):
         """Whether public nodes of depth `level` are there at all."""
         return np.ones(prefixes.shape, dtype=np.bool_)
 
+    def divides(self, prefixes: Prefixes, level: int) -> npt.NDArray[np.bool_]:  # noqa: ARG002 - for those that know
+        """Whether public nodes of depth `level` have anything to tell apart below them."""
+        return np.ones(prefixes.shape, dtype=np.bool_)
+
     def branching(self, depth: int | None = None) -> tuple[int, ...]:
         """How many children a node has, by depth from 0 on."""
         return tuple(self.symbols(level).size for level in range(self.depth if depth is None else depth))

@@ -8,15 +8,36 @@ non-negative step is ours. A node that was opened because its noise was large is
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from synth_engine.hierarchy.base import Hierarchy, Prefixes
-from synth_engine.hierarchy.growth import Growth
+from synth_engine.hierarchy.growth import Growth, Level
+from synth_engine.hierarchy.partition import Partition
 
 Floats = npt.NDArray[np.float64]
+
+
+class _Noise(Protocol):
+    @property
+    def variance(self) -> float: ...
+
+
+class Counted(Protocol):
+    """Noisy counts of nodes, one each."""
+
+    @property
+    def partition(self) -> Partition: ...
+
+    @property
+    def noise(self) -> _Noise: ...
+
+    @property
+    def values(self) -> npt.NDArray[Any]: ...
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -34,9 +55,17 @@ class _Estimate:
     variances: Floats
 
 
-def total(growth: Growth, hierarchy: Hierarchy, *, variance: float, own: tuple[float, float] | None) -> float:
-    """The number of records. own: a noisy count of all of them and its variance, if there is one."""
-    found = _from_below(growth, hierarchy, variance=variance)[0]
+def total(
+    growth: Growth,
+    hierarchy: Hierarchy,
+    *,
+    own: tuple[float, float] | None,
+    variance: float = 0.0,
+    counted: Sequence[Counted] = (),
+) -> float:
+    """The number of records. own: a noisy count of all of them and its variance, if there is one; the others as in `leaves`."""
+    levels = list(growth.levels(hierarchy))
+    found = _from_below(levels, growth, _own(levels, growth, variance=variance, counted=counted))[0]
     below, spread = float(found.counts.sum()), float(found.variances.sum())
     if own is None:
         return below
@@ -44,10 +73,18 @@ def total(growth: Growth, hierarchy: Hierarchy, *, variance: float, own: tuple[f
     return weight * own[0] + (1 - weight) * below
 
 
-def leaves(growth: Growth, hierarchy: Hierarchy, *, variance: float, total: float) -> Leaves:
-    """Counts of the unopened nodes. variance: of each noisy count."""
+def leaves(
+    growth: Growth,
+    hierarchy: Hierarchy,
+    *,
+    total: float,
+    variance: float = 0.0,
+    counted: Sequence[Counted] = (),
+) -> Leaves:
+    """Counts of the unopened nodes. variance: of each noisy count of the tree's own; or counted: tables of counts of its
+    nodes, where it has none. Errors: ValueError where they are of other nodes, or a node at which the tree ends has none."""
     levels = list(growth.levels(hierarchy))
-    estimates = _from_below(growth, hierarchy, variance=variance)
+    estimates = _from_below(levels, growth, _own(levels, growth, variance=variance, counted=counted))
     given = np.array([max(total, 0.0)])
     found = []
     for level, estimate, opened in zip(levels, estimates, growth.opened, strict=True):
@@ -63,21 +100,42 @@ def leaves(growth: Growth, hierarchy: Hierarchy, *, variance: float, total: floa
     )
 
 
-def _from_below(growth: Growth, hierarchy: Hierarchy, *, variance: float) -> list[_Estimate]:
+def _own(levels: Sequence[Level], growth: Growth, *, variance: float, counted: Sequence[Counted]) -> list[_Estimate]:
+    """Of each depth, from the first on: every node's own count; of infinite variance where it was not counted."""
+    if not counted:
+        return [
+            _Estimate(counts=counts.astype(np.float64), variances=np.full(counts.size, variance))
+            for counts in growth.counts
+        ]
+    found = [_Estimate(counts=np.zeros(len(level)), variances=np.full(len(level), np.inf)) for level in levels]
+    for table in counted:
+        for level, own in zip(levels, found, strict=True):
+            mine = table.partition.levels == level.level
+            places = np.searchsorted(level.prefixes, table.partition.prefixes[mine])
+            if not np.array_equal(level.prefixes[np.minimum(places, len(level) - 1)], table.partition.prefixes[mine]):
+                raise ValueError("counts of other nodes than the tree has")
+            own.counts[places] = table.values.ravel()[mine]
+            own.variances[places] = table.noise.variance
+    for own, opened in zip(found, growth.opened, strict=True):
+        uncounted = np.isinf(own.variances)
+        uncounted[opened] = False
+        if uncounted.any():
+            raise ValueError("a node at which the tree ends was not counted")
+    return found
+
+
+def _from_below(levels: Sequence[Level], growth: Growth, own: Sequence[_Estimate]) -> list[_Estimate]:
     """Of each depth, from the first on: every node's count by itself and all that lies below it."""
-    levels = list(growth.levels(hierarchy))
     found: list[_Estimate] = []
     deeper: tuple[Floats, Floats] | None = None
-    for place in range(len(levels) - 1, -1, -1):
-        counts, variances = growth.counts[place].astype(np.float64), np.full(len(levels[place]), variance)
-        opened = growth.opened[place]
+    for level, mine, opened in zip(reversed(levels), reversed(own), reversed(growth.opened), strict=True):
+        counts, variances = mine.counts.copy(), mine.variances.copy()
         if deeper is not None and opened.size:
-            weight = deeper[1] / (deeper[1] + variance)
+            weight = deeper[1] / (deeper[1] + variances[opened])
             counts[opened] = weight * counts[opened] + (1 - weight) * deeper[0]
-            variances[opened] = weight * variance
+            variances[opened] = 1 / (1 / deeper[1] + 1 / variances[opened])
         found.append(_Estimate(counts=counts, variances=variances))
-        parents = levels[place].parents
-        sums, spread = np.bincount(parents, weights=counts), np.bincount(parents, weights=variances)
+        sums, spread = (np.bincount(level.parents, weights=each) for each in (counts, variances))
         deeper = sums.astype(np.float64), spread.astype(np.float64)
     return found[::-1]
 

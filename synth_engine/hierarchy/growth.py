@@ -12,10 +12,14 @@ import numpy.typing as npt
 from synth_engine.hierarchy.base import Hierarchy, Prefixes
 
 Name = Literal["basic", "improved", "privtree"]
+Spread = Literal["chance", "evenly", "fullest"]
 Counts = npt.NDArray[np.int64]
 MOST_NODES = 20_000_000
 """Of one depth, with their siblings: where more would be drawn, none is opened. It is opened nodes that are counted, which
 are public once the tree is."""
+
+_SIDE_BY_SIDE = 256
+"""Of so many numbers or fewer each is compared with all before it, of many nodes at once."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,7 +28,8 @@ class Rule:
     and ended texts never are.
 
     basic: a noisy count of `threshold` or more. improved: the same, of the records that are left when every opened node
-    takes `discount` of its records away. privtree: the count less `discount` for each level, but at least the threshold
+    takes `discount` of its records away: by chance, evenly from all cells of the finest depth, or from the fullest of them (`spread`). Each
+    record counts `parts`, of which a few may be taken; threshold and discount are in parts then. privtree: the count less `discount` for each level, but at least the threshold
     less `discount`, plus noise.
     """
 
@@ -32,15 +37,23 @@ class Rule:
     depth: int
     threshold: int
     discount: int = 0
+    spread: Spread = "chance"
+    parts: int = 1
 
     def __post_init__(self) -> None:
-        numbers = (self.depth, self.threshold, self.discount)
+        numbers = (self.depth, self.threshold, self.discount, self.parts)
         if self.name not in get_args(Name) or any(type(number) is not int for number in numbers):
             raise TypeError("a rule has a known name and whole numbers")
         if self.depth < 1 or self.threshold < 1 or self.discount < (self.name != "basic"):
             raise TypeError("depth, threshold and discount are 1 or more; the basic rule has no discount")
         if self.name == "basic" and self.discount:
             raise TypeError("the basic rule has no discount")
+        if self.spread not in get_args(Spread):
+            raise TypeError(
+                "records are taken by chance, evenly or from the fullest cells; another way may not be stable"
+            )
+        if not 1 <= self.parts < 2**20 or (self.name != "improved" and (self.spread, self.parts) != ("chance", 1)):
+            raise TypeError("the improved rule alone says how records are taken, and in how many parts")
 
     @property
     def least(self) -> int:
@@ -55,12 +68,15 @@ class Rule:
         return scores
 
     def to_json(self) -> dict[str, Any]:
-        shared = {"rule": self.name, "depth": self.depth, "threshold": self.threshold}
-        return shared | ({} if self.name == "basic" else {"discount": self.discount})
+        shared: dict[str, Any] = {"rule": self.name, "depth": self.depth, "threshold": self.threshold}
+        shared |= {} if self.name == "basic" else {"discount": self.discount}
+        shared |= {} if self.spread == "chance" else {"spread": self.spread}
+        return shared | ({} if self.parts == 1 else {"parts": self.parts})
 
     @classmethod
     def from_json(cls, obj: Mapping[str, Any]) -> Rule:
-        return cls(name=obj["rule"], depth=obj["depth"], threshold=obj["threshold"], discount=obj.get("discount", 0))
+        taken = {name: obj[name] for name in ("discount", "spread", "parts") if name in obj}
+        return cls(name=obj["rule"], depth=obj["depth"], threshold=obj["threshold"], **taken)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -71,7 +87,6 @@ class Level:
     level: int
     prefixes: Prefixes
     parents: npt.NDArray[np.int64]
-    symbols: npt.NDArray[np.int64]
     opens: npt.NDArray[np.bool_]
 
     def __len__(self) -> int:
@@ -80,16 +95,20 @@ class Level:
 
 def children(hierarchy: Hierarchy, prefixes: Prefixes, level: int, *, depth: int) -> Level:
     """The public layout of what lies below opened nodes of depth `level`: all children that exist."""
-    below = hierarchy.below(prefixes, level)
-    there = hierarchy.exists(below, level + 1)
-    parents, places = np.nonzero(there)
+    found = hierarchy.below(prefixes, level)
+    there = hierarchy.exists(found, level + 1)
+    parents = np.repeat(np.arange(len(found)), found.shape[1])
+    opens = np.tile(hierarchy.opens(level), len(found))
+    found = found.ravel()
+    if not there.all():
+        kept = there.ravel()
+        found, parents, opens = found[kept], parents[kept], opens[kept]
     deeper = level + 1 < depth and len(parents) <= MOST_NODES
     return Level(
         level=level + 1,
-        prefixes=below[parents, places],
-        parents=parents.astype(np.int64),
-        symbols=hierarchy.symbols(level)[places],
-        opens=hierarchy.opens(level)[places] & deeper,
+        prefixes=found,
+        parents=parents,
+        opens=opens & hierarchy.divides(found, level + 1) & deeper,
     )
 
 
@@ -152,9 +171,21 @@ def parts(sizes: Counts, number: int, *, uniform: Callable[[Counts], Counts]) ->
     (sizes, number). Of smaller sizes, all numbers below `number`. uniform: a number below each bound, from whoever asks."""
     taken = np.tile(np.arange(number), (sizes.size, 1))
     large = np.flatnonzero(sizes > number)
+    if number > _SIDE_BY_SIDE:
+        for node in large:
+            taken[node] = _floyd(int(sizes[node]), number, uniform=uniform)
+        return taken
     for step in range(number):
         top = sizes[large] - number + step
         drawn = uniform(top + 1)
         known = (taken[large, :step] == drawn[:, None]).any(axis=1)
         taken[large, step] = np.where(known, top, drawn)
     return taken
+
+
+def _floyd(size: int, number: int, *, uniform: Callable[[Counts], Counts]) -> list[int]:
+    """The same for one size, in time that grows with the number and not with its square."""
+    found: dict[int, None] = {}
+    for top, place in enumerate(uniform(np.arange(size - number, size, dtype=np.int64) + 1).tolist(), size - number):
+        found[top if place in found else place] = None
+    return list(found)

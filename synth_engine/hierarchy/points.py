@@ -32,9 +32,9 @@ class Points(Hierarchy):
     def __post_init__(self) -> None:
         if not self.columns or len(set(self.columns)) != len(self.columns):
             self.refuse("points with no coordinate, or with one twice", repair="name each column once")
-        if not len(self.columns) == len(self.low) == len(self.high):
+        if not len(self.axes) == len(self.low) == len(self.high):
             self.refuse("a box with another number of sides than columns", repair="give low and high of each column")
-        for name, low, high in zip(self.columns, self.low, self.high, strict=True):
+        for name, low, high in zip(self.axes, self.low, self.high, strict=True):
             if not (math.isfinite(low) and math.isfinite(high) and low < high):
                 self.refuse("a box without area", repair="give finite bounds with low below high", column=name)
         if type(self.resolution) is not int or self.resolution < 1:
@@ -48,8 +48,13 @@ class Points(Hierarchy):
             self.refuse("points with more than 8 coordinates", repair="model the others by themselves")
 
     @property
+    def axes(self) -> tuple[str, ...]:
+        """The column of each coordinate."""
+        return self.columns
+
+    @property
     def dimensions(self) -> int:
-        return len(self.columns)
+        return len(self.axes)
 
     @property
     def depth(self) -> int:
@@ -82,7 +87,7 @@ class Points(Hierarchy):
         if points.ndim != 2 or points.shape[1] != self.dimensions:
             self.refuse("points with another number of coordinates than columns", repair="give one for each column")
         positions = []
-        for name, low, high, column in zip(self.columns, self.low, self.high, points.T, strict=True):
+        for name, low, high, column in zip(self.axes, self.low, self.high, points.T, strict=True):
             if not np.isfinite(column).all():
                 self.refuse("a coordinate that is no finite number", repair="leave such records out", column=name)
             if ((column < low) | (column > high)).any():
@@ -93,7 +98,7 @@ class Points(Hierarchy):
             positions.append(np.minimum(parts, self.parts - 1).astype(np.uint64))
         codes = np.zeros(len(points), dtype=np.uint64)
         for axis, column in enumerate(positions):
-            codes |= self._spread(column, axis)
+            codes |= self.spread(column, axis)
         return codes
 
     def decode(self, codes: Codes) -> Floats:
@@ -124,10 +129,8 @@ class Points(Hierarchy):
     def parts(self) -> int:
         return 1 << self.resolution
 
-    def of_numbers(self, numbers: Sequence[npt.NDArray[Any]], positions: Sequence[npt.NDArray[Any]]) -> Codes:
-        """Codes of points whose coordinates are numbers of something of which `positions` has the part of each: bins, of
-        which there are few, so that their bits are spread once and looked up."""
-        tables = [self._spread(part.astype(np.uint64), axis) for axis, part in enumerate(positions)]
+    def looked_up(self, numbers: Sequence[npt.NDArray[Any]], tables: Sequence[Codes]) -> Codes:
+        """Codes of records: all bits that tables have for the numbers of a record."""
         codes = np.empty(len(numbers[0]), dtype=np.uint64)
         for start in range(0, codes.size, _BLOCK):  # what fits a processor's cache
             block = slice(start, start + _BLOCK)
@@ -137,8 +140,9 @@ class Points(Hierarchy):
             codes[block] = found
         return codes
 
-    def _spread(self, parts: npt.NDArray[np.uint64], axis: int) -> npt.NDArray[np.uint64]:
+    def spread(self, parts: npt.NDArray[Any], axis: int) -> Codes:
         """Numbers of parts of one coordinate with their bits where the codes have them."""
+        parts = parts.astype(np.uint64)
         spread = np.zeros_like(parts)
         for bit in range(self.resolution):
             place = np.uint64(bit * self.dimensions + self.dimensions - 1 - axis)

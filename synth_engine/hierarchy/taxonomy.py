@@ -13,6 +13,7 @@ import numpy.typing as npt
 from synth_engine.hierarchy.base import MOST_SYMBOLS, Codes, Paths, Prefixes
 
 Path = tuple[str, ...]
+Places = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +62,8 @@ class Taxonomy(Paths):
         return (self.symbols(level) > 0) & (level + 1 < self.depth)
 
     @cached_property
-    def _codes(self) -> Codes:
+    def codes(self) -> Codes:
+        """Of the values, in the order in which they are declared."""
         symbols = np.zeros((len(self.paths), self.width), dtype=np.uint8)
         for row, path in enumerate(self.paths):
             symbols[row, : len(path)] = [self._children[path[:level]][name] for level, name in enumerate(path)]
@@ -71,13 +73,27 @@ class Taxonomy(Paths):
     def _rows(self) -> dict[Path, int]:
         return {path: row for row, path in enumerate(self.paths)}
 
+    @cached_property
+    def order(self) -> npt.NDArray[np.intp]:
+        """The values in the order of their codes, by their places among those declared."""
+        return np.argsort(self.codes, kind="stable")
+
     def exists(self, prefixes: Prefixes, level: int) -> npt.NDArray[np.bool_]:
         """Whether a value is declared there. A child with symbol 0 is there where its class is a value itself."""
         flat = np.asarray(prefixes).reshape(-1)
-        ended = self.path(flat)[:, level - 1] == 0 if level else np.zeros(flat.size, dtype=np.bool_)
-        found = np.isin(flat, np.where(level, self.prefix(self._codes, level), self.root()))
-        values = np.isin(flat, self._codes)
-        return np.where(ended, values, found).reshape(np.shape(prefixes))
+        first, last = self.inside(flat, np.full(flat.size, level))
+        return (first < last).reshape(np.shape(prefixes))
+
+    def divides(self, prefixes: Prefixes, level: int) -> npt.NDArray[np.bool_]:
+        flat = np.asarray(prefixes).reshape(-1)
+        first, last = self.inside(flat, np.full(flat.size, level))
+        return (last - first > 1).reshape(np.shape(prefixes))
+
+    def inside(self, prefixes: Prefixes, levels: npt.NDArray[np.int64]) -> tuple[Places, Places]:
+        """Which values lie in nodes of these depths: in `order`, from the first on below the last."""
+        codes, ends = self.codes[self.order], self.path(prefixes).copy()
+        ends[np.arange(self.width) >= np.asarray(levels)[:, None]] = MOST_SYMBOLS
+        return np.searchsorted(codes, prefixes), np.searchsorted(codes, self.code(ends), side="right")
 
     def member(self, path: Path) -> bool:
         return path in self._rows
@@ -86,7 +102,7 @@ class Taxonomy(Paths):
         """Errors: DomainError for a value that is not declared."""
         if not all(path in self._rows for path in paths):
             self.refuse("a value that the classification does not have", repair="declare it, or leave such records out")
-        return self._codes[[self._rows[path] for path in paths]]
+        return self.codes[[self._rows[path] for path in paths]]
 
     def decode(self, codes: Codes) -> list[Path]:
         """The values of codes, or the classes of nodes."""

@@ -38,11 +38,6 @@ def gaussian_sigma(rho_share: Fraction, l2_squared: int) -> Fraction:
     return round_up(Fraction(shifted, least.denominator << 128))
 
 
-def gaussian_sigma_squared(rho_share: Fraction, l2_squared: int) -> Fraction:
-    """The exact square of `gaussian_sigma`, as the event stores it."""
-    return gaussian_sigma(rho_share, l2_squared) ** 2
-
-
 def root_down(square: Fraction) -> Fraction:
     """The root of a positive number, rounded down with 64 bits to spare: an epsilon that costs no more than its rho."""
     return Fraction(math.isqrt(square.numerator * square.denominator << 128), square.denominator << 64)

@@ -23,18 +23,17 @@ _HALVINGS = 60
 _TINY = 1e-12
 
 
-def zero_sample(size: int, *, alpha: float, rest: float, epsilon: float, drawn: int | None = None) -> float:
+def zero_sample(size: int, *, alpha: float, rest: float, epsilon: float) -> float:
     """The reference 0-sample of Theorem 4.4: the largest beta-binomial mass, over x < n, at the edge of disclosure f(x);
     taken at real numbers by gamma functions. alpha: of the origin; rest: of all others together. x at which f(x) reaches the
-    number drawn are left out: nothing can be disclosed there."""
-    m = size if drawn is None else drawn
+    size are left out: nothing can be disclosed there."""
     x = np.arange(size, dtype=np.float64)
     edge = math.expm1(epsilon) * (alpha + np.maximum(x - 1, 0))
-    x, edge = x[edge < m], edge[edge < m]
+    x, edge = x[edge < size], edge[edge < size]
     if not x.size:
         return 0.0
     first, second = x + alpha, size - x + rest
-    return float(np.exp(_log_masses(edge, m, first, second).max()))
+    return float(np.exp(_log_masses(edge, size, first, second).max()))
 
 
 def zero_sample_limit(epsilon: float, delta: float, *, origins: int) -> float:
@@ -90,12 +89,6 @@ def programme_prior(epsilon: float, delta: float, *, size: int, origins: int) ->
             low, high = (low, middle) if allowed(middle) else (middle, high)
         return high
     return _up(size / c)
-
-
-def shrinking_epsilon(epsilon: float, *, least_kept: float, largest_alpha: float) -> float:
-    """The loss that the paper gives for Algorithm 2, which keeps an origin without records with a public probability of at
-    least `least_kept`. Its delta is not proven (docs/proofs/resample.md), so nothing here offers it as a guarantee."""
-    return epsilon + math.log(1 / least_kept) + math.ceil(largest_alpha) * math.log(2)
 
 
 def _up(alpha: float) -> float:

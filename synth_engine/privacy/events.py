@@ -189,7 +189,8 @@ class ThresholdTree:
 class DirichletMultinomial:
     """Groups of records drawn anew, each from the Dirichlet-multinomial law whose parameters are its counts by origin plus a
     prior (docs/proofs/resample.md). priors: (size, parts) by increasing size of groups; every one of `origins` origins has
-    a prior of parts / unit records. It has (epsilon, delta), which add up, and neither a rho nor a mu.
+    a prior of parts / unit records. Groups of a size that have fewer origins: (size, parts, how many). It has (epsilon, delta),
+    which add up, and neither a rho nor a mu.
     """
 
     law: ClassVar[str] = "dirichlet-multinomial"
@@ -197,17 +198,29 @@ class DirichletMultinomial:
     delta: Fraction
     origins: int
     unit: int
-    priors: tuple[tuple[int, int], ...]
+    priors: tuple[tuple[int, ...], ...]
 
     def __post_init__(self) -> None:
-        sizes = [size for size, _ in self.priors]
-        numbers = (self.origins, self.unit, *(n for pair in self.priors for n in pair))
-        if any(type(n) is not int or n < 1 for n in numbers) or sizes != sorted(set(sizes)) or not sizes:
-            raise TypeError("priors are positive whole numbers, one for each size of groups, in order")
+        numbers = (self.origins, self.unit, *(n for each in self.priors for n in each))
+        if any(type(n) is not int or n < 1 for n in numbers) or any(len(each) not in (2, 3) for each in self.priors):
+            raise TypeError("priors are positive whole numbers")
+        sizes = [each[0] for each in self.priors]
+        if sizes != sorted(set(sizes)) or not sizes or any(n >= self.origins for each in self.priors for n in each[2:]):
+            raise TypeError("priors are one for each size of groups, in order, and say of how many origins if of fewer")
         if not isinstance(self.epsilon, Fraction) or not isinstance(self.delta, Fraction) or self.epsilon <= 0:
             raise TypeError("epsilon and delta are Fractions, and epsilon is positive")
         if not 0 <= self.delta < 1:
             raise TypeError("delta lies from 0 to below 1")
+
+    @property
+    def by_size(self) -> dict[int, tuple[int, int]]:
+        """Of each size of groups: the prior of one origin, in parts, and how many origins there are."""
+        return {each[0]: (each[1], each[2] if len(each) == 3 else self.origins) for each in self.priors}
+
+    @property
+    def whole_prior(self) -> dict[int, float]:
+        """Of each size of groups: the prior of all origins together, in records."""
+        return {size: parts * origins / self.unit for size, (parts, origins) in self.by_size.items()}
 
     def pure_epsilon(self) -> Fraction | None:
         return self.epsilon if self.delta == 0 else None
@@ -238,7 +251,6 @@ Event = (
     | ThresholdTree
     | DirichletMultinomial
 )
-SelectionEvent = PermuteAndFlip | Gumbel
 
 _KNOWN: dict[str, Any] = {k.law: k for k in get_args(Event)}
 _RATIONAL = ("scale", "sigma_squared", "epsilon", "delta")

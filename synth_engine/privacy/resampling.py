@@ -12,7 +12,7 @@ very whole numbers that were chosen, in whole-number arithmetic, before anything
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from functools import lru_cache
 
@@ -25,8 +25,8 @@ from synth_engine.privacy.events import DirichletMultinomial
 
 UNIT = 1 << 24
 """Parts of one record in which priors are counted: alpha = parts / UNIT."""
-LARGEST_DRAW = 1 << 23
-"""Cells of groups by origins."""
+LARGEST_DRAW = 1 << 32
+"""Cells of groups by origins, of which only those drawn are stored."""
 _MARGIN = 1e-7
 """Part of delta that is left to the arithmetic of whoever checks."""
 _STEPS = 60
@@ -60,22 +60,23 @@ def parts(epsilon: Fraction, delta: Fraction, *, sizes: tuple[int, ...], origins
     return {size: found[size] for size in sizes}
 
 
-def required(event: DirichletMultinomial, *, totals: tuple[int, ...], origins: int) -> npt.NDArray[np.int64]:
-    """The prior, in parts, of one origin of each group. Errors: PrivacyError where the event is for other groups or origins,
+def required(event: DirichletMultinomial, *, totals: Sequence[int], origins: Sequence[int]) -> npt.NDArray[np.int64]:
+    """The prior, in parts, of one origin of each group. origins: how many each group has. Errors: PrivacyError where the event is for other groups or origins,
     or its prior too small for its epsilon and delta; all of these are public."""
-    priors = dict(event.priors)
-    if event.origins != origins or not {n for n in totals if n} <= set(priors):
+    priors = event.by_size
+    wanted = {(n, number) for n, number in zip(totals, origins, strict=True) if n}
+    if event.origins != max(origins) or not wanted <= {(n, number) for n, (_, number) in priors.items()}:
         raise PrivacyError("the prior is for other groups or origins")
-    if len(totals) * origins > LARGEST_DRAW:
+    if len(totals) * event.origins > LARGEST_DRAW:
         raise PrivacyError(f"groups by origins have from 1 to {LARGEST_DRAW:,} cells")
-    alphas = ((size, weight / event.unit) for size, weight in event.priors)
     epsilon, most = float(event.epsilon), float(event.delta)
-    if origins > 1 and any(
-        delta_of(size, alpha=alpha, origins=origins, epsilon=epsilon) * (1 + _MARGIN / 2) > most
-        for size, alpha in alphas
+    if any(
+        delta_of(size, alpha=weight / event.unit, origins=number, epsilon=epsilon) * (1 + _MARGIN / 2) > most
+        for size, (weight, number) in priors.items()
+        if number > 1
     ):
         raise PrivacyError("the prior is too small for its epsilon and delta")
-    return np.array([priors.get(n, 1) for n in totals], dtype=np.int64)
+    return np.array([priors[n][0] if n else 1 for n in totals], dtype=np.int64)
 
 
 def groups(totals: Iterable[int]) -> tuple[int, ...]:

@@ -11,25 +11,18 @@ being close, and no float decides without the bound of its error.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
+from synth_engine.privacy.inversion import GUARD, Choice, Flags, Source, Words
 from synth_engine.privacy.tails import Interval, exp_minus
-
-Words = npt.NDArray[np.uint64]
-Flags = npt.NDArray[np.bool_]
-Source = Callable[[int, int], Words]
-"""(number, width): so many independent uniform whole numbers below 2^width."""
 
 LARGEST_SIGMA = 2**40
 BLOCK = 1 << 15
-GUARD = 64
-"""Bits of a probability beyond what a decision needs."""
 _U32, _LOW = np.uint64(32), np.uint64(2**32 - 1)
 _TERMS, _SQUARES = 11, 4
 _ERROR = 2.0**-36
@@ -50,14 +43,14 @@ class Widths:
 USUAL = Widths()
 
 
-def draws(size: int, *, sigma: Fraction, source: Source, widths: Widths = USUAL) -> npt.NDArray[np.int64]:
+def draws(size: int, *, sigma: Fraction, source: Source) -> npt.NDArray[np.int64]:
     """So many independent ones. sigma: at most 2^40, and exactly a float. Errors: TypeError for another."""
     if not 0 < sigma <= LARGEST_SIGMA or Fraction(float(sigma)) != sigma:
         raise TypeError("sigma must be positive, at most 2^40, and exactly a float")
     found = np.empty(size, dtype=np.int64)
     done = 0
     while done < size:
-        values, kept = proposals(min(BLOCK, (size - done) * 3 // 2 + 8), sigma=sigma, source=source, widths=widths)
+        values, kept = proposals(min(BLOCK, (size - done) * 3 // 2 + 8), sigma=sigma, source=source, widths=USUAL)
         values = values[kept][: size - done]
         found[done : done + values.size] = values
         done += values.size
@@ -70,7 +63,7 @@ def proposals(number: int, *, sigma: Fraction, source: Source, widths: Widths) -
     third = first & np.uint64(2**widths.third - 1)
     choice = first >> np.uint64(widths.third) & np.uint64(2**widths.choice - 1)
     negative = first >> np.uint64(widths.third + widths.choice) != 0
-    k, sure = _choices(choice, widths.choice)
+    k, sure = _sizes(choice, widths.choice)
     kept, sure_of_third = _comparisons(k, x, third, widths)
     sure &= sure_of_third
     size, sure_of_size = _rounded(k, x, sigma=sigma, bits=widths.x)
@@ -83,39 +76,25 @@ def proposals(number: int, *, sigma: Fraction, source: Source, widths: Widths) -
     return values, kept
 
 
-def _choices(words: Words, bits: int) -> tuple[Words, Flags]:
-    """k, and whether the first digits settle it: the cumulated chances lie in words of their own."""
-    steps = _first_words(bits)
-    k = np.searchsorted(steps, words)
-    return k.astype(np.uint64), steps[k] != words
-
-
-@lru_cache(maxsize=8)
-def _first_words(bits: int) -> Words:
-    """The words in which the cumulated chances of k = 0, 1, … lie; the last word, in which all others do, ends them."""
-    found: list[int] = []
-    for step in _steps(bits + GUARD):
-        word = step.low >> GUARD
-        if word != step.high >> GUARD:
-            raise ArithmeticError("too few digits of a chance")
-        found.append(word)
-        if word == 2**bits - 1:
-            break
-    return np.array(found, dtype=np.uint64)
-
-
-@lru_cache(maxsize=8)
-def _steps(bits: int) -> tuple[Interval, ...]:
+def _steps(bits: int) -> Iterator[Interval]:
     """Chances of at most k, for k = 0, 1, … until less than 2^-bits is left."""
     terms = [Interval(1 << bits, 1 << bits, bits)]
     while terms[-1].high > 1:
         terms.append(exp_minus(Fraction(len(terms) ** 2, 2), bits))
     whole = sum(terms, Interval(0, 2, bits))  # what is left out is less than the last of them
-    reached, steps = Interval(0, 0, bits), []
+    reached = Interval(0, 0, bits)
     for term in terms:
         reached += term
-        steps.append(reached * whole.inverse())
-    return tuple(steps)
+        yield reached * whole.inverse()
+
+
+SIZES = Choice(_steps)
+"""k = 0, 1, …, of chances proportional to exp(-k² / 2)."""
+
+
+def _sizes(words: Words, bits: int) -> tuple[Words, Flags]:
+    k, sure = SIZES.of_words(words, bits)
+    return k.astype(np.uint64), sure
 
 
 def _comparisons(k: Words, x: Words, third: Words, widths: Widths) -> tuple[Flags, Flags]:
@@ -123,7 +102,9 @@ def _comparisons(k: Words, x: Words, third: Words, widths: Widths) -> tuple[Flag
     fraction = x.astype(np.float64) * 2.0**-widths.x
     bound = _exp_minus(fraction * (2 * k.astype(np.float64) + fraction) / 2)
     low = third.astype(np.float64) * 2.0**-widths.third
-    slope = float(_first_words(widths.choice).size)  # at least k + x, and so the fall of the bound over a word of x
+    slope = float(
+        SIZES.first_words(widths.choice).size
+    )  # at least k + x, and so the fall of the bound over a word of x
     kept = low + 2.0**-widths.third <= bound - (_ERROR + slope * 2.0**-widths.x)
     return kept, kept | (low >= bound + _ERROR)
 
@@ -182,14 +163,8 @@ class Proposal:
         return self._size(k, sigma) if self._kept(k) else None
 
     def _k(self) -> int:
-        while True:
-            word, length = self._choice
-            first, last = word << GUARD, (word + 1) << GUARD
-            steps = _steps(length + GUARD)
-            k = next((k for k, step in enumerate(steps) if first < step.high), len(steps))
-            if k < len(steps) and last <= steps[k].low:
-                return k
-            self._choice = self._longer(self._choice)
+        word, length = self._choice
+        return SIZES.settled(word, length, source=self._source, more=self._more)
 
     def _kept(self, k: int) -> bool:
         while True:

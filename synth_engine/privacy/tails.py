@@ -45,6 +45,8 @@ class Interval:
 
 def exp_minus(x: Fraction, bits: int) -> Interval:
     """e^-x for x > 0: the series of e^y for y = x / 2^halvings <= 1/2, all of whose terms are positive, then squares."""
+    if x > bits:  # below 2^-bits: the same two numbers would come out, after powers that have as many digits as x
+        return Interval(0, 1, bits)
     halvings = max(0, (x.numerator // x.denominator).bit_length() + 1)
     y = x / (1 << halvings)
     term = total = Interval(1 << bits, 1 << bits, bits)

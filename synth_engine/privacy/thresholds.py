@@ -16,11 +16,6 @@ MOST_BY_CHANCE = 40
 """Values that may be expected by chance. A threshold below that would publish noise."""
 
 
-def continuous(n: int, *, rho: float, epsilon: float) -> float:
-    """The threshold for continuous Laplace noise of scale 1/epsilon, as the paper states it."""
-    return -math.log(2 * _each(n, rho)) / epsilon
-
-
 def threshold(n: int, *, rho: float, scale: Fraction) -> int:
     """The smallest whole number, 1 or more, that keeps the promise of `rho` with discrete Laplace noise of this scale.
 

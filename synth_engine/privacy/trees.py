@@ -30,18 +30,21 @@ def loss(*, scale: Fraction, threshold: int, discount: int) -> Fraction:
         raise ValueError("the discount is too small for the noise")
     one = Interval(1 << _BITS, 1 << _BITS, _BITS)
     ratio, exact, step = one, 0, 0
-    at_one = one + tails.exp_minus(1 / scale, _BITS)
+    by_one, by_step = (tails.exp_minus(Fraction(more) / scale, _BITS) for more in (1, discount))
+    at_one = one + by_one
+    beyond: Interval | None = None
     while True:
         x = step * discount
         if x < threshold:
             exact += 1  # both chances are below the threshold, where each step is worth 1 / scale
         else:
-            beyond = tails.exp_minus(Fraction(x - threshold + 1) / scale, _BITS)
-            further = tails.exp_minus(Fraction(x - threshold + 2) / scale, _BITS)
-            fails, fails_less = (part * at_one.inverse() for part in (beyond, further))
+            if beyond is None:
+                beyond = tails.exp_minus(Fraction(x - threshold + 1) / scale, _BITS)
+            fails, fails_less = (part * at_one.inverse() for part in (beyond, beyond * by_one))
             ratio *= fails_less.complement() * fails.complement().inverse()
             if beyond.high < 1 << (_BITS - 140):
                 break
+            beyond *= by_step
         step += 1
     # Each later term is below a half and a little of the one before, all of them together below twice the first.
     return exact / scale + _grid_up(ratio.high + (ratio.high >> 138), exact / scale)

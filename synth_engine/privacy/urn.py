@@ -28,15 +28,50 @@ LARGEST_URN = 2**62
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Resampled:
-    """Records of public groups drawn anew, counted: int64, groups by origins. `clique`: the columns of both."""
+    """Records of public groups drawn anew, counted by group and origin. `clique`: the columns of both; `shape`: how many groups
+    and origins, or public parts of origins, there are; `cells`: those that are not empty, int64, as group times origins plus
+    origin, in order; `counts`: of each, int64."""
 
     clique: tuple[str, ...]
-    values: Counts
+    shape: tuple[int, int]
+    cells: Counts
+    counts: Counts
 
     @classmethod
-    def read(cls, clique: Sequence[str] | None, arrays: Mapping[str, Counts]) -> Resampled | None:
+    def of(cls, clique: Sequence[str], groups: Counts, origins: Counts, *, shape: tuple[int, int]) -> Resampled:
+        """Of the group and the origin of each record drawn."""
+        cells, counts = np.unique(groups.astype(np.int64) * shape[1] + origins, return_counts=True)
+        return cls(clique=tuple(clique), shape=shape, cells=cells, counts=counts.astype(np.int64))
+
+    @property
+    def values(self) -> Counts:
+        """All cells, int64, groups by origins. Only where there are not too many."""
+        found = np.zeros(self.shape, dtype=np.int64)
+        found.ravel()[self.cells] = self.counts
+        return found
+
+    @property
+    def groups(self) -> Counts:
+        return self.cells // self.shape[1]
+
+    @property
+    def origins(self) -> Counts:
+        return self.cells % self.shape[1]
+
+    def header(self) -> dict[str, Any]:
+        return {"clique": list(self.clique), "shape": list(self.shape)}
+
+    def arrays(self) -> dict[str, Counts]:
+        return {"resampled_cells": self.cells, "resampled_counts": self.counts}
+
+    @classmethod
+    def read(cls, header: Mapping[str, Any] | None, arrays: Mapping[str, Counts]) -> Resampled | None:
         """From where answers are stored; None if there was no such draw."""
-        return None if clique is None else cls(clique=tuple(clique), values=arrays["resampled"])
+        if header is None:
+            return None
+        groups, origins = header["shape"]
+        cells, counts = arrays["resampled_cells"], arrays["resampled_counts"]
+        return cls(clique=tuple(header["clique"]), shape=(groups, origins), cells=cells, counts=counts)
 
 
 def drawn(
@@ -48,8 +83,8 @@ def drawn(
     unit: int,
     below: Below,
 ) -> Counts:
-    """As many records of each group as it has, drawn anew: int64, groups by origins. groups, origins: of each record, as
-    codes below `shape`. parts: the prior of one origin, for each group. Errors: PrivacyError for an urn beyond 2^62 balls."""
+    """The origins of as many records of each group as it has, drawn anew: int64, group by group. groups, origins: of each
+    record, as codes below `shape`. parts: the prior of one origin, for each group. Errors: PrivacyError for an urn beyond 2^62 balls."""
     sizes = np.bincount(groups, minlength=shape[0])
     largest = max((int(n) * 2 * unit + int(p) * shape[1] for n, p in zip(sizes, parts, strict=True) if n), default=0)
     if largest > LARGEST_URN:
@@ -59,14 +94,13 @@ def drawn(
     place = np.arange(group.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     at_first = sizes * unit + parts * shape[1]
     balls = below(at_first[group] + place * unit)
-    found: Counts = _counted(balls, own, sizes, parts, shape[1], unit)
+    found: Counts = _origins(balls, own, sizes, parts, shape[1], unit)
     return found
 
 
 @numba.njit(cache=True)
-def _counted(balls: Counts, own: Counts, sizes: Counts, parts: Counts, origins: int, unit: int) -> Counts:
-    """Which origin each ball belongs to, counted. own: of the records, group by group."""
-    found = np.zeros((sizes.size, origins), dtype=np.int64)
+def _origins(balls: Counts, own: Counts, sizes: Counts, parts: Counts, origins: int, unit: int) -> Counts:
+    """Which origin each ball belongs to. own: of the records, group by group."""
     drawn = np.empty(balls.size, dtype=np.int64)
     first = 0
     for group in range(sizes.size):
@@ -80,6 +114,5 @@ def _counted(balls: Counts, own: Counts, sizes: Counts, parts: Counts, origins: 
                 drawn[place] = (ball - of_records) // parts[group]
             else:
                 drawn[place] = drawn[first + (ball - of_prior) // unit]
-            found[group, drawn[place]] += 1
         first += sizes[group]
-    return found
+    return drawn

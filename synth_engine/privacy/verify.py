@@ -49,6 +49,11 @@ KINDS = {
     "aim": "adaptive",
     "privsyn": "adaptive",
     "adaptive": "adaptive",
+    "direct-synthesis": "adaptive",
+    "generalize": "adaptive",
+    "adaptive-basic": "adaptive",
+    "adaptive-improved": "adaptive",
+    "privtree": "adaptive",
     "on-the-map": "static",
 }
 """Of every known mechanism: whether its calls are fixed before any answer is seen. One whose calls are may still run after
@@ -187,7 +192,8 @@ def _check_calls_after_learning(name: str, queries: list[dict[str, Any]]) -> Non
     """What a mechanism that is static by itself may have asked where columns were learned first: no choices or
     scores, and, unless it measures groups, tables of single columns."""
     if any(
-        query["verb"] in ("select", "score", "interaction") or (len(query["clique"]) > 1 and name != "dpsyn")
+        query["verb"] in ("select", "refine", "score", "interaction", "leaves")
+        or (len(query["clique"]) > 1 and name != "dpsyn")
         for query in queries
     ):
         refuse("the calls are not the ones that this mechanism makes")

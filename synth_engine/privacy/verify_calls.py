@@ -23,23 +23,27 @@ _LAWS = {
     "measure": _TABLES,
     "interaction": _TABLES,
     "select": ("permute-and-flip", "gumbel"),
+    "refine": ("permute-and-flip", "gumbel"),
     "score": _TABLES,
     "group-sizes": _TABLES,
     "discover": ("discrete-laplace",),
     "grow": ("discrete-laplace", "discrete-gaussian", "rounded-gaussian", "threshold-tree"),
     "items": _TABLES,
     "resample": ("dirichlet-multinomial",),
+    "leaves": _TABLES,
 }
 _PARTS_OF: dict[str, set[str]] = {
     "measure": set(),
     "interaction": {"bins"},
     "group-sizes": set(),
     "select": {"candidates"},
+    "refine": {"candidates"},
     "score": {"candidates"},
     "discover": {"threshold"},
     "grow": {"grown", "branching"},
     "items": set(),
     "resample": set(),
+    "leaves": {"parts", "by"},
 }
 """What a query has beside its verb, its clique and its number of cells."""
 _NOT_OF_CELLS = ("interaction", "score", "grow", "items", "resample")
@@ -56,6 +60,7 @@ _HALF_PI = Fraction(15707963268, 10**10)
 """A little more than pi / 2: what is epsilon-differentially private is mu-GDP with mu² = epsilon² pi / 2, and with a quarter
 of that where its loss has range epsilon."""
 _LARGEST_UNIT, _LARGEST_EPSILON = 10**6, 1000
+_LONGEST_NAME = 100
 TOTALS = "totals of "
 """How the name of an invariant begins that says how many records have each value of a column."""
 _VOTE = 10**4
@@ -161,6 +166,10 @@ def cost_of(call: Any, number: int, allowed: Allowed) -> Cost:
         refuse(f"the sensitivity of call {number} does not follow from unit and relation")
     if query["verb"] == "grow" and not noise_fits(query, noise, _tree_scale(noise)):
         refuse(f"the noise of call {number} does not fit the rule by which the tree is grown")
+    if law in _LAWS["refine"] and noise.get("monotonic") is not (query["verb"] == "refine"):
+        refuse(
+            f"call {number} claims monotonic scores or none: classes of groups are, distances from a reference are not"
+        )
     cost = _cost(law, noise, sensitivities[kind], number)
     stated = call["cost"]
     expected = {"rho": cost.rho} | ({} if cost.epsilon is None else {"epsilon": cost.epsilon})
@@ -174,6 +183,9 @@ def _cost_of_groups(call: Mapping[str, Any], number: int, allowed: Allowed) -> C
     query, noise = call["query"], call["noise"]
     if call["sensitivity"] or not is_prior(noise) or query["cells"] % noise["origins"]:
         refuse(f"the prior of call {number} is malformed")
+    parting = query.get("parting", "of values")
+    if not isinstance(parting, str) or not 0 < len(parting) <= _LONGEST_NAME:
+        refuse(f"the parts of call {number} have no name")
     if len(query["clique"]) != 2 or query["clique"][0] not in allowed.kept:
         refuse(f"call {number} draws groups anew whose totals are not public")
     epsilon, delta = amount(noise, "epsilon"), amount(noise, "delta")
@@ -202,6 +214,8 @@ def _moving(query: Mapping[str, Any], allowed: Allowed) -> Mapping[str, int]:
         return {"l1": number * each, "l2_squared": number * each**2}
     if query["verb"] == "grow" and query["grown"]["rule"] == "basic":  # a table of every depth
         return {name: query["grown"]["depth"] * moving for name, moving in allowed.records.items()}
+    if query["verb"] == "grow":  # of every record its parts
+        return {name: query["grown"].get("parts", 1) * moving for name, moving in allowed.records.items()}
     return _of_interaction(query["bins"], allowed) if query["verb"] == "interaction" else allowed.records
 
 
@@ -226,8 +240,10 @@ def _check_query(query: Mapping[str, Any], number: int, allowed: Allowed) -> Non
     verb = query.get("verb")
     if not isinstance(verb, str) or verb not in _LAWS:
         refuse(f"call {number} has an unknown verb")
-    merged = verb == "measure" and "bins" in query
-    if set(query) != {"verb", "clique", "cells"} | _PARTS_OF[verb] | ({"bins"} if merged else set()):
+    merged = {"bins"} if verb == "measure" and "bins" in query else set()
+    merged |= {"threshold"} if verb == "leaves" and "threshold" in query else set()
+    merged |= {"parting"} if verb == "resample" and "parting" in query else set()
+    if set(query) != {"verb", "clique", "cells"} | _PARTS_OF[verb] | merged:
         refuse(f"the query of call {number} has missing or unknown parts")
     if verb == "group-sizes":
         if query["clique"] != [] or type(query["cells"]) is not int or query["cells"] != (allowed.sizes or None):
@@ -243,8 +259,8 @@ def _check_query(query: Mapping[str, Any], number: int, allowed: Allowed) -> Non
         _check_bins(query, number)
     if verb == "grow" and not is_grown(query):
         refuse(f"the tree of call {number} has no rule that is known, or other cells than it branches into")
-    if verb in ("discover", "items"):
-        _check_column(query, number)
+    if verb in _CHECKED:
+        _CHECKED[verb](query, number)
 
 
 def _check_column(query: Mapping[str, Any], number: int) -> None:
@@ -253,6 +269,30 @@ def _check_column(query: Mapping[str, Any], number: int) -> None:
         refuse(f"the query of call {number} counts the items of not one column")
     if query["verb"] == "discover" and (len(query["clique"]) != 1 or not _is_threshold(query["threshold"])):
         refuse(f"the query of call {number} has no threshold of 1 or more, or not one column")
+
+
+def _check_division(query: Mapping[str, Any], number: int) -> None:
+    """Groups of the same columns are divided by one column more, another one each time."""
+    first, *others = query["candidates"]
+    more = [clique[-1] for clique in query["candidates"]]
+    if query["clique"] != [] or any(clique[:-1] != first[:-1] for clique in others) or len(set(more)) != len(more):
+        refuse(f"the query of call {number} divides groups of different columns, or by one column twice")
+
+
+def _check_leaves(query: Mapping[str, Any], number: int) -> None:
+    """Parts of a hierarchy are counted, each by every cell of further columns."""
+    by, parts = query["by"], query["parts"]
+    if not isinstance(by, list) or type(parts) is not int or parts < 1 or query["cells"] % parts:
+        refuse(f"the parts of call {number} are not as many as its cells")
+    _check_clique([*query["clique"], *by], number, may_be_empty=False)
+    if not by and query["cells"] != parts:
+        refuse(f"the parts of call {number} are not as many as its cells")
+    if "threshold" in query and not _is_threshold(query["threshold"]):
+        refuse(f"the query of call {number} has no threshold of 1 or more")
+
+
+_CHECKED = {"discover": _check_column, "items": _check_column, "leaves": _check_leaves, "refine": _check_division}
+"""What else of a query is looked at, by its verb."""
 
 
 def _check_clique(clique: Any, number: int, *, may_be_empty: bool) -> None:
@@ -303,11 +343,9 @@ def _cost(law: str, noise: Mapping[str, Any], sensitivity: int, number: int) -> 
     choosing = law in _LAWS["select"]
     if set(noise) != {"law", "scale"} | ({"monotonic"} if choosing else set()):
         refuse(f"the noise of call {number} has missing or unknown parts")
-    if choosing and noise["monotonic"] is not False:
-        refuse(f"call {number} claims monotonic scores; distances from a reference are not")
     scale = amount(noise, "scale")
     _check_float(scale, number)
-    epsilon = (2 if choosing else 1) * sensitivity / scale
+    epsilon = (2 if choosing and not noise["monotonic"] else 1) * sensitivity / scale
     rho = epsilon**2 / (8 if law == "gumbel" else 2)
     return Cost(epsilon=epsilon, rho=rho, mu_squared=2 * rho * _HALF_PI)
 

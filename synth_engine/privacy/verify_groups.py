@@ -24,28 +24,32 @@ _Mass = tuple[int, int]
 
 
 def is_prior(noise: Mapping[str, Any]) -> bool:
-    """Whether the draw is described as it has to be: positive whole numbers, sizes in order."""
+    """Whether the draw is described as it has to be: positive whole numbers, sizes in order. Groups of a size that have fewer
+    origins than others say how many."""
     if set(noise) != {"law", "epsilon", "delta", "origins", "unit", "priors"} or not isinstance(noise["priors"], list):
         return False
     pairs = noise["priors"]
-    if not pairs or not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
+    if not pairs or not all(isinstance(pair, list) and len(pair) in (2, 3) for pair in pairs):
         return False
     numbers = [noise["origins"], noise["unit"], *(number for pair in pairs for number in pair)]
     if any(type(number) is not int or not 1 <= number <= _LARGEST_PART for number in numbers):
         return False
-    sizes = [size for size, _ in pairs]
+    if any(origins >= noise["origins"] for pair in pairs for origins in pair[2:]):
+        return False
+    sizes = [pair[0] for pair in pairs]
     return sizes == sorted(set(sizes)) and sizes[-1] <= _LARGEST_GROUP
 
 
 def group_delta(noise: Mapping[str, Any], epsilon: Fraction) -> Fraction | None:
     """At least the delta of every group at epsilon, rounded up; None if that would take too long to find out."""
-    if noise["origins"] == 1:
-        return Fraction(0)  # every record has the one origin
     width = _MASS_DIGITS + 2 * (epsilon.numerator // epsilon.denominator + 1)
     power = Fraction(1 << width, exp_bounds(epsilon, width)[1])  # a little less than exp(epsilon)
     most, left = 0, _MOST_STEPS
-    for size, weight in noise["priors"]:
-        found, steps = _delta_of_group(size, weight, noise["unit"], noise["origins"], power=power)
+    for size, weight, *fewer in noise["priors"]:
+        origins = fewer[0] if fewer else noise["origins"]
+        if origins == 1:
+            continue  # every record has the one origin
+        found, steps = _delta_of_group(size, weight, noise["unit"], origins, power=power)
         most, left = max(most, found), left - steps
         if left < 0:
             return None

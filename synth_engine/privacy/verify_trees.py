@@ -13,6 +13,7 @@ from typing import Any
 
 _TREE_RULES = {"basic": {"rule", "depth", "threshold"}}
 _TREE_RULES |= dict.fromkeys(("improved", "privtree"), _TREE_RULES["basic"] | {"discount"})
+_TREE_TAKEN = {"spread": ("evenly", "fullest"), "parts": range(2, 2**20)}
 _TREE_PLACES = 10**12
 _TREE_DIGITS = 90
 _TREE_LEAST = Fraction(69, 100)
@@ -23,8 +24,12 @@ def is_grown(query: Mapping[str, Any]) -> bool:
     rule, branching = query["grown"], query["branching"]
     if not isinstance(rule, dict) or not isinstance(rule.get("rule"), str) or rule["rule"] not in _TREE_RULES:
         return False
-    numbers = [value for name, value in rule.items() if name != "rule"]
-    if set(rule) != _TREE_RULES[rule["rule"]] or not isinstance(branching, list) or not branching:
+    if not all(
+        rule["rule"] == "improved" and rule[name] in known for name, known in _TREE_TAKEN.items() if name in rule
+    ):
+        return False
+    numbers = [value for name, value in rule.items() if name not in ("rule", "spread")]
+    if set(rule) - set(_TREE_TAKEN) != _TREE_RULES[rule["rule"]] or not isinstance(branching, list) or not branching:
         return False
     if any(type(number) is not int or number < 1 for number in [*numbers, *branching]):
         return False

@@ -8,7 +8,7 @@ nothing, because below the smallest and above the largest possible count the rat
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
@@ -20,14 +20,19 @@ import numpy as np
 from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.selection import SelectionLaw
 from synth_engine.confidential.session import RoomSession, open_session
-from synth_engine.domain import Domain, Weak
+from synth_engine.domain import Domain, Integer, Weak
 from synth_engine.measurement import Counts, Noise
+from synth_engine.mechanisms.plan import Plan
 from synth_engine.privacy.loss import Loss
+from synth_engine.privacy.unit import PrivacyUnit, Relation
 
 BITS = 256
 ONE = 1 << BITS
 iv = mpmath.iv
 iv.prec = 400
+
+SLACK = Fraction(1, 2**150)
+"""Beyond what rounding adds where a run uses up its claim to the last; far below any defect."""
 
 Record = tuple[int, ...]
 Table = tuple[Record, ...]
@@ -146,6 +151,11 @@ class Replay:
     def passes(self, score: int, threshold: int, noise: Noise) -> bool:
         return bool(self.branch(clamped_laplace(score, noise.scale, threshold - 1, threshold)))
 
+    def kept(self, vector: Counts, *, threshold: int, noise: Noise) -> Counts:
+        """Noise on every cell, written down; what does not reach the threshold is 0."""
+        found = np.array([self.reaching(int(n), threshold=threshold, noise=noise) for n in vector], dtype=np.int64)
+        return np.where(found >= threshold, found, 0)
+
     def part(self, sizes: Counts, number: int) -> Counts:
         """Each set of so many numbers below a size, as likely as another."""
         return np.array([self.subset(int(size), number) for size in sizes], dtype=np.int64).reshape(len(sizes), number)
@@ -197,6 +207,12 @@ def rows_of(table: Table, domain: Domain) -> Rows:
 # ---- tables and neighbours ------------------------------------------------------------------------------------
 
 
+def domain_of(*sizes: int, relation: Relation = Relation.ADD_REMOVE, max_records: int = 1) -> Domain:
+    """Up to three columns, a, b and c, of so many codes each."""
+    attributes = tuple(Integer(name=name, low=0, high=size - 1) for name, size in zip("abc", sizes, strict=False))
+    return Domain(attributes=attributes, relation=relation, unit=PrivacyUnit(max_records=max_records))
+
+
 def records_of(domain: Domain) -> list[Record]:
     sizes = (a.population if isinstance(a, Weak) else a.size for a in domain.modelled)
     return list(itertools.product(*map(range, sizes)))
@@ -206,6 +222,13 @@ def tables(domain: Domain, *, most: int) -> Iterator[Table]:
     records = records_of(domain)
     for size in range(most + 1):
         yield from itertools.combinations_with_replacement(records, size)
+
+
+def pairs_of(domain: Domain, *, most: int) -> Iterator[tuple[Table, Table]]:
+    """All neighbours of up to `most` records, by the relation and the unit of the domain."""
+    if domain.relation is Relation.REPLACE_ONE:
+        return replace_one_pairs(domain, most=most)
+    return add_remove_pairs(domain, most=most, units=domain.unit.max_records)
 
 
 def add_remove_pairs(domain: Domain, *, most: int, units: int = 1) -> Iterator[tuple[Table, Table]]:
@@ -261,6 +284,33 @@ def proves(ratio: Fraction | float, *, epsilon: Fraction) -> bool:
     if ratio == inf:
         return False
     return bool((ratio_iv(Fraction(ratio)) - iv.exp(ratio_iv(epsilon))).b <= 0)
+
+
+def largest_ratio(
+    program: Program, domain: Domain, *, cap: Loss, most: int, high: int | None = None,
+    sampler: type[Replay] = Replay, pairs: Sequence[tuple[Table, Table]] | None = None,
+) -> Fraction | float:  # fmt: skip
+    """`worst_ratio` of a program over these pairs, or over all neighbours of up to `most` records. high: where released
+    counts are clamped, by default at the largest possible count."""
+    compared = list(pairs or pairs_of(domain, most=most))
+    assert len(compared) > 1, "nothing is shown by comparing nothing"
+    laws = {
+        table: law_of(program, table, domain=domain, cap=cap, high=most if high is None else high, sampler=sampler)
+        for table in {table for pair in compared for table in pair}
+    }
+    return worst_ratio(laws, iter(compared))[0]
+
+
+def loss_of_run(program: Program, plan: Plan, *, most: int, sampler: type[Replay] = Replay) -> float:
+    """The largest loss of all answers of a run, over all neighbours of up to `most` records; proven not to be above the
+    claim of its plan, or infinite."""
+    ratio = largest_ratio(program, plan.domain, cap=plan.loss, most=most, sampler=sampler)
+    return loss_within(ratio, claim=plan.epsilon)
+
+
+def loss_within(ratio: Fraction | float, *, claim: Fraction) -> float:
+    """The loss of a ratio; infinite where it is not proven to be within the claim, up to SLACK."""
+    return worst_epsilon(ratio) if proves(ratio, epsilon=claim + SLACK) else inf
 
 
 # ---- mutants: defects that must be noticed --------------------------------------------------------------------

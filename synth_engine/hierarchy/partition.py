@@ -1,0 +1,100 @@
+"""Parts of a hierarchy: nodes of any depth, none inside another. What is counted in them is a table of counts."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from synth_engine.errors import PrivacyError
+from synth_engine.hierarchy.base import Codes, Hierarchy, Prefixes
+from synth_engine.hierarchy.growth import MOST_NODES, Growth
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Partition:
+    """Nodes of the hierarchy over `columns`: depth and smallest code of each, in the order of their codes. They need not
+    cover it: a record in no part is counted nowhere. Public, or a function of answers that were paid for."""
+
+    columns: tuple[str, ...]
+    levels: npt.NDArray[np.int64]
+    prefixes: Prefixes
+
+    def __post_init__(self) -> None:
+        if self.levels.dtype != np.int64 or self.levels.ndim != 1 or self.levels.shape != self.prefixes.shape:
+            raise TypeError("a partition has a depth, int64, and a prefix for each part")
+
+    def __len__(self) -> int:
+        return len(self.levels)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over depths and codes."""
+        sha = hashlib.sha256(np.ascontiguousarray(self.levels, dtype="<i8").tobytes())
+        kept = self.prefixes.astype("<u8") if self.prefixes.dtype.kind == "u" else self.prefixes
+        sha.update(np.ascontiguousarray(kept).tobytes())
+        return sha.hexdigest()
+
+    def check(self, hierarchy: Hierarchy) -> None:
+        """Errors: PrivacyError where these are not nodes of the hierarchy, or a record could fall into two of them."""
+        fits = self.columns == hierarchy.columns and self.prefixes.dtype == hierarchy.root().dtype and len(self) > 0
+        if not fits or self.levels.min() < 0 or self.levels.max() > hierarchy.depth:
+            raise PrivacyError("a partition has nodes of its own hierarchy, one at least")
+        for level, mine in self._by_level(np.arange(len(self))):
+            if not np.all(hierarchy.prefix(self.prefixes[mine], level) == self.prefixes[mine]):
+                raise PrivacyError("a part is no node of its depth")
+        # Codes of a node stand side by side, so that what lies inside a part follows it at once.
+        first = np.arange(len(self) - 1)
+        for level, mine in self._by_level(first):
+            if np.any(hierarchy.prefix(self.prefixes[mine + 1], level) == self.prefixes[mine]):
+                raise PrivacyError("a part lies inside another")
+        if not np.all(self.prefixes[:-1] < self.prefixes[1:]):
+            raise PrivacyError("parts stand in the order of their codes")
+
+    def places(self, hierarchy: Hierarchy, codes: Codes) -> npt.NDArray[np.intp]:
+        """In which part each code lies; in none, the number of parts."""
+        found = np.searchsorted(self.prefixes, codes, side="right") - 1
+        inside = np.zeros(found.size, dtype=np.bool_)
+        for level, mine in self._by_level(found):
+            inside[mine] = hierarchy.prefix(codes[mine], level) == self.prefixes[found[mine]]
+        found[~inside] = len(self)
+        return found
+
+    def _by_level(self, parts: npt.NDArray[np.intp]) -> Sequence[tuple[int, npt.NDArray[np.intp]]]:
+        """The places in a list of parts, of which -1 is none, by the depth of the part."""
+        levels = np.where(parts >= 0, self.levels[parts], -1)
+        return [(int(level), np.flatnonzero(levels == level)) for level in np.unique(self.levels)]
+
+
+def ordered(columns: Sequence[str], levels: npt.NDArray[np.int64], prefixes: Prefixes) -> Partition:
+    """The partition of these nodes, in whatever order they come."""
+    order = np.argsort(prefixes, kind="stable")
+    return Partition(columns=tuple(columns), levels=levels[order].astype(np.int64), prefixes=prefixes[order])
+
+
+def unopened(growth: Growth, hierarchy: Hierarchy, *, most: int = MOST_NODES) -> Partition:
+    """The nodes at which a tree ends, at most so many: where there were more, it ends at a smaller depth. Errors:
+    ValueError where the tree is not of this hierarchy."""
+    levels, opened = list(growth.levels(hierarchy)), list(growth.opened)
+    more = [len(level) - (opened[place - 1].size if place else 0) for place, level in enumerate(levels)]
+    depth = max(1, int((np.cumsum(more) <= most).sum()))
+    levels, opened = levels[:depth], [*opened[: depth - 1], np.empty(0, dtype=np.int64)]
+    below = [np.ones(len(level), dtype=np.int64) for level in levels]  # ends, for a start its own
+    for place in range(depth - 2, -1, -1):
+        parents = levels[place + 1].parents
+        below[place][opened[place]] = np.bincount(parents, weights=below[place + 1], minlength=opened[place].size)
+    size = int(below[0].sum())
+    found = np.empty(size, dtype=np.int64), np.empty(size, dtype=hierarchy.root().dtype)
+    start = np.zeros(1, dtype=np.int64)  # of the opened nodes above, the place of their first end
+    for level, one, ends in zip(levels, opened, below, strict=True):
+        before = np.cumsum(ends) - ends
+        family = np.searchsorted(level.parents, np.arange(start.size))
+        places = before - before[family][level.parents] + start[level.parents]
+        mine = np.ones(len(level), dtype=np.bool_)
+        mine[one] = False
+        found[0][places[mine]], found[1][places[mine]] = level.level, level.prefixes[mine]
+        start = places[one]
+    return Partition(columns=growth.columns, levels=found[0], prefixes=found[1])

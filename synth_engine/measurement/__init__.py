@@ -1,0 +1,29 @@
+"""What leaves the room: noisy answers, the calls that produced them, and the protocol by which to ask.
+
+Everything here is safe to store with a release. Nothing here has seen a row.
+"""
+
+from synth_engine.measurement.answer import Discovery, GroupSizes, Leaves, Measurement, Scores
+from synth_engine.measurement.answers import SCHEMA, Answers
+from synth_engine.measurement.noise import Noise, NoiseLaw
+from synth_engine.measurement.question import Call, Candidate, Clique, Counts, Merged, Query
+from synth_engine.measurement.session import Session
+
+__all__ = [
+    "SCHEMA",
+    "Answers",
+    "Call",
+    "Candidate",
+    "Clique",
+    "Counts",
+    "Discovery",
+    "GroupSizes",
+    "Leaves",
+    "Measurement",
+    "Merged",
+    "Noise",
+    "NoiseLaw",
+    "Query",
+    "Scores",
+    "Session",
+]

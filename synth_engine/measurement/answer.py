@@ -1,0 +1,133 @@
+"""Noisy answers, one kind for each way of asking."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from synth_engine.hierarchy import Partition
+from synth_engine.measurement.noise import Noise
+from synth_engine.measurement.question import Clique, Counts
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Measurement:
+    """Noisy counts of a clique. `values`: int64, one axis for each attribute of the clique, in its order; along it codes,
+    or the bins into which they were merged. interaction: they are not of the counts, but of their interaction."""
+
+    clique: Clique
+    noise: Noise
+    values: Counts
+    interaction: bool = False
+
+    def __post_init__(self) -> None:
+        if self.values.dtype != np.int64 or self.values.ndim != len(self.clique):
+            raise TypeError("values are int64 with one axis for each attribute")
+
+    def header(self) -> dict[str, Any]:
+        shared = {"clique": list(self.clique), "noise": self.noise.to_json(), "shape": list(self.values.shape)}
+        return shared | ({"interaction": True} if self.interaction else {})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Discovery:
+    """The values of a weak attribute whose noisy counts reach a threshold: their numbers within the public set, which may
+    be larger than any machine word, and those counts, in the order of the numbers."""
+
+    attribute: str
+    noise: Noise
+    threshold: int
+    found: tuple[tuple[int, int], ...]
+
+    def __post_init__(self) -> None:
+        ranks = [rank for rank, _ in self.found]
+        if ranks != sorted(set(ranks)) or any(type(n) is not int for pair in self.found for n in pair):
+            raise TypeError("what was found is whole numbers, in order")
+        if any(count < self.threshold or rank < 0 for rank, count in self.found):
+            raise TypeError("what was found lies below the threshold")
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "attribute": self.attribute,
+            "noise": self.noise.to_json(),
+            "threshold": self.threshold,
+            "found": [list(pair) for pair in self.found],
+        }
+
+    @classmethod
+    def from_json(cls, obj: Mapping[str, Any]) -> Discovery:
+        return cls(
+            attribute=obj["attribute"],
+            noise=Noise.from_json(obj["noise"]),
+            threshold=obj["threshold"],
+            found=tuple((rank, count) for rank, count in obj["found"]),
+        )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Leaves:
+    """Noisy counts of the parts of a hierarchy: int64, shape (parts, …), with an axis for each attribute of `by`. Where there
+    is a threshold, what does not reach it is 0."""
+
+    partition: Partition
+    by: Clique = ()
+    noise: Noise
+    threshold: int | None = None
+    values: Counts
+
+    def __post_init__(self) -> None:
+        if self.values.dtype != np.int64 or self.values.ndim != 1 + len(self.by):
+            raise TypeError("leaves are int64, with an axis for parts and one for each attribute")
+        if len(self.values) != len(self.partition):
+            raise TypeError("leaves have a count for each part")
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        return {"values": self.values, "levels": self.partition.levels, "prefixes": self.partition.prefixes}
+
+    def header(self) -> dict[str, Any]:
+        shared = {"columns": list(self.partition.columns), "by": list(self.by), "noise": self.noise.to_json()}
+        shape = {"shape": list(self.values.shape), "parts": self.partition.digest}
+        return shared | shape | ({} if self.threshold is None else {"threshold": self.threshold})
+
+    @classmethod
+    def read(cls, header: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> Leaves:
+        """What `header` and `arrays` wrote. Errors: KeyError, TypeError, ValueError."""
+        levels, prefixes = arrays["levels"], arrays["prefixes"]
+        found = cls(
+            partition=Partition(columns=tuple(header["columns"]), levels=levels, prefixes=prefixes),
+            by=tuple(header["by"]),
+            noise=Noise.from_json(header["noise"]),
+            threshold=header.get("threshold"),
+            values=arrays["values"],
+        )
+        if found.header() != header:
+            raise ValueError("other parts than they were")
+        return found
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class GroupSizes:
+    """Noisy numbers of units by how many records each has: int64, `values[k - 1]` of those with k."""
+
+    noise: Noise
+    values: Counts
+
+    def __post_init__(self) -> None:
+        if self.values.dtype != np.int64 or self.values.ndim != 1 or not self.values.size:
+            raise TypeError("group sizes are int64 in one row")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Scores:
+    """Noisy scores of candidates, in their order: int64, one axis."""
+
+    noise: Noise
+    values: Counts
+
+    def __post_init__(self) -> None:
+        if self.values.dtype != np.int64 or self.values.ndim != 1 or not self.values.size:
+            raise TypeError("scores are int64 in one row")

@@ -1,0 +1,93 @@
+"""How a mechanism asks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, Protocol
+
+from synth_engine.hierarchy import Growth, Partition, Rule
+from synth_engine.measurement.answer import Discovery, GroupSizes, Leaves, Measurement, Scores
+from synth_engine.measurement.noise import Noise
+from synth_engine.measurement.question import Call, Candidate, Clique, Merged
+from synth_engine.privacy import events
+from synth_engine.privacy.urn import Resampled
+
+if TYPE_CHECKING:
+    from synth_engine.domain import Domain
+
+
+class Session(Protocol):
+    """How a mechanism asks. Every question is charged before rows are looked at."""
+
+    @property
+    def domain(self) -> Domain: ...
+
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        """The journal so far; holds no answers."""
+        ...
+
+    def measure(self, clique: Clique, *, noise: Noise, merged: Merged | None = None) -> Measurement:
+        """Counts of every cell of the clique plus independent noise on each cell. The empty clique has one cell, the
+        number of records. merged: attributes of the clique that are counted by bins."""
+        ...
+
+    def interaction(self, clique: Clique, *, noise: Noise, merged: Merged | None = None) -> Measurement:
+        """What of a table its sums do not tell, plus independent noise on each cell: along every axis of K cells, in turn,
+        K times each count less the sum of all. For its size it moves less than the counts do."""
+        ...
+
+    def score(self, candidates: Sequence[Candidate], *, noise: Noise) -> Scores:
+        """How far every candidate's table is from its reference, plus independent noise on each score; all of them cost
+        what one vector costs of which every entry may move."""
+        ...
+
+    def select(self, candidates: Sequence[Candidate], *, scale: Fraction) -> int:
+        """The index of a candidate of large score; larger `scale` means more noise."""
+        ...
+
+    def refine(self, chosen: Clique, candidates: Sequence[str], *, scale: Fraction) -> int:
+        """The index of a column by which the groups of `chosen` are divided as little as possible: of a large number of records
+        in the largest class of their group. Larger `scale` means more noise."""
+        ...
+
+    def items(self, name: str, *, noise: Noise) -> Measurement:
+        """Weighted counts of every item that a weak basket may hold, plus independent noise on each: every record has one
+        vote of `VOTE` parts, shared by the items in its basket, and equally long by the norm that the noise goes by."""
+        ...
+
+    def group_sizes(self, *, noise: Noise) -> GroupSizes:
+        """How many units have 1, 2, … records, up to the most that one may have, plus independent noise on each."""
+        ...
+
+    def discover(self, name: str, *, noise: Noise, threshold: int) -> Discovery:
+        """The values of a weak attribute whose noisy counts reach a public threshold, with these counts."""
+        ...
+
+    def grow(self, columns: Clique, *, rule: Rule, noise: Noise, together: bool = True) -> Growth:
+        """Which nodes of the public hierarchy over these columns are opened, and, under the basic rule, noisy counts.
+        together: points are halved along all coordinates at once, not along one after another."""
+        ...
+
+    def leaves(
+        self,
+        partition: Partition,
+        *,
+        noise: Noise,
+        by: Clique = (),
+        threshold: int | None = None,
+        together: bool = True,
+    ) -> Leaves:
+        """Counts of each part of a hierarchy, in each cell of the table of `by`, plus independent noise on each. threshold:
+        what does not reach it is told as 0, and then time does not depend on how many parts are empty. together: as of `grow`."""
+        ...
+
+    def resample(self, origin: str, *, event: events.DirichletMultinomial, parting: str = "") -> Resampled:
+        """As many records of each group as it publicly has, with origins, or public parts of them, drawn from its own ones
+        and a prior."""
+        ...
+
+    def settle(self, domain: Domain) -> None:
+        """From now on the rows are counted under what was learned in place of what was open."""
+        ...

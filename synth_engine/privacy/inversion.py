@@ -1,0 +1,82 @@
+"""One of countably many parts, by the place of a uniform number among their cumulated chances: exactly, from random bits.
+
+The uniform number has endless digits, of which the first word is drawn. A part is chosen by it if no cumulated chance lies
+in the interval that the word leaves; else further digits of the same number are drawn until that is so. Chances are enclosed
+between whole numbers; no step uses a float (docs/proofs/discrete-laplace.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from synth_engine.privacy.tails import Interval
+
+Words = npt.NDArray[np.uint64]
+Parts = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+Source = Callable[[int, int], Words]
+"""(number, width): so many independent uniform whole numbers below 2^width."""
+Steps = Callable[[int], Iterator[Interval]]
+"""(bits): the chances of at most k, for k = 0, 1, …, enclosed in units of 2^-bits or finer; endless, or up to 1 itself."""
+
+GUARD = 64
+"""Bits of a chance beyond what a decision needs."""
+
+
+class Choice:
+    """Parts by their cumulated chances. What was computed of them is kept."""
+
+    def __init__(self, steps: Steps) -> None:
+        self._steps = steps
+        self._known: dict[int, tuple[Interval, ...]] = {}
+        self._words: dict[int, Words] = {}
+
+    def of_words(self, words: Words, bits: int) -> tuple[Parts, Flags]:
+        """The part that each word of so many bits says, and whether all numbers that begin so say the same."""
+        first = self.first_words(bits)
+        if first.size == 1:
+            return (words > first[0]).astype(np.int64), words != first[0]
+        found = np.searchsorted(first, words)
+        return found, first.take(found, mode="clip") != words
+
+    def first_words(self, bits: int) -> Words:
+        """The words in which the cumulated chances lie, and last the one in which all further ones do; without 1 itself."""
+        if bits not in self._words:
+            found: list[int] = []
+            for step in self.steps(bits + GUARD):
+                if step.low == 1 << step.bits:
+                    break
+                below, above = (min(end >> step.bits - bits, 2**bits - 1) for end in (step.low, step.high))
+                if below != above:
+                    raise ArithmeticError("too few digits of a chance")
+                found.append(below)
+                if below == 2**bits - 1:
+                    break
+            self._words[bits] = np.array(found, dtype=np.uint64)
+        return self._words[bits]
+
+    def steps(self, bits: int) -> tuple[Interval, ...]:
+        """Cumulated chances until 1, or until so little is left that bits do not tell it from nothing."""
+        if bits not in self._known:
+            found: list[Interval] = []
+            for step in self._steps(bits):
+                found.append(step)
+                if step.low >= (1 << step.bits) - (1 << step.bits - bits + 2):
+                    break
+            self._known[bits] = tuple(found)
+        return self._known[bits]
+
+    def settled(self, word: int, length: int, *, source: Source, more: int) -> int:
+        """The part of a number that begins with this word of `length` bits; further digits are drawn as they are needed."""
+        while True:
+            steps = self.steps(length + GUARD)
+            for part, step in enumerate(steps):
+                shift = step.bits - length
+                if word << shift < step.high:
+                    if word + 1 << shift <= step.low:
+                        return part
+                    break
+            word, length = word << more | int(source(1, more)[0]), length + more

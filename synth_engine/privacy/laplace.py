@@ -1,0 +1,141 @@
+"""Discrete Laplace noise, P(x) proportional to exp(-|x| / scale): exactly that law, from uniform random bits.
+
+The size is 0 with chance (1 - q) / (1 + q), q = exp(-1 / scale), else 1 and a geometric number G, P(G >= k) = q^k; a bit is
+the sign. The digits of G to any base are independent: the lowest, below N, has chances proportional to q^d, and what
+is above is geometric with q^N. So a wide law is drawn digit by digit, each from a short table (`inversion`). Proof:
+docs/proofs/discrete-laplace.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+
+from synth_engine.privacy.inversion import Choice, Flags, Parts, Source, Words
+from synth_engine.privacy.tails import Interval, exp_minus, passing
+
+LARGEST_SCALE = 2**40
+BLOCK = 1 << 15
+_FINER = 96
+"""Bits that enclosures have beyond those asked for: 1 - q may begin with 40 noughts."""
+
+
+@dataclass(frozen=True)
+class Widths:
+    """Bits of the first words: each of the choices takes `word` of them, the choice of zero one less, for the sign. `more`: how
+    many a word that settles something has. `digit`: bits of a digit. `top`: the widest law that one table has, a power of two."""
+
+    word: int = 32
+    more: int = 64
+    digit: int = 9
+    top: int = 32
+
+
+USUAL = Widths()
+
+
+def draws(size: int, *, scale: Fraction, source: Source) -> Parts:
+    """So many independent ones. Errors: TypeError for a scale that is not positive, or above 2^40."""
+    if not 0 < scale <= LARGEST_SCALE:
+        raise TypeError("the scale must be positive and at most 2^40")
+    found = np.empty(size, dtype=np.int64)
+    for start in range(0, size, BLOCK):
+        part = found[start : start + BLOCK]
+        part[:] = block(part.size, scale=scale, source=source, widths=USUAL)
+    return found
+
+
+def reaching(size: int, *, scale: Fraction, threshold: int, source: Source) -> Flags:
+    """Whether each of so many independent ones is at or above a threshold of 1 or more: one choice instead of all digits."""
+    found = np.empty(size, dtype=np.bool_)
+    for start in range(0, size, BLOCK):
+        part = found[start : start + BLOCK]
+        both = source((part.size + 1) // 2, 2 * USUAL.word)
+        words = np.concatenate([both >> np.uint64(USUAL.word), both & np.uint64(2**USUAL.word - 1)])[: part.size]
+        part[:] = _parts(_reaches(scale, threshold), words, USUAL.word, source=source, more=USUAL.more)
+    return found
+
+
+def block(number: int, *, scale: Fraction, source: Source, widths: Widths) -> Parts:
+    """The same, all at once."""
+    is_zero, digits = choices(scale, widths)
+    first = source(number, 2 * widths.word)
+    signed, top = first >> np.uint64(widths.word), first & np.uint64(2**widths.word - 1)
+    negative = signed & np.uint64(1) != 0
+    other = _parts(is_zero, signed >> np.uint64(1), widths.word - 1, source=source, more=widths.more)
+    found = _parts(digits[-1], top, widths.word, source=source, more=widths.more)
+    for digit in reversed(digits[:-1]):
+        words = source(number, widths.word)
+        found <<= widths.digit
+        found |= _parts(digit, words, widths.word, source=source, more=widths.more)
+    found += 1
+    found *= other
+    return np.negative(found, where=negative, out=found)
+
+
+def _parts(choice: Choice, words: Words, bits: int, *, source: Source, more: int) -> Parts:
+    found, sure = choice.of_words(words, bits)
+    for place in np.flatnonzero(~sure):
+        found[place] = choice.settled(int(words[place]), bits, source=source, more=more)
+    return found
+
+
+@lru_cache(maxsize=64)
+def _reaches(scale: Fraction, threshold: int) -> Choice:
+    def steps(bits: int) -> Iterator[Interval]:
+        yield passing(scale=scale, threshold=threshold, bits=bits + _FINER).complement()
+        yield Interval(1 << bits, 1 << bits, bits)
+
+    return Choice(steps)
+
+
+@lru_cache(maxsize=64)
+def choices(scale: Fraction, widths: Widths) -> tuple[Choice, tuple[Choice, ...]]:
+    """Of whether the noise is other than zero, and of the digits of the rest, the lowest first; the last has no end."""
+    digits: list[Choice] = []
+    left = scale
+    while left > widths.top:
+        digits.append(_digit(left, 1 << widths.digit))
+        left /= 1 << widths.digit
+    return _other(scale), (*digits, _geometric(left))
+
+
+def _other(scale: Fraction) -> Choice:
+    def steps(bits: int) -> Iterator[Interval]:
+        q = _ratio(scale, bits + _FINER)
+        one = Interval(1 << q.bits, 1 << q.bits, q.bits)
+        yield q.complement() * (one + q).inverse()
+        yield one
+
+    return Choice(steps)
+
+
+def _geometric(scale: Fraction) -> Choice:
+    def steps(bits: int) -> Iterator[Interval]:
+        q = beyond = _ratio(scale, bits + _FINER)
+        while True:
+            yield beyond.complement()
+            beyond *= q
+
+    return Choice(steps)
+
+
+def _digit(scale: Fraction, base: int) -> Choice:
+    def steps(bits: int) -> Iterator[Interval]:
+        q = beyond = _ratio(scale, bits + _FINER)
+        whole = _ratio(scale / base, q.bits).complement().inverse()
+        for _ in range(base - 1):
+            yield beyond.complement() * whole
+            beyond *= q
+        yield Interval(1 << q.bits, 1 << q.bits, q.bits)
+
+    return Choice(steps)
+
+
+def _ratio(scale: Fraction, bits: int) -> Interval:
+    """exp(-1 / scale), which is below 2^-bits where the scale is that small."""
+    return Interval(0, 1, bits) if scale * bits < 1 else exp_minus(1 / scale, bits)
