@@ -34,12 +34,25 @@ def great_circle(latitude: Floats, longitude: Floats, other_latitude: Floats, ot
 
 
 def edges(domain: Domain, pair: Pair) -> Floats:
-    """Public edges of bins of distance, from 0 to the largest possible one: a round step, at most `MOST_BINS` bins."""
-    farthest = max(_farthest(domain, pair), 1.0)
+    """Public edges of bins of distance, from 0 to the largest possible one."""
+    return round_edges(_farthest(domain, pair))
+
+
+def round_edges(farthest: float) -> Floats:
+    """From 0 to at least so many kilometres: a round step, at most `MOST_BINS` bins."""
+    farthest = max(farthest, 1.0)
     unit = 10.0 ** math.floor(math.log10(farthest / MOST_BINS))
     step = next(times * unit for times in (1, 2, 5, 10) if times * unit * MOST_BINS >= farthest)
     found: Floats = np.round(step * np.arange(math.ceil(farthest / step) + 1), 12)
     return found
+
+
+def across(south: float, west: float, north: float, east: float) -> float:
+    """Kilometres that no two points of a box are farther apart: the length of a straight line on a map of it, with a degree
+    of longitude as long as the longest in it, or half a turn around the globe."""
+    nearest_equator = 0.0 if south <= 0 <= north else min(abs(south), abs(north))
+    width = math.radians(east - west) * math.cos(math.radians(nearest_equator))
+    return EARTH_RADIUS_KM * min(math.pi, math.hypot(math.radians(north - south), width))
 
 
 def histogram(codes: Callable[[str], NDArray[Any]], *, domain: Domain, pair: Pair) -> NDArray[np.int64]:
@@ -77,11 +90,7 @@ def _place(domain: Domain, name: str) -> Place:
 
 
 def _farthest(domain: Domain, pair: Pair) -> float:
-    """No two centres are farther apart: the length of a straight line on a map of the box around all of them, with a
-    degree of longitude as long as the longest in it, or half a turn around the globe."""
+    """No two centres are farther apart."""
     north, east = zip(*(_place(domain, name).columns for name in pair), strict=True)
     latitudes, longitudes = (np.concatenate([centres(domain, column) for column in each]) for each in (north, east))
-    south, top = np.nanmin(latitudes), np.nanmax(latitudes)
-    nearest_equator = 0.0 if south <= 0 <= top else min(abs(south), abs(top))
-    width = math.radians(np.nanmax(longitudes) - np.nanmin(longitudes)) * math.cos(math.radians(nearest_equator))
-    return EARTH_RADIUS_KM * min(math.pi, math.hypot(math.radians(top - south), width))
+    return across(np.nanmin(latitudes), np.nanmin(longitudes), np.nanmax(latitudes), np.nanmax(longitudes))

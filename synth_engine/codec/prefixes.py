@@ -2,29 +2,100 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from synth_engine.codec import classes, gazetteers
 from synth_engine.domain import Domain, Integer, Number, Weak
 from synth_engine.errors import DomainError
-from synth_engine.hierarchy import Codes, Hierarchy, Points, Words
+from synth_engine.hierarchy import Codes, Hierarchy, Points, Product, Supported, Taxonomy, Words
 from synth_engine.hierarchy.points import BITS
 from synth_engine.values.strings import Strings
 
+FINEST = 16
+"""How often each side of a box around public points is halved at most: cells of a state are then a few metres long."""
 
-def hierarchy(domain: Domain, columns: Sequence[str]) -> Hierarchy:
-    """Of columns of numbers, points in the box of their bounds, as fine as all of their bins allow; of one column of
-    unknown texts over an alphabet, its signs. Errors: DomainError naming the column."""
+
+def hierarchy(domain: Domain, columns: Sequence[str], *, together: bool = True) -> Hierarchy:
+    """Of columns of numbers, points in the box of their bounds, as fine as all of their bins allow; of columns of codes that
+    have public points, these points in the box around them; where there are public points, only cells that have some. Of
+    one column of unknown texts over an alphabet, its signs. Of one column with partitions, its classes. Of several columns
+    among which some are no coordinates, all coordinates as points and the classes of each other column, by turns. Errors:
+    DomainError naming the column."""
     attributes = [domain.attribute(name) for name in columns]
     if len(attributes) == 1 and isinstance(attributes[0], Weak):
         return words(attributes[0])
-    for attribute in attributes:
+    coded = {site.columns[0] for site in gazetteers.sites(domain, columns) if site.of_codes}
+    sided = [each.name for each in attributes if isinstance(each, Number | Integer) or each.name in coded]
+    if len(sided) == len(attributes):
+        return _points(domain, columns, together=together)
+    if len(attributes) == 1 and not any(each.column == columns[0] for each in domain.partitions):
+        return _points(domain, columns, together=together)  # which says what is amiss
+    return _product(domain, columns, sided=sided, together=together)
+
+
+def _product(domain: Domain, columns: Sequence[str], *, sided: Sequence[str], together: bool) -> Taxonomy | Product:
+    for name in columns:
+        if isinstance(attribute := domain.attribute(name), Weak) or not attribute.size:
+            raise attribute.error(
+                "a column whose values are not known, among those of a tree",
+                repair="describe its values, or leave it out",
+            )
+    sorted_ = [classes.taxonomy(domain, name) for name in columns if name not in sided]
+    if len(columns) == 1:
+        return sorted_[0]
+    points = [_points(domain, sided, together=together)] if sided else []
+    return Product(columns=tuple(columns), components=(*points, *sorted_))
+
+
+def _points(domain: Domain, columns: Sequence[str], *, together: bool) -> Points:
+    found = gazetteers.sites(domain, columns)
+    coded = {site.columns[0]: site for site in found if site.of_codes}
+    sides = [_Side.of_points(name, site) if (site := coded.get(name)) else _Side.of(domain, name) for name in columns]
+    if not sides:
+        raise DomainError("points have no coordinate", repair="name columns of numbers")
+    low, high = (tuple(bound for side in sides for bound in getattr(side, end)) for end in ("low", "high"))
+    halvings = min(side.halvings for side in sides)
+    box: dict[str, Any] = {
+        "low": low,
+        "high": high,
+        "resolution": min(halvings, BITS // len(low)),
+        "together": together,
+    }
+    if not found:
+        return Points(columns=tuple(columns), **box)
+    names = tuple(side.name for side in sides for _ in side.low)
+    points = Supported(columns=tuple(columns), sides=names, supports=(), **box)
+    supports = tuple(gazetteers.support(points, site, positions=_parts(points, site, domain)) for site in found)
+    return replace(points, supports=supports)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Side:
+    """What a column is to a box: the bounds of its coordinates, and how often its bins can be halved."""
+
+    name: str
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+    halvings: int
+
+    @classmethod
+    def of_points(cls, name: str, site: gazetteers.Site) -> _Side:
+        low, high = zip(*site.bounds(), strict=True)
+        return cls(name=name, low=low, high=high, halvings=FINEST)
+
+    @classmethod
+    def of(cls, domain: Domain, name: str) -> _Side:
+        attribute = domain.attribute(name)
         if not isinstance(attribute, Number | Integer):
             raise attribute.error(
-                "a coordinate of points that is no number", repair="describe it as a number, or leave it out"
+                "a coordinate of points that is no number",
+                repair="describe it as a number, give public points of its values, or leave it out",
             )
         if attribute.missing is not None:
             raise attribute.error(
@@ -32,19 +103,27 @@ def hierarchy(domain: Domain, columns: Sequence[str]) -> Hierarchy:
             )
         if attribute.value_count < 2:
             raise attribute.error("a coordinate of points with one bin", repair="declare more bins, or leave it out")
-    if not attributes:
-        raise DomainError("points have no coordinate", repair="name columns of numbers")
-    finest = min(attribute.value_count.bit_length() - 1 for attribute in attributes)
-    return Points(
-        columns=tuple(columns),
-        low=tuple(float(attribute.low) for attribute in attributes if isinstance(attribute, Number | Integer)),
-        high=tuple(_end(attribute) for attribute in attributes if isinstance(attribute, Number | Integer)),
-        resolution=min(finest, BITS // len(attributes)),
-    )
+        end = float(attribute.high if isinstance(attribute, Number) else attribute.high + 1)
+        halvings = attribute.value_count.bit_length() - 1
+        return cls(name=name, low=(float(attribute.low),), high=(end,), halvings=halvings)
 
 
-def _end(attribute: Number | Integer) -> float:
-    return float(attribute.high if isinstance(attribute, Number) else attribute.high + 1)
+def _parts(points: Points, site: gazetteers.Site, domain: Domain) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """In which part of latitude and of longitude each public point lies."""
+    if not site.of_codes:
+        north, east = (_positions(points, domain.sizes[name])[site.codes[name]] for name in site.columns)
+        return north, east
+    found = []
+    for values, (low, high) in zip(site.at.T[:2], site.bounds(), strict=True):
+        parts = np.floor((values - low) / (high - low) * points.parts).astype(np.int64)
+        found.append(np.clip(parts, 0, points.parts - 1))
+    return found[0], found[1]
+
+
+def _positions(points: Points, size: int) -> NDArray[np.int64]:
+    """In which part of a coordinate each of its bins begins."""
+    found: NDArray[np.int64] = np.arange(size) * points.parts // size
+    return found
 
 
 def words(attribute: Weak) -> Words:
@@ -62,11 +141,42 @@ def words(attribute: Weak) -> Words:
 
 def of_codes(found: Hierarchy, columns: Mapping[str, NDArray[np.integer[Any]]], domain: Domain) -> Codes:
     """Codes of records from the numbers of their bins. A part of the box is the bins that begin in it, so that bins of one
-    width and a power of two of them are its parts."""
+    width and a power of two of them are its parts. Where cells have public points, a record in a cell without any is moved to
+    the nearest, by itself; the code of one that lies nowhere means nothing. Of classes the code is that of the value."""
+    if isinstance(found, Taxonomy):
+        codes: Codes = found.codes[columns[found.columns[0]]]
+        return codes
+    if isinstance(found, Product):
+        return found.joined([of_codes(each, columns, domain) for each in found.components])
     assert isinstance(found, Points)  # noqa: S101 - the only ones that are counted by bins
-    sizes = [domain.sizes[name] for name in found.columns]
-    positions = [np.arange(size) * found.parts // size for size in sizes]
-    return found.of_numbers([columns[name] for name in found.columns], positions)
+    coded = {site.columns[0]: site for site in gazetteers.sites(domain, found.columns) if site.of_codes}
+    tables = []
+    for name in found.columns:
+        if name not in coded:
+            tables.append(found.spread(_positions(found, domain.sizes[name]), found.axes.index(name)))
+            continue
+        bits = gazetteers.bits(found, coded[name])
+        tables.append(np.append(bits, np.repeat(bits[:1], domain.sizes[name] - bits.size)))
+    codes = found.looked_up([columns[name] for name in found.columns], tables)
+    return found.supported(codes) if isinstance(found, Supported) else codes
+
+
+def partial(domain: Domain, columns: Sequence[str]) -> bool:
+    """Whether a record can lie nowhere, having another code than those with points."""
+    placed = {points.column for points in domain.points}
+    return any(name in placed and domain.attribute(name).value_count < domain.sizes[name] for name in columns)
+
+
+def nowhere(
+    found: Hierarchy, columns: Mapping[str, NDArray[np.integer[Any]]], domain: Domain
+) -> NDArray[np.bool_] | None:
+    """Which records lie nowhere, by themselves: those whose column of codes has no declared value. None: no record can."""
+    lacking = None
+    for name in found.columns:
+        if partial(domain, (name,)):
+            mine = columns[name] >= domain.attribute(name).value_count
+            lacking = mine if lacking is None else lacking | mine
+    return lacking
 
 
 def first_bins(points: Points, positions: NDArray[np.int64], *, size: int) -> NDArray[np.int64]:
@@ -79,12 +189,32 @@ def ranked(found: Hierarchy, domain: Domain) -> Callable[[Sequence[int]], tuple[
     """Of texts: what makes codes of their numbers within the public set, and tells which of these are of a text at all:
     "other" and missing are not. None for what is counted by bins."""
     attribute = domain.attribute(found.columns[0])
-    if not isinstance(found, Words) or not isinstance(attribute, Weak):
+    if not isinstance(found, Words) or not isinstance(attribute, Weak) or not isinstance(attribute.values, Strings):
         return None
-    values = attribute.values
+    values: Strings = attribute.values
 
     def codes(ranks: Sequence[int]) -> tuple[Codes, NDArray[np.bool_]]:
         inside = np.array([rank < values.size for rank in ranks], dtype=np.bool_)
-        return found.encode([values.unrank(rank if rank < values.size else 0) for rank in ranks]), inside
+        return found.code(_signs(values, [rank if rank < values.size else 0 for rank in ranks])), inside
 
     return codes
+
+
+def _signs(values: Strings, ranks: Sequence[int]) -> NDArray[np.uint8]:
+    """Which sign of the alphabet, from 1 on, each text has at each place, and 0 after its end. Among those of its length a text
+    is a number whose digits are signs: as many as a machine word holds are taken off at a time, from the end."""
+    lengths, rest = values.splits(ranks)
+    places = np.array(lengths, dtype=np.int64)
+    found = np.zeros((len(rest), values.max_length), dtype=np.uint8)
+    base = len(values.alphabet)
+    digits = int(62 / math.log2(max(base, 2)))
+    unit = base**digits
+    while (left := np.flatnonzero(places)).size:
+        word = np.array([value % unit for value in rest], dtype=np.int64)
+        rest = [value // unit for value in rest]
+        for _ in range(min(digits, int(places.max()))):
+            places[left] -= 1
+            found[left, places[left]] = word[left] % base + 1
+            word //= base
+            left = left[places[left] > 0]
+    return found

@@ -23,28 +23,27 @@ class Ranking:
 
     def __init__(self, attribute: Weak) -> None:
         self.attribute = attribute
-        self.ranks: list[int] = []
         self._places: dict[int, int] = {}
+
+    @property
+    def ranks(self) -> list[int]:
+        """The numbers that occurred, in the order of their places."""
+        return list(self._places)
 
     def places(self, column: Any) -> Places:
         """The place in `ranks` of each text of a block (PyArrow; null is missing)."""
         if not pa.types.is_dictionary(column.type):
             column = column.dictionary_encode()
         chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
-        return np.concatenate([self._of_chunk(chunk) for chunk in chunks] or [np.empty(0, dtype=np.int32)])
+        found = [self._of_chunk(chunk) for chunk in chunks] or [np.empty(0, dtype=np.int32)]
+        return found[0] if len(found) == 1 else np.concatenate(found)
 
     def _of_chunk(self, chunk: Any) -> Places:
-        table = np.array([self._place(text) for text in [*chunk.dictionary.to_pylist(), None]], dtype=np.int32)
+        known, ranks = self._places, self.attribute.ranks([*chunk.dictionary.to_pylist(), None])
+        table = np.array([known.setdefault(rank, len(known)) for rank in ranks], dtype=np.int32)
         indices = pc.fill_null(chunk.indices, len(table) - 1) if chunk.null_count else chunk.indices
         found: Places = table[indices.to_numpy(zero_copy_only=False)]
         return found
-
-    def _place(self, text: str | None) -> int:
-        rank = self.attribute.rank(text)
-        if rank not in self._places:
-            self._places[rank] = len(self.ranks)
-            self.ranks.append(rank)
-        return self._places[rank]
 
 
 def settled_ranks(attribute: Weak, settled: Attribute, ranks: Sequence[int]) -> Codes:

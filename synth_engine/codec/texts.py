@@ -22,7 +22,7 @@ def codes_of(attribute: Text, texts: list[str]) -> Codes:
     outside = (lengths < cuts[0]) | (lengths >= cuts[-1])
     if attribute.leading:
         places = {each: place for place, each in enumerate(attribute.classes)}
-        firsts = np.fromiter((places.get(_class(text), -1) for text in texts), dtype=np.int64, count=len(texts))
+        firsts = np.fromiter((places.get(class_of(text), -1) for text in texts), dtype=np.int64, count=len(texts))
         outside |= firsts < 0
         bins = bins + np.maximum(firsts, 0) * (len(cuts) - 1)
     codes: Codes = bins.astype(np.uint16)
@@ -72,7 +72,7 @@ def _alphabet(classes: tuple[Class, ...]) -> NDArray[np.str_]:
     return np.array(list("".join(SIGNS[each] for each in classes)))
 
 
-def _class(text: str) -> Class:
+def class_of(text: str) -> Class:
     """The class of the first sign, of any script."""
     first = text[:1]
     if first.isdigit():

@@ -8,7 +8,7 @@ table itself are for the steward's eyes and refused by `Domain.require_confirmed
 
 from __future__ import annotations
 
-from synth_engine.domain.attributes import MAX_CODES, MISSING, OTHER, Attribute, Boolean, Categorical
+from synth_engine.domain.attributes import MAX_CODES, MISSING, MOST_PLACED, OTHER, Attribute, Boolean, Categorical
 from synth_engine.domain.baskets import Basket, Baskets, WeakBasket
 from synth_engine.domain.constraints import Constraint, Dependency, Impossible, MissingIff, Order
 from synth_engine.domain.document import SCHEMA_NAME, Domain, read
@@ -16,17 +16,21 @@ from synth_engine.domain.facts import PROVENANCES, Provenance
 from synth_engine.domain.identifiers import Identifier
 from synth_engine.domain.moments import DateTime
 from synth_engine.domain.open import Open, Range, Weak
+from synth_engine.domain.partitions import Partition
 from synth_engine.domain.places import Place
 from synth_engine.domain.points import Points
 from synth_engine.domain.reading import parse_attribute
+from synth_engine.domain.repeats import Repeats
 from synth_engine.domain.scales import Date, Integer, Number
 from synth_engine.domain.schema import SCHEMA
+from synth_engine.domain.sources import Source
 from synth_engine.domain.texts import Text
 from synth_engine.domain.totals import Totals
 
 __all__ = [
     "MAX_CODES",
     "MISSING",
+    "MOST_PLACED",
     "OTHER",
     "PROVENANCES",
     "SCHEMA",
@@ -48,10 +52,13 @@ __all__ = [
     "Number",
     "Open",
     "Order",
+    "Partition",
     "Place",
     "Points",
     "Provenance",
     "Range",
+    "Repeats",
+    "Source",
     "Text",
     "Totals",
     "Weak",

@@ -16,6 +16,8 @@ from synth_engine.domain.facts import Provenance
 from synth_engine.errors import DomainError
 
 MAX_CODES = 10_000
+MOST_PLACED = 65_535
+"""Codes of a column whose values have public points: census blocks are many. A code is stored in 16 bits."""
 OTHER = "(other)"
 MISSING = "(missing)"
 
@@ -31,6 +33,7 @@ class Attribute:
     kind: ClassVar[str]
     fact_names: ClassVar[tuple[str, ...]]
     outsides: ClassVar[tuple[Outside, ...]] = ("clamp", "missing")
+    most_codes: ClassVar[int] = MAX_CODES
 
     name: str
     provenance: Provenance | Mapping[str, Provenance] = "declared"
@@ -46,8 +49,8 @@ class Attribute:
             self._check_texts(self.missing, what="missing marker")
         self.check()
         object.__setattr__(self, "outside", self._resolved_outside())
-        if self.size > MAX_CODES:
-            raise self.error(f"more than {MAX_CODES:,} codes", repair="use fewer values or wider bins")
+        if self.size > self.most_codes:
+            raise self.error(f"more than {self.most_codes:,} codes", repair="use fewer values or wider bins")
 
     # What each kind says for itself.
     def check(self) -> None:
@@ -168,6 +171,7 @@ class Categorical(Attribute):
     kind: ClassVar[str] = "categorical"
     fact_names: ClassVar[tuple[str, ...]] = ("kind", "values", "missing")
     outsides: ClassVar[tuple[Outside, ...]] = ("other", "missing", "clamp")
+    most_codes: ClassVar[int] = MOST_PLACED  # beyond MAX_CODES they need points: see Domain
 
     values: tuple[str, ...]
     other: bool = False

@@ -13,20 +13,25 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
+from synth_engine import strict_json
 from synth_engine.domain import constraints as rules
+from synth_engine.domain import partitions as public_partitions
 from synth_engine.domain import places as named_places
 from synth_engine.domain import points as public_points
+from synth_engine.domain import repeats as public_repeats
 from synth_engine.domain import satisfiable
 from synth_engine.domain import totals as public_totals
-from synth_engine.domain.attributes import Attribute
+from synth_engine.domain.attributes import MAX_CODES, Attribute
 from synth_engine.domain.baskets import Baskets
 from synth_engine.domain.constraints import Constraint
 from synth_engine.domain.identifiers import Identifier
 from synth_engine.domain.open import Open
+from synth_engine.domain.partitions import Partition
 from synth_engine.domain.places import Place
 from synth_engine.domain.points import Points
 from synth_engine.domain.reading import Fields, parse_attribute
 from synth_engine.domain.relations import Component
+from synth_engine.domain.repeats import Repeats
 from synth_engine.domain.scales import Integer
 from synth_engine.domain.totals import Totals
 from synth_engine.errors import DomainError
@@ -47,7 +52,9 @@ class Domain:
     add/remove the number itself differs between neighbours, so it is noisy and paid for). `shorthand` remembers that
     the description was given as column sizes alone. `places` are the points of a record, if it has any, and
     `constraints` what holds in every record. `totals` say how many records have each value of one column; neighbours then
-    have the same ones, so a record is replaced by one with the same value there. `points` say where values of a column lie."""
+    have the same ones, so a record is replaced by one with the same value there. `points` say where values of a column lie, or
+    where records of a place may be, and `partitions` to which part each value of a column belongs. `repeats`: a row stands for
+    as many records as one of its columns says; a record is what a table holds everywhere else."""
 
     attributes: tuple[Attribute, ...]
     unit: PrivacyUnit = field(default_factory=PrivacyUnit)
@@ -58,7 +65,9 @@ class Domain:
     places: tuple[Place, ...] = ()
     constraints: tuple[Constraint, ...] = ()
     totals: Totals | None = None
+    repeats: Repeats | None = None
     points: tuple[Points, ...] = ()
+    partitions: tuple[Partition, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "attributes", tuple(self.attributes))
@@ -73,10 +82,14 @@ class Domain:
         if not self.modelled and not self.open:
             raise DomainError("no column to model", repair="describe at least one column that is not an identifier")
         self._check_totals()
+        if self.repeats is not None:
+            self.repeats.check(self.attributes, unit=self.unit.column)
         self._check_rows()
         named_places.check(self.places, self.attributes)
         for each in self.points:
-            each.check(self.attributes)
+            each.check(self.attributes, self.places)
+        self._check_sizes()
+        public_partitions.check(self.partitions, self.attributes)
         object.__setattr__(self, "constraints", tuple(self.constraints))
         self._check_constraints_know_their_columns()
         object.__setattr__(self, "_components", satisfiable.check(self.constraints, self.attributes))
@@ -97,6 +110,15 @@ class Domain:
         if self.rows not in (None, self.totals.rows):
             raise DomainError("rows is not the sum of the totals", repair="leave rows out")
         object.__setattr__(self, "rows", self.totals.rows)
+
+    def _check_sizes(self) -> None:
+        placed = {each.column for each in self.points}
+        for attribute in self.modelled:
+            if attribute.size > MAX_CODES and attribute.name not in placed:
+                raise attribute.error(
+                    f"more than {MAX_CODES:,} codes",
+                    repair="use fewer values, or say by points where each of them lies",
+                )
 
     def _check_rows(self) -> None:
         sums = () if self.totals is None else (self.totals.invariant,)
@@ -227,9 +249,9 @@ class Domain:
         origins = [origin for a in self.attributes for origin in a.facts.values()]
         return dict(sorted(Counter([*origins, *(each.provenance for each in self.constraints)]).items()))
 
-    @property
+    @cached_property
     def digest(self) -> str:
-        """SHA-256 of the canonical JSON."""
+        """SHA-256 of the canonical JSON; of a description with many points that takes a second."""
         text = json.dumps(self.to_json(), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -257,7 +279,9 @@ class Domain:
             **({"places": [place.to_json() for place in self.places]} if self.places else {}),
             **({"constraints": [each.to_json() for each in self.constraints]} if self.constraints else {}),
             **({} if self.totals is None else {"totals": self.totals.to_json(self.attributes)}),
+            **({} if self.repeats is None else {"repeats": self.repeats.to_json()}),
             **({"points": [each.to_json(self.attributes) for each in self.points]} if self.points else {}),
+            **({"partitions": [one.to_json(self.attributes) for one in self.partitions]} if self.partitions else {}),
         }
 
     @classmethod
@@ -269,7 +293,7 @@ class Domain:
             return cls._from_sizes(document)
         reader = Fields(document)
         known = ("schema", "relation", "unit", "invariants", "rows", "shorthand", "attributes", "places", "constraints")
-        reader.only(*known, "totals", "points")
+        reader.only(*known, "totals", "repeats", "points", "partitions")
         if reader.text("schema", default=SCHEMA_NAME) != SCHEMA_NAME:
             raise DomainError("unknown schema", repair=f"write {SCHEMA_NAME!r}")
         relation = reader.text("relation", default=Relation.ADD_REMOVE.value)
@@ -287,7 +311,11 @@ class Domain:
             places=named_places.parse(reader.list("places") if "places" in document else ()),
             constraints=rules.parse(reader.list("constraints") if "constraints" in document else ()),
             totals=None if totals is None else public_totals.parse(totals, attributes),
+            repeats=public_repeats.parse(document.get("repeats")),
             points=public_points.parse(reader.list("points") if "points" in document else (), attributes),
+            partitions=public_partitions.parse(
+                reader.list("partitions") if "partitions" in document else (), attributes
+            ),
         )
 
     @classmethod
@@ -322,7 +350,9 @@ def parse(raw: bytes, *, name: str = "domain file", deepest: int = MAX_DEPTH, se
         text = raw.decode("utf-8-sig")
         if _depth(text) > deepest:
             raise DomainError(f"the {name} is nested more than {deepest} deep", repair=see)
-        return json.loads(text, object_pairs_hook=_no_repeats, parse_constant=_no_constant)
+        return strict_json.loads(text)
+    except strict_json.NamedTwice as error:
+        raise DomainError("the file names this twice", repair="keep one of them", column=error.name) from None
     except (ValueError, RecursionError):
         raise DomainError(f"the {name} is not JSON in UTF-8", repair=see) from None
 
@@ -341,16 +371,3 @@ def _depth(text: str) -> int:
 
 def _unit(document: Any) -> PrivacyUnit:
     return PrivacyUnit() if document is None else PrivacyUnit.from_json(document)
-
-
-def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    document = dict(pairs)
-    if len(document) != len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise DomainError("the file names this twice", repair="keep one of them", column=twice)
-    return document
-
-
-def _no_constant(_: str) -> float:
-    raise ValueError

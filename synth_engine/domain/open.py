@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 from synth_engine.domain.attributes import MAX_CODES, MISSING, OTHER, Attribute, Categorical, Outside
+from synth_engine.domain.completions import Completions
 from synth_engine.domain.grids import number_grid, whole_grid
 from synth_engine.domain.scales import ISO, Date, Integer, Number
 from synth_engine.values import ValueSet
@@ -38,7 +39,8 @@ class Open(Attribute):
 @dataclass(frozen=True, kw_only=True)
 class Weak(Open):
     """One of a public set of texts, of which few occur. `rho` is the chance that no text comes out that nobody has. What
-    is not found, or not in the set, is "other", or missing if `outside` says so."""
+    is not found, or not in the set, is "other", or missing if `outside` says so. completions: for a method that finds
+    beginnings of texts."""
 
     kind: ClassVar[str] = "weak"
     fact_names: ClassVar[tuple[str, ...]] = ("kind", "values", "missing")
@@ -46,6 +48,7 @@ class Weak(Open):
 
     values: ValueSet
     rho: float = DEFAULT_RHO
+    completions: Completions | None = None
     ordered: bool = field(default=False)
 
     def check(self) -> None:
@@ -72,12 +75,17 @@ class Weak(Open):
 
     def rank(self, text: str | None) -> int:
         """The number of a text among them. "Other" follows the set, missing comes last."""
-        if self.missing is not None and (text is None or text in self.missing):
-            return self.population - 1
-        found = self.values.rank(text or "")
-        if found is not None:
+        return self.ranks([text])[0]
+
+    def ranks(self, texts: Sequence[str | None]) -> list[int]:
+        """The numbers of many texts."""
+        last, gone = self.population - 1, self.missing
+        outside = self.values.size if self.has_other else last
+        found = [outside if rank is None else rank for rank in self.values.ranks([text or "" for text in texts])]
+        if gone is None:
             return found
-        return self.values.size if self.has_other else self.population - 1
+        missing = [text is None or text in gone for text in texts]
+        return [last if lacks else rank for rank, lacks in zip(found, missing, strict=True)]
 
     def found(self, ranks: Sequence[int]) -> Categorical:
         """The attribute whose values are those of these ranks, in their order. Of too many the first are kept, so put
@@ -116,7 +124,8 @@ class Weak(Open):
         return settled == self.found([rank for rank in ranks if rank is not None])
 
     def details(self) -> dict[str, object]:
-        return {"values": self.values.to_json() | {"size": self.values.size}, "rho": self.rho}
+        further = {} if self.completions is None else {"completions": self.completions.to_json()}
+        return {"values": self.values.to_json() | {"size": self.values.size}, "rho": self.rho} | further
 
     def _default_outside(self) -> Outside:
         return "other"

@@ -61,7 +61,17 @@ def check(places: Sequence[Place], attributes: Sequence[Attribute]) -> None:
                     repair="describe the column as a number, or correct the place",
                     column=column,
                 )
+            other = known.get(place.longitude)
+            if field == "latitude" and max(-attribute.low, attribute.high) > 90 and _fits_latitude(other):
+                raise attribute.error(
+                    "the latitude and the longitude of a place seem to be swapped",
+                    repair="name the column of latitudes first; they are from -90 to 90",
+                )
             if attribute.low < -limit or attribute.high > limit:
                 raise attribute.error(f"a {field} beyond {limit} degrees", repair="correct the bounds, or the place")
         if place.latitude == place.longitude:
             raise DomainError("one column is both ends of a place", repair="name two", column=place.latitude)
+
+
+def _fits_latitude(attribute: Attribute | None) -> bool:
+    return isinstance(attribute, Number | Integer) and attribute.low >= -90 and attribute.high <= 90

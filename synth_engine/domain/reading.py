@@ -9,6 +9,7 @@ from typing import Any
 from synth_engine import values as public_sets
 from synth_engine.domain.attributes import Attribute, Boolean, Categorical
 from synth_engine.domain.baskets import Basket, WeakBasket
+from synth_engine.domain.completions import Completions
 from synth_engine.domain.identifiers import Identifier
 from synth_engine.domain.moments import DateTime
 from synth_engine.domain.open import Range, Weak
@@ -138,6 +139,13 @@ class Fields:
         except DomainError as error:
             raise DomainError(error.rule, repair=error.repair, column=self.column) from None
 
+    def completions(self, key: str) -> Completions | None:
+        value = self.document.get(key)
+        try:
+            return None if value is None else Completions.from_json(value)
+        except DomainError as error:
+            raise DomainError(error.rule, repair=error.repair, column=self.column) from None
+
     def needed(self, **values: object) -> dict[str, object]:
         for key, value in values.items():
             if value is None:
@@ -174,7 +182,9 @@ _PARSERS: dict[type[Attribute], Any] = {
         | {"step": f.integer("step"), "unit": f.text("unit", default=None), "width": f.integer("width")}
         | {"format": f.text("format", default=None)}
     ),
-    Weak: lambda f: f.needed(values=f.value_set("values")) | {"rho": f.number("rho")},
+    Weak: lambda f: (
+        f.needed(values=f.value_set("values")) | {"rho": f.number("rho"), "completions": f.completions("completions")}
+    ),
     Range: lambda f: (
         f.needed(of=f.text("of", default=None))
         | f.needed(low=f.bound("low"), high=f.bound("high"))

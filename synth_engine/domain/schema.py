@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from synth_engine.domain.attributes import MAX_CODES, Attribute, Boolean, Categorical
+from synth_engine.domain.attributes import MAX_CODES, MOST_PLACED, Attribute, Boolean, Categorical
 from synth_engine.domain.baskets import MOST_ITEMS, SEPARATORS, Basket, WeakBasket
 from synth_engine.domain.constraints import (
     MOST_CONSTRAINTS,
@@ -22,6 +22,7 @@ from synth_engine.domain.moments import UNITS, DateTime
 from synth_engine.domain.open import MOST_BINS, SCALES, Range, Weak
 from synth_engine.domain.places import MOST_PLACES
 from synth_engine.domain.reading import BARE
+from synth_engine.domain.repeats import MOST_REPEATS
 from synth_engine.domain.scales import MAX_EXACT, Date, Integer, Number
 from synth_engine.domain.texts import CLASSES, LONGEST_TEXT, Text
 from synth_engine.privacy.unit import Relation
@@ -105,7 +106,7 @@ _BASKETS: Schema = {"separator": {"enum": list(SEPARATORS)}, "wide": {"type": "b
 _ATTRIBUTES: tuple[Schema, ...] = (
     _attribute(
         Categorical,
-        {"values": _TEXTS | {"maxItems": MAX_CODES}, "other": {"type": "boolean"}},
+        {"values": _TEXTS | {"maxItems": MOST_PLACED}, "other": {"type": "boolean"}},
         required=("values",),
     ),
     _attribute(
@@ -142,6 +143,7 @@ _ATTRIBUTES: tuple[Schema, ...] = (
         {
             "values": _SET,
             "rho": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1},
+            "completions": {"type": "object", "required": ["set"]},
         },
         required=("values",),
     ),
@@ -231,6 +233,33 @@ _CONSTRAINTS: tuple[Schema, ...] = (
     _constraint(MissingIff, {"column": _NAME, "when": _NAME, "values": _VALUES}),
 )
 
+_POINT: Schema = {"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 3}
+_SOURCE: Schema = {
+    "type": "object",
+    "description": "The published table that this is a copy of.",
+    "properties": {
+        "name": _NAME,
+        "version": {"type": "string"},
+        "sha256": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
+    },
+    "required": ["name"],
+    "additionalProperties": False,
+}
+
+
+def _points(of: str) -> Schema:
+    at: dict[str, Schema] = {
+        "column": {"type": "object", "additionalProperties": _POINT},
+        "place": {"type": "array", "items": _POINT, "minItems": 1},
+    }
+    return {
+        "type": "object",
+        "properties": {of: _NAME, "at": at[of], "source": _optional(_SOURCE)},
+        "required": [of, "at"],
+        "additionalProperties": False,
+    }
+
+
 _FULL: Schema = {
     "title": "The public description of a table",
     "type": "object",
@@ -266,6 +295,15 @@ _FULL: Schema = {
                 "additionalProperties": False,
             },
         },
+        "repeats": _optional(
+            {
+                "type": "object",
+                "description": "The column that says how many records a row stands for, at most so many.",
+                "properties": {"column": _NAME, "most": {"type": "integer", "minimum": 1, "maximum": MOST_REPEATS}},
+                "required": ["column", "most"],
+                "additionalProperties": False,
+            }
+        ),
         "totals": _optional(
             {
                 "type": "object",
@@ -281,22 +319,26 @@ _FULL: Schema = {
         ),
         "points": {
             "type": "array",
-            "description": "Where each declared value of a column lies: latitude and longitude in degrees, and a weight.",
+            "description": "Where each declared value of a column lies, or every point where records of a place may be: "
+            "latitude and longitude in degrees, and a weight.",
+            "items": {"oneOf": [_points("column"), _points("place")]},
+        },
+        "partitions": {
+            "type": "array",
+            "description": "Public parts, such as tracts or towns, that the declared values of a column belong to.",
             "items": {
                 "type": "object",
                 "properties": {
+                    "name": _NAME,
                     "column": _NAME,
-                    "at": {
+                    "of": {"type": "object", "additionalProperties": {"type": "string", "minLength": 1}},
+                    "source": {
                         "type": "object",
-                        "additionalProperties": {
-                            "type": "array",
-                            "items": {"type": "number"},
-                            "minItems": 2,
-                            "maxItems": 3,
-                        },
+                        "properties": {key: {"type": "string"} for key in ("name", "version", "sha256")},
+                        "additionalProperties": False,
                     },
                 },
-                "required": ["column", "at"],
+                "required": ["name", "column", "of"],
                 "additionalProperties": False,
             },
         },

@@ -7,7 +7,7 @@ drawn from and written down in a few bytes. A set knows nothing of any table.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NoReturn, Self
 
 from synth_engine.errors import DomainError
@@ -33,6 +33,10 @@ class ValueSet(ABC):
     @abstractmethod
     def rank(self, text: str) -> int | None:
         """The number of a text, None if it is not in the set. Several spellings of one value share its number."""
+
+    def ranks(self, texts: Sequence[str]) -> list[int | None]:
+        """The numbers of many texts."""
+        return [self.rank(text) for text in texts]
 
     @abstractmethod
     def unrank(self, rank: int) -> str:

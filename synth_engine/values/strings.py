@@ -2,27 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
 from synth_engine.values.base import LARGEST, LONGEST, ValueSet, checked_size, fields, refuse
 
+DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
+"""Of the widest base that whole numbers are read in."""
+
+
+CASES = ("as it is", "lower", "upper")
+
 
 class Strings(ValueSet):
-    """Every text of min_length to max_length characters of the alphabet."""
+    """Every text of min_length to max_length characters of the alphabet. A text of a table is first read by the rule for
+    case, and then each character that `replace` names gives way to what stands there, maybe nothing; one that has another
+    character still is not in the set."""
 
     kind: ClassVar[str] = "strings"
 
-    def __init__(self, alphabet: str, min_length: int, max_length: int) -> None:
+    def __init__(
+        self,
+        alphabet: str,
+        min_length: int,
+        max_length: int,
+        *,
+        case: str = CASES[0],
+        replace: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         if not alphabet or len(set(alphabet)) < len(alphabet):
             refuse("an alphabet without characters, or with one twice", repair="list each character once")
         if not 0 <= min_length <= max_length <= LONGEST:
             refuse("the lengths of strings contradict each other", repair=f"0 <= min <= max <= {LONGEST}")
         self.alphabet, self.min_length, self.max_length = alphabet, min_length, max_length
+        self.case, self.replace = case, dict(replace)
+        self._check_reading()
+        self._replaced = str.maketrans(self.replace)
         self._places = {character: place for place, character in enumerate(alphabet)}
+        self._digits = str.maketrans(alphabet, DIGITS[: len(alphabet)]) if len(alphabet) <= len(DIGITS) else None
         self._starts = self._counted()
         self.size = checked_size(self._starts[-1])
-        self.longest, self.characters = max_length, frozenset(alphabet)
+        self._known = self.characters = frozenset(alphabet)
+        self.longest = max_length
+
+    def _check_reading(self) -> None:
+        if self.case not in CASES:
+            refuse("an unknown rule for case", repair=f"one of {', '.join(CASES)}")
+        if self._cased(self.alphabet) != self.alphabet:
+            refuse("an alphabet with characters that the rule for case takes away", repair="list them as they become")
+        if any(len(old) != 1 or old in self.alphabet or old != self._cased(old) for old in self.replace):
+            refuse(
+                "what is replaced is not one character each, is in the alphabet, or is taken away by the rule for case",
+                repair='give an object like {"é": "e", "-": ""}, of characters that the alphabet lacks',
+            )
+        if not set(self.alphabet).issuperset("".join(self.replace.values())):
+            refuse("a character is replaced by one that the alphabet lacks", repair="add it to the alphabet")
+
+    def _cased(self, text: str) -> str:
+        return text.lower() if self.case == "lower" else text.upper() if self.case == "upper" else text
 
     def _counted(self) -> list[int]:
         """The rank at which each length starts, and the size. Ends early where the set is too large anyway."""
@@ -34,23 +73,55 @@ class Strings(ValueSet):
                 break
         return [*starts, total]
 
+    def _read(self, text: str) -> str:
+        return self._cased(text).translate(self._replaced) if self.case != CASES[0] or self.replace else text
+
     def rank(self, text: str) -> int | None:
-        if not self.min_length <= len(text) <= self.max_length or not self._places.keys() >= set(text):
+        text = self._read(text)
+        if not self.min_length <= len(text) <= self.max_length or not self._known.issuperset(text):
             return None
-        value = 0
-        for character in text:
-            value = value * len(self.alphabet) + self._places[character]
+        if self._digits and text:  # as a number is read, which is quicker
+            value = int(text.translate(self._digits), max(2, len(self.alphabet)))
+        else:
+            value = 0
+            for character in text:
+                value = value * len(self.alphabet) + self._places[character]
         return self._starts[len(text) - self.min_length] + value
 
+    def ranks(self, texts: Sequence[str]) -> list[int | None]:
+        """As `rank` has them; of texts all of whose characters are known, read as numbers all at once."""
+        read = [self._read(text) for text in texts] if self.case != CASES[0] or self.replace else list(texts)
+        whole = "".join(read)
+        if self._digits is None or not self._known.issuperset(whole):
+            return super().ranks(texts)
+        whole, end, found = whole.translate(self._digits), 0, list[int | None]()
+        base, starts, shortest, longest = max(2, len(self.alphabet)), self._starts, self.min_length, self.max_length
+        for length in map(len, read):
+            begin, end = end, end + length
+            value = int(whole[begin:end], base) if length and shortest <= length <= longest else 0
+            found.append(starts[length - shortest] + value if shortest <= length <= longest else None)
+        return found
+
     def unrank(self, rank: int) -> str:
-        rank = self.in_range(rank)
-        length = self.min_length + sum(rank >= start for start in self._starts[1:])
-        value = rank - self._starts[length - self.min_length]
+        length, value = self.split(self.in_range(rank))
         characters = []
         for _ in range(length):
             value, place = divmod(value, len(self.alphabet))
             characters.append(self.alphabet[place])
         return "".join(reversed(characters))
+
+    def split(self, rank: int) -> tuple[int, int]:
+        """How long a text is, and its number among those of that length: to the base of the alphabet, the last character
+        counting one."""
+        (length,), (value,) = self.splits([rank])
+        return length, value
+
+    def splits(self, ranks: Sequence[int]) -> tuple[list[int], list[int]]:
+        """Lengths and numbers of many texts."""
+        starts, last = self._starts, len(self._starts) - 1
+        places = [bisect_right(starts, rank, hi=last) - 1 for rank in ranks]
+        values = [rank - starts[place] for rank, place in zip(ranks, places, strict=True)]
+        return [self.min_length + place for place in places], values
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -58,8 +129,14 @@ class Strings(ValueSet):
             "alphabet": self.alphabet,
             "min_length": self.min_length,
             "max_length": self.max_length,
+            **({} if self.case == CASES[0] else {"case": self.case}),
+            **({"replace": self.replace} if self.replace else {}),
         }
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Self:
-        return cls(**fields(document, alphabet=str, min_length=int, max_length=int))
+        reading = {name: kind for name, kind in {"case": str, "replace": dict}.items() if name in document}
+        found = fields(document, alphabet=str, min_length=int, max_length=int, **reading)
+        if not all(isinstance(new, str) for new in found.get("replace", {}).values()):
+            refuse("a character is replaced by something that is no text", repair='give an object like {"é": "e"}')
+        return cls(found.pop("alphabet"), found.pop("min_length"), found.pop("max_length"), **found)

@@ -1,0 +1,66 @@
+"""Columns of a domain as public classifications: the partitions of their values, the widest parts first, then the values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from synth_engine.domain import Domain, Integer, Number
+from synth_engine.domain.attributes import Attribute
+from synth_engine.domain.partitions import Partition
+from synth_engine.hierarchy import Taxonomy
+from synth_engine.hierarchy.base import MOST_SYMBOLS
+
+
+def taxonomy(domain: Domain, name: str) -> Taxonomy:
+    """Of one column. "Other" and missing are classes of their own, beside the widest: every record is then in the tree, as in
+    a table of counts, and whoever adds up classes has all records. Errors: DomainError where partitions do not nest, or
+    a class has too many parts."""
+    attribute = domain.attribute(name)
+    nested = levels(domain, attribute)
+    paths = [
+        (*above, label) for *above, label in zip(*(each.of for each in nested), attribute.value_labels, strict=True)
+    ]
+    taken = {path[0] for path in paths}
+    for label in attribute.labels[attribute.value_count :]:
+        while label in taken:  # by a class or a value of that name
+            label = f"({label})"
+        taken.add(label)
+        paths.append((label,) * (len(nested) + 1))
+    return Taxonomy(columns=(name,), paths=tuple(paths))
+
+
+def levels(domain: Domain, attribute: Attribute) -> tuple[Partition, ...]:
+    """The partitions of a column that divide something, the one with the fewest parts first; one of two that are the same.
+    Errors: DomainError where a part of a finer one lies in two parts of a wider one."""
+    mine = [each for each in domain.partitions if each.column == attribute.name]
+    found: list[Partition] = []
+    for each in sorted(mine, key=lambda one: len(one.parts)):
+        if not 1 < len(each.parts) < attribute.value_count:
+            continue
+        if found and not _inside(each, found[-1]):
+            raise attribute.error(
+                f"the partitions {found[-1].name!r} and {each.name!r} do not nest",
+                repair="let each part of the finer one lie in one part of the wider one, or leave one of them out",
+            )
+        if not found or len(each.parts) > len(found[-1].parts):
+            found.append(each)
+    return tuple(found)
+
+
+def _inside(finer: Partition, wider: Partition) -> bool:
+    return len(set(zip(finer.of, wider.of, strict=True))) == len(finer.parts)
+
+
+def suits(domain: Domain, *, placed: Sequence[str]) -> bool:
+    """Whether a domain is one of classes, with other columns that can be divided beside them: a column that is not among
+    those placed otherwise has partitions, and of all others the values are few."""
+    declared = {each.column for each in domain.partitions} - set(placed)
+    if domain.open or not declared:
+        return False
+    others = [domain.attribute(name) for name in domain.names if name not in declared and name not in placed]
+    return all(
+        each.missing is None and each.value_count > 1
+        if isinstance(each, Integer | Number)
+        else each.size <= MOST_SYMBOLS
+        for each in others
+    )

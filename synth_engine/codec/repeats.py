@@ -1,0 +1,47 @@
+"""Rows that stand for several records, as so many rows."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from synth_engine.domain import Domain
+from synth_engine.formats import Marks
+
+_DIGITS = 18
+_WHOLE = re.compile(r"\s*\+?([0-9]+)(\.0*)?\s*", re.ASCII)
+
+Block = dict[str, pa.Array]
+
+
+def repeated(domain: Domain, block: Block, *, marks: Marks | None = None) -> Block:
+    """Each row of a block of texts as often as it says; the block itself where the domain has no repeats. `marks`: how
+    the file writes numbers."""
+    if domain.repeats is None:
+        return block
+    said = block[domain.repeats.column]
+    times = times_of(
+        said if marks is None or marks.usual else marks.plain(said, apart_from=()), most=domain.repeats.most
+    )
+    places = pa.array(np.repeat(np.arange(len(times)), times))
+    return {name: texts.take(places) for name, texts in block.items()}
+
+
+def times_of(texts: pa.Array, *, most: int) -> NDArray[np.int64]:
+    """How often each row counts: every text whatever has an answer, from 0 to `most`, and 1 if it is no whole number."""
+    coded = texts.dictionary_encode()
+    table = np.array([_times(text, most=most) for text in coded.dictionary.to_pylist()] or [1], dtype=np.int64)
+    found: NDArray[np.int64] = np.append(table, 1)[coded.indices.fill_null(len(table)).to_numpy(zero_copy_only=False)]
+    return found
+
+
+def _times(text: str | None, *, most: int) -> int:
+    match = _WHOLE.fullmatch(text or "")
+    if match is None:
+        return 1
+    digits = match[1].lstrip("0") or "0"
+    # A number too long to be read is above `most` like the one before it: a record more never moves many.
+    return most if len(digits) > _DIGITS else min(int(digits), most)

@@ -1,0 +1,110 @@
+"""Partitions: which public part, such as a tract or a town, each value of a column belongs to. A public fact: no part may come
+from the table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from synth_engine.domain.attributes import Attribute
+from synth_engine.domain.open import Open
+from synth_engine.domain.reading import Fields
+from synth_engine.errors import DomainError
+
+_REPAIR = 'give "name", "column" and "of", an object of values and their parts'
+LONGEST_NAME = 100
+Source = tuple[tuple[str, str], ...]
+_SOURCE = ("name", "version", "sha256")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Partition:
+    """`of`: the part of each declared value of `column`, in order. `source`: the public table it was copied from, if any, as
+    (field, text)."""
+
+    name: str
+    column: str
+    of: tuple[str, ...]
+    source: Source = ()
+
+    @cached_property
+    def parts(self) -> tuple[str, ...]:
+        """Names of the parts, in order."""
+        return tuple(sorted(set(self.of)))
+
+    def codes(self, attribute: Attribute) -> tuple[int, ...]:
+        """The part of each code of the column, from 0 on; "other" and missing, where there are any, are parts of their own
+        after the others."""
+        place = {part: at for at, part in enumerate(self.parts)}
+        beyond = range(len(place), len(place) + attribute.size - attribute.value_count)
+        return (*(place[part] for part in self.of), *beyond)
+
+    def check(self, attributes: Sequence[Attribute]) -> None:
+        """Refuses partitions of another column, and those that leave a value out."""
+        attribute = next((each for each in attributes if each.name == self.column and each.size), None)
+        if not 0 < len(self.name) <= LONGEST_NAME:
+            raise DomainError("a partition has no short name", repair=_REPAIR, column=self.column)
+        if attribute is None or isinstance(attribute, Open) or len(self.of) != attribute.value_count:
+            raise DomainError(
+                f"the partition {self.name!r} does not cover the declared values",
+                repair="name the part of each, and of nothing else",
+                column=self.column,
+            )
+        if not all(self.of):
+            raise DomainError(f"a part of {self.name!r} has no name", repair="name each part", column=self.column)
+
+    def to_json(self, attributes: Sequence[Attribute]) -> dict[str, object]:
+        [attribute] = [each for each in attributes if each.name == self.column]
+        of = dict(zip(attribute.value_labels, self.of, strict=True))
+        return {
+            "name": self.name,
+            "column": self.column,
+            "of": of,
+            **({"source": dict(self.source)} if self.source else {}),
+        }
+
+
+def check(partitions: Sequence[Partition], attributes: Sequence[Attribute]) -> None:
+    """Errors: DomainError naming column and partition."""
+    for each in partitions:
+        each.check(attributes)
+    seen = [(each.column, each.name) for each in partitions]
+    if len(set(seen)) < len(seen):
+        raise DomainError("two partitions of a column have one name", repair="rename one of them")
+
+
+def parse(documents: Sequence[object], attributes: Sequence[Attribute]) -> tuple[Partition, ...]:
+    """From JSON. Errors: DomainError naming the column."""
+    return tuple(_partition(document, attributes) for document in documents)
+
+
+def _partition(document: object, attributes: Sequence[Attribute]) -> Partition:
+    if not isinstance(document, Mapping) or not isinstance(document.get("of"), Mapping):
+        raise DomainError("a partition is no object of values and parts", repair=_REPAIR)
+    fields = Fields(document)
+    fields.only("name", "column", "of", "source")
+    name, column, of = fields.text("name"), fields.text("column"), document["of"]
+    labels = next((each.value_labels for each in attributes if each.name == column), ())
+    if not labels or set(of) != set(labels):
+        raise DomainError(
+            f"the partition {name!r} does not cover the declared values",
+            repair="name the part of each, and of nothing else",
+            column=column or None,
+        )
+    if not all(isinstance(part, str) for part in of.values()):
+        raise DomainError(f"a part of {name!r} is no text", repair="name each part", column=column)
+    source = _source(document.get("source"), column=column)
+    return Partition(name=name, column=column, of=tuple(of[label] for label in labels), source=source)
+
+
+def _source(document: object, *, column: str) -> Source:
+    if document is None:
+        return ()
+    if not isinstance(document, Mapping) or not all(
+        key in _SOURCE and isinstance(text, str) for key, text in document.items()
+    ):
+        raise DomainError(
+            "the source of a partition is not understood", repair='give "name", "version" and "sha256"', column=column
+        )
+    return tuple((key, document[key]) for key in _SOURCE if key in document)

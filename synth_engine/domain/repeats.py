@@ -1,0 +1,58 @@
+"""Repeats: the column of a table that says how many records each row stands for. A fact about the form of the table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+from synth_engine.domain.attributes import Attribute
+from synth_engine.domain.identifiers import Identifier
+from synth_engine.domain.reading import Fields
+from synth_engine.errors import DomainError
+
+MOST_REPEATS = 100_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Repeats:
+    """A row counts as so many records as `column` says, before anything else is done with it: at most `most`, and one
+    where the cell is no whole number. One record more or less in the table is one more or less in a cell, so neighbours
+    are what they were; what is protected is a record, not a row."""
+
+    column: str
+    most: int
+
+    def check(self, attributes: Sequence[Attribute], *, unit: str | None) -> None:
+        """Refuses a column that is described as something of a record, and a bound that holds nothing."""
+        if not 1 <= self.most <= MOST_REPEATS:
+            raise DomainError(
+                f"the most records that a row stands for is not from 1 to {MOST_REPEATS:,}",
+                repair="give the largest number that can be, from what is publicly known",
+                column=self.column,
+            )
+        described = next((each for each in attributes if each.name == self.column), None)
+        if self.column == unit or (described is not None and not isinstance(described, Identifier)):
+            raise DomainError(
+                "a column says how many records a row stands for, and something else too",
+                repair="leave it out of the described columns: each record has it no more",
+                column=self.column,
+            )
+
+    def cuts(self, totals: Sequence[int]) -> bool:
+        """Whether a row of a table with these totals may stand for more than `most` records. If not, cutting turns no other table
+        into one that seems to have these totals: then whether a table has them is the same for all neighbours."""
+        return self.most <= max(totals)
+
+    def to_json(self) -> dict[str, object]:
+        return asdict(self)
+
+
+def parse(document: object) -> Repeats | None:
+    """From JSON; None for none. Errors: DomainError."""
+    if document is None:
+        return None
+    if not isinstance(document, Mapping):
+        raise DomainError("repeats is no object", repair='give "column" and "most"')
+    fields = Fields(document)
+    fields.only("column", "most")
+    return Repeats(column=fields.text("column"), most=fields.integer("most") or 0)

@@ -1,0 +1,32 @@
+"""JSON of which every reader sees the same: no name twice in one object, and no numbers that JSON does not have."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NoReturn
+
+
+class NamedTwice(ValueError):
+    """An object has a name twice: one reader would take the first value, another the last. `name`: which, as it was given."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__("a name is given twice")
+        self.name = name
+
+
+def loads(text: str, **numbers: Any) -> Any:
+    """What a text of JSON says. numbers: as of `json.loads`, how numbers are read. Errors: NamedTwice, ValueError,
+    RecursionError where it is nested too deep."""
+    return json.loads(text, object_pairs_hook=_once, parse_constant=_refused, **numbers)
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise NamedTwice(next(name for name in names if names.count(name) > 1))
+    return found
+
+
+def _refused(_constant: str) -> NoReturn:
+    raise ValueError("JSON has no numbers like NaN and Infinity")
