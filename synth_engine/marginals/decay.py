@@ -31,25 +31,3 @@ def likely(apart: Floats, weights: Floats, *, scale: float, farthest: float | No
             raise SpecError("a group has no origin within the farthest distance", repair="allow a larger one")
     shares: Floats = found / found.sum(axis=1, keepdims=True)
     return shares
-
-
-def filtered(drawn: Floats, shares: Floats, *, alpha: Floats) -> Floats:
-    """Of n records drawn with a prior of alpha for each origin, those that the prior rather than a record explains, moved
-    to the shares: of origin i the part n q_i / (n q_i + alpha) stays. drawn: groups by origins; rows keep their sums."""
-    n = drawn.sum(axis=1, keepdims=True) * shares
-    with np.errstate(invalid="ignore", divide="ignore"):
-        stays = np.where(n > 0, n / (n + alpha[:, None]), 0.0)
-    kept = drawn * stays
-    found: Floats = kept + (drawn.sum(axis=1) - kept.sum(axis=1))[:, None] * shares
-    return found
-
-
-def rounded(counts: Floats) -> Floats:
-    """Whole numbers near to counts of groups by origins, by largest remainder; rows keep their (whole) sums."""
-    found = np.floor(counts)
-    short = np.rint(counts.sum(axis=1) - found.sum(axis=1)).astype(np.int64)
-    order = np.argsort(found - counts, axis=1, kind="stable")
-    np.put_along_axis(
-        found, order, np.take_along_axis(found, order, 1) + (np.arange(counts.shape[1]) < short[:, None]), 1
-    )
-    return found

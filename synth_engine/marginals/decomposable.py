@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -135,6 +136,35 @@ def drawing(
     return order
 
 
+def _way(start: str, end: str, above: Mapping[str, str]) -> list[str]:
+    """The attributes from one to another, both among them, along the tree; nothing where they are of two trees."""
+
+    def upwards(name: str) -> list[str]:
+        found = [name]
+        while found[-1] in above:
+            found.append(above[found[-1]])
+        return found
+
+    up, down = upwards(start), upwards(end)
+    meeting = next((name for name in up if name in down), None)
+    if meeting is None:
+        return []
+    return [*up[: up.index(meeting) + 1], *reversed(down[: down.index(meeting)])]
+
+
+def _along(way: Sequence[str], tables: Mapping[Clique, Floats], *, last: Floats) -> Floats:
+    """The table of the first attribute of a way and the one that `last` gives by its end, multiplied in the order that
+    needs least, so that no product of two wide attributes is laid out."""
+    steps = [tables[a, b] if (a, b) in tables else tables[b, a].T for a, b in pairwise(way)]
+    given = [
+        np.divide(table, sums, out=np.zeros_like(table), where=sums > 0)
+        for table in steps[1:]
+        for sums in [np.broadcast_to(table.sum(axis=1, keepdims=True), table.shape)]
+    ]
+    found: Floats = np.linalg.multi_dot([steps[0], *given, last])
+    return found
+
+
 def with_sums(table: Floats, sums: Floats, *, allowed: Mask | None = None) -> Floats:
     """A table without negative counts that has the given sums over its last axes; `sums` has the first ones.
 
@@ -164,23 +194,32 @@ def _known(order: Sequence[Drawn], names: Clique) -> Floats:
     return factors.margin(last.table, (*last.parents, last.attribute), names)
 
 
-def pair_tables(order: Sequence[Drawn], *, total: float) -> dict[Clique, Floats]:
+def pair_tables(order: Sequence[Drawn], *, total: float, largest: int | None = None) -> dict[Clique, Floats]:
     """The table of every two attributes of a network in which each has one parent at most: along the way from one to the
-    other, distributions of one attribute given another are multiplied (Markov). Pairs stand in the order of drawing."""
+    other, distributions of one attribute given another are multiplied (Markov). Pairs stand in the order of drawing; those
+    with more cells than `largest` are left out, and never laid out on the way to others."""
     found: dict[Clique, Floats] = {}
     sums: dict[str, Floats] = {}
+    above: dict[str, str] = {}
     for drawn in order:
         name, table = drawn.attribute, np.maximum(drawn.table, 0.0)
         if drawn.parents:
             (parent,) = drawn.parents
+            above[name] = parent
             given = np.divide(table, table.sum(axis=1, keepdims=True), out=np.zeros_like(table), where=table > 0)
         for other, known in sums.items():
+            if largest is not None and known.size * table.shape[-1] > largest and other not in drawn.parents:
+                continue
             if not drawn.parents:
                 found[other, name] = np.multiply.outer(known, table) / max(total, 1.0)
             elif other == parent:
                 found[other, name] = table
-            else:
+            elif (other, parent) in found or (parent, other) in found:
                 before = found[other, parent] if (other, parent) in found else found[parent, other].T
                 found[other, name] = before @ given
+            elif way := _way(other, parent, above):
+                found[other, name] = _along(way, found, last=given)
+            else:
+                found[other, name] = np.multiply.outer(known, table.sum(axis=0)) / max(total, 1.0)
         sums[name] = table.sum(axis=0) if drawn.parents else table
     return found

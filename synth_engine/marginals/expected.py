@@ -53,10 +53,11 @@ def network(
     rows: int,
 ) -> dict[str, Any]:
     """For columns measured with that noise, and a table of each with few others measured with the noise `table`. What
-    it says of a dependence counts for as much as it is larger than the noise that is left in it."""
-    noisy = {name: column(sizes[name], deviation=noise.mean_deviation / rows) for name, noise in noises.items()}
+    it says of a dependence counts for as much as it is larger than the noise that is left in it; without such tables
+    columns are drawn independently."""
     if table is None:
-        return _document(noisy, rows=rows, pairs=0.0)
+        return independent(noises, sizes=sizes, rows=rows)
+    noisy = {name: column(sizes[name], deviation=noise.mean_deviation / rows) for name, noise in noises.items()}
     drawn = {name: _drawn_in_groups(size, sizes=sizes, rows=rows) for name, size in sizes.items()}
     errors = {name: min(math.hypot(error, drawn[name]), 1 - 1 / sizes[name]) for name, error in noisy.items()}
     left = _noise_of_pair(sizes, spread=math.sqrt(table.variance) / rows)

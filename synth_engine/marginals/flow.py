@@ -35,7 +35,7 @@ _MOST_ARCS = 40_000
 that many arcs take a tenth of a second."""
 
 
-def meet(codes: Codes, wishes: Sequence[Wish], *, rng: np.random.Generator, sweeps: int = SWEEPS) -> Codes:
+def meet(codes: Codes, wishes: Sequence[Wish], *, rng: np.random.Generator) -> Codes:
     """The records, shape (attributes, rows), changed until their tables are close to those wished for; the same shape."""
     found, rows = codes.copy(), codes.shape[1]
     if any(wanted.sum() != rows for _, wanted in wishes):
@@ -43,7 +43,7 @@ def meet(codes: Codes, wishes: Sequence[Wish], *, rng: np.random.Generator, swee
     if not rows or not wishes:
         return found
     before = math.inf
-    for _ in range(sweeps):
+    for _ in range(SWEEPS):
         changed = sum(_meet_one(found, *wishes[place], rng=rng) for place in rng.permutation(len(wishes)))
         if changed <= SETTLED * rows * len(wishes) or changed > 0.98 * before:
             break

@@ -83,23 +83,21 @@ def fit(
     *,
     rows: float,
     rng: np.random.Generator,
-    components: int = COMPONENTS,
-    steps: int = STEPS,
 ) -> Mixture:
     """columns: one-way counts; levels: the bins of each attribute at every resolution; rows: their sum."""
     coarse = [one[COARSEST] for one in levels]
     shares = [binning.summed(column, [bins]) / rows for column, bins in zip(columns, coarse, strict=True)]
     width = max(share.size for share in shares)
     ones = np.zeros((len(shares), width), dtype=np.float32)
-    logits = np.full((len(shares), width, components), _NEVER, dtype=np.float32)
+    logits = np.full((len(shares), width, COMPONENTS), _NEVER, dtype=np.float32)
     for place, share in enumerate(shares):
         ones[place, : share.size] = share
-        start = np.log(np.maximum(share, 1e-6))[:, None] + rng.normal(0, _SPREAD, (share.size, components))
+        start = np.log(np.maximum(share, 1e-6))[:, None] + rng.normal(0, _SPREAD, (share.size, COMPONENTS))
         logits[place, : share.size] = start
-    weights = rng.normal(0, _SPREAD / 5, components).astype(np.float32)
+    weights = rng.normal(0, _SPREAD / 5, COMPONENTS).astype(np.float32)
     if pairs:
         blocks = _blocks(columns, levels, pairs, rows=rows, width=width)
-        _descend(logits, weights, ones=ones, blocks=blocks, steps=steps)
+        _descend(logits, weights, ones=ones, blocks=blocks)
     found = _softmax(logits, axis=1).astype(np.float64)
     return Mixture(
         shares=_softmax(weights, axis=0).astype(np.float64),
@@ -154,12 +152,12 @@ def _blocks(
     )
 
 
-def _descend(logits: Singles, weights: Singles, *, ones: Singles, blocks: _Blocks, steps: int) -> None:
+def _descend(logits: Singles, weights: Singles, *, ones: Singles, blocks: _Blocks) -> None:
     """Adam (Kingma and Ba 2015) with a rate that falls to almost nothing; changes logits and weights in place."""
     moments = [(np.zeros_like(one), np.zeros_like(one)) for one in (logits, weights)]
     to_view = [_indicator(side, blocks.of.size) for side in blocks.sides]
     to_attribute = _indicator(blocks.of, len(logits))
-    for step in range(1, steps + 1):
+    for step in range(1, STEPS + 1):
         columns, shares = _softmax(logits, axis=1), _softmax(weights, axis=0)
         seen = blocks.sums @ columns[blocks.of]
         left, right = (seen[side] for side in blocks.sides)
@@ -176,7 +174,7 @@ def _descend(logits: Singles, weights: Singles, *, ones: Singles, blocks: _Block
         of_shares += np.einsum("aw,awk->k", pull, columns)
         gradient = columns * (gradient - (gradient * columns).sum(axis=1, keepdims=True))
         of_shares = shares * (of_shares - (of_shares * shares).sum())
-        rate = _RATE / 2 * (1 + math.cos(math.pi * (step - 1) / steps)) + _LEAST_RATE
+        rate = _RATE / 2 * (1 + math.cos(math.pi * (step - 1) / STEPS)) + _LEAST_RATE
         for value, slope, (mean, square) in zip((logits, weights), (gradient, of_shares), moments, strict=True):
             mean += np.float32(0.1) * (slope - mean)
             square += np.float32(0.01) * (slope * slope - square)

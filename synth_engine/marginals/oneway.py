@@ -119,8 +119,7 @@ def posterior_mean(coefficients: Floats, *, sigma: float) -> tuple[Floats, float
     likelihood = np.exp(logs - largest)
     weights = np.full(prior.size, 1 / prior.size)
     for _ in range(_ROUNDS):
-        share = likelihood * weights
-        weights = (share / share.sum(axis=1, keepdims=True)).sum(axis=0)
+        weights = weights * ((1 / (likelihood @ weights)) @ likelihood)  # the sum over observations of their shares
         weights[0] += 1.0  # one observation in favour of "nothing here" steadies short sequences
         weights /= weights.sum()
     share = likelihood * weights

@@ -13,18 +13,23 @@ from synth_engine import codec
 from synth_engine.constraints import values
 from synth_engine.domain import Domain
 from synth_engine.errors import SpecError
-from synth_engine.mechanisms import forecast, groups, staged
+from synth_engine.mechanisms import forecast, groups, mixed, staged
 from synth_engine.mechanisms.adaptive import Adaptive
+from synth_engine.mechanisms.adaptive_basic import AdaptiveBasic
+from synth_engine.mechanisms.adaptive_improved import AdaptiveImproved
 from synth_engine.mechanisms.aim import Aim
 from synth_engine.mechanisms.auto import Auto
 from synth_engine.mechanisms.bayesian_network import BayesianNetwork
+from synth_engine.mechanisms.direct import DirectSynthesis
 from synth_engine.mechanisms.dpsyn import DPSyn
+from synth_engine.mechanisms.generalize import Generalize
 from synth_engine.mechanisms.independent import Independent
 from synth_engine.mechanisms.model import Model, generator
 from synth_engine.mechanisms.mst import Mst
 from synth_engine.mechanisms.on_the_map import OnTheMap
 from synth_engine.mechanisms.plan import Mechanism, Plan, Rule
 from synth_engine.mechanisms.privsyn import PrivSyn
+from synth_engine.mechanisms.privtree import PrivTree
 from synth_engine.mechanisms.uniform import Random
 from synth_engine.mechanisms.weak_domain import WeakDomain
 from synth_engine.spec import Spec
@@ -37,7 +42,12 @@ REGISTRY: dict[str, type[Mechanism]] = {
     Auto.id: Auto,
     Aim.id: Aim,
     PrivSyn.id: PrivSyn,
+    Generalize.id: Generalize,
     Adaptive.id: Adaptive,
+    AdaptiveImproved.id: AdaptiveImproved,
+    AdaptiveBasic.id: AdaptiveBasic,
+    PrivTree.id: PrivTree,
+    DirectSynthesis.id: DirectSynthesis,
     Random.id: Random,
     WeakDomain.id: WeakDomain,
     OnTheMap.id: OnTheMap,
@@ -57,6 +67,7 @@ __all__ = [
     "draw_table",
     "forecast_curve",
     "plan",
+    "recommended",
 ]
 
 
@@ -64,6 +75,20 @@ def describe(domain: Domain | None = None) -> list[dict[str, Any]]:
     """Every mechanism on offer: id, title, summary, paper, keeps, parameters (JSON schema), relations, losses, kind.
     domain: those that are for a table like it."""
     return [mechanism.describe() for mechanism in REGISTRY.values() if domain is None or mechanism.suits(domain)]
+
+
+def recommended(domain: Domain | None = None) -> str:
+    """The id of the method that is right for most tables like this one: `on-the-map` where totals of one of two columns
+    are public; `adaptive` where most columns say where records lie, a text over an alphabet counted as two such columns (what many
+    further columns have to do with each other would matter more);
+    otherwise `auto`."""
+    if domain is None:
+        return Auto.id
+    if OnTheMap.suits(domain):
+        return OnTheMap.id
+    if Adaptive.suits(domain) and 2 * (2 * len(domain.open) + len(mixed.placed(domain))) > len(domain.names):
+        return Adaptive.id
+    return Auto.id
 
 
 def plan(domain: Domain, spec: Spec, *, rule: Rule = "basic") -> Plan:
@@ -92,11 +117,13 @@ def forecast_curve(
 def draw_blocks(model: Model, rows: int, seed: str) -> Iterator[pd.DataFrame]:
     """One table of the release in blocks of `BLOCK` rows, so that a large one never stands in memory as values. Every
     row keeps to every constraint of the domain."""
-    codes = model.sample(rows, seed=seed)
+    codes, texts = model.sample(rows, seed=seed), model.written(rows, seed=seed)
     ends = model.group_ends(rows, seed=seed)
     for number, start in enumerate(range(0, max(rows, 1), BLOCK)):
         block = {name: column[start : start + BLOCK] for name, column in codes.items()}
         frame = codec.decode(model.domain, block, generator(seed, purpose=("decode", str(number))))
+        for name, (labels, places) in texts.items():
+            frame[name] = pd.Series(labels[places[start : start + BLOCK]], dtype="str")
         again = generator(seed, purpose=("order", str(number)))
         frame = values.in_order(model.domain, frame, codes=block, rng=again)
         yield codec.with_identifiers(

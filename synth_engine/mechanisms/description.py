@@ -7,18 +7,17 @@ a description may say is in docs/description.md; everything is checked on the wa
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from synth_engine.domain import Attribute, Domain
 from synth_engine.domain.document import MAX_DEPTH
 from synth_engine.domain.document import parse as _json
 from synth_engine.errors import InputError
 from synth_engine.measurement import Clique
+from synth_engine.mechanisms.described_column import LONGEST_NAME, TOLERANCE, DescribedColumn, Texts, is_share, whole
 from synth_engine.mechanisms.merged import Merged
 from synth_engine.mechanisms.model import LARGEST_SAMPLE, WHOLE, Model, Node, Table, Weights
 from synth_engine.privacy import receipt
@@ -26,12 +25,8 @@ from synth_engine.privacy import receipt
 SCHEMA = "synth_engine/description/1"
 DIGITS = 10
 """Decimals of a share: enough to tell one of `WHOLE` parts from the next."""
-TOLERANCE = 1e-6
-"""How far shares may be from adding up to 1, for people who round."""
-LARGEST_TABLE = 1_000_000
 LARGEST_MODEL = 4_000_000
 """Cells, of all tables together."""
-LONGEST_NAME = 64
 _FIELDS = {
     "schema",
     "mechanism",
@@ -45,15 +40,13 @@ _FIELDS = {
     "synthesis",
 }
 
-Floats = npt.NDArray[np.float64]
-Texts = Mapping[str, tuple[str, ...]]
-
 
 def write(model: Model) -> dict[str, Any]:
     """The description of a model."""
-    if model.tree is not None:
+    if model.tree is not None or model.cells is not None:
         raise InputError(
-            "a model with a tree has no columns to be described one by one", repair="keep the model itself"
+            "a model with a tree or with cells has no columns to be described one by one",
+            repair="keep the model itself",
         )
     given: list[Clique | None] = [node.parents for node in model.network] or [None] * len(model.tables)
     if any(parents is None and len(table.clique) > 1 for parents, table in zip(given, model.tables, strict=True)):
@@ -210,7 +203,7 @@ def _columns(texts: Texts, given: object) -> tuple[tuple[Node, ...], tuple[Table
     if any(with_given) and not all(with_given):
         column = names[with_given.index(False)]
         raise InputError('no "given" here, but at other columns', repair='write "given": []', column=column)
-    read = [_Column(texts, entry, before=names[:place]) for place, entry in enumerate(given)]
+    read = [DescribedColumn(texts, entry, before=names[:place]) for place, entry in enumerate(given)]
     if sum(one.cells for one in read) > LARGEST_MODEL:
         raise InputError(f"the tables have more than {LARGEST_MODEL:,} cells", repair='take names off "given"')
     tables = tuple(Table(clique=(*one.parents, one.name), weights=one.weights()) for one in read)
@@ -224,7 +217,7 @@ def _targets(texts: Texts, given: object) -> tuple[Table, ...]:
     read = []
     for entry in given:
         name = _name(texts, entry)
-        read.append(_Column(texts, entry, before=[other for other in texts if other != name]))
+        read.append(DescribedColumn(texts, entry, before=[other for other in texts if other != name]))
     if sum(one.cells for one in read) > LARGEST_MODEL:
         raise InputError(f"the targets have more than {LARGEST_MODEL:,} cells", repair="take some of them away")
     return tuple(Table(clique=(*one.parents, one.name), weights=one.weights()) for one in read)
@@ -241,7 +234,7 @@ def _merged(domain: Domain, given: object) -> tuple[Merged, ...]:
         if name not in domain.sizes:
             raise InputError("merged names no column of the domain", repair="leave it out")
         texts = labels(domain.attribute(name))
-        shares = _Column({name: texts}, {"column": name, "shares": one.get("shares")}, before=[]).weights()
+        shares = DescribedColumn({name: texts}, {"column": name, "shares": one.get("shares")}, before=[]).weights()
         found.append(Merged(attribute=name, bins=_numbers(name, texts, one.get("bins")), within=shares))
     return tuple(found)
 
@@ -261,118 +254,6 @@ def _name(texts: Texts, entry: Mapping[str, Any]) -> str:
     return name
 
 
-class _Column:
-    """One entry of the list, read strictly; every refusal names the column."""
-
-    def __init__(self, texts: Texts, entry: Mapping[str, Any], *, before: Sequence[str]) -> None:
-        self.name = str(entry["column"])
-        self._every, self._entry = texts, entry
-        self.parents = self._given(entry.get("given", []), before)
-        known = {"column", "given", "tables" if self.parents else "shares"}
-        unknown = [str(key) for key in entry if key not in known]
-        if unknown:
-            raise self._wrong(f"unknown field {unknown[0][:LONGEST_NAME]!r}", f"known are {', '.join(sorted(known))}")
-
-    def _wrong(self, rule: str, repair: str) -> InputError:
-        return InputError(rule, repair=repair, column=self.name)
-
-    def _given(self, value: object, before: Sequence[str]) -> Clique:
-        if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
-            raise self._wrong('"given" is not a list of names', "name columns that stand before this one, or none")
-        if len(set(value)) < len(value) or not set(value) <= set(before):
-            raise self._wrong(
-                '"given" names a column that does not stand before this one', "change the order of columns"
-            )
-        parents = tuple(value)
-        if self._cells(parents) > LARGEST_TABLE:
-            raise self._wrong(f"its table has more than {LARGEST_TABLE:,} cells", 'take a name off "given"')
-        return parents
-
-    def _cells(self, parents: Clique) -> int:
-        return math.prod(len(self._every[name]) for name in (*parents, self.name))
-
-    @property
-    def cells(self) -> int:
-        return self._cells(self.parents)
-
-    def weights(self) -> Weights:
-        texts = self._every[self.name]
-        if not self.parents:
-            return self._read(self._entry.get("shares"), texts, of=WHOLE, where="")
-        tables = self._entry.get("tables")
-        if not isinstance(tables, list) or not tables or not all(isinstance(one, Mapping) for one in tables):
-            raise self._wrong('"tables" is not a list of objects', 'give one for each combination of "given"')
-        shape = tuple(len(self._every[name]) for name in (*self.parents, self.name))
-        weights = np.zeros((math.prod(shape[:-1]), shape[-1]), dtype=np.int64)
-        places = [self._place(one, number) for number, one in enumerate(tables, start=1)]
-        if len(set(places)) < len(places):
-            raise self._wrong("a combination is described twice", "keep one of its tables")
-        sums = self._whole(np.array([self._share(one, n) for n, one in enumerate(tables, start=1)]), WHOLE, where="")
-        for number, (one, place, whole) in enumerate(zip(tables, places, sums.tolist(), strict=True), start=1):
-            weights[place] = self._read(one.get("shares"), texts, of=whole, where=f" of table {number}")
-        return weights.reshape(shape)
-
-    def _place(self, table: Mapping[str, Any], number: int) -> int:
-        """The number of the combination that a table is for."""
-        if set(table) != {"when", "share", "shares"}:
-            raise self._wrong(f"table {number} has missing or unknown fields", 'give "when", "share" and "shares"')
-        when = table["when"]
-        if not isinstance(when, Mapping) or set(when) != set(self.parents):
-            raise self._wrong(f'"when" of table {number} does not name each column of "given"', "give each a value")
-        place = 0
-        for parent in self.parents:
-            texts = self._every[parent]
-            if when[parent] not in texts:
-                raise self._wrong(
-                    f'"when" of table {number} has a value that {parent!r} lacks', "use labels of the domain"
-                )
-            place = place * len(texts) + texts.index(when[parent])
-        return place
-
-    def _share(self, table: Mapping[str, Any], number: int) -> float:
-        share = table["share"]
-        if not _is_share(share) or share * WHOLE < 0.5:
-            raise self._wrong(
-                f"the share of table {number} is not above 0 and up to 1", "leave the table out, or mend it"
-            )
-        return float(share)
-
-    def _read(self, shares: object, texts: Sequence[str], *, of: int, where: str) -> Weights:
-        """Shares by label as weights."""
-        if not isinstance(shares, Mapping) or not shares:
-            raise self._wrong(f"no shares{where}", 'write them as {"label": 0.5, …}')
-        codes = {text: code for code, text in enumerate(texts)}
-        values = np.zeros(len(texts))
-        for number, (text, share) in enumerate(shares.items(), start=1):
-            if text not in codes:
-                raise self._wrong(f"label {number}{where} is not one of this column", "use labels of the domain")
-            if not _is_share(share):
-                raise self._wrong(f"share {number}{where} is not a number from 0 to 1", "give the share of the records")
-            values[codes[text]] = share
-        return self._whole(values, of, where=where)
-
-    def _whole(self, shares: Floats, of: int, *, where: str) -> Weights:
-        if abs(float(shares.sum()) - 1) > TOLERANCE:
-            raise self._wrong(f"the shares{where} do not add up to 1", "change one so that they do")
-        return _whole(shares, of)
-
-
-def _is_share(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
-
-
-def _whole(shares: Floats, of: int) -> Weights:
-    """Whole numbers that add up: the nearest ones if these do, else by largest remainder."""
-    nearest: Weights = np.rint(shares * of).astype(np.int64)
-    if int(nearest.sum()) == of:
-        return nearest
-    exact = shares / shares.sum() * of
-    found: Weights = np.floor(exact).astype(np.int64)
-    order = np.argsort(found - exact, kind="stable")
-    found[order[: of - int(found.sum())]] += 1
-    return found
-
-
 def _persons(domain: Domain, shares: object) -> Weights | None:
     """Shares of persons by how many rows each has."""
     if shares is None:
@@ -385,7 +266,7 @@ def _persons(domain: Domain, shares: object) -> Weights | None:
         )
     most = domain.unit.max_records
     allowed = {text: size for size, text in enumerate(_sizes(most), start=1)}
-    if not set(shares) <= set(allowed) or not all(map(_is_share, shares.values())):
+    if not set(shares) <= set(allowed) or not all(map(is_share, shares.values())):
         raise InputError(
             f"rows_a_person is not a share from 0 to 1 for numbers of rows from 1 to {most}",
             repair="name whole numbers of rows that a person may have",
@@ -396,4 +277,4 @@ def _persons(domain: Domain, shares: object) -> Weights | None:
         values[allowed[text] - 1] = share
     if abs(float(values.sum()) - 1) > TOLERANCE:
         raise InputError("rows_a_person does not add up to 1", repair="change a share", column=domain.grouped.name)
-    return _whole(values, WHOLE)
+    return whole(values, WHOLE)

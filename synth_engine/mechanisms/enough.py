@@ -76,6 +76,6 @@ def records_to_be_found(attribute: Weak, *, max_records: int = 1) -> int:
     return thresholds.threshold(attribute.population, rho=attribute.rho, scale=scale)
 
 
-def rows_for(codes: int, *, columns: int, max_records: int = 1) -> int:
+def rows_for(codes: int, *, columns: int) -> int:
     """Records that a column with so many codes needs at ε = 1 not to be lost, when `columns` share it."""
-    return codes * columns * max_records * LOST
+    return codes * columns * LOST

@@ -19,11 +19,16 @@ from synth_engine.domain import Domain
 from synth_engine.domain.relations import Component
 from synth_engine.errors import InputError, SpecError
 from synth_engine.marginals import finish, flow, topological
-from synth_engine.measurement import Clique
-from synth_engine.mechanisms import conditional, groups
+from synth_engine.mechanisms import conditional, ends, groups, networks
 from synth_engine.mechanisms import finished as finishing
 from synth_engine.mechanisms import merged as bins
+from synth_engine.mechanisms.drawn import Cells
 from synth_engine.mechanisms.merged import Merged
+from synth_engine.mechanisms.networks import Codes as Codes
+from synth_engine.mechanisms.networks import Node as Node
+from synth_engine.mechanisms.networks import Table as Table
+from synth_engine.mechanisms.notes import Notes
+from synth_engine.mechanisms.prefix_tree import PrefixTree
 from synth_engine.mechanisms.tree import Tree
 from synth_engine.mechanisms.weights import WHOLE as WHOLE
 from synth_engine.mechanisms.weights import Weights as Weights
@@ -34,31 +39,14 @@ from synth_engine.mechanisms.weights import whole_weights as whole_weights
 SCHEMA = "synth_engine/model/1"
 SCHEMA_WITH_TARGETS = "synth_engine/model/2"
 """Of models with targets or bins, which an older version would draw wrongly."""
-SCHEMA_WITH_TREE = "synth_engine/model/3"
+SCHEMA_WITH_TREE, SCHEMA_WITH_CELLS = "synth_engine/model/3", "synth_engine/model/4"
 LARGEST_SAMPLE = 10**9
 POPULATION = 1_000_000
 MOST_CELLS = 4_000_000
 """Of all targets together."""
 
-Codes = dict[str, npt.NDArray[np.uint16]]
+Texts = dict[str, tuple[npt.NDArray[np.object_], npt.NDArray[np.int64]]]
 Synthesis = Literal["finish", "mcf", "sts"]
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Table:
-    """Weights of the cells of a clique; they add up to `WHOLE`."""
-
-    clique: Clique
-    weights: Weights
-
-
-@dataclass(frozen=True, kw_only=True)
-class Node:
-    """An attribute of a network, and those that it is drawn from. Nodes stand in the order of growth, which is the
-    order of drawing: parents before their children."""
-
-    attribute: str
-    parents: Clique
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -74,7 +62,7 @@ class Model:
     `merged` are the bins of large attributes: all tables count such an attribute by its bins, and its codes are drawn
     within them in the end.
 
-    `tree`: of the columns of a hierarchy, beside the tables of others.
+    `tree`: of the columns of a hierarchy, beside the tables of others, and `notes`, what there is to say of it. `cells`: of two columns with too many values for a table.
 
     `groups`, of a domain whose persons are made anew, are the weights of 1, 2, … rows a person; they add up to `WHOLE`.
     """
@@ -88,23 +76,31 @@ class Model:
     targets: tuple[Table, ...] = ()
     synthesis: Synthesis = "finish"
     merged: tuple[Merged, ...] = ()
-    tree: Tree | None = None
+    tree: ends.AnyTree | None = None
+    cells: Cells | None = None
+    notes: Notes | None = None
 
     def __post_init__(self) -> None:
         if self.rows < 0:
             raise ValueError("a model has no negative number of rows")
         covered = [node.attribute for node in self.network]
         if self.network:
-            self._check_network()
+            networks.check(self.network, self.tables)
         else:
             covered = [name for table in self.tables for name in table.clique]
-            covered += [] if self.tree is None else self.tree.hierarchy.columns
+            covered += [] if self.tree is None else self.tree.columns
+            covered += [] if self.cells is None else self.cells.clique
         if sorted(covered) != sorted(self.domain.sizes):
             raise InputError("the tables of the model do not cover the domain", repair="use the model of this release")
+        beside = self.tree.attached if isinstance(self.tree, Tree | PrefixTree) else None
+        if beside is not None and not beside.sizes.items() <= self.domain.sizes.items():
+            raise InputError("the columns beside the tree are malformed", repair="use the model of this release")
         for one in self.merged:
             one.check(self.domain, whole=WHOLE)
         for table in (*self.tables, *self.targets):
-            self._check(table)
+            table.check(self.domain, self._bins)
+        if self.cells is not None:
+            self.cells.check(self.domain)
         self._check_targets()
         self._check_groups()
 
@@ -132,22 +128,6 @@ class Model:
         if weights.ndim != 1 or weights.size > most or weights.min() < 0 or weights.sum() != WHOLE:
             raise InputError("the group sizes of the model are malformed", repair="use the model of this release")
 
-    def _check_network(self) -> None:
-        drawn: set[str] = set()
-        cliques = [table.clique for table in self.tables]
-        if cliques != [(*node.parents, node.attribute) for node in self.network]:
-            raise InputError("the tables of the model do not fit its network", repair="use the model of this release")
-        for node in self.network:
-            if not set(node.parents) <= drawn:
-                raise InputError("the network of the model has no order", repair="use the model of this release")
-            drawn.add(node.attribute)
-
-    def _check(self, table: Table) -> None:
-        shape = bins.shape(self.domain, table.clique, self._bins)
-        weights = table.weights
-        if weights.shape != shape or weights.dtype != np.int64 or weights.min() < 0 or weights.sum() != WHOLE:
-            raise InputError("a table of the model is malformed", repair="use the model of this release")
-
     def sample(self, rows: int, *, seed: str, enforce: bool = True) -> Codes:
         """Codes of each attribute, shape (rows,), with every declared constraint kept; without `enforce`, as the
         model alone has it.
@@ -163,12 +143,15 @@ class Model:
         tables = self._possible if enforce else self.tables
         drawn = population if self.network or self.targets or self.merged else rows
         if self.network:
-            codes = self._network_sample(tables, population, seed=seed)
+            codes = networks.sample(self.network, tables, population, seed=seed)
         else:
-            codes = self._flat_sample(tables, drawn, population=population, seed=seed)
+            codes = networks.sample_apart(tables, drawn, population=population, seed=seed)
         if self.tree is not None:
             rng = generator(seed, purpose=("tree",))
             codes |= self.tree.sample(drawn, population=population, domain=self.domain, rng=rng)
+        if self.cells is not None:
+            rng = generator(seed, purpose=("sample", *self.cells.clique))
+            codes |= self.cells.sample(drawn, population=population, domain=self.domain, rng=rng)
         if self._mended:
             codes = self._finished(codes, seed=seed, enforce=enforce)
         elif self.targets:
@@ -180,6 +163,15 @@ class Model:
         if enforce and self.domain.constraints:
             codes = self._repaired(codes, seed=seed)
         return {name: codes[name] for name in self.domain.sizes}
+
+    def written(self, rows: int, *, seed: str) -> Texts:
+        """Of the columns whose codes do not say what a table has: for each, texts, and the place among them of each record
+        of `sample`."""
+        if not isinstance(self.tree, PrefixTree):
+            return {}
+        population = max(rows, min(self.rows, POPULATION))
+        rng = generator(seed, purpose=("tree",))
+        return {self.tree.hierarchy.columns[0]: self.tree.drawn(rows, population=population, rng=rng)}
 
     def _repaired(self, codes: Codes, *, seed: str, components: Sequence[Component] | None = None) -> Codes:
         purpose = "repair" if components is None else "repair before the finish"
@@ -278,27 +270,8 @@ class Model:
         spread = [(clique, bins.over_codes(clique, table, self._bins)) for clique, table in tables]
         return [(clique, table) for clique, table in spread if table is not None]
 
-    def _network_sample(self, tables: Sequence[Table], population: int, *, seed: str) -> Codes:
-        codes: Codes = {}
-        for node, table in zip(self.network, tables, strict=True):
-            rng = generator(seed, purpose=("sample", *table.clique))
-            given = [codes[name] for name in node.parents]
-            codes[node.attribute] = conditional.draw(table.weights, given, rows=population, rng=rng)
-        return codes
-
-    def _flat_sample(self, tables: Sequence[Table], rows: int, *, population: int, seed: str) -> Codes:
-        codes: Codes = {}
-        for table in tables:
-            rng = generator(seed, purpose=("sample", *table.clique))
-            counts = round_to_total(table.weights.ravel(), population)
-            cells = np.repeat(np.arange(counts.size, dtype=np.uint32), counts)
-            rng.shuffle(cells)
-            for name, axis in zip(table.clique, np.unravel_index(cells[:rows], table.weights.shape), strict=True):
-                codes[name] = axis.astype(np.uint16)
-        return codes
-
     def to_json(self) -> dict[str, Any]:
-        tables = [_table_json(table) for table in self.tables]
+        tables = [table.to_json() for table in self.tables]
         document: dict[str, Any] = {
             "schema": SCHEMA,
             "mechanism": self.mechanism,
@@ -306,36 +279,37 @@ class Model:
             "rows": self.rows,
             "tables": tables,
         }
-        network = [
-            {"attribute": node.attribute, "parents": list(node.parents), "strength": strength(table)}
+        nodes = [
+            {"attribute": node.attribute, "parents": list(node.parents), "strength": table.strength}
             for node, table in zip(self.network, self.tables, strict=False)
         ]
         grouped = {} if self.groups is None else {"groups": self.groups.tolist()}
         if self.targets or self.merged:
             document["schema"] = SCHEMA_WITH_TARGETS
-            document["targets"] = [_table_json(table) for table in self.targets]
+            document["targets"] = [table.to_json() for table in self.targets]
             document["synthesis"] = self.synthesis
             document["merged"] = [one.to_json() for one in self.merged]
         if self.tree is not None:
             document |= {"schema": SCHEMA_WITH_TREE, "tree": self.tree.to_json()}
-        return document | ({"network": network} if network else {}) | grouped
+            document |= {} if self.notes is None else {"notes": self.notes.to_json()}
+        if self.cells is not None:
+            document |= {"schema": SCHEMA_WITH_CELLS, "cells": self.cells.to_json()}
+        return document | ({"network": nodes} if nodes else {}) | grouped
 
     @classmethod
     def from_json(cls, obj: Mapping[str, Any]) -> Model:
         """Errors: InputError if the document is not a model."""
         try:
-            if obj["schema"] not in (SCHEMA, SCHEMA_WITH_TARGETS, SCHEMA_WITH_TREE):
+            if obj["schema"] not in (SCHEMA, SCHEMA_WITH_TARGETS, SCHEMA_WITH_TREE, SCHEMA_WITH_CELLS):
                 raise KeyError("schema")
             domain = Domain.from_json(obj["domain"])
             merged = tuple(Merged.from_json(one) for one in obj.get("merged", ()))
             of = {one.attribute: one for one in merged}
             tables, targets = (
-                tuple(_table(one, domain, of) for one in obj.get(part, ())) for part in ("tables", "targets")
+                tuple(Table.from_json(one, domain, of) for one in obj.get(part, ())) for part in ("tables", "targets")
             )
-            network = tuple(
-                Node(attribute=str(node["attribute"]), parents=tuple(node["parents"]))
-                for node in obj.get("network", ())
-            )
+            nodes = obj.get("network", ())
+            network = tuple(Node(attribute=str(one["attribute"]), parents=tuple(one["parents"])) for one in nodes)
             sizes = obj.get("groups")
             return cls(
                 mechanism=str(obj["mechanism"]),
@@ -347,25 +321,9 @@ class Model:
                 targets=targets,
                 synthesis=obj.get("synthesis", "finish"),
                 merged=merged,
-                tree=Tree.from_json(obj["tree"], domain) if "tree" in obj else None,
+                tree=ends.read(obj["tree"], domain) if "tree" in obj else None,
+                cells=Cells.from_json(obj["cells"]) if "cells" in obj else None,
+                notes=Notes.from_json(obj["notes"]) if "notes" in obj else None,
             )
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise InputError("this is no model document", repair="use the file that --model wrote") from error
-
-
-def _table_json(table: Table) -> dict[str, Any]:
-    return {"clique": list(table.clique), "weights": table.weights.ravel().tolist()}
-
-
-def _table(obj: Mapping[str, Any], domain: Domain, merged: Mapping[str, Merged]) -> Table:
-    clique = tuple(obj["clique"])
-    weights = np.array(obj["weights"], dtype=np.int64).reshape(bins.shape(domain, clique, merged))
-    return Table(clique=clique, weights=weights)
-
-
-def strength(table: Table) -> float:
-    """How much the last attribute of a released table depends on the others together: the total variation distance of
-    the table from independence, 0 to 1, to four digits. A function of released weights alone, in whole numbers."""
-    weights = table.weights.reshape(-1, table.weights.shape[-1])
-    independent = np.multiply.outer(weights.sum(axis=1), weights.sum(axis=0))
-    return round(int(np.abs(weights * WHOLE - independent).sum()) / (2 * WHOLE**2), 4)

@@ -156,10 +156,10 @@ def strongest(known: Denoised, domain: Domain) -> dict[Clique, Floats]:
 
 
 def implied(tree: Mapping[Clique, Floats], known: Denoised, domain: Domain) -> dict[Clique, Floats]:
-    """The tables of all pairs as the tree has them, with their columns in the order of the domain."""
+    """The tables of all pairs that could be asked for as the tree has them, with their columns in the order of the domain."""
     place = {name: number for number, name in enumerate(domain.names)}
     drawn = network(tree, known.oneways, total=known.total)
-    found = decomposable.pair_tables(drawn, total=known.total)
+    found = decomposable.pair_tables(drawn, total=known.total, largest=LARGEST_TABLE)
     return {
         (a, b) if place[a] < place[b] else (b, a): table if place[a] < place[b] else table.T
         for (a, b), table in found.items()

@@ -6,12 +6,12 @@ object comes as JSON text, or as it is. No error repeats what was given: an entr
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from synth_engine import strict_json
 from synth_engine.errors import SpecError
 from synth_engine.spec import require_moderate
 
@@ -26,10 +26,6 @@ _REPAIRS = {
     "array": 'give a list, as JSON text like ["a", "b"] where only text can be given',
     "object": 'give an object, as JSON text like {"a": 2} where only text can be given',
 }
-
-
-class _Twice(Exception):
-    """A name that an object of JSON text has more than once."""
 
 
 def checked(given: Mapping[str, Any], *, schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -63,10 +59,8 @@ def _from_json(name: str, text: str, rule: Mapping[str, Any]) -> Any:
     if len(text) > LONGEST_TEXT:
         raise SpecError(f"parameter {name!r} has more than {LONGEST_TEXT} signs", repair="list less")
     try:
-        return json.loads(
-            text, object_pairs_hook=_once, parse_float=_number, parse_int=_integer, parse_constant=_no_constant
-        )
-    except _Twice:
+        return strict_json.loads(text, parse_float=_number, parse_int=_integer)
+    except strict_json.NamedTwice:
         raise SpecError(f"parameter {name!r} has a name twice in one object", repair="give each once") from None
     except RecursionError:
         raise SpecError(f"parameter {name!r} is nested too deep", repair="make it flatter") from None
@@ -131,17 +125,6 @@ def _object(where: str, value: dict[str, Any], rule: Mapping[str, Any]) -> dict[
 
 def _entry(where: str, place: int, value: Any, rule: Any) -> Any:
     return _value(f"entry {place} of {where}", value, rule) if isinstance(rule, Mapping) else value
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise _Twice
-    return found
-
-
-def _no_constant(_name: str) -> Any:
-    raise ValueError
 
 
 def _text(value: Any) -> str:

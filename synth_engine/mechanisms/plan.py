@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Literal, Self
 
-from synth_engine.domain import Domain
+from synth_engine.domain import Domain, Open
 from synth_engine.errors import RelationMismatch, SpecError
 from synth_engine.marginals import expected
 from synth_engine.measurement import Answers, Call, Session
@@ -67,6 +67,11 @@ class Mechanism(ABC):
     def suits(cls, domain: Domain) -> bool:  # noqa: ARG003 - for those that are not for every table
         """Whether it is meant for a table like this one, so that it is worth being offered."""
         return True
+
+    @classmethod
+    def learns(cls, attribute: Open) -> bool:  # noqa: ARG003 - for those that take some
+        """Whether it takes this column open as it is."""
+        return cls.takes_open
 
     @classmethod
     def describe(cls) -> dict[str, Any]:
@@ -137,11 +142,21 @@ class Plan(ABC):
     def fit(self, answers: Answers) -> Model:
         """Post-processing: the same answers give the same model."""
 
+    def published(self, answers: Answers) -> dict[str, Any] | None:
+        """Post-processing, too: a table that is itself what the method publishes, as JSON; None where the model says it all."""
+        del answers
+        return None
+
     @abstractmethod
     def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:
         """The expected total variation distance of each one-way marginal (`attributes`), their mean (`mean`) and the
         mean of two-way ones (`mean_pairs`), from public facts alone; `assumes` says what is taken for granted. `rows`:
         how many records to reckon with; absent: the public number, else those asked for, else 10,000."""
+
+    @property
+    def advice(self) -> str:
+        """What to think over about these parameters before they are paid for, in words; it keeps nothing from running."""
+        return ""
 
     def needs(self, rows: int | None = None) -> Needs:
         """Memory and time of a run, from public facts alone; `rows` as in `expected_error`. For a static mechanism, by its

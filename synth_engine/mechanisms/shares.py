@@ -32,10 +32,12 @@ def price(noise: Noise, budget: Budget, sensitivity: Sensitivity) -> Fraction:
     return filter.price(noise.event(sensitivity), budget)
 
 
-def selection_scale(part: Budget, sensitivity: Sensitivity) -> Fraction:
+def selection_scale(part: Budget, sensitivity: Sensitivity, *, monotonic: bool = False) -> Fraction:
     """Of a `select` that costs no more than the part: permute-and-flip of a pure budget, else Gumbel noise, whose loss has a
-    bounded range: rho = epsilon² / 8, mu² <= epsilon² pi / 8."""
-    return calibrate.selection_scale((1 if isinstance(part, Pure) else 2) * _epsilon(part), sensitivity.linf)
+    bounded range: rho = epsilon² / 8, mu² <= epsilon² pi / 8. monotonic: of a `refine`, whose scores all move one way, so
+    that half the scale costs as much."""
+    times = (1 if isinstance(part, Pure) else 2) * (2 if monotonic else 1)
+    return calibrate.selection_scale(times * _epsilon(part), sensitivity.linf)
 
 
 def noises(budget: Budget, weights: Sequence[Fraction], *, domain: Domain, laplace: bool = False) -> tuple[Noise, ...]:

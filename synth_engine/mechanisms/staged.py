@@ -36,7 +36,7 @@ def needed(config: Mechanism, domain: Domain) -> bool:
 
 def _learns(config: Mechanism, domain: Domain) -> bool:
     """No mechanism chooses items by itself: where there are any to be chosen, all that is open is learned first."""
-    return any(isinstance(attribute, WeakBasket) or not config.takes_open for attribute in domain.open)
+    return any(isinstance(attribute, WeakBasket) or not config.learns(attribute) for attribute in domain.open)
 
 
 def plan(config: Mechanism, spec: Spec, *, domain: Domain) -> Plan:
@@ -136,6 +136,7 @@ class StagedPlan(Plan):
             discoveries=(*(a for a in first if isinstance(a, Discovery)), *found.discoveries),
             scores=found.scores,
             growths=found.growths,
+            leaves=found.leaves,
             calls=session.calls,
             group_sizes=sizes,
         )

@@ -34,6 +34,28 @@ def round_to_total(weights: Weights, total: int) -> Weights:
     return counts
 
 
+def round_in_order(weights: Weights, total: int, *, start: int) -> Weights:
+    """Whole numbers with the given sum, such that of any weights side by side their sum is off by less than one: each
+    weight (they add up to `WHOLE`) gets the whole numbers that the scale passes on its way. start: below `WHOLE`."""
+    reached = np.cumsum(np.append(0, weights)) * np.int64(total) + start
+    counts: Weights = np.diff(reached // WHOLE)
+    return counts
+
+
+def dealt(
+    weights: Weights, rows: int, *, order: npt.NDArray[np.intp], population: int, rng: np.random.Generator
+) -> npt.NDArray[np.intp]:
+    """Of `rows` records, a random part of a `population` in random order, the places of their cells.
+
+    Weights become whole numbers in the order of cells, so that every node above them is off by less than one record: were
+    each rounded by itself, those that hold a third of a record would all be empty, and what they held together would be
+    elsewhere.
+    """
+    found = np.repeat(order, round_in_order(weights[order], population, start=int(rng.integers(WHOLE))))
+    rng.shuffle(found)
+    return found[:rows]
+
+
 def whole_weights(shares: npt.NDArray[np.float64]) -> Weights:
     """Whole-number weights of non-negative shares; an all-zero table becomes uniform."""
     shares = np.where(np.isfinite(shares) & (shares > 0), shares, 0.0)

@@ -1,0 +1,239 @@
+"""A table of groups: columns chosen one after the other so that groups stay large, published with noisy counts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from synth_engine.domain import Domain
+from synth_engine.errors import InputError
+from synth_engine.hierarchy import estimate
+from synth_engine.marginals import expected, oneway
+from synth_engine.marginals.generalised import Group, generalised
+from synth_engine.measurement import Answers, Measurement, Noise, Session
+from synth_engine.mechanisms import needs, shares
+from synth_engine.mechanisms.model import Model, Node, Table, whole_weights
+from synth_engine.mechanisms.needs import Needs
+from synth_engine.mechanisms.plan import Budget, Mechanism, Plan
+from synth_engine.privacy import conversion
+from synth_engine.privacy.unit import Relation
+from synth_engine.spec import Spec
+
+TOTAL_SHARE = Fraction(3, 100)
+"""Of the budget for the number of records, where that is not public."""
+CHOICE_SHARE = Fraction(1, 10)
+"""Of the budget for all choices together: one record moves a score by one, and scores differ by many records."""
+LARGEST_GROUPS = 100_000
+"""Cells of the table of groups."""
+DROWNED = 2.0
+"""Groups of fewer records than so many standard deviations of their noise are not told apart."""
+_DIGITS = 10**9
+
+
+@dataclass(frozen=True, kw_only=True)
+class Generalize(Mechanism):
+    """Columns are chosen one after the other, as few classes as possible being cut off; groups get noisy counts.
+
+    Asks: one `measure` of the number of records, unless it is public; one `refine` for each column that is chosen; one
+        `measure` of all chosen columns together, and one of each other column (adaptive, under a cap).
+    Privacy: permute-and-flip and discrete Laplace noise for delta 0, else Gumbel and rounded Gaussian noise, under a cap on
+        epsilon or mu². Proofs: docs/proofs/generalize.md, docs/proofs/refine.md.
+    Public assumptions: the domain, the unit, the relation; the number of records only where it is a public invariant.
+    """
+
+    id: ClassVar[str] = "generalize"
+    title: ClassVar[str] = "Table of large groups"
+    summary: ClassVar[str] = (
+        "Chooses columns one after the other so that groups of equal records stay large, as k-anonymity does, and publishes "
+        "noisy counts of the groups; small ones are put together. Other columns are drawn by themselves."
+    )
+    paper: ClassVar[str] = "Synthetic Data via Differential Privacy (section 4.1)"
+    keeps: ClassVar[tuple[str, ...]] = ("counts of large groups", "single columns")
+    parameters: ClassVar[dict[str, Any]] = {
+        "type": "object",
+        "properties": {
+            "k": {
+                "type": "integer",
+                "minimum": 1,
+                "maximum": 1_000_000,
+                "default": 10,
+                "title": "Least size of a group",
+                "description": "Groups with a noisy count below it, or below twice their noise, are put together.",
+            },
+            "columns": {
+                "type": "integer",
+                "minimum": 0,
+                "maximum": 64,
+                "default": 0,
+                "title": "Columns to choose at most",
+                "description": "0: as many as leave k records for each group on average.",
+            },
+            "rest": {
+                "type": "string",
+                "enum": ["histogram", "any"],
+                "default": "histogram",
+                "title": "Columns that are not chosen",
+                "x-labels": {"histogram": "Follow their own noisy histogram", "any": "Have any value, all alike"},
+                "description": "Histograms are paid for; where values are all alike, groups get the whole budget.",
+            },
+        },
+        "additionalProperties": False,
+    }
+    relations: ClassVar[tuple[Relation, ...]] = (Relation.ADD_REMOVE, Relation.REPLACE_ONE)
+    losses: ClassVar[tuple[str, ...]] = ("pure", "approximate")
+    kind: ClassVar[Literal["static", "adaptive"]] = "adaptive"
+    adds_up: ClassVar[Literal["zcdp", "gdp"]] = "gdp"
+
+    k: int = 10
+    columns: int = 0
+    rest: str = "histogram"
+
+    def calibrate(self, domain: Domain, spec: Spec, *, within: Budget | None = None) -> Plan:
+        cap = within or conversion.budget_for(spec.epsilon, spec.delta, adds_up=self.adds_up)
+        plan = GeneralizePlan(config=self, domain=domain, spec=spec, cap=cap)
+        plan.total_noise()
+        plan.choices(0)
+        plan.noises(())
+        return plan
+
+
+@dataclass(frozen=True, kw_only=True)
+class GeneralizePlan(Plan):
+    """`generalize` with its budget cut up."""
+
+    config: Generalize
+
+    def total_noise(self) -> Noise | None:
+        if self.domain.rows is not None:
+            return None
+        return shares.noise(self.loss.of(self.loss.amount * TOTAL_SHARE), self.sensitivity)
+
+    def choices(self, records: int) -> tuple[int, Fraction]:
+        """How many columns are chosen at most where there are about so many records, and the scale of each choice."""
+        smallest = np.sort(np.array(list(self.domain.sizes.values()), dtype=np.float64))
+        most = int((np.cumprod(smallest) <= self._most(records)).sum())
+        most = min(most, self.config.columns or most)
+        part = self.loss.of(self.loss.amount * CHOICE_SHARE / max(most, 1))
+        return most, shares.selection_scale(part, self.sensitivity, monotonic=True)
+
+    def candidates(self, chosen: Sequence[str], records: int) -> tuple[str, ...]:
+        """Columns by which the groups may be divided next: `k` records are left for each on average."""
+        cells = math.prod(self.domain.sizes[name] for name in chosen)
+        sizes = self.domain.sizes.items()
+        return tuple(name for name, size in sizes if name not in chosen and cells * size <= self._most(records))
+
+    def _most(self, records: int) -> float:
+        return min(records / self.config.k, LARGEST_GROUPS)
+
+    def noises(self, chosen: Sequence[str]) -> dict[tuple[str, ...], Noise]:
+        """Of each table that is measured: what is left of the budget in proportion to the roots of their sizes, which
+        makes the sum of all errors least under Laplace noise."""
+        cliques = [tuple(chosen)] if chosen else []
+        if self.config.rest == "histogram" or not chosen:
+            cliques += [(name,) for name in self.domain.sizes if name not in chosen]
+        total = 0 if self.domain.rows is not None else TOTAL_SHARE
+        left = self.loss.of(self.loss.amount * (1 - CHOICE_SHARE - total))
+        roots = [math.isqrt(self.domain.cells(clique) * _DIGITS**2) for clique in cliques]
+        found = shares.noises(left, [Fraction(root, _DIGITS) for root in roots], domain=self.domain)
+        return dict(zip(cliques, found, strict=True))
+
+    def run(self, session: Session) -> Answers:
+        noise = self.total_noise()
+        totals = () if noise is None else (session.measure((), noise=noise),)
+        records = self._records(totals)
+        most, scale = self.choices(records)
+        chosen: list[str] = []
+        selections: list[int] = []
+        while len(chosen) < most and (candidates := self.candidates(chosen, records)):
+            selections.append(session.refine(tuple(chosen), candidates, scale=scale))
+            chosen.append(candidates[selections[-1]])
+        tables = tuple(session.measure(clique, noise=noise) for clique, noise in self.noises(chosen).items())
+        return Answers(measurements=(*totals, *tables), selections=tuple(selections), calls=session.calls)
+
+    def _records(self, totals: Sequence[Measurement]) -> int:
+        return self.domain.rows if self.domain.rows is not None else oneway.plausible(int(totals[0].values))
+
+    def _apart(self, answers: Answers) -> tuple[int, list[str], tuple[Measurement, ...]]:
+        """About how many records there are, the columns chosen, and the tables that were measured."""
+        totals = answers.measurements[: self.domain.rows is None]
+        if [m.clique for m in totals] == [()] * (self.domain.rows is None):
+            records, chosen = self._records(totals), list[str]()
+            for place in answers.selections:
+                candidates = self.candidates(chosen, records)
+                chosen += candidates[place : place + 1]
+            tables = answers.measurements[len(totals) :]
+            if len(chosen) == len(answers.selections) and [m.clique for m in tables] == list(self.noises(chosen)):
+                return records, chosen, tables
+        raise InputError("these answers are not of this plan", repair="use the answers of this release")
+
+    def groups(self, answers: Answers) -> tuple[list[str], list[Group]]:
+        """The published table: the columns chosen, in their order, and the groups; none where no column was chosen."""
+        _, chosen, tables = self._apart(answers)
+        if not chosen:
+            return [], []
+        return chosen, self._published(tables[0], rows=self._rows(answers))[1]
+
+    def published(self, answers: Answers) -> dict[str, Any] | None:
+        """The columns chosen, and of each group: codes of the first of them, codes of the next that are put together, and its
+        records."""
+        chosen, groups = self.groups(answers)
+        lines = [[list(group.values), list(group.among), round(group.count, 3)] for group in groups]
+        return {"columns": chosen, "groups": lines}
+
+    def _rows(self, answers: Answers) -> int:
+        return self.domain.rows if self.domain.rows is not None else oneway.total(answers.measurements)
+
+    def _published(self, table: Measurement, *, rows: int) -> tuple[npt.NDArray[np.float64], list[Group]]:
+        counts = table.values.astype(np.float64).ravel()
+        one = np.zeros(counts.size, dtype=np.int64)
+        settled = estimate.settled(counts, np.ones(counts.size), sums=np.array([float(rows)]), parents=one)
+        least = max(float(self.config.k), DROWNED * math.sqrt(table.noise.variance))
+        return generalised(settled.reshape(table.values.shape), least=least)
+
+    def fit(self, answers: Answers) -> Model:
+        _, chosen, tables = self._apart(answers)
+        rows = self._rows(answers)
+        network, weights = [], []
+        if chosen:
+            published, _ = self._published(tables[0], rows=rows)
+            for place, name in enumerate(chosen, start=1):
+                network.append(Node(attribute=name, parents=tuple(chosen[: place - 1])))
+                weights.append(published.sum(axis=tuple(range(place, len(chosen)))))
+        measured = {m.clique: m for m in tables}
+        for name in self.domain.sizes:
+            if name not in chosen:
+                network.append(Node(attribute=name, parents=()))
+                weights.append(self._alone(name, measured.get((name,)), rows=rows))
+        found = tuple(
+            Table(clique=(*node.parents, node.attribute), weights=whole_weights(one))
+            for node, one in zip(network, weights, strict=True)
+        )
+        return Model(mechanism=self.mechanism, domain=self.domain, rows=rows, tables=found, network=tuple(network))
+
+    def _alone(self, name: str, table: Measurement | None, *, rows: int) -> npt.NDArray[np.float64]:
+        if table is None:
+            return np.ones(self.domain.sizes[name])
+        along = self.domain.attribute(name).value_count
+        return oneway.denoise(table.values, noise=table.noise, total=rows, along=along)
+
+    def needs(self, rows: int | None = None) -> Needs:
+        found = self._guess(rows)
+        most, _ = self.choices(found)
+        cells = int(max(1.0, self._most(found)))
+        asked = needs.of_groups(found, [(cells,)] * (most * len(self.domain.names) + 1), kept=False)
+        return super().needs(rows) + asked
+
+    def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:
+        """As if no column were chosen: which ones are is not known beforehand. Where columns that are not chosen have any value,
+        as if nothing were measured."""
+        found = self._guess(rows)
+        if self.config.rest == "any":
+            return expected.uniform(sizes=self.domain.sizes, rows=found)
+        noises = {clique[0]: noise for clique, noise in self.noises(()).items()}
+        return expected.independent(noises, sizes=self.domain.sizes, rows=found)

@@ -1,0 +1,155 @@
+"""What there is to say of a tree besides its cells: that noise alone would have given it, or that it ended before its records
+did. Functions of public facts and of answers that were paid for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import Any, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from synth_engine.errors import InputError
+from synth_engine.hierarchy import Growth, Hierarchy, Points, Prefixes, Product, Rule, Taxonomy, Words
+from synth_engine.hierarchy.growth import MOST_NODES
+from synth_engine.hierarchy.points import BITS
+from synth_engine.measurement import Noise
+
+Why = Literal["nodes", "depth", "codes", "bins"]
+ONCE_IN = 20
+"""Of so many empty tables, one at most is taken for a table with something in it."""
+LEAST_SHARE = 0.1
+"""Of the records, in cells that could be divided, from which on it is said what ended the tree."""
+
+Counts = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ended:
+    """Cells of the last depth that hold records enough to be divided: how many, and which share of all records. `why` they
+    were not: there were too many `nodes`, that was the `depth` asked for, `codes` have no more bits, or cells are as
+    small as `bins`."""
+
+    why: Why
+    depth: int
+    cells: int
+    share: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Notes:
+    """`noise`: whether a table without records would most likely have given such a tree as well; `opened_from`: about how many
+    records it takes for a node to be opened; `ended`: what kept the tree from going deeper, if it was not the noise."""
+
+    noise: bool
+    opened_from: int
+    ended: Ended | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        ended = {} if self.ended is None else {"ended": dict(vars(self.ended))}
+        return {"noise": self.noise, "opened_from": self.opened_from} | ended
+
+    @classmethod
+    def from_json(cls, obj: Mapping[str, Any]) -> Notes:
+        """Errors: KeyError, TypeError, InputError."""
+        ended = Ended(**obj["ended"]) if "ended" in obj else None
+        sound = type(obj["noise"]) is bool and type(obj["opened_from"]) is int
+        if ended is not None:
+            whole = type(ended.depth) is int and type(ended.cells) is int and isinstance(ended.share, int | float)
+            sound &= whole and ended.why in get_args(Why)
+        if not sound:
+            raise InputError("the notes of the model are malformed", repair="use the model of this release")
+        return cls(noise=obj["noise"], opened_from=obj["opened_from"], ended=ended)
+
+
+def of_growth(
+    grown: Growth,
+    hierarchy: Hierarchy,
+    *,
+    noise: Noise,
+    counted: Iterable[tuple[Counts, Noise]],
+    ends: tuple[npt.NDArray[np.int64], Prefixes, Counts],
+    rows: int,
+) -> Notes:
+    """noise: by which nodes were opened; counted: tables of counts of its nodes, with their noise; ends: depths, smallest
+    codes and estimated counts of the nodes at which the tree ends, or those of them that have any."""
+    rule = grown.rule
+    levels = [
+        (int(level.opens.sum()), one.size) for level, one in zip(grown.levels(hierarchy), grown.opened, strict=True)
+    ]
+    tables = [*counted, *((counts, noise) for counts in grown.counts)]
+    least = rule.threshold + (rule.discount if rule.name == "privtree" else 0)
+    return Notes(
+        noise=not (opened_more(levels, chance=noise.reaches(rule.least)) or stands_out(tables)),
+        opened_from=-(-least // rule.parts),
+        ended=ended(hierarchy, rule, ends, looked=len(grown.opened), rows=rows),
+    )
+
+
+def opened_more(levels: Sequence[tuple[int, int]], *, chance: float) -> bool:
+    """Whether at some depth more nodes were opened than noise opens. levels: from the first depth on, how many nodes could be
+    opened, and how many were; chance: that one without records is. Given what was opened above, these are independent; so
+    each depth is judged by itself, each by half of what the one before may be wrong."""
+    from scipy.special import bdtrc  # slow to import
+
+    return any(
+        opened and bdtrc(opened - 1, looked, chance) <= within
+        for (looked, opened), within in zip(levels, _shares(), strict=False)
+    )
+
+
+def stands_out(tables: Iterable[tuple[Counts, Noise]]) -> bool:
+    """Whether some count is larger than noise is in a table of so many cells without records; tables as depths above."""
+    return any(
+        values.size and values.max() > 0 and values.size * noise.reaches(int(values.max())) <= within
+        for (values, noise), within in zip(tables, _shares(), strict=False)
+    )
+
+
+def _shares() -> Iterator[float]:
+    """Of the chance to be wrong: a half for counts and a half for nodes, and of that a half, a quarter …"""
+    return (1 / (2 * ONCE_IN) / 2**place for place in count(1))
+
+
+def ended(
+    hierarchy: Hierarchy,
+    rule: Rule,
+    ends: tuple[npt.NDArray[np.int64], Prefixes, Counts],
+    *,
+    looked: int,
+    rows: int,
+) -> Ended | None:
+    """ends: as of `of_growth`; looked: at how many depths nodes were looked at. None where noise ended the
+    tree nearly everywhere."""
+    levels, prefixes, counts = ends
+    depth = min(looked, int(levels.max(initial=0)))
+    last = levels == depth
+    many = depth < looked or int(last.sum()) > MOST_NODES
+    if not last.any() or (depth < rule.depth and not many):
+        return None
+    least = rule.threshold + (depth * rule.discount if rule.discount else 0)
+    full = last.copy()
+    full[last] = (counts[last] * rule.parts >= least) & _divisible(hierarchy, prefixes[last], depth)
+    share = float(counts[full].sum()) / max(rows, 1)
+    if share < LEAST_SHARE and not many:
+        return None
+    why: Why = "nodes" if many else "depth" if depth < hierarchy.depth else _finest(hierarchy)
+    return Ended(why=why, depth=depth, cells=int(full.sum()), share=round(min(share, 1.0), 4))
+
+
+def _divisible(hierarchy: Hierarchy, prefixes: Prefixes, level: int) -> npt.NDArray[np.bool_]:
+    """Which nodes would be divided, were there a further depth."""
+    if isinstance(hierarchy, Words):
+        return np.full(prefixes.shape, level < hierarchy.depth) & (hierarchy.path(prefixes)[:, level - 1] > 0)
+    if level < hierarchy.depth or type(hierarchy) is not Product:
+        found = hierarchy.divides(prefixes, level)
+        return found & (level < hierarchy.depth) if isinstance(hierarchy, Taxonomy) else found
+    return np.full(prefixes.shape, any(type(each) is Points for each in hierarchy.components))
+
+
+def _finest(hierarchy: Hierarchy) -> Why:
+    parts = hierarchy.components if isinstance(hierarchy, Product) else (hierarchy,)
+    sides = [(each.dimensions, each.resolution) for each in parts if isinstance(each, Points)]
+    return "codes" if any((of + 1) * sides_ > BITS for sides_, of in sides) else "bins"
