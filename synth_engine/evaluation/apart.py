@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import pi, sqrt
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from synth_engine.codec import places
 from synth_engine.domain import Domain
@@ -26,17 +28,28 @@ def entries(real: Tallies, synthetic: Tallies, domain: Domain) -> list[dict[str,
 
 def _entry(pair: Pair, real: Tallies, synthetic: Tallies, domain: Domain) -> dict[str, Any]:
     counts = {"real": real.distances[pair], "synthetic": synthetic.distances[pair]}
-    edges = places.edges(domain, pair)
-    within = {side: np.cumsum(shares(table[:-1])) for side, table in counts.items()}
-    totals = {side: int(table[:-1].sum()) for side, table in counts.items()}
+    return entry(
+        pair,
+        places.edges(domain, pair),
+        counts={side: table[:-1] for side, table in counts.items()},
+        lacking={side: int(table[-1]) for side, table in counts.items()},
+    )
+
+
+def entry(
+    pair: Pair, edges: NDArray[np.float64], *, counts: Mapping[str, NDArray[np.int64]], lacking: Mapping[str, int]
+) -> dict[str, Any]:
+    """Of tables by bins of distance, for each side. What compares both is None where a side has no record, or is not there."""
+    within = {side: np.cumsum(shares(table)) for side, table in counts.items()}
+    totals = {side: int(table.sum()) for side, table in counts.items()}
     found: dict[str, Any] = {
         "places": list(pair),
         "edges_km": edges.tolist(),
-        "counts": {side: table[:-1].tolist() for side, table in counts.items()},
-        "lacking": {side: int(table[-1]) for side, table in counts.items()},
+        "counts": {side: table.tolist() for side, table in counts.items()},
+        "lacking": dict(lacking),
         "within": {side: np.round(share, DIGITS).tolist() for side, share in within.items()},
     }
-    if not all(totals.values()):
+    if len(totals) < 2 or not all(totals.values()):
         return found | {"ks": None, "ks_by_chance": None, "ks_at_km": None, "median_km": None, "verdict": NO_DISTANCE}
     gaps = np.abs(within["real"] - within["synthetic"])
     ks, chance = float(gaps.max()), by_chance(*totals.values())
@@ -44,9 +57,18 @@ def _entry(pair: Pair, real: Tallies, synthetic: Tallies, domain: Domain) -> dic
         "ks": ks,
         "ks_by_chance": chance,
         "ks_at_km": float(edges[1 + int(gaps.argmax())]),
-        "median_km": {side: float(edges[1 + int(np.searchsorted(share, 0.5))]) for side, share in within.items()},
-        "verdict": wording.gap_verdict(ks, chance=chance),
+        "median_km": {side: median(edges, share) for side, share in within.items()},
+        "verdict": verdict(ks, chance),
     }
+
+
+def median(edges: NDArray[np.float64], within: NDArray[np.float64]) -> float:
+    """The upper edge of the bin up to which half of the records are."""
+    return float(edges[1 + min(int(np.searchsorted(within, 0.5)), len(within) - 1)])
+
+
+def verdict(ks: float, chance: float) -> wording.Verdict:
+    return wording.gap_verdict(ks, chance=chance)
 
 
 def by_chance(first: int, second: int) -> float:

@@ -1,33 +1,53 @@
-"""The curves of cumulative shares: real solid, synthetic dashed."""
+"""The curves of cumulative shares: real solid, synthetic dashed, over a band of implicates where there is one."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
-from synth_engine.evaluation.apart import miles
-from synth_engine.evaluation.style import INK, QUIET, REAL, SYNTHETIC, escaped
+from synth_engine.evaluation.apart import KILOMETRES_A_MILE
+from synth_engine.evaluation.style import INK, QUIET, REAL, SYNTHETIC, SYNTHETIC_SOFT, escaped
 
 Traces = list[dict[str, Any]]
 Layout = dict[str, Any]
 
+LONGEST_TITLE = 34  # letters, that a telephone has room for
 COVERED = 0.9999  # of the records of either side: the scale ends there, not at the largest distance possible
 
 
-def arranged(entry: dict[str, Any]) -> tuple[Traces, Layout]:
+@dataclass(frozen=True)
+class Unit:
+    """In which distances are shown; `km` of them are one."""
+
+    short: str
+    name: str
+    km: float
+
+    def of(self, kilometres: float) -> float:
+        return kilometres / self.km
+
+
+KILOMETRES = Unit("km", "kilometres", 1.0)
+MILES = Unit("miles", "miles", KILOMETRES_A_MILE)
+
+
+def arranged(entry: dict[str, Any], *, unit: Unit = KILOMETRES) -> tuple[Traces, Layout]:
     """Traces and axes for the distances between two places."""
-    edges, within = entry["edges_km"], entry["within"]
-    traces = [_curve(side, edges, share) for side, share in within.items()]
+    edges, within = [unit.of(edge) for edge in entry["edges_km"]], entry["within"]
+    traces = _band(entry, edges) if "band" in entry else []
+    traces += [_curve(side, entry, edges, share, unit=unit) for side, share in within.items()]
     if entry["ks"]:
-        traces.append(_gap(entry))
+        traces.append(_gap(entry, unit))
     shown = 1 + max(
         next((i for i, share in enumerate(side) if share >= COVERED), len(side) - 1) for side in within.values()
     )
     first, second = (escaped(name) for name in entry["places"])
+    title = f"{unit.name} between {first} and {second}"
     quiet = {"gridcolor": QUIET, "zeroline": False}
     layout = {
         "xaxis": {
             **quiet,
-            "title": {"text": f"kilometres between {first} and {second}", "standoff": 8},
+            "title": {"text": title if len(title) <= LONGEST_TITLE else unit.name, "standoff": 8},
             "range": [0, edges[shown]],
             "nticks": 8,
         },
@@ -44,29 +64,40 @@ def arranged(entry: dict[str, Any]) -> tuple[Traces, Layout]:
     return traces, layout
 
 
-def _curve(side: str, edges: list[float], share: list[float]) -> dict[str, Any]:
+def _band(entry: dict[str, Any], edges: list[float]) -> Traces:
+    """Two lines that are not seen, and what is between them."""
+    low, high = entry["band"]
+    line = {"type": "scatter", "mode": "lines", "x": edges, "line": {"width": 0}, "hoverinfo": "skip"}
+    filled = {"fill": "tonexty", "fillcolor": SYNTHETIC_SOFT, "name": "implicates"}
+    return [{**line, "y": [0.0, *low], "showlegend": False}, {**line, "y": [0.0, *high], **filled}]
+
+
+def _curve(side: str, entry: dict[str, Any], edges: list[float], share: list[float], *, unit: Unit) -> dict[str, Any]:
     lines = {"real": {"color": REAL, "width": 2}, "synthetic": {"color": SYNTHETIC, "width": 2, "dash": "6px,3px"}}
+    other = KILOMETRES if unit is MILES else MILES
     return {
         "type": "scatter",
         "mode": "lines",
         "name": side,
         "x": edges,
         "y": [0.0, *share],
-        "customdata": [f"{miles(edge):.1f} miles" for edge in edges],
+        "customdata": [f"{other.of(edge):.1f} {other.short}" for edge in entry["edges_km"]],
         "line": lines[side],
-        "hovertemplate": "%{y:.1%} within %{x:g} km (%{customdata})",
+        "hovertemplate": f"%{{y:.1%}} within %{{x:.4~g}} {unit.short} (%{{customdata}})",
     }
 
 
-def _gap(entry: dict[str, Any]) -> dict[str, Any]:
-    place = entry["edges_km"].index(entry["ks_at_km"])
-    ends = [entry["within"][side][place - 1] for side in ("real", "synthetic")]
+def _gap(entry: dict[str, Any], unit: Unit) -> dict[str, Any]:
+    ends = entry.get("ks_ends")
+    if ends is None:
+        place = entry["edges_km"].index(entry["ks_at_km"])
+        ends = [entry["within"][side][place - 1] for side in ("real", "synthetic")]
     return {
         "type": "scatter",
         "mode": "lines",
         "name": "largest gap",
         "showlegend": False,  # a third name would not fit on a telephone; the words beside the figure say it
-        "x": [entry["ks_at_km"]] * 2,
+        "x": [unit.of(entry["ks_at_km"])] * 2,
         "y": ends,
         "line": {"color": INK, "width": 2, "dash": "dot"},
         "hoverinfo": "skip",

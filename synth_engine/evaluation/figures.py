@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from synth_engine.evaluation import bars, curves, style
+from synth_engine.evaluation import bars, curves, style, wording
 from synth_engine.evaluation.report import Report
 from synth_engine.evaluation.style import escaped
 
 Figure = dict[str, Any]
 Which = Literal["real", "synthetic", "difference"]
 
+TWO_LINES = 76  # pixels above a plot: a legend of two lines, and the words over it
 EVERY_NAME_UP_TO = 40  # columns: beyond it a map names some of its columns only
 
 
@@ -41,7 +42,7 @@ def _histogram(report: Report, entry: dict[str, Any], *, of: str) -> Figure:
         f"Shares of {of} by {entry['name']}, real beside synthetic. {entry['verdict']['words']} Largest gap at "
         f"{gap['label']}: {gap['real']:.1%} real, {gap['synthetic']:.1%} synthetic."
     )
-    return _figure(report, traces, layout, words=words)
+    return framed(report, traces, layout, words=words)
 
 
 def nmi_heatmap(report: Report, which: Which) -> Figure:
@@ -80,7 +81,7 @@ def place_distances(report: Report, number: int) -> Figure:
             f" Half of the records are within {median['real']:g} km in the real table and within "
             f"{median['synthetic']:g} km in the synthetic one. The gap is largest at {entry['ks_at_km']:g} km."
         )
-    return _figure(report, traces, layout, words=words)
+    return framed(report, traces, layout, words=words)
 
 
 def _pair_map(report: Report, field: str, scale: dict[str, Any], *, words: str) -> Figure:
@@ -119,7 +120,7 @@ def _pair_map(report: Report, field: str, scale: dict[str, Any], *, words: str) 
         "height": min(900, 220 + 18 * len(names)),
         "margin": {"l": 20, "r": 12, "t": 64, "b": 20},
     }
-    return _figure(report, [trace], layout, words=words)
+    return framed(report, [trace], layout, words=words)
 
 
 def _said(pair: dict[str, Any] | None, field: str) -> str:
@@ -135,7 +136,12 @@ def _said(pair: dict[str, Any] | None, field: str) -> str:
     )
 
 
-def _figure(report: Report, traces: list[dict[str, Any]], layout: dict[str, Any], *, words: str) -> Figure:
+def of_release(traces: list[dict[str, Any]], layout: dict[str, Any], *, words: str) -> Figure:
+    """A figure of a release alone, without real data."""
+    return framed({"private": True, "notice": wording.PRIVATE}, traces, layout, words=words)
+
+
+def framed(report: Report, traces: list[dict[str, Any]], layout: dict[str, Any], *, words: str) -> Figure:
     """What all figures share. One made on real data says so in itself, so that a saved picture does too."""
     base: dict[str, Any] = {
         "paper_bgcolor": "rgba(0,0,0,0)",
@@ -143,7 +149,7 @@ def _figure(report: Report, traces: list[dict[str, Any]], layout: dict[str, Any]
         "font": style.FONT,
         "height": 400,
         "margin": {"l": 48, "r": 16, "t": 56, "b": 52},
-        "legend": {"orientation": "h", "x": 0, "y": 1.0, "yanchor": "bottom"},
+        "legend": {"orientation": "h", "x": 0, "y": 1.0, "yanchor": "bottom", "traceorder": "normal"},
         "hoverlabel": {"font": {"size": 13}},
         "barmode": "overlay",
         "showlegend": len(traces) > 1,
@@ -151,7 +157,12 @@ def _figure(report: Report, traces: list[dict[str, Any]], layout: dict[str, Any]
         "meta": {"words": words, "notice": report["notice"]},
     }
     whole = {**base, **layout}
+    titled = whole.get("xaxis", {}).get("title")
+    if titled:  # by itself it would sit on the edge of a low figure
+        whole["xaxis"] = {**whole["xaxis"], "title": {"standoff": 8, **titled}}
     if not report["private"]:
+        if whole["showlegend"]:  # of two lines on a telephone, which the words must not cover
+            whole["margin"] = {**whole["margin"], "t": max(TWO_LINES, whole["margin"]["t"])}
         whole["annotations"] = [_red_words(above=whole["margin"]["t"])]
     return {"data": traces, "layout": whole}
 

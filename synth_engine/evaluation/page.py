@@ -9,7 +9,7 @@ from pathlib import Path
 
 from plotly.offline import get_plotlyjs
 
-from synth_engine.evaluation import view
+from synth_engine.evaluation import cards, view
 from synth_engine.evaluation.report import Report
 
 ASSETS = Path(__file__).with_name("assets")
@@ -19,8 +19,8 @@ def html(report: Report, *, title: str = "Real and synthetic data compared") -> 
     """The file, about 5 MB: most of it is Plotly, whose version is that of the installed plotly.py."""
     shown = view.lay_out(report)
     single = (shown.pairs, shown.triples, shown.group_sizes)
-    cards = [*shown.histograms, *shown.distances, *shown.dependence, *filter(None, single)]
-    drawings = {card.key: card.figure for card in cards if card.figure}
+    drawn = [*shown.histograms, *shown.distances, *shown.texts, *shown.dependence, *filter(None, single)]
+    drawings = {card.key: card.figure for card in drawn if card.figure}
     # "</" and "<!--" would end or confuse the script element that carries the numbers.
     numbers = json.dumps(drawings, ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
     return "\n".join(
@@ -29,7 +29,7 @@ def html(report: Report, *, title: str = "Real and synthetic data compared") -> 
             '<meta name="viewport" content="width=device-width, initial-scale=1"><meta name="referrer" content="no-referrer">',
             f"<title>{escape(title)}</title><style>{(ASSETS / 'page.css').read_text('utf-8')}</style></head><body>",
             _red(f"{shown.red}. Do not share this file.") if shown.red else "",
-            f"<main><h1>{escape(title)}</h1>{_head(shown)}{_columns(shown)}{_distances(shown)}{_persons(shown)}{_together(shown)}{_constraints(shown)}{_rows(shown)}</main>",
+            f"<main><h1>{escape(title)}</h1>{_head(shown)}{_columns(shown)}{_distances(shown)}{_texts(shown)}{_persons(shown)}{_together(shown)}{_constraints(shown)}{_rows(shown)}</main>",
             f'<script type="application/json" id="figures">{numbers}</script>',
             f"<script>{get_plotlyjs()}</script><script>{(ASSETS / 'page.js').read_text('utf-8')}</script></body></html>",
         ]
@@ -45,8 +45,8 @@ def _head(shown: view.Comparison) -> str:
     reading = shown.reading["summary"]
     return (
         f'<p class="soft">{escape(shown.notice)}.</p>'
-        f'<p><span class="key"></span>real, {view.count(shown.rows_real)} records<span class="key synthetic"></span>'
-        f'synthetic, {view.count(shown.rows_synthetic)} records</p><dl class="tiles">{tiles}</dl>'
+        f'<p><span class="key"></span>real, {cards.count(shown.rows_real)} records<span class="key synthetic"></span>'
+        f'synthetic, {cards.count(shown.rows_synthetic)} records</p><dl class="tiles">{tiles}</dl>'
         f'<p class="soft">{escape(reading["what"])} {escape(reading["how"])}</p>'
     )
 
@@ -58,13 +58,18 @@ def _columns(shown: view.Comparison) -> str:
         f"{thumb.picture}</a></li>"
         for thumb in shown.strip
     )
-    cards = "".join(_card(card) for card in shown.histograms)
-    return f'<h2>Columns, worst first</h2><ul class="strip">{strip}</ul><div class="wide">{cards}</div>'
+    large = "".join(_card(card) for card in shown.histograms)
+    return f'<h2>Columns, worst first</h2><ul class="strip">{strip}</ul><div class="wide">{large}</div>'
 
 
 def _distances(shown: view.Comparison) -> str:
-    cards = "".join(_card(card) for card in shown.distances)
-    return f'<h2>Distances between places</h2><div class="wide">{cards}</div>' if cards else ""
+    apart = "".join(_card(card) for card in shown.distances)
+    return f'<h2>Distances between places</h2><div class="wide">{apart}</div>' if apart else ""
+
+
+def _texts(shown: view.Comparison) -> str:
+    found = "".join(_card(card) for card in shown.texts)
+    return f'<h2>Texts found again</h2><div class="wide">{found}</div>' if found else ""
 
 
 def _persons(shown: view.Comparison) -> str:
@@ -87,7 +92,7 @@ def _constraints(shown: view.Comparison) -> str:
     return f'<h2>Constraints</h2><div class="wide">{_card(shown.constraints)}</div>' if shown.constraints else ""
 
 
-def _card(card: view.Card) -> str:
+def _card(card: cards.Card) -> str:
     """A figure, or the table of one that has none; what it shows, how to read it, and its table folded below."""
     table = _table(card.table)
     body = f'<div class="plot" data-figure="{card.key}"></div>' if card.figure else f'<div class="head">{table}</div>'
@@ -103,14 +108,14 @@ def _card(card: view.Card) -> str:
     )
 
 
-def _table(table: view.Table) -> str:
+def _table(table: cards.Table) -> str:
     def cell(tag: str, text: str, numeric: bool) -> str:
         opened = f'{tag} class="number"' if numeric else tag
         return f"<{opened}>{escape(text)}</{tag}>"
 
     head = "".join(cell("th", text, numeric) for text, numeric in table.columns)
     rows = "".join("<tr>" + "".join(cell("td", *each) for each in row) + "</tr>" for row in table.cells)
-    more = f"; {view.count(table.more)} more rows are in the JSON report" if table.more else ""
+    more = f"; {cards.count(table.more)} more rows are in the JSON report" if table.more else ""
     return (
         f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(table.caption)}"><table>'
         f"<caption>{escape(table.caption)}{more}</caption><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>"
@@ -124,7 +129,7 @@ def _rows(shown: view.Comparison) -> str:
     reading = shown.reading["rows"]
     sides = ""
     for side in ("real", "synthetic"):
-        table = view.Table(f"{side.capitalize()} rows", columns, (False,) * len(columns), shown.rows[side])
+        table = cards.Table(f"{side.capitalize()} rows", columns, (False,) * len(columns), shown.rows[side])
         red = _red(shown.red) if shown.red and side == "real" else ""
         sides += f'<section class="card rows">{red}<div class="head"><h3>{side.capitalize()}</h3></div>{_table(table)}</section>'
     texts = f"{escape(reading['what'])} {escape(reading['how'])}"

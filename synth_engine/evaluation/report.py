@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from synth_engine.domain import Attribute, Domain, Integer, Number
-from synth_engine.evaluation import apart, kept, persons, wording
+from synth_engine.evaluation import apart, commute_entries, kept, persons, recovered, trees, wording
 from synth_engine.evaluation.distances import (
     chance_distance,
     normalised_mutual_information,
@@ -70,7 +70,10 @@ def compare(
         "attributes": _worst_first(attributes),
         "pairs": _worst_first(pairs),
         "triples": _worst_first(triples),
-        "place_distances": apart.entries(real, synthetic, domain),
+        "place_distances": [*apart.entries(real, synthetic, domain), *commute_entries.curves(real, synthetic, domain)],
+        "commutes": commute_entries.entries(real, synthetic, domain),
+        "cells": trees.entries(real.occupied, synthetic.occupied, domain),
+        "texts": recovered.entries(real.occupied, synthetic.occupied),
         "group_sizes": persons.entry(real, synthetic),
         "constraints": kept.entries(real, synthetic, domain, unenforced=unenforced),
         "left_out": _left_out(domain, asked=asked, known=set(known)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 REAL = "#3d5a80"
 SYNTHETIC = "#c8641b"
+SYNTHETIC_SOFT = "#fbe6d5"
 INK = "#1d2530"
 QUIET = "#d9dee5"
 FAINT = "#f2f4f7"
@@ -13,6 +14,7 @@ RED_WORDS = "Real data — not differentially private"
 PALETTE = {
     "real": REAL,
     "synthetic": SYNTHETIC,
+    "synthetic-soft": SYNTHETIC_SOFT,
     "bs-body-color": INK,
     "bs-border-color": QUIET,
     "quiet": FAINT,
@@ -21,6 +23,7 @@ PALETTE = {
 
 Scale = list[list[float | str]]
 MAGNITUDE: Scale = [[0.0, FAINT], [1.0, INK]]
+DENSITY: Scale = [[0.0, SYNTHETIC_SOFT], [1.0, SYNTHETIC]]
 DIVERGING: Scale = [[0.0, "#2166ac"], [0.25, "#92c5de"], [0.5, "#ffffff"], [0.75, "#f4a582"], [1.0, "#b2182b"]]
 DISTANCE: Scale = [[0.0, "#ffffff"], [0.5, "#f4a582"], [1.0, "#b2182b"]]
 

@@ -6,7 +6,7 @@ noisy answers, are post-processing and carry `private=True`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field
 from functools import reduce
 from math import prod
@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from synth_engine.evaluation.trees import Occupied
 
 Clique = tuple[str, ...]
 Pair = tuple[str, str]
@@ -50,6 +52,8 @@ class Table:
 class Tallies:
     """The tables of one data set of `n` records, by clique (names in the order of the domain). Arrays given as
     `counts` have one axis an attribute. `distances`: of two places of a record, in the bins of `codec.places`.
+    `commutes`: of two ends, by the cells of `codec.commutes`. `occupied`: by the cells of the hierarchies of
+    `trees.hierarchies`.
     `breaking`: records that break each declared constraint, and last any of them; empty if not counted.
     `group_sizes`: persons with 1, 2, … records; None where persons are not told apart. `private` is True only if no more than released noisy answers went in."""
 
@@ -57,6 +61,8 @@ class Tallies:
     n: int
     counts: InitVar[Mapping[Clique, NDArray[np.int64] | Table]]
     distances: Mapping[Pair, NDArray[np.int64]] = field(default_factory=dict, repr=False)
+    occupied: Sequence[Occupied] = field(default=(), repr=False)
+    commutes: Mapping[Pair, Table] = field(default_factory=dict, repr=False)
     breaking: tuple[int, ...] = ()
     group_sizes: NDArray[np.int64] | None = None
     tables: dict[Clique, Table] = field(init=False, repr=False)
@@ -82,13 +88,22 @@ def gather(
     private: bool,
     n: int,
     distances: Mapping[Pair, NDArray[np.int64]] | None = None,
+    occupied: Sequence[Occupied] = (),
+    commutes: Mapping[Pair, Table] | None = None,
     breaking: tuple[int, ...] = (),
     group_sizes: NDArray[np.int64] | None = None,
 ) -> Tallies:
     """Counts clique after clique and keeps only occupied cells, so that large tables are in memory one at a time."""
     tables = {clique: Table.of(count(clique)) for clique in cliques}
     return Tallies(
-        private=private, n=n, counts=tables, distances=distances or {}, breaking=breaking, group_sizes=group_sizes
+        private=private,
+        n=n,
+        counts=tables,
+        distances=distances or {},
+        occupied=occupied,
+        commutes=commutes or {},
+        breaking=breaking,
+        group_sizes=group_sizes,
     )
 
 
@@ -99,6 +114,8 @@ def from_codes(
     cliques: Iterable[Clique],
     private: bool = True,
     distances: Mapping[Pair, NDArray[np.int64]] | None = None,
+    occupied: Sequence[Occupied] = (),
+    commutes: Mapping[Pair, Table] | None = None,
     breaking: tuple[int, ...] = (),
     group_sizes: NDArray[np.int64] | None = None,
 ) -> Tallies:
@@ -120,6 +137,8 @@ def from_codes(
         private=private,
         n=lengths.pop(),
         distances=distances,
+        occupied=occupied,
+        commutes=commutes,
         breaking=breaking,
         group_sizes=group_sizes,
     )

@@ -9,52 +9,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from synth_engine.evaluation import figures, kept, style
+from synth_engine.evaluation import figures, kept, recovered_cards, style, tree_curves
 from synth_engine.evaluation.apart import miles
+from synth_engine.evaluation.cards import MARKS, Card, Table, card_of, count, table_of
 from synth_engine.evaluation.report import Report
 from synth_engine.evaluation.thumbnails import thumbnail
 
 Entry = dict[str, Any]
-TABLE_ROWS = 300  # no more of one table is laid out; the report has them all
-MARKS = {"same": "✓", "small": "≈", "clear": "△", "large": "▲"}
-
-
-@dataclass(frozen=True)
-class Table:
-    """`numeric` says, column by column, which are aligned as numbers; `more` how many rows were left to the export."""
-
-    caption: str
-    head: tuple[str, ...]
-    numeric: tuple[bool, ...]
-    rows: list[tuple[str, ...]]
-    more: int = 0
-
-    @property
-    def columns(self) -> list[tuple[str, bool]]:
-        return list(zip(self.head, self.numeric, strict=True))
-
-    @property
-    def cells(self) -> list[list[tuple[str, bool]]]:
-        return [list(zip(row, self.numeric, strict=True)) for row in self.rows]
-
-
-@dataclass(frozen=True)
-class Card:
-    """One figure and what belongs to it; without a `figure`, its table stands in its place."""
-
-    key: str
-    title: str
-    what: str
-    how: str
-    table: Table
-    figure: figures.Figure | None = None
-    mark: str = ""
-    verdict: str = ""
-    red: str = ""
-
-    @property
-    def figure_id(self) -> str:
-        return f"{self.key}-data"
 
 
 @dataclass(frozen=True)
@@ -91,6 +52,7 @@ class Comparison:
     strip: list[Thumb]
     histograms: list[Card]
     distances: list[Card]
+    texts: list[Card]
     dependence: list[Card]
     dependence_verdict: str
     pairs: Card | None
@@ -110,10 +72,14 @@ def lay_out(report: Report) -> Comparison:
         notice=report["notice"],
         rows_real=report["rows"]["real"],
         rows_synthetic=report["rows"]["synthetic"],
-        tiles=_tiles(report["summary"]),
+        tiles=[*_whole_tiles(report), *_tiles(report["summary"])],
         strip=[_thumb(entry, place) for place, entry in enumerate(attributes)],
         histograms=[_histogram(report, entry, place) for place, entry in enumerate(attributes)],
-        distances=[_apart(report, entry, place) for place, entry in enumerate(report.get("place_distances", ()))],
+        distances=[
+            *(_apart(report, entry, place) for place, entry in enumerate(report.get("place_distances", ()))),
+            *tree_curves.cards(report),
+        ],
+        texts=recovered_cards.cards(report),
         dependence=[_dependence(report, which) for which in ("real", "synthetic", "difference")] if pairs else [],
         dependence_verdict=report["summary"]["mi_err"]["verdict"]["words"] if pairs else "",
         pairs=_groups(report, "pairs", figure=figures.tvd_heatmap(report)) if pairs else None,
@@ -124,6 +90,23 @@ def lay_out(report: Report) -> Comparison:
         left_out=_left_out(report["left_out"]),
         reading=report["reading"],
     )
+
+
+def _whole_tiles(report: Report) -> list[Tile]:
+    """Of places and of texts, which are more than their columns one by one: first, as they are what such a table is for."""
+    found = []
+    for entry in report.get("place_distances", ()):
+        if entry["ks"] is not None:
+            found.append((f"Distance of {' and '.join(entry['places'])}", f"{entry['ks']:.3f}", entry["verdict"]))
+    for entry in report.get("cells", ()):
+        named = ", ".join(entry["places"] or entry["columns"])
+        found.append((f"Places: {named}", f"{entry['moved']['synthetic'][-1]:.3f}", entry["verdict"]))
+    for entry in report.get("texts", ()):
+        found.append((f"Texts of {entry['column']}", f"{1 - entry['found']:.3f}", entry["verdict"]))
+    return [
+        Tile(title=title, value=value, mark=MARKS[verdict["level"]], words=verdict["words"])
+        for title, value, verdict in found
+    ]
 
 
 def _tiles(summary: Entry) -> list[Tile]:
@@ -170,7 +153,7 @@ def _group_sizes(report: Report) -> Card:
 
 def _bars(report: Report, key: str, entry: Entry, reading: Entry, table: Table, figure: figures.Figure) -> Card:
     verdict = entry["verdict"]
-    return _card(report, key, reading, table, verdict["words"], mark=MARKS[verdict["level"]], figure=figure)
+    return card_of(report, key, reading, table, verdict["words"], mark=MARKS[verdict["level"]], figure=figure)
 
 
 def _shares_table(entry: Entry, *, caption: str, first: str) -> Table:
@@ -181,7 +164,7 @@ def _shares_table(entry: Entry, *, caption: str, first: str) -> Table:
         for code, (label, gap) in enumerate(zip(entry["labels"], gaps, strict=True))
     ]
     head = (first, "Real", "Synthetic", "Real share", "Synthetic share", "Difference")
-    return _table(caption, head, rows)
+    return table_of(caption, head, rows)
 
 
 def _apart(report: Report, entry: Entry, place: int) -> Card:
@@ -201,10 +184,10 @@ def _apart(report: Report, entry: Entry, place: int) -> Card:
         rows.append(("a place is missing", "", *(count(lacking[side]) for side in lacking), ""))
     names = " and ".join(entry["places"])
     head = ("At most", "In miles", "Real", "Synthetic", "Difference")
-    table = _table(f"Records by the distance between {names}", head, rows)
+    table = table_of(f"Records by the distance between {names}", head, rows)
     reading = {**report["reading"]["place_distances"], "title": f"Distance between {names}"}
     figure, mark = figures.place_distances(report, place), MARKS[verdict["level"]]
-    return _card(report, f"distance-{place}", reading, table, _apart_line(entry), mark=mark, figure=figure)
+    return card_of(report, f"distance-{place}", reading, table, _apart_line(entry), mark=mark, figure=figure)
 
 
 def _apart_line(entry: Entry) -> str:
@@ -237,11 +220,11 @@ def _dependence(report: Report, which: Literal["real", "synthetic", "difference"
     ]
     reading = report["reading"][name]
     head = ("Columns", "Real", "Synthetic", "Difference", "Verdict")
-    table = _table(f"{reading['title']}, strongest first", head, rows, words=True)
+    table = table_of(f"{reading['title']}, strongest first", head, rows, words=True)
     strongest = f"{'Most changed' if which == 'difference' else 'Strongest'}: {_together(ordered[0])}"
     number = f"{ordered[0][name]:+.3f}" if which == "difference" else f"{ordered[0][name]:.3f}"
     line = f"{strongest}, {number}"
-    return _card(report, name.replace("_", "-"), reading, table, line, figure=figures.nmi_heatmap(report, which))
+    return card_of(report, name.replace("_", "-"), reading, table, line, figure=figures.nmi_heatmap(report, which))
 
 
 def _groups(report: Report, name: Literal["pairs", "triples"], *, figure: figures.Figure | None) -> Card:
@@ -258,9 +241,9 @@ def _groups(report: Report, name: Literal["pairs", "triples"], *, figure: figure
     ]
     reading = report["reading"][name]
     head = ("Columns", "Cells", "Distance", "By chance", "Difference")
-    table = _table(f"{reading['title']}, worst first", head, rows, words=True)
+    table = table_of(f"{reading['title']}, worst first", head, rows, words=True)
     verdict = report["summary"]["tvd2" if name == "pairs" else "tvd3"]["verdict"]
-    return _card(report, name, reading, table, verdict["words"], mark=MARKS[verdict["level"]], figure=figure)
+    return card_of(report, name, reading, table, verdict["words"], mark=MARKS[verdict["level"]], figure=figure)
 
 
 def _constraints(report: Report, entries: Sequence[Entry]) -> Card | None:
@@ -276,11 +259,11 @@ def _constraints(report: Report, entries: Sequence[Entry]) -> Card | None:
         for entry in entries
     ]
     reading = report["reading"]["constraints"]
-    return _card(
+    return card_of(
         report,
         "constraints",
         reading,
-        _table("Records that break them", head, rows),
+        table_of("Records that break them", head, rows),
         kept.verdict(entries),
         figure=None,
     )
@@ -290,34 +273,8 @@ def _left_out(entries: list[Entry]) -> Table | None:
     if not entries:
         return None
     rows = [(_together(entry), count(entry["cells"]), entry["reason"]) for entry in entries]
-    return _table("Left out of the comparison", ("Columns", "Cells", "Why"), rows, words=True)
+    return table_of("Left out of the comparison", ("Columns", "Cells", "Why"), rows, words=True)
 
 
 def _together(entry: Entry) -> str:
     return " × ".join(entry["attributes"])
-
-
-def _card(
-    report: Report,
-    key: str,
-    reading: Entry,
-    table: Table,
-    verdict: str,
-    *,
-    mark: str = "",
-    figure: figures.Figure | None,
-) -> Card:
-    red = "" if report["private"] else style.RED_WORDS
-    return Card(key, reading["title"], reading["what"], reading["how"], table, figure, mark, verdict, red)
-
-
-def _table(caption: str, head: tuple[str, ...], rows: Sequence[tuple[str, ...]], *, words: bool = False) -> Table:
-    """A text, then numbers, and with `words` a text in the last column."""
-    last = len(head) - words
-    numeric = tuple(1 <= place < last for place in range(len(head)))
-    return Table(caption, head, numeric, list(rows[:TABLE_ROWS]), max(0, len(rows) - TABLE_ROWS))
-
-
-def count(value: int) -> str:
-    """A count with thin separators."""
-    return f"{value:,}".replace(",", "\u202f")

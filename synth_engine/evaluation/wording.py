@@ -81,9 +81,51 @@ READINGS: dict[str, Reading] = {
         "real and synthetic. The distance of Kolmogorov and Smirnov is the largest gap between the curves.",
         "how": "Solid blue is real, dashed orange is synthetic; the dotted line marks the largest gap. Where the orange "
         "curve lies below, synthetic records have places farther apart than real ones. On both sides every place "
-        "stands at the centre of its public cell of latitude and longitude, so distances below the size of a cell mean "
-        "nothing, and two places in one cell are 0 apart. Records that lack a place are left out; the table counts "
+        "stands at its public point, or at the centre of its public cell of latitude and longitude: distances below the "
+        "size of a cell mean nothing, and two places in one cell are 0 apart. Records that lack a place are left out; the table counts "
         "them.",
+    },
+    "cells": {
+        "title": "How far records would have to be moved",
+        "what": "The box of all places is cut in halves along each side, again and again. At every depth the shares of records "
+        "in its cells are compared, and what differs counts as much as the cell's side measures beside the box's: a half at "
+        "depth 1, a quarter at depth 2. Added up from the top, that is the earth mover's distance by depth.",
+        "how": "The lower, the better. At the last depth the curve is at most how far an average record would have to be moved "
+        "for both tables to agree, as a part of the diagonal of the box. The dotted line is what as many records drawn from "
+        "the real ones with replacement would come to, on average: a release below it at some depth has the coarse picture "
+        "better than a sample would; far above it, noise or a tree that is not deep enough is what one sees. Records stand in "
+        "their bins, so nothing finer counts.",
+    },
+    "texts_common": {
+        "title": "Texts found again, the most frequent first",
+        "what": "The share of the real records whose text is in so many records or more, and of those that the synthetic table has "
+        "again: each text as often as the smaller of its two counts.",
+        "how": "Solid blue is real, dashed orange is found again. From left to right rarer texts come in; where the curves part, "
+        "texts are too rare for noise to let them through. At the right end the orange curve is the share of all real texts "
+        "that are found. Texts that were made up, or of which the beginning alone was found, do not count.",
+    },
+    "texts_rare": {
+        "title": "Texts found again, the rarest first",
+        "what": "The share of the real records whose text is in at most so many records, and of those that the synthetic table has "
+        "again: each text as often as the smaller of its two counts.",
+        "how": "Solid blue is real, dashed orange is found again. From left to right more frequent texts come in. Texts of few "
+        "records are lost: that is what protects who has them, so the orange curve starts flat, and rises as steeply as "
+        "the blue one where texts are frequent enough. At the right end it is the share of all real texts that are found.",
+    },
+    "texts_lengths": {
+        "title": "Texts found again, by length",
+        "what": "Of the real texts of each length, the share that the synthetic table has again, each as often as the smaller of "
+        "its two counts.",
+        "how": "Long texts are found sign by sign: each sign more divides the records once more, so their share falls. The table "
+        "says how many real records each length has; a bar of few records means little.",
+    },
+    "texts_read": {
+        "title": "How the real texts were read",
+        "what": "How many real records have a text over the declared alphabet as it is written, how many only after the declared "
+        "change of case or characters, and how many have another text or none.",
+        "how": "A text outside the alphabet or its lengths is “other” and is never released as it is. If there are many, widen "
+        "the alphabet or the lengths, or declare what characters are replaced by. These are counts of real records: do not "
+        "publish them.",
     },
     "group_sizes": {
         "title": "How many rows a person has",
@@ -105,7 +147,9 @@ READINGS: dict[str, Reading] = {
     "summary": {
         "title": "In short",
         "what": "Mean distances over all single columns, all pairs and up to 200 triples, and the mean difference of "
-        "normalised mutual information over all pairs.",
+        "normalised mutual information over all pairs. Before them what a table of places or texts is for: the largest gap "
+        "between curves of distances, how far records would have to be moved in parts of the box's diagonal, and the share "
+        "of texts that are not found again.",
         "how": "Each runs from 0 (the same) to 1. 'By chance' is the distance that dealing all records out at random to two "
         "tables of these sizes would give: a value near it is as good as a second sample of the same people.",
     },
@@ -140,6 +184,19 @@ def gap_verdict(value: float, *, chance: float) -> Verdict:
     level = _level(max(0.0, value - chance), DISTANCE_STEPS)
     words = f"{_LEVEL_WORDS[level]}: the curves are up to {per_hundred(value)} of 100 records apart"
     return {"level": level, "words": f"{words} (about {per_hundred(chance)} by chance alone)."}
+
+
+def moved_verdict(value: float, *, chance: float) -> Verdict:
+    """On the earth mover's distance, as a part of the diagonal of the box, judged by its excess over a plain resample."""
+    level = _level(max(0.0, value - chance), DISTANCE_STEPS)
+    words = f"an average record would have to be moved by at most {per_hundred(value)} hundredths of the box's diagonal"
+    return {"level": level, "words": f"{_LEVEL_WORDS[level]}: {words} ({per_hundred(chance)} by a plain resample)."}
+
+
+PRICE_OF_COMPARISON = (
+    "Looking costs no budget and is no release: it is computed on real data, for the steward alone. What is chosen after it "
+    "rests on real data, which no budget covers; receipts of later releases say that somebody looked."
+)
 
 
 def dependence_verdict(*, real: float, synthetic: float) -> Verdict:

@@ -1,0 +1,85 @@
+"""Cards: a figure of a comparison with its title, what it shows, how to read it, its verdict and its table; plain values
+without markup."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from synth_engine.evaluation import figures, style
+from synth_engine.evaluation.report import Report
+
+TABLE_ROWS = 300  # no more of one table is laid out; the report has them all
+MARKS = {"same": "✓", "small": "≈", "clear": "△", "large": "▲"}
+
+
+@dataclass(frozen=True)
+class Table:
+    """`numeric` says, column by column, which are aligned as numbers; `more` how many rows were left to the export."""
+
+    caption: str
+    head: tuple[str, ...]
+    numeric: tuple[bool, ...]
+    rows: list[tuple[str, ...]]
+    more: int = 0
+
+    @property
+    def columns(self) -> list[tuple[str, bool]]:
+        """Of each column its head, and whether it is aligned as a number."""
+        return list(zip(self.head, self.numeric, strict=True))
+
+    @property
+    def cells(self) -> list[list[tuple[str, bool]]]:
+        """Row by row, each cell with the same."""
+        return [list(zip(row, self.numeric, strict=True)) for row in self.rows]
+
+
+@dataclass(frozen=True)
+class Card:
+    """One figure and what belongs to it; without a `figure`, its table stands in its place. `price`: what it costs to look."""
+
+    key: str
+    title: str
+    what: str
+    how: str
+    table: Table
+    figure: figures.Figure | None = None
+    mark: str = ""
+    verdict: str = ""
+    red: str = ""
+    price: str = ""
+
+    @property
+    def figure_id(self) -> str:
+        return f"{self.key}-data"
+
+
+def card_of(
+    report: Report,
+    key: str,
+    reading: dict[str, Any],
+    table: Table,
+    verdict: str,
+    *,
+    mark: str = "",
+    figure: figures.Figure | None,
+    price: str = "",
+) -> Card:
+    """The card of a figure, in the words of `reading` ("title", "what", "how"); red where the report is not private."""
+    red = "" if report["private"] else style.RED_WORDS
+    return Card(key, reading["title"], reading["what"], reading["how"], table, figure, mark, verdict, red, price)
+
+
+def table_of(
+    caption: str, head: tuple[str, ...], rows: Sequence[tuple[str, ...]], *, words: bool = False, names: int = 1
+) -> Table:
+    """So many texts, then numbers, and with `words` a text in the last column."""
+    last = len(head) - words
+    numeric = tuple(names <= place < last for place in range(len(head)))
+    return Table(caption, head, numeric, list(rows[:TABLE_ROWS]), max(0, len(rows) - TABLE_ROWS))
+
+
+def count(value: int) -> str:
+    """A count with thin separators."""
+    return f"{value:,}".replace(",", "\u202f")

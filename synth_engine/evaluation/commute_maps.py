@@ -1,0 +1,201 @@
+"""Cards of maps of commutes: the largest flows, where records end, and origins by destinations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synth_engine.evaluation import commute_cards, maps, parts, style
+from synth_engine.evaluation.cards import Card, count
+from synth_engine.evaluation.commute_view import Sheet, View
+from synth_engine.evaluation.commutes import Flows
+from synth_engine.evaluation.style import escaped, shortened
+
+FLOWS = 150  # lines and circles of a map of flows
+CIRCLES = 400  # destinations of a map of circles; with more it has squares
+ACROSS = 40  # parts of an end that a matrix shows: the largest ones
+
+Counts = NDArray[np.int64]
+Made = tuple[Card, Sheet]
+
+
+def made(view: View) -> list[Made]:
+    """All figures of commutes with their whole tables, in the order of reading."""
+    whole: list[Callable[[View], Made]] = [commute_cards.all_records, commute_cards.near_records]
+    found = [one(view) for one in whole]
+    found += [commute_cards.averages(view, short=short) for short in (False, True)]
+    if not view.private:
+        found.append(commute_cards.errors(view))
+    found += [flows(view, side) for side in view.sides]
+    found += [density(view, near=near) for near in (False, True)]
+    return [*found, matrix(view)]
+
+
+def flows(view: View, side: str) -> Made:
+    """The largest flows of one side."""
+    tables = {each: parts.matrix(one, view.divided) for each, one in view.sides.items()}
+    most = max(1, *(int(table.max(initial=0)) for table in tables.values()))
+    largest = parts.largest(tables[side], most=FLOWS)
+    traces, layout = maps.flows(
+        largest, view.divided, side=side, most=most, outlines=view.outlines, box=view.box, unit=view.unit
+    )
+    total = int(tables[side].sum())
+    share = sum(n for _, _, n in largest) / max(1, total)
+    said = f"The {count(len(largest))} largest flows hold {share:.0%} of {count(total)} {side} records."
+    figure = view.figure(traces, layout, words=f"Map of the largest flows. {said} {_named(view, largest[:3])}")
+    title = "" if view.private else f"From where to where, {side}"
+    sheet = _pairs_sheet(view, {side: tables[side]}, key=f"commutes-flows-{side}", caption="Flows, largest first")
+    return view.card(sheet, "flows", said, figure=figure, title=title), sheet
+
+
+def _named(view: View, largest: list[parts.Flow]) -> str:
+    first, second = view.divided
+    told = [f"{first.labels[a]} to {second.labels[b]}, {count(n)}" for a, b, n in largest]
+    return f"The largest: {'; '.join(told)}." if told else ""
+
+
+def density(view: View, *, near: bool) -> Made:
+    """Where records end: of all, or of those who start near the point."""
+    kind = "density-near" if near else "density"
+    sides = view.nearby if near else view.sides
+    end = view.commute.destination
+    few = end.named and end.size <= CIRCLES
+    squares = parts.each(end) if few else parts.grid(end, view.box, squares=parts.FINE)
+    counts = {side: _counted(flows, squares) for side, flows in sides.items()}
+    traces, layout = _density_traces(view, counts, squares, few=few)
+    occupied = ", ".join(f"{count(int((table > 0).sum()))} ({side})" for side, table in counts.items())
+    many = ", ".join(f"{count(int(table.sum()))} {side}" for side, table in counts.items())
+    said = f"{many} records. {'Destinations' if few else 'Squares'} that have any: {occupied}."
+    figure = view.figure(traces, layout, words=f"Map of where records end. {said}")
+    title = f"Where those go who start within {view.around}" if near else ""
+    sheet = _squares_sheet(counts, squares, key=f"commutes-{kind}")
+    return view.card(sheet, f"{kind}-few" if few else kind, said, figure=figure, title=title), sheet
+
+
+def _density_traces(
+    view: View, counts: Mapping[str, Counts], squares: parts.Parts, *, few: bool
+) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    shares = {side: table / max(1, int(table.sum())) for side, table in counts.items()}
+    values, moved = counts["synthetic"].astype(np.float64), None
+    if not view.private:
+        moved = shares["synthetic"] - shares["real"]
+        values = np.maximum(values, counts["real"])
+    where: dict[str, Any] = {"outlines": view.outlines, "box": view.box, "unit": view.unit}
+    if few:
+        return maps.circles(values, squares, moved=moved, **where)
+    return maps.raster(values if moved is None else moved, squares, difference=moved is not None, **where)
+
+
+def _counted(flows: Flows, squares: parts.Parts) -> Counts:
+    place = squares.of(flows.destinations)
+    known = place >= 0
+    found = np.bincount(place[known], weights=flows.counts[known], minlength=len(squares.labels))
+    return found.astype(np.int64)
+
+
+def _squares_sheet(counts: Mapping[str, Counts], squares: parts.Parts, *, key: str) -> Sheet:
+    whole = np.sum(list(counts.values()), axis=0)
+    order = [int(place) for place in np.argsort(-whole, kind="stable") if whole[place]]
+    rows = [
+        (
+            squares.labels[place],
+            f"{squares.north[place]:.4f}, {squares.east[place]:.4f}",
+            *(count(int(table[place])) for table in counts.values()),
+        )
+        for place in order
+    ]
+    head = ("Destination or square", "Its middle", *(f"{side.capitalize()} records" for side in counts))
+    return Sheet(key=key, caption="Where records end", head=head, rows=rows, names=2)
+
+
+def matrix(view: View) -> Made:
+    """Origins by destinations; beside real records, the difference of shares."""
+    tables = {side: parts.matrix(flows, view.divided) for side, flows in view.sides.items()}
+    whole = np.sum(list(tables.values()), axis=0)
+    axes = [_shown(whole.sum(axis=1 - axis)) for axis in (0, 1)]
+    shares = {side: table / max(1, int(table.sum())) for side, table in tables.items()}
+    values = tables["synthetic"].astype(np.float64) if view.private else shares["synthetic"] - shares["real"]
+    trace = _heat(view, values[np.ix_(*axes)], axes)
+    left_out = whole.shape[0] > axes[0].size or whole.shape[1] > axes[1].size
+    said = _matrix_words(view, tables, shares)
+    said += f" The {ACROSS} largest parts are shown; the CSV file has all." if left_out else ""
+    figure = view.figure([trace], _heat_layout(view, axes), words=f"Matrix of origins and destinations. {said}")
+    sheet = _pairs_sheet(view, tables, key="commutes-matrix", caption="Origins and destinations, largest first")
+    return view.card(sheet, "matrix", said, figure=figure), sheet
+
+
+def _shown(records: Counts) -> NDArray[np.int64]:
+    """The largest parts that have any records, in their own order."""
+    order = np.argsort(-records, kind="stable")[:ACROSS]
+    return np.sort(order[records[order] > 0])
+
+
+def _matrix_words(view: View, tables: Mapping[str, Counts], shares: Mapping[str, NDArray[np.float64]]) -> str:
+    used = ", ".join(f"{count(int((table > 0).sum()))} ({side})" for side, table in tables.items())
+    text = f"Pairs of parts that have records: {used}."
+    if view.private:
+        return text
+    moved = float(np.abs(shares["synthetic"] - shares["real"]).sum()) / 2
+    return f"{moved:.1%} of the records would have to change for both to agree. {text}"
+
+
+def _heat(view: View, values: NDArray[np.float64], axes: list[NDArray[np.int64]]) -> dict[str, Any]:
+    names = [[escaped(shortened(part.labels[i])) for i in axis] for part, axis in zip(view.divided, axes, strict=True)]
+    bound = float(np.abs(values).max(initial=0.0)) or 1.0
+    shown = np.log10(np.maximum(values, 1)) if view.private else values
+    scale: dict[str, Any] = {"colorscale": style.DIVERGING, "zmin": -bound, "zmax": bound, "zmid": 0.0}
+    bar = maps.bar("synthetic minus real, of all records") | maps.DIFFERENCE
+    if view.private:
+        scale = {"colorscale": style.DENSITY, "zmin": 0.0, "zmax": max(1.0, float(np.log10(bound)))}
+        ticks = list(range(int(np.log10(max(bound, 1))) + 1))
+        bar = maps.bar("records") | {"tickvals": ticks, "ticktext": [count(10**tick) for tick in ticks]}
+    return {
+        "type": "heatmap",
+        "x": names[1],
+        "y": names[0],
+        "z": [[None if view.private and not n else float(z) for n, z in zip(*row, strict=True)] for row in zip(values, shown, strict=True)],
+        "customdata": [[count(round(float(n))) if view.private else f"{n:+.3%}" for n in row] for row in values],
+        "hovertemplate": "%{y} → %{x}<br>%{customdata}<extra></extra>",
+        "hoverongaps": False,
+        "xgap": 1,
+        "ygap": 1,
+        "colorbar": bar,
+        **scale,
+    }  # fmt: skip
+
+
+def _heat_layout(view: View, axes: list[NDArray[np.int64]]) -> dict[str, Any]:
+    axis = {
+        "showgrid": False,
+        "zeroline": False,
+        "ticks": "",
+        "tickfont": {"size": 11},
+        "automargin": True,
+        "type": "category",
+    }
+    ends = [escaped(end.name) for end in (view.commute.origin, view.commute.destination)]
+    return {
+        "xaxis": {**axis, "tickangle": -90, "title": {"text": ends[1]}},
+        "yaxis": {**axis, "autorange": "reversed", "title": {"text": ends[0]}},
+        "height": min(980, 260 + 17 * len(axes[0])),
+        "margin": {"l": 20, "r": 12, "t": maps.BAR_ROOM, "b": 20},
+    }
+
+
+def _pairs_sheet(view: View, tables: Mapping[str, Counts], *, key: str, caption: str) -> Sheet:
+    """Every pair of parts that has records."""
+    whole = np.sum(list(tables.values()), axis=0)
+    first, second = view.divided
+    rows = [
+        (first.labels[a], second.labels[b], *(count(int(table[a, b])) for table in tables.values()))
+        for a, b, _ in parts.largest(whole, most=whole.size)
+    ]
+    head = (
+        view.commute.origin.name,
+        view.commute.destination.name,
+        *(f"{side.capitalize()} records" for side in tables),
+    )
+    return Sheet(key=key, caption=caption, head=head, rows=rows, names=2)

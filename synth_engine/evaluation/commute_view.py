@@ -1,0 +1,105 @@
+"""What is shown of commutes: which ones, how they are divided, and each figure's whole table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from synth_engine.codec.commutes import Commute
+from synth_engine.domain import Domain
+from synth_engine.evaluation import commute_wording, parts, wording
+from synth_engine.evaluation.cards import Card, card_of, table_of
+from synth_engine.evaluation.commutes import Flows
+from synth_engine.evaluation.curves import Unit
+from synth_engine.evaluation.figures import Figure, framed
+from synth_engine.evaluation.parts import Parts, Ring
+
+Row = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Spot:
+    """A public point near which records start, in degrees."""
+
+    name: str
+    north: float
+    east: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sheet:
+    """The whole table behind a figure, as texts; the first `names` columns and, with `words`, the last are no numbers."""
+
+    key: str
+    caption: str
+    head: Row
+    rows: list[Row]
+    words: bool = False
+    names: int = 1
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class View:
+    """`sides`: "synthetic" and, for a steward, "real" records; `near` and `within_km`: where records of the second curve
+    start; `choice`: one of `parts.choices`."""
+
+    domain: Domain
+    commute: Commute
+    sides: Mapping[str, Flows]
+    near: Spot
+    within_km: float
+    short_km: float
+    unit: Unit
+    choice: str
+
+    @property
+    def private(self) -> bool:
+        return "real" not in self.sides
+
+    @cached_property
+    def nearby(self) -> dict[str, Flows]:
+        """Of those who start near the point."""
+        spot = self.near
+        return {
+            side: flows.homes_within(self.within_km, north=spot.north, east=spot.east)
+            for side, flows in self.sides.items()
+        }
+
+    @property
+    def around(self) -> str:
+        """`8 km of Providence`."""
+        return f"{self.distance(self.within_km)} of {self.near.name}"
+
+    @cached_property
+    def divided(self) -> tuple[Parts, Parts]:
+        return parts.divided(self.commute, self.domain, self.choice)
+
+    @cached_property
+    def outlines(self) -> list[Ring]:
+        return parts.outlines(self.commute, self.domain)
+
+    @cached_property
+    def box(self) -> tuple[float, float, float, float]:
+        return parts.box(self.commute)
+
+    def distance(self, kilometres: float) -> str:
+        """In the unit of the reader, to three digits."""
+        return f"{self.unit.of(kilometres):.3g} {self.unit.short}"
+
+    def figure(self, traces: list[dict[str, Any]], layout: dict[str, Any], *, words: str) -> Figure:
+        return framed(self._report, traces, layout, words=words)
+
+    def card(self, sheet: Sheet, kind: str, verdict: str, *, figure: Figure, mark: str = "", title: str = "") -> Card:
+        """A card of the readings called `kind`."""
+        reading = commute_wording.reading(kind, beside_real=not self.private)
+        price = commute_wording.PRICE_OF_RELEASE if self.private else commute_wording.PRICE_OF_COMPARISON
+        text = {**reading, "title": title or reading["title"]}
+        table = table_of(sheet.caption, sheet.head, sheet.rows, words=sheet.words, names=sheet.names)
+        return card_of(self._report, sheet.key, text, table, verdict, mark=mark, figure=figure, price=price)
+
+    @property
+    def _report(self) -> dict[str, Any]:
+        """What a figure says of itself."""
+        return {"private": self.private, "notice": wording.PRIVATE if self.private else wording.NOT_PRIVATE}

@@ -1,0 +1,236 @@
+"""How far records go: from tallies of where they start and where they end, and nothing else of them.
+
+Definitions in docs/comparison.md. Distances are great circles between public points; a destination is a position of
+its end, so with public points one value of the column, and with latitude and longitude one public cell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synth_engine.codec import places
+from synth_engine.codec.commutes import Commute, kilometres
+from synth_engine.evaluation import apart
+from synth_engine.evaluation.tallies import Table
+from synth_engine.mechanisms.model import generator
+
+SHORT_KM = 10.0
+"""Commutes up to it are short ones, unless a reader says otherwise."""
+BANDS: tuple[tuple[int, int | None], ...] = ((1, 5), (6, 20), (21, 100), (101, None))
+IMPLICATES = 200
+COVERS = 0.9  # of implicates, by the band
+
+Floats = NDArray[np.float64]
+Whole = NDArray[np.int64]
+Entry = dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Flows:
+    """The pairs of positions that occur, how many records each has, and how far apart they are. `lacking`: records that
+    start or end nowhere."""
+
+    commute: Commute
+    origins: Whole
+    destinations: Whole
+    counts: Whole
+    km: Floats
+    lacking: int = 0
+
+    @classmethod
+    def of(cls, commute: Commute, table: Table) -> Flows:
+        """From the counts of the cells of a commute that occur."""
+        apart_by = kilometres(commute, table.cells)
+        known = ~np.isnan(apart_by)
+        origins, destinations = commute.split(table.cells[known])
+        return cls(
+            commute=commute,
+            origins=origins,
+            destinations=destinations,
+            counts=table.counts[known],
+            km=apart_by[known],
+            lacking=int(table.counts[~known].sum()),
+        )
+
+    @property
+    def total(self) -> int:
+        """Records, without those that lack an end."""
+        return int(self.counts.sum())
+
+    @property
+    def mean_km(self) -> float:
+        """0 of no records."""
+        return float(self.counts @ self.km) / max(1, self.total)
+
+    def up_to(self, km: float) -> Flows:
+        """Of records that go at most so many kilometres."""
+        return self._where(self.km <= km)
+
+    def homes_within(self, km: float, *, north: float, east: float) -> Flows:
+        """Of records that start at most so many kilometres from a point."""
+        latitudes, longitudes = self.commute.origin.at(self.origins)
+        away = places.great_circle(
+            latitudes, longitudes, np.full_like(latitudes, north), np.full_like(longitudes, east)
+        )
+        return self._where(away <= km)
+
+    def _where(self, kept: NDArray[np.bool_]) -> Flows:
+        return replace(
+            self,
+            origins=self.origins[kept],
+            destinations=self.destinations[kept],
+            counts=self.counts[kept],
+            km=self.km[kept],
+            lacking=0,
+        )
+
+
+def edges(commute: Commute) -> Floats:
+    """Public edges of bins of distance, in kilometres: from 0 to the largest possible one."""
+    boxes = np.array([commute.origin.box, commute.destination.box])
+    (south, west), (north, east) = boxes[:, :2].min(axis=0), boxes[:, 2:].max(axis=0)
+    return places.round_edges(places.across(south, west, north, east))
+
+
+def binned(flows: Flows, cuts: Floats) -> Whole:
+    """Records in each bin of distance; a bin holds its upper edge, and the first one the records that do not move."""
+    bins = np.clip(np.searchsorted(cuts, flows.km, side="left") - 1, 0, len(cuts) - 2)
+    return np.bincount(bins, weights=flows.counts, minlength=len(cuts) - 1).astype(np.int64)
+
+
+def gap(first: Flows, second: Flows) -> tuple[float, float, tuple[float, float]]:
+    """The distance of Kolmogorov and Smirnov, where it is reached, in kilometres, and both shares there. At every distance
+    that occurs, so it knows no bins. Neither side may be empty."""
+    at = np.union1d(first.km, second.km)
+    shares = [_share_within(flows, at) for flows in (first, second)]
+    place = int(np.abs(shares[0] - shares[1]).argmax())
+    ends = float(shares[0][place]), float(shares[1][place])
+    return abs(ends[0] - ends[1]), float(at[place]), ends
+
+
+def _share_within(flows: Flows, at: Floats) -> Floats:
+    order = np.argsort(flows.km, kind="stable")
+    below = np.concatenate([[0], np.cumsum(flows.counts[order])])
+    found: Floats = below[np.searchsorted(flows.km[order], at, side="right")] / flows.total
+    return found
+
+
+def band(counts: Whole, *, seed: str) -> tuple[Floats, Floats]:
+    """Between which cumulative shares nine of ten implicates lie at the upper edge of each bin: tables of the same size
+    drawn anew from the bins of the one given, which is synthetic. No record is looked at for it."""
+    total = int(counts.sum())
+    if not total:
+        return np.zeros(len(counts)), np.zeros(len(counts))
+    rng = generator(seed, purpose=("implicates",))
+    drawn = rng.multinomial(total, counts / total, size=IMPLICATES).cumsum(axis=1) / total
+    low, high = np.quantile(drawn, [(1 - COVERS) / 2, (1 + COVERS) / 2], axis=0)
+    return low, high
+
+
+def curve(sides: Mapping[str, Flows], *, seed: str) -> Entry:
+    """As `compared`, with the band of implicates."""
+    low, high = band(binned(sides["synthetic"], edges(sides["synthetic"].commute)), seed=seed)
+    return compared(sides) | {"band": [each.round(apart.DIGITS).tolist() for each in (low, high)]}
+
+
+def compared(sides: Mapping[str, Flows]) -> Entry:
+    """Cumulative shares by distance of "synthetic" and perhaps "real" records, in the form of the entries of `apart`."""
+    commute = sides["synthetic"].commute
+    cuts = edges(commute)
+    tables = {side: binned(flows, cuts) for side, flows in sides.items()}
+    entry = apart.entry(
+        commute.pair, cuts, counts=tables, lacking={side: flows.lacking for side, flows in sides.items()}
+    )
+    if entry["ks"] is None:
+        return entry
+    ks, at, ends = gap(sides["real"], sides["synthetic"])
+    return entry | {
+        "ks": ks,
+        "ks_at_km": at,
+        "ks_ends": list(ends),
+        "verdict": apart.verdict(ks, entry["ks_by_chance"]),
+    }
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Averages:
+    """By destination that occurs: its position, its records and how far they came on average, in kilometres."""
+
+    positions: Whole
+    records: Whole
+    km: Floats
+
+    def over(self, size: int) -> Floats:
+        """The distances by position, of so many; NaN where no record ends."""
+        found = np.full(size, np.nan)
+        found[self.positions] = self.km
+        return found
+
+
+def by_destination(flows: Flows) -> Averages:
+    """Average commute of each destination."""
+    positions, place = np.unique(flows.destinations, return_inverse=True)
+    records = np.bincount(place, weights=flows.counts, minlength=positions.size)
+    total = np.bincount(place, weights=flows.counts * flows.km, minlength=positions.size)
+    return Averages(positions=positions, records=records.astype(np.int64), km=total / np.maximum(records, 1))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Errors:
+    """How far the average commute of each destination is from the truth, in kilometres: of destinations with records on both
+    sides. `workers`: of the real table. `without`: records of destinations that the synthetic table lacks."""
+
+    workers: Whole
+    km: Floats
+    without: int
+
+    @property
+    def weighted(self) -> float | None:
+        """The mean error, each worker counted once."""
+        return float(self.workers @ self.km / self.workers.sum()) if self.km.size else None
+
+    def within(self, low: int, high: int | None) -> Floats:
+        """Errors of destinations of so many workers."""
+        return self.km[(self.workers >= low) & (self.workers <= (high or self.workers.max(initial=0)))]
+
+
+def errors(real: Flows, synthetic: Flows, *, up_to: float | None = None) -> Errors:
+    """Of all commutes, or of those up to so many kilometres on either side; destinations are told apart by all of their
+    workers. Computed on real data."""
+    workers = by_destination(real)
+    first, second = (by_destination(each if up_to is None else each.up_to(up_to)) for each in (real, synthetic))
+    shared, mine, theirs = np.intersect1d(first.positions, second.positions, assume_unique=True, return_indices=True)
+    size = workers.records[np.searchsorted(workers.positions, shared)]
+    lost = ~np.isin(first.positions, second.positions)
+    return Errors(workers=size, km=np.abs(first.km[mine] - second.km[theirs]), without=int(first.records[lost].sum()))
+
+
+def error_rows(real: Flows, synthetic: Flows, *, short_km: float) -> list[Entry]:
+    """By bands of workers, and of all: how many destinations, and of all and of short commutes the mean error, its quartiles
+    and the mean with each worker counted once, in kilometres; None where there are no destinations."""
+    found = {"all": errors(real, synthetic), "short": errors(real, synthetic, up_to=short_km)}
+    rows: list[Entry] = []
+    for low, high in (*BANDS, (1, None)):
+        parts = {kind: each.within(low, high) for kind, each in found.items()}
+        rows.append(
+            {
+                "band": "all" if (low, high) == (1, None) else f"over {low - 1}" if high is None else f"{low}–{high}",
+                "destinations": int(parts["all"].size),
+                **{kind: _spread(part) for kind, part in parts.items()},
+            }
+        )
+    rows[-1]["weighted"] = {kind: each.weighted for kind, each in found.items()}
+    rows[-1]["without"] = {kind: each.without for kind, each in found.items()}
+    return rows
+
+
+def _spread(values: Floats) -> Entry | None:
+    if not values.size:
+        return None
+    quartiles = np.quantile(values, [0.05, 0.25, 0.5, 0.75, 0.95])
+    return {"mean": float(values.mean()), "quantiles": quartiles.round(apart.DIGITS).tolist()}

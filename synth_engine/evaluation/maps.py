@@ -1,0 +1,270 @@
+"""Maps of commutes as Plotly figures: flows as lines, where records end as a raster, on a blank ground with public outlines.
+Nothing is fetched from a server of maps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import cos, floor, log10, radians
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synth_engine.evaluation import style
+from synth_engine.evaluation.cards import count
+from synth_engine.evaluation.curves import Unit
+from synth_engine.evaluation.parts import Flow, Parts, Ring
+from synth_engine.evaluation.style import escaped
+
+Box = tuple[float, float, float, float]
+Trace = dict[str, Any]
+
+WIDEST = 9.0  # pixels, of the largest flow
+WIDTHS = 8  # different ones: a trace each
+BEND = 0.12  # of the length of a line: both ways between two parts are seen
+KILOMETRES_A_DEGREE = 111.195
+LARGEST_CIRCLE = 44.0  # pixels across
+BAR_ROOM = 80  # pixels above a plot: a colour bar with its ticks and its title, and words over it
+DIFFERENCE = {"tickformat": ".2~%", "nticks": 5}
+_COLOURS = {"real": style.REAL, "synthetic": style.SYNTHETIC}
+
+
+def bar(title: str) -> dict[str, Any]:
+    """A colour bar above a map, with what its numbers are."""
+    return {
+        "orientation": "h",
+        "y": 1.0,
+        "yanchor": "bottom",
+        "thickness": 10,
+        "outlinewidth": 0,
+        "tickfont": {"size": 11},
+        "title": {"text": title, "side": "top", "font": {"size": 11}},
+    }
+
+
+def flows(
+    found: Sequence[Flow],
+    parts: tuple[Parts, Parts],
+    *,
+    side: str,
+    most: int,
+    outlines: Sequence[Ring],
+    box: Box,
+    unit: Unit,
+) -> tuple[list[Trace], dict[str, Any]]:
+    """Lines from part to part, as wide as the root of what goes there, and circles for what stays; `most`: the records of the
+    widest line."""
+    between = [flow for flow in found if _apart(flow, parts)]
+    staying = [flow for flow in found if not _apart(flow, parts)]
+    widths = [max(1, round(WIDTHS * (n / most) ** 0.5)) for _, _, n in between]
+    traces = [ground(outlines)]
+    for level in range(1, WIDTHS + 1):
+        lines = [flow for flow, width in zip(between, widths, strict=True) if width == level]
+        if lines:
+            traces.append(_lines(lines, parts, width=WIDEST * level / WIDTHS, side=side))
+    traces.append(_circles(staying, parts, side=side, most=most))
+    traces.append(_pointers(between, parts, side=side))
+    return [*traces, _scale(box, unit)], layout(box)
+
+
+def raster(
+    values: NDArray[np.float64], squares: Parts, *, difference: bool, outlines: Sequence[Ring], box: Box, unit: Unit
+) -> tuple[list[Trace], dict[str, Any]]:
+    """Records by square: on a scale by powers of ten, or a difference with white at zero. Empty squares have no colour."""
+    norths, easts = -np.unique(-squares.north), np.unique(squares.east)
+    table = values.reshape(norths.size, easts.size)
+    shown = table if difference else np.log10(np.maximum(table, 1))
+    bound = float(np.abs(shown).max()) or 1.0
+    trace: Trace = {
+        "type": "heatmap",
+        "x": easts.tolist(),
+        "y": norths.tolist(),
+        "z": [
+            [None if not n else round(float(z), 6) for n, z in zip(*row, strict=True)]
+            for row in zip(table, shown, strict=True)
+        ],
+        "text": [[_said(float(n), difference) for n in row] for row in table],
+        "hovertemplate": "%{text}<extra></extra>",
+        "hoverongaps": False,
+        "colorbar": bar("synthetic minus real, of all records" if difference else "records in a square"),
+    }
+    if difference:
+        trace |= {"colorscale": style.DIVERGING, "zmin": -bound, "zmax": bound, "zmid": 0.0}
+        trace["colorbar"] |= DIFFERENCE
+    else:
+        ticks = list(range(floor(bound) + 1))
+        trace |= {"colorscale": style.DENSITY, "zmin": 0.0, "zmax": bound}
+        trace["colorbar"] |= {"tickvals": ticks, "ticktext": [count(10**tick) for tick in ticks]}
+    return [ground(outlines), trace, _scale(box, unit)], layout(box) | {"showlegend": False}
+
+
+def circles(
+    values: NDArray[np.float64],
+    found: Parts,
+    *,
+    moved: NDArray[np.float64] | None,
+    outlines: Sequence[Ring],
+    box: Box,
+    unit: Unit,
+) -> tuple[list[Trace], dict[str, Any]]:
+    """Records by part, for few parts: an area a part. `moved`: by how much its share is larger than the real one, as colour."""
+    shown = np.flatnonzero((values > 0) & ~np.isnan(found.north))
+    shown = shown[np.argsort(-values[shown], kind="stable")]  # small ones on top of large ones
+    size = 4 + LARGEST_CIRCLE * np.sqrt(values[shown] / max(1.0, float(values.max(initial=0.0))))
+    marker: dict[str, Any] = {"size": size.round(1).tolist(), "line": {"color": style.INK, "width": 0.75}}
+    said = [f"{escaped(found.labels[place])}: {count(round(float(values[place])))}" for place in shown]
+    if moved is None:
+        marker |= {"color": style.SYNTHETIC, "opacity": 0.6}
+    else:
+        bound = float(np.abs(moved[shown]).max(initial=0.0)) or 1e-6
+        marker |= {
+            "color": moved[shown].tolist(),
+            "colorscale": style.DIVERGING,
+            "cmin": -bound,
+            "cmax": bound,
+            "showscale": True,
+        }
+        marker["colorbar"] = bar("synthetic minus real, of all records") | DIFFERENCE
+        said = [f"{escaped(found.labels[place])}<br>{_said(float(moved[place]), True)}" for place in shown]
+    trace: Trace = {
+        "type": "scatter",
+        "mode": "markers",
+        "x": found.east[shown].round(5).tolist(),
+        "y": found.north[shown].round(5).tolist(),
+        "marker": marker,
+        "text": said,
+        "hovertemplate": "%{text}<extra></extra>",
+    }
+    return [ground(outlines), trace, _scale(box, unit)], layout(box)
+
+
+def ground(outlines: Sequence[Ring]) -> Trace:
+    """The public outlines, behind everything."""
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "x": [None if east is None else round(east, 5) for _, easts in outlines for east in [*easts.tolist(), None]],
+        "y": [
+            None if north is None else round(north, 5) for norths, _ in outlines for north in [*norths.tolist(), None]
+        ],
+        "line": {"color": style.INK, "width": 1},
+        "opacity": 0.3,
+        "hoverinfo": "skip",
+        "showlegend": False,
+    }
+
+
+def layout(box: Box) -> dict[str, Any]:
+    """A ground on which a kilometre is as long to the north as to the east in the middle of the box."""
+    south, west, north, east = box
+    flat = max(0.05, cos(radians((south + north) / 2)))
+    room = 0.04 * max(north - south, (east - west) * flat, 1e-3)
+    hidden = {"showgrid": False, "zeroline": False, "showticklabels": False, "ticks": ""}
+    return {
+        "xaxis": {**hidden, "range": [west - room / flat, east + room / flat], "constrain": "domain"},
+        "yaxis": {
+            **hidden,
+            "range": [south - 2 * room, north + room],
+            "scaleanchor": "x",
+            "scaleratio": 1 / flat,
+            "constrain": "domain",
+        },
+        "height": 520,
+        "margin": {"l": 8, "r": 8, "t": BAR_ROOM, "b": 8},
+        "hovermode": "closest",
+        "showlegend": False,
+    }
+
+
+def _apart(flow: Flow, parts: tuple[Parts, Parts]) -> bool:
+    """Whether it leads from one point to another; a part that lies nowhere has none."""
+    return _ends(flow, parts)[0] != _ends(flow, parts)[1]
+
+
+def _ends(flow: Flow, parts: tuple[Parts, Parts]) -> tuple[tuple[float, float], tuple[float, float]]:
+    first, second, _ = flow
+    return (parts[0].east[first], parts[0].north[first]), (parts[1].east[second], parts[1].north[second])
+
+
+def _lines(found: Sequence[Flow], parts: tuple[Parts, Parts], *, width: float, side: str) -> Trace:
+    xs: list[float | None] = []
+    ys: list[float | None] = []
+    for flow in found:
+        x, y = _arc(flow, parts)
+        xs += [*x.round(5).tolist(), None]
+        ys += [*y.round(5).tolist(), None]
+    line = {"color": _COLOURS[side], "width": round(width, 2)}
+    return {"type": "scatter", "mode": "lines", "x": xs, "y": ys, "line": line, "opacity": 0.55, "hoverinfo": "skip"}
+
+
+def _arc(flow: Flow, parts: tuple[Parts, Parts]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Bent to the left of who goes along it, seen on the map."""
+    (x0, y0), (x1, y1) = _ends(flow, parts)
+    flat = max(0.05, cos(radians((y0 + y1) / 2)))
+    bent = (x0 + x1) / 2 - 2 * BEND * (y1 - y0) / flat, (y0 + y1) / 2 + 2 * BEND * (x1 - x0) * flat
+    t = np.linspace(0, 1, 9)
+    return tuple(
+        (1 - t) ** 2 * a + 2 * t * (1 - t) * b + t**2 * c for a, b, c in ((x0, bent[0], x1), (y0, bent[1], y1))
+    )  # type: ignore[return-value]
+
+
+def _circles(found: Sequence[Flow], parts: tuple[Parts, Parts], *, side: str, most: int) -> Trace:
+    line = {"color": _COLOURS[side], "width": 1.5}
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "x": [round(float(_ends(flow, parts)[0][0]), 5) for flow in found],
+        "y": [round(float(_ends(flow, parts)[0][1]), 5) for flow in found],
+        "marker": {
+            "symbol": "circle-open",
+            "size": [round(5 + 25 * (n / most) ** 0.5, 1) for _, _, n in found],
+            "color": _COLOURS[side],
+            "line": line,
+        },
+        "text": [f"{escaped(parts[0].labels[first])}, stay: {count(n)}" for first, _, n in found],
+        "hovertemplate": "%{text}<extra></extra>",
+    }
+
+
+def _pointers(found: Sequence[Flow], parts: tuple[Parts, Parts], *, side: str) -> Trace:
+    """The middles of lines, which say what they are."""
+    arcs = [_arc(flow, parts) for flow in found]
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "x": [round(float(x[4]), 5) for x, _ in arcs],
+        "y": [round(float(y[4]), 5) for _, y in arcs],
+        "marker": {"size": 12, "opacity": 0, "color": _COLOURS[side]},
+        "text": [
+            f"{escaped(parts[0].labels[first])} → {escaped(parts[1].labels[second])}: {count(n)}"
+            for first, second, n in found
+        ],
+        "hovertemplate": "%{text}<extra></extra>",
+    }
+
+
+def _scale(box: Box, unit: Unit) -> Trace:
+    """A line as long as a round distance, at the bottom left."""
+    south, west, north, east = box
+    flat = max(0.05, cos(radians((south + north) / 2)))
+    wished = unit.of((east - west) * flat * KILOMETRES_A_DEGREE) / 4
+    power = 10.0 ** floor(log10(max(wished, 1e-3)))
+    length = next(times * power for times in (5, 2, 1) if times * power <= max(wished, 1e-3))
+    end = west + length * unit.km / KILOMETRES_A_DEGREE / flat
+    foot = south - 0.04 * max(north - south, (east - west) * flat, 1e-3)
+    return {
+        "type": "scatter",
+        "mode": "lines+text",
+        "x": [west, (west + end) / 2, end],
+        "y": [foot] * 3,
+        "text": ["", f"{length:g} {unit.short}", ""],
+        "textposition": "top center",
+        "line": {"color": style.INK, "width": 2},
+        "hoverinfo": "skip",
+    }
+
+
+def _said(value: float, difference: bool) -> str:
+    if difference:
+        return f"{value:+.3%} of records, synthetic minus real"
+    return f"{count(round(value))} records"

@@ -1,0 +1,269 @@
+"""What the tree of a model says by itself: how deep it goes, where its records lie, which beginnings are how frequent.
+
+Functions of the model alone, which is noisy answers made to agree: as private as the release. Shares are of all records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synth_engine.codec import prefixes
+from synth_engine.codec.places import EARTH_RADIUS_KM
+from synth_engine.domain import Domain, Integer, Number, Place
+from synth_engine.errors import DomainError
+from synth_engine.evaluation import tree_spots
+from synth_engine.hierarchy import Hierarchy, Points
+from synth_engine.hierarchy.base import Paths
+
+MOST_HALVINGS = 7
+"""Of each side of a map: 16,384 squares, as many as a screen can tell apart."""
+
+Floats = NDArray[np.float64]
+
+
+class Cells(Protocol):
+    """Cells of a hierarchy, none inside another, with weights: the tree of a model."""
+
+    @property
+    def hierarchy(self) -> Hierarchy: ...
+    @property
+    def levels(self) -> NDArray[np.int64]: ...
+    @property
+    def cells(self) -> NDArray[Any]: ...
+    @property
+    def weights(self) -> NDArray[np.int64]: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Site:
+    """A place of records in a tree of points: which of its coordinates are degrees north and east."""
+
+    name: str
+    north: int
+    east: int
+
+    @property
+    def axes(self) -> tuple[int, int]:
+        """Those of the hierarchy: north, then east."""
+        return self.north, self.east
+
+
+@dataclass(frozen=True, kw_only=True)
+class Depth:
+    """The cells that end at one depth: how many, and which share of all records lies in them."""
+
+    depth: int
+    cells: int
+    share: float
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Map:
+    """Shares of records by squares of a place, shape (south to north, west to east), and the edges of the squares in
+    degrees."""
+
+    shares: Floats
+    latitudes: Floats
+    longitudes: Floats
+
+    @property
+    def areas_km2(self) -> Floats:
+        """Of each square, on a sphere."""
+        height = np.diff(np.sin(np.radians(self.latitudes)))
+        found: Floats = EARTH_RADIUS_KM**2 * np.outer(height, np.diff(np.radians(self.longitudes)))
+        return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class Square:
+    """One square of a place, by its halvings and its numbers from the south and from the west."""
+
+    halvings: int
+    north: int
+    east: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Child:
+    """A node one symbol longer. `cells`: of the tree below it, 1 for one that was not opened; `ended`: nothing follows."""
+
+    symbol: int
+    share: float
+    cells: int
+    opened: bool
+    ended: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Node:
+    """A node of a tree of symbols, as far as the tree goes. `depth`: of the cell that holds it, where the tree ends at or
+    above it; then it has no children that were looked at."""
+
+    share: float
+    depth: int | None
+    children: tuple[Child, ...]
+
+
+def shares(tree: Cells) -> Floats:
+    """Of all records, the share in each cell; shape (n,), 0 each where there is no weight."""
+    found: Floats = tree.weights / max(1, int(tree.weights.sum()))
+    return found
+
+
+def profile(tree: Cells) -> list[Depth]:
+    """Every depth from the first with a cell to the last."""
+    counts, mass = np.bincount(tree.levels), np.bincount(tree.levels, weights=shares(tree))
+    first = int(np.flatnonzero(counts)[0])
+    return [Depth(depth=d, cells=int(counts[d]), share=float(mass[d])) for d in range(first, counts.size)]
+
+
+def sites(tree: Cells, domain: Domain) -> list[Site]:
+    """The places of the domain whose columns are in the tree, and its columns of codes that have public points."""
+    points = tree.hierarchy
+    if not isinstance(points, Points):
+        return []
+    pairs = {place.name: tuple(map(points.axes.index, place.columns)) for place in domain.places if _has(points, place)}
+    for column in points.columns:
+        if points.axes.count(column) == 2:
+            pairs[column] = points.axes.index(column), points.axes.index(column) + 1
+    return [Site(name=name, north=north, east=east) for name, (north, east) in pairs.items()]
+
+
+def _has(points: Points, place: Place) -> bool:
+    return set(place.columns) <= set(points.columns)
+
+
+def deepest(tree: Cells, site: Site) -> int:
+    """How often the finest cell has been halved along the sides of a place."""
+    last = int(tree.levels.max())
+    return max(_points(tree).halvings(last, axis) for axis in site.axes)
+
+
+def place_map(tree: Cells, domain: Domain, site: Site, *, halvings: int, within: Floats | None = None) -> Map:
+    """Where records lie, by squares of `2^halvings` along each side. What a larger cell holds is at its public points, as the
+    model has it, or evenly in all of its squares. within: the share of each cell that is looked at, all of it if left out."""
+    points = _points(tree)
+    mass = shares(tree) * (1.0 if within is None else within)
+    halvings = min(halvings, points.resolution)
+    spots = tree_spots.of(tree, site.axes)
+    if spots is not None:
+        found = spots.squares(mass, halvings=halvings)
+    else:
+        found = _spread(tree, site, mass, halvings=halvings)
+    latitudes, longitudes = (edges(points, domain, axis, halvings=halvings) for axis in site.axes)
+    return Map(shares=found, latitudes=latitudes, longitudes=longitudes)
+
+
+def _spread(tree: Cells, site: Site, mass: Floats, *, halvings: int) -> Floats:
+    points = _points(tree)
+    positions = points.positions(tree.cells)[:, site.axes]
+    found = np.zeros((1 << halvings, 1 << halvings))
+    for level in np.unique(tree.levels):
+        here = tree.levels == level
+        cut = [min(halvings, points.halvings(int(level), axis)) for axis in site.axes]
+        north, east = (positions[here, side] >> (points.resolution - cut[side]) for side in (0, 1))
+        shape = 1 << cut[0], 1 << cut[1]
+        counts = np.bincount((north << cut[1]) + east, weights=mass[here], minlength=shape[0] * shape[1]).reshape(shape)
+        spread = [1 << (halvings - side) for side in cut]
+        found += np.repeat(np.repeat(counts, spread[0], axis=0), spread[1], axis=1) / (spread[0] * spread[1])
+    return found
+
+
+def edges(points: Points, domain: Domain, axis: int, *, halvings: int) -> Floats:
+    """Where parts of a side begin and end: at edges of the bins that are counted, or evenly where points are public ones."""
+    attribute = domain.attribute(points.axes[axis])
+    starts = np.arange((1 << halvings) + 1) << (points.resolution - halvings)
+    if not isinstance(attribute, Number | Integer):
+        low, high = points.low[axis], points.high[axis]
+        even: Floats = low + (high - low) * starts / points.parts
+        return even
+    bins = prefixes.first_bins(points, starts, size=attribute.value_count)
+    found: Floats = np.asarray(attribute.cuts, dtype=np.float64)[bins]
+    return found
+
+
+def bounds(tree: Cells, domain: Domain) -> tuple[Floats, Floats]:
+    """The lower and the upper corner of every cell, shape (cells, coordinates) each."""
+    points = _points(tree)
+    positions = points.positions(tree.cells)
+    low, high = np.empty(positions.shape), np.empty(positions.shape)
+    for axis in range(points.dimensions):
+        cuts = edges(points, domain, axis, halvings=points.resolution)
+        halved = np.array([points.halvings(level, axis) for level in range(points.depth + 1)])[tree.levels]
+        low[:, axis], high[:, axis] = cuts[positions[:, axis]], cuts[positions[:, axis] + (points.parts >> halved)]
+    return low, high
+
+
+def square(tree: Cells, domain: Domain, site: Site, *, at: tuple[float, float], halvings: int) -> Square:
+    """The square that holds a point. Errors: DomainError for one outside the box, naming the column."""
+    points = _points(tree)
+    halvings = min(halvings, points.resolution)
+    numbers = []
+    for side, axis, degrees in zip(("north", "east"), site.axes, at, strict=True):
+        cuts = edges(points, domain, axis, halvings=halvings)
+        if not cuts[0] <= degrees <= cuts[-1]:
+            raise DomainError(
+                f"degrees {side} outside {cuts[0]:g} to {cuts[-1]:g}",
+                repair="choose one inside the box",
+                column=points.axes[axis],
+            )
+        numbers.append(min(int(np.searchsorted(cuts, degrees, side="right")) - 1, cuts.size - 2))
+    return Square(halvings=halvings, north=numbers[0], east=numbers[1])
+
+
+def within(tree: Cells, site: Site, chosen: Square) -> Floats:
+    """Which share of each cell lies in a square of a place: all or nothing of finer cells; of coarser ones the public points in
+    it, as the model has them, or an even part."""
+    points, spots = _points(tree), tree_spots.of(tree, site.axes)
+    if spots is not None:
+        return spots.within(halvings=chosen.halvings, north=chosen.north, east=chosen.east)
+    found = np.ones(tree.levels.size)
+    positions = points.positions(tree.cells)
+    for axis, number in zip(site.axes, (chosen.north, chosen.east), strict=True):
+        halved = np.array([points.halvings(level, axis) for level in range(points.depth + 1)])[tree.levels]
+        common = np.minimum(halved, chosen.halvings)
+        same = positions[:, axis] >> (points.resolution - common) == number >> (chosen.halvings - common)
+        found *= np.where(same, 0.5 ** (chosen.halvings - common), 0.0)
+    return found
+
+
+def node(tree: Cells, symbols: Sequence[int]) -> Node:
+    """What lies below a sequence of symbols, none of which ends it."""
+    paths = tree.hierarchy
+    assert isinstance(paths, Paths)  # noqa: S101 - the caller looked
+    codes, mass, depth = paths.path(tree.cells), shares(tree), len(symbols)
+    asked = np.array(symbols, dtype=np.uint8)
+    reached = np.minimum(tree.levels, depth)
+    same = (codes[:, :depth] == asked) | (np.arange(depth) >= reached[:, None])
+    inside = same.all(axis=1)
+    ends = np.flatnonzero(inside & (tree.levels <= depth))
+    if ends.size:
+        level = int(tree.levels[ends[0]])
+        return Node(share=float(mass[ends[0]]), depth=level, children=())
+    under = np.flatnonzero(inside)
+    following = codes[under, depth] if depth < paths.depth else np.zeros(0, dtype=np.uint8)
+    weight = np.bincount(following, weights=mass[under], minlength=1)
+    cells = np.bincount(following, minlength=1)
+    deeper = np.bincount(following[tree.levels[under] > depth + 1], minlength=weight.size)
+    children = tuple(
+        Child(
+            symbol=int(symbol),
+            share=float(weight[symbol]),
+            cells=int(cells[symbol]),
+            opened=bool(deeper[symbol]),
+            ended=symbol == 0,
+        )
+        for symbol in np.flatnonzero(cells)
+    )
+    return Node(share=float(mass[under].sum()), depth=None, children=children)
+
+
+def _points(tree: Cells) -> Points:
+    points = tree.hierarchy
+    assert isinstance(points, Points)  # noqa: S101 - the caller looked
+    return points

@@ -1,0 +1,145 @@
+"""A tree as one of its columns or its points see it, and how many records each class of a column has.
+
+Functions of the model alone, as private as the release. Shares are of all records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synth_engine.evaluation.tree_cells import Cells, Floats, shares
+from synth_engine.hierarchy import Hierarchy, Points, Product, Taxonomy
+from synth_engine.hierarchy.taxonomy import Path
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Side:
+    """The cells of a tree over several hierarchies, as nodes of one of them: one may then lie in another, and shares still add
+    up to all records."""
+
+    hierarchy: Hierarchy
+    levels: NDArray[np.int64]
+    cells: NDArray[Any]
+    weights: NDArray[np.int64]
+    placed: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """One class, or value, of a column. `values`: that it holds. `apart`: the share of all records that the tree tells apart
+    from its neighbours; the others of its `share` are an even part of a wider class in which the tree ended."""
+
+    name: str
+    values: int
+    share: float
+    apart: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Class:
+    """A class and its parts, as they are declared. The widest one has no name."""
+
+    path: Path
+    whole: Part
+    parts: tuple[Part, ...]
+
+
+def of_points(tree: Cells) -> Cells | None:
+    """The tree as its points see it; None where it has none."""
+    if isinstance(tree.hierarchy, Points):
+        return tree
+    return next((side for side in _sides(tree) if isinstance(side.hierarchy, Points)), None)
+
+
+def of_classes(tree: Cells) -> dict[str, Cells]:
+    """The tree as each column with classes sees it, by name."""
+    if isinstance(tree.hierarchy, Taxonomy):
+        return {tree.hierarchy.columns[0]: tree}
+    return {side.hierarchy.columns[0]: side for side in _sides(tree) if isinstance(side.hierarchy, Taxonomy)}
+
+
+def _sides(tree: Cells) -> list[Side]:
+    whole = tree.hierarchy
+    if not isinstance(whole, Product):
+        return []
+    return [
+        Side(
+            hierarchy=component,
+            levels=whole.own_levels(at)[tree.levels],
+            cells=whole.own(tree.cells, at),
+            weights=tree.weights,
+            placed=getattr(tree, "placed", "density"),
+        )
+        for at, component in enumerate(whole.components)
+    ]
+
+
+def explored(tree: Cells, path: Path) -> Class | None:
+    """One class of the column of a tree of classes; None if it is not declared."""
+    named = _named(tree)
+    mine = [row for row, each in enumerate(named) if each[: len(path)] == path]
+    if not mine:
+        return None
+    depth = len(path)
+    held, apart, below = (_by_value(tree, least) for least in (0, depth, depth + 1))
+    rows = range(mine[0], mine[-1] + 1)
+    parts = tuple(_part(name, listed, held, below) for name, listed in _divided(named, rows, depth))
+    return Class(path=path, whole=_part(path[-1] if path else "", rows, held, apart), parts=parts)
+
+
+def every(tree: Cells) -> Iterator[tuple[Path, Part]]:
+    """All classes and values, each before its parts."""
+    named = _named(tree)
+    held, *apart = (_by_value(tree, least) for least in range(_taxonomy(tree).depth + 1))
+
+    def walk(path: Path, rows: range) -> Iterator[tuple[Path, Part]]:
+        for name, listed in _divided(named, rows, len(path)):
+            yield (*path, name), _part(name, listed, held, apart[len(path)])
+            yield from walk((*path, name), listed)
+
+    return walk((), range(len(named)))
+
+
+def _named(tree: Cells) -> list[Path]:
+    """The values in the order of their codes, in which those of a class stand side by side."""
+    classes = _taxonomy(tree)
+    return [classes.paths[place] for place in classes.order]
+
+
+def _divided(named: list[Path], rows: range, depth: int) -> Iterator[tuple[str, range]]:
+    """The parts of a class of this depth that is these rows."""
+    deeper = (row for row in rows if len(named[row]) > depth)
+    for name, found in groupby(deeper, key=lambda row: named[row][depth]):
+        listed = list(found)
+        yield name, range(listed[0], listed[-1] + 1)
+
+
+def _part(name: str, rows: range, held: Floats, apart: Floats) -> Part:
+    inside = slice(rows.start, rows.stop)
+    return Part(name=name, values=len(rows), share=float(held[inside].sum()), apart=float(apart[inside].sum()))
+
+
+def _by_value(tree: Cells, least: int) -> Floats:
+    """The shares of values, in the order of their codes, that cells of at least such a depth hold: of each of its values a cell
+    holds as much as of another."""
+    classes = _taxonomy(tree)
+    deep = np.flatnonzero(tree.levels >= least)
+    first, last = classes.inside(tree.cells[deep], tree.levels[deep])
+    nodes, place = np.unique(np.stack((first, last)), axis=1, return_inverse=True)
+    mass = np.bincount(place.ravel(), weights=shares(tree)[deep], minlength=nodes.shape[1])
+    found = np.zeros(len(classes.paths))
+    for begin, end, each in zip(*nodes.tolist(), mass.tolist(), strict=True):
+        found[begin:end] += each / (end - begin)
+    return found
+
+
+def _taxonomy(tree: Cells) -> Taxonomy:
+    classes = tree.hierarchy
+    assert isinstance(classes, Taxonomy)  # noqa: S101 - the caller looked
+    return classes

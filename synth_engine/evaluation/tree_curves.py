@@ -1,0 +1,71 @@
+"""The card of a comparison by cells: the earth mover's distance by depth beside that of a plain resample."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from synth_engine.evaluation import figures, style, wording
+from synth_engine.evaluation.cards import MARKS, Card, card_of, table_of
+from synth_engine.evaluation.report import Report
+
+Entry = dict[str, Any]
+_NAMES = {"synthetic": "this release", "resample": "plain resample"}
+_LINES = {
+    "synthetic": {"color": style.SYNTHETIC, "width": 2, "dash": "6px,3px"},
+    "resample": {"color": style.REAL, "width": 2, "dash": "dot"},
+}
+
+
+def cards(report: Report) -> list[Card]:
+    """One for every hierarchy that was compared."""
+    return [_card(report, entry, place) for place, entry in enumerate(report.get("cells", ()))]
+
+
+def _card(report: Report, entry: Entry, place: int) -> Card:
+    moved, differing, verdict = entry["moved"], entry["differing"], entry["verdict"]
+    rows = [
+        (
+            str(depth),
+            f"{entry['cells'][row]:,}".replace(",", "\u202f"),
+            *(f"{differing[line][row]:.4f}" for line in _NAMES),
+            *(f"{moved[line][row]:.5f}" for line in _NAMES),
+            _ratio(moved["synthetic"][row], moved["resample"][row]),
+        )
+        for row, depth in enumerate(entry["depths"])
+    ]
+    head = ("Depth", "Cells with records", "Differing", "Of a resample", "Cumulated", "Of a resample", "Ratio")
+    names = " and ".join(entry["places"])
+    reading = {**report["reading"]["cells"], "title": f"{report['reading']['cells']['title']}: {names}"}
+    table = table_of("Earth mover's distance by depth", head, rows)
+    mark, price = MARKS[verdict["level"]], "" if report["private"] else wording.PRICE_OF_COMPARISON
+    figure = _figure(report, entry)
+    return card_of(report, f"cells-{place}", reading, table, verdict["words"], mark=mark, figure=figure, price=price)
+
+
+def _ratio(value: float, resample: float) -> str:
+    return f"{value / resample:.2f}" if resample else "–"
+
+
+def _figure(report: Report, entry: Entry) -> figures.Figure:
+    traces = [_curve(line, entry) for line in _NAMES]
+    quiet = {"gridcolor": style.QUIET, "zeroline": False}
+    layout = {
+        "xaxis": {**quiet, "title": {"text": "depth: how often each side is halved", "standoff": 8}, "nticks": 12},
+        "yaxis": {**quiet, "automargin": True, "rangemode": "tozero", "title": {"text": "parts of the box's diagonal"}},
+        "hovermode": "x unified",
+    }
+    words = f"Earth mover's distance cumulated by depth. {entry['verdict']['words']}"
+    return figures.framed(report, traces, layout, words=words)
+
+
+def _curve(line: str, entry: Entry) -> dict[str, Any]:
+    return {
+        "type": "scatter",
+        "mode": "lines+markers",
+        "name": _NAMES[line],
+        "x": entry["depths"],
+        "y": entry["moved"][line],
+        "line": _LINES[line],
+        "marker": {"symbol": "circle" if line == "synthetic" else "circle-open", "size": 6},
+        "hovertemplate": "%{y:.4f}",
+    }

@@ -1,0 +1,249 @@
+"""Cards of what the tree of a model says by itself: its depths, and maps of a place. No real data goes in."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from synth_engine.evaluation import figures, style
+from synth_engine.evaluation.cards import TABLE_ROWS, Card, Table, count
+from synth_engine.evaluation.tree_cells import Depth, Floats, Map, Square
+
+DECADES = 5
+"""Of density, from the fullest square down: what is emptier has the faintest tone."""
+_QUIET = {"gridcolor": style.QUIET, "zeroline": False}
+_MAP_HOW = (
+    "The darker a square, the more records for each square kilometre; each step of the scale is ten times as many. "
+    "A square without colour holds none. Where the tree was not opened as far as the map is cut, records are spread evenly "
+    "over a cell. Noise of the release is in every number: a square of a few records may be noise alone."
+)
+
+
+def profile(depths: Sequence[Depth], *, rows: int) -> Card:
+    """How deep the tree goes: shares of records and of cells by depth."""
+    names = [f"{each.depth}" for each in depths]
+    cells = sum(each.cells for each in depths)
+    traces = [
+        _bars("records", names, [each.share for each in depths], style.SYNTHETIC, hatch=True),
+        _bars("cells", names, [each.cells / cells for each in depths], style.INK, hatch=False),
+    ]
+    layout = {
+        "xaxis": {"type": "category", "title": {"text": "depth at which a cell ends"}, "showgrid": False},
+        "yaxis": {**_QUIET, "tickformat": ".0%", "title": {"text": "share"}, "automargin": True},
+        "barmode": "group",
+        "height": 320,
+    }
+    half = _half(depths)
+    many = "1 cell" if cells == 1 else f"{count(cells)} cells"
+    verdict = f"{many}, to depth {depths[-1].depth}. Half of the records lie at depth {half} or deeper."
+    if len(depths) == 1:
+        verdict = f"{many}, all at depth {half}." if cells > 1 else "One cell, which holds every record."
+    rows_of = [
+        (str(each.depth), count(each.cells), f"{each.share:.2%}", f"{rows * each.share:.1f}", _each(each, rows))
+        for each in depths
+    ]
+    return Card(
+        key="depths",
+        title="How deep the tree goes",
+        what="The tree was opened where noisy counts were large. For every depth, which share of the records lies in cells "
+        "that end there, and which share of the cells they are.",
+        how="Records deep in the tree are placed finely, those near its top coarsely. Many cells with few records at the "
+        "last depth mean that the tree spent itself on noise; most records at the first depths, that there were too few of "
+        "them, or too little budget, to say where they are.",
+        table=_table("Cells and records by depth", ("Depth", "Cells", "Share", "Records", "Records a cell"), rows_of),
+        figure=figures.of_release(traces, layout, words=f"Shares of records and cells by depth. {verdict}"),
+        verdict=verdict,
+    )
+
+
+def _each(depth: Depth, rows: int) -> str:
+    return f"{rows * depth.share / depth.cells:.3g}" if depth.cells else "–"
+
+
+def _half(depths: Sequence[Depth]) -> int:
+    """The deepest depth such that half of the records lie there or deeper."""
+    below = 0.0
+    for each in reversed(depths):
+        below += each.share
+        if below >= 0.5:
+            return each.depth
+    return depths[0].depth
+
+
+def _bars(name: str, x: list[str], y: list[float], colour: str, *, hatch: bool) -> dict[str, Any]:
+    pattern = {"pattern": {"shape": "/", "solidity": 0.4, "size": 6, "fillmode": "overlay"}} if hatch else {}
+    return {
+        "type": "bar",
+        "name": name,
+        "x": x,
+        "y": y,
+        "marker": {"color": colour, **pattern},
+        "hovertemplate": "%{y:.1%} of the " + name + "<extra></extra>",
+    }
+
+
+def place(found: Map, *, name: str, key: str, rows: int, chosen: Square | None = None) -> Card:
+    """Where records have a place."""
+    return _map(
+        found,
+        rows=rows,
+        chosen=chosen,
+        key=key,
+        title=f"Records by {name}",
+        what=f"The box of {name}, cut into squares as finely as chosen, with the records that the model has in each.",
+        none=f"No record lies anywhere in {name}.",
+    )
+
+
+def from_a_place(found: Map, *, start: str, name: str, key: str, rows: int) -> Card:
+    """Where records have a second place, of those with a first one in a chosen square."""
+    return _map(
+        found,
+        rows=rows,
+        chosen=None,
+        key=key,
+        title=f"Records by {name}, of those with {start} in the square",
+        what=f"Of the records whose {start} lies in the chosen square, the squares of {name}. A cell of the tree that is "
+        f"larger than the square counts by the part of it that lies inside.",
+        none=f"No record has its {start} in this square: choose a darker one.",
+    )
+
+
+def _map(found: Map, *, rows: int, chosen: Square | None, key: str, title: str, what: str, none: str) -> Card:
+    records = found.shares * rows
+    density = records / found.areas_km2
+    total = float(records.sum())
+    verdict = _where(found, density) if total >= 0.5 else none
+    numbers = f"About {number(total)} records. {verdict}" if total >= 0.5 else verdict
+    return Card(
+        key=key,
+        title=title,
+        what=what,
+        how=_MAP_HOW,
+        table=_squares(found, records, density),
+        figure=figures.of_release(
+            [_heat(found, records, density)], _ground(found, chosen), words=f"{title}. {numbers}"
+        ),
+        verdict=numbers,
+    )
+
+
+def _where(found: Map, density: Floats) -> str:
+    """The fullest square, and how little of the box holds half of the records."""
+    north, east = np.unravel_index(int(density.argmax()), density.shape)
+    latitude = (found.latitudes[north] + found.latitudes[north + 1]) / 2
+    longitude = (found.longitudes[east] + found.longitudes[east + 1]) / 2
+    order = np.argsort(-density, axis=None)
+    half = np.searchsorted(np.cumsum(found.shares.ravel()[order]), found.shares.sum() / 2)
+    area = found.areas_km2.ravel()[order][: int(half) + 1].sum() / found.areas_km2.sum()
+    return f"Fullest around {latitude:.3f}, {longitude:.3f}; half of them lie in {area:.1%} of the box."
+
+
+def _heat(found: Map, records: Floats, density: Floats) -> dict[str, Any]:
+    """On a scale of powers of ten."""
+    some = density > 0
+    log = np.full(density.shape, np.nan)
+    log[some] = np.log10(density[some])
+    top = float(np.nanmax(log)) if some.any() else 0.0
+    low = max(top - DECADES, float(np.nanmin(log)) if some.any() else -1.0)
+    low = min(low, top - 1)
+    ticks = list(range(math.ceil(low), math.floor(top) + 1))
+    return {
+        "type": "heatmap",
+        "x": found.longitudes.tolist(),
+        "y": found.latitudes.tolist(),
+        "z": [[round(z, 3) if math.isfinite(z) else None for z in row] for row in log.tolist()],
+        "text": [[number(n) if n else "" for n in row] for row in records.tolist()],
+        "hovertemplate": "%{text} records<br>%{y:.4f}, %{x:.4f}<extra></extra>",
+        "hoverongaps": False,
+        "colorscale": style.DENSITY,
+        "zmin": low,
+        "zmax": top,
+        "colorbar": {
+            "orientation": "h",
+            "y": 1.0,
+            "yanchor": "bottom",
+            "thickness": 10,
+            "outlinewidth": 0,
+            "tickvals": ticks,
+            "ticktext": [_power(tick) for tick in ticks],
+            "tickfont": {"size": 11},
+            "title": {"text": "records a km²", "side": "top", "font": {"size": 11}},
+        },
+    }
+
+
+def _ground(found: Map, chosen: Square | None) -> dict[str, Any]:
+    """No coast and no street: a graticule, as wide as it is at the middle of the box."""
+    middle = math.radians((found.latitudes[0] + found.latitudes[-1]) / 2)
+    axis = {**_QUIET, "automargin": True, "constrain": "domain", "nticks": 6, "tickformat": ".6~g", "ticks": ""}
+    ground: dict[str, Any] = {
+        "xaxis": {
+            **axis,
+            "range": [float(found.longitudes[0]), float(found.longitudes[-1])],
+            "title": {"text": "degrees east"},
+        },
+        "yaxis": {
+            **axis,
+            "range": [float(found.latitudes[0]), float(found.latitudes[-1])],
+            "title": {"text": "degrees north"},
+            "scaleanchor": "x",
+            "scaleratio": round(1 / max(0.05, math.cos(middle)), 4),
+        },
+        "height": 480,
+        "margin": {"l": 56, "r": 12, "t": 64, "b": 52},
+    }
+    if chosen is not None:
+        steps = [(side.size - 1) >> chosen.halvings for side in (found.latitudes, found.longitudes)]
+        if all(steps):
+            ground["shapes"] = [_outline(found, chosen, steps)]
+    return ground
+
+
+def _outline(found: Map, chosen: Square, steps: list[int]) -> dict[str, Any]:
+    north, east = chosen.north * steps[0], chosen.east * steps[1]
+    return {
+        "type": "rect",
+        "x0": float(found.longitudes[east]),
+        "x1": float(found.longitudes[east + steps[1]]),
+        "y0": float(found.latitudes[north]),
+        "y1": float(found.latitudes[north + steps[0]]),
+        "line": {"color": style.INK, "width": 2},
+    }
+
+
+def _squares(found: Map, records: Floats, density: Floats) -> Table:
+    """The fullest first; as many as a page bears."""
+    order = np.argsort(-records, axis=None)[: int(np.count_nonzero(records))]
+    rows = []
+    for north, east in zip(*np.unravel_index(order[:TABLE_ROWS], records.shape), strict=True):
+        sides = found.latitudes[north : north + 2], found.longitudes[east : east + 2]
+        rows.append(
+            (
+                " to ".join(f"{value:.4f}" for value in sides[0]),
+                " to ".join(f"{value:.4f}" for value in sides[1]),
+                number(float(records[north, east])),
+                f"{density[north, east]:.3g}",
+            )
+        )
+    head = ("Degrees north", "Degrees east", "Records", "A km²")
+    return _table("Squares, the fullest first", head, rows, more=max(0, order.size - TABLE_ROWS))
+
+
+def number(value: float) -> str:
+    """Records: whole ones from ten on."""
+    return count(round(value)) if value >= 10 else f"{value:.2g}"
+
+
+def _power(tick: int) -> str:
+    """10 to the tick, as people write it while it is short."""
+    if abs(tick) > 4:
+        return f"10<sup>{tick}</sup>"
+    return count(10**tick) if tick >= 0 else f"{10.0**tick:.{-tick}f}"
+
+
+def _table(caption: str, head: tuple[str, ...], rows: Sequence[tuple[str, ...]], *, more: int = 0) -> Table:
+    return Table(caption, head, (False, *(True for _ in head[1:])), list(rows), more)

@@ -1,0 +1,140 @@
+"""Real and synthetic records over a hierarchy of cells: how far apart they are, depth by depth, as entries of a report.
+
+At depth d the shares of records in the cells of that depth are compared, and a difference weighs 2^-d, the side of a cell
+beside that of the box: the earth mover's distance of Indyk and Thaper (2003), which bounds from above how far an average
+record would have to be moved. Beside it stands what a plain resample of the real records would come to on average.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from math import exp as exponential
+from math import floor, lgamma, log, log1p, sqrt
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synth_engine.codec import prefixes
+from synth_engine.domain import Domain
+from synth_engine.errors import DomainError
+from synth_engine.evaluation import wording
+from synth_engine.hierarchy import Codes, Hierarchy, Points
+
+Floats = NDArray[np.float64]
+Counts = NDArray[np.int64]
+DIGITS = 9
+DEEPEST = 16
+"""A difference below it weighs less than a hundred-thousandth."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Occupied:
+    """The smallest cells that hold records: their codes, increasing, and how many each holds. `read`: of real texts, how many
+    records have one `as written`, `changed` by the rules for reading, `outside` of what is declared, and `missing`."""
+
+    hierarchy: Hierarchy
+    codes: Codes
+    counts: Counts
+    read: Mapping[str, int] | None = None
+
+    @property
+    def records(self) -> int:
+        """How many there are in all."""
+        return int(self.counts.sum())
+
+    def at(self, depth: int) -> Occupied:
+        """The same by cells of a depth."""
+        found = self.hierarchy.prefix(self.codes, depth)
+        starts = np.flatnonzero(np.append(True, found[1:] != found[:-1])) if found.size else np.zeros(0, dtype=np.int64)
+        counts = np.add.reduceat(self.counts, starts) if starts.size else self.counts
+        return Occupied(hierarchy=self.hierarchy, codes=found[starts], counts=counts)
+
+
+def occupied(hierarchy: Hierarchy, codes: Codes, counts: Counts | None = None) -> Occupied:
+    """Of codes in any order, some of them twice; each stands for one record, or for as many as `counts` says."""
+    found, places = np.unique(codes, return_inverse=True)
+    whole = np.bincount(places, weights=counts, minlength=found.size).astype(np.int64)
+    return Occupied(hierarchy=hierarchy, codes=found, counts=whole)
+
+
+def hierarchies(domain: Domain) -> list[Hierarchy]:
+    """Over which a table is compared: the coordinates of all of its places together, where every record has them, and of its
+    columns of codes that have public points. A public list."""
+    columns = [column for place in domain.places for column in place.columns]
+    columns += [points.column for points in domain.points if points.column]
+    try:
+        return [prefixes.hierarchy(domain, list(dict.fromkeys(columns)))] if columns else []
+    except DomainError:  # a place may be missing, or is too coarse to be halved
+        return []
+
+
+def of_codes(codes: Mapping[str, NDArray[Any]], domain: Domain) -> list[Occupied]:
+    """Of a synthetic table: one array of codes a column. Records that lie nowhere are left out."""
+    found = []
+    for each in hierarchies(domain):
+        leaves, lacking = prefixes.of_codes(each, codes, domain), prefixes.nowhere(each, codes, domain)
+        found.append(occupied(each, leaves if lacking is None else leaves[~lacking]))
+    return found
+
+
+def entries(real: Iterable[Occupied], synthetic: Iterable[Occupied], domain: Domain) -> list[dict[str, Any]]:
+    """One entry for every hierarchy of points that both sides have counted."""
+    found = {each.hierarchy.columns: each for each in synthetic}
+    mine = [each for each in real if isinstance(each.hierarchy, Points)]
+    pairs = [(each, found[each.hierarchy.columns]) for each in mine if each.hierarchy.columns in found]
+    return [_entry(*pair, domain) for pair in pairs if pair[0].records and pair[1].records]
+
+
+def _entry(real: Occupied, synthetic: Occupied, domain: Domain) -> dict[str, Any]:
+    depths = range(1, min(DEEPEST, real.hierarchy.depth) + 1)
+    weights = np.array([2.0**-depth for depth in depths])
+    at = [(real.at(depth), synthetic.at(depth)) for depth in depths]
+    lines = {
+        "synthetic": np.array([differing(*pair) for pair in at]),
+        "resample": np.array([resampled(pair[0].counts, size=synthetic.records) for pair in at]),
+    }
+    moved = {line: np.cumsum(weights * values) for line, values in lines.items()}
+    value, chance = (float(moved[line][-1]) for line in ("synthetic", "resample"))
+    return {
+        "columns": list(real.hierarchy.columns),
+        "places": [*(place.name for place in domain.places), *(one.column for one in domain.points if one.column)],
+        "depths": list(depths),
+        "cells": [len(pair[0].codes) for pair in at],
+        "differing": {line: np.round(values, DIGITS).tolist() for line, values in lines.items()},
+        "moved": {line: np.round(values, DIGITS).tolist() for line, values in moved.items()},
+        "verdict": wording.moved_verdict(value, chance=chance),
+    }
+
+
+def differing(first: Occupied, second: Occupied) -> float:
+    """The sum over all cells of how far the two shares of records are apart, from 0 to 2."""
+    union = np.union1d(first.codes, second.codes)
+    shares = np.zeros((2, union.size))
+    for side, each in enumerate((first, second)):
+        shares[side, np.searchsorted(union, each.codes)] = each.counts / each.records
+    return float(np.abs(shares[0] - shares[1]).sum())
+
+
+def resampled(counts: Counts, *, size: int) -> float:
+    """The same, on average, between records and `size` of them drawn with replacement."""
+    different, times = np.unique(counts, return_counts=True)
+    total = int(counts.sum())
+    return float(
+        sum(t * mean_deviation(size, c / total) for c, t in zip(different.tolist(), times, strict=True)) / size
+    )
+
+
+@lru_cache(maxsize=2**16)
+def mean_deviation(size: int, share: float) -> float:
+    """E|X - size share| of X ~ Binomial(size, share), by de Moivre's formula 2k C(size, k) share^k (1 - share)^(size - k + 1)
+    with k = ⌊size share⌋ + 1."""
+    if share >= 1.0:
+        return 0.0
+    k = min(floor(size * share) + 1, size)
+    if k > 10**7:  # where the logarithms below would lose digits
+        return sqrt(2 / np.pi * size * share * (1 - share))
+    ways = lgamma(size + 1) - lgamma(k + 1) - lgamma(size - k + 1)
+    return 2 * k * exponential(ways + k * log(share) + (size - k + 1) * log1p(-share))
