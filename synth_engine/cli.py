@@ -1,29 +1,23 @@
 """The command line: `python -m synth_engine mechanisms | synthesize | describe | sample | verify | verifier |
-compare | domain`.
+compare | domain | gazetteer`. Which words it knows; what they do is in `commands`.
 
 Exit code 0; 1 if a receipt does not verify or something failed; 2 for bad input, with one line on stderr that names
-column, rule and repair, never a value of the table. Each command loads only what it needs.
+column, rule and repair, never a value of the table.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import secrets
 import sys
 from collections.abc import Callable, Sequence
-from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import NoReturn
 
-from synth_engine.errors import InputError, PrivacyError, SpecError, SynthError
-
-if TYPE_CHECKING:
-    from synth_engine.pipeline import Release
+from synth_engine import commands
+from synth_engine.errors import InputError, PrivacyError, SynthError
 
 BAD_INPUT = 2
 FAILED = 1
-LARGEST_DOCUMENT = 2**30
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -62,40 +56,56 @@ def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="python -m synth_engine", description="Synthetic tables under differential privacy.", allow_abbrev=False
     )
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    words = parser.add_subparsers(required=True, metavar="COMMAND")
 
     def command(name: str, function: Callable[[argparse.Namespace], None], *, about: str) -> argparse.ArgumentParser:
-        sub = commands.add_parser(name, help=about, description=about, allow_abbrev=False)
+        sub = words.add_parser(name, help=about, description=about, allow_abbrev=False)
         sub.set_defaults(command=function)
         return sub
 
-    command("mechanisms", mechanisms, about="list the mechanisms as JSON")
-    _synthesize_arguments(command("synthesize", synthesize, about="make a synthetic table from a sensitive one"))
-    sub = command("describe", describe, about="write a model as a description, to be read and edited")
+    command("mechanisms", commands.mechanisms, about="list the mechanisms as JSON")
+    _synthesize_arguments(
+        command("synthesize", commands.synthesize, about="make a synthetic table from a sensitive one")
+    )
+    sub = command("describe", commands.describe, about="write a model as a description, to be read and edited")
     sub.add_argument("model", metavar="MODEL.json", type=Path)
     sub.add_argument("--out", metavar="DESCRIPTION.json", type=Path, required=True)
-    sub = command("sample", sample, about="draw another table from a stored model or description")
+    sub = command("sample", commands.sample, about="draw another table from a stored model or description")
     sub.add_argument("model", metavar="MODEL.json", type=Path)
     sub.add_argument("--rows", metavar="N", default="0", help="0 or absent: the model's own number of records")
     sub.add_argument("--seed", metavar="S", help="absent: a fresh secret one")
     sub.add_argument(
         "--out", metavar="OUT", type=Path, required=True, help=".csv or .parquet; .dat or .dat.gz for baskets"
     )
-    sub = command("verify", verify, about="recompute epsilon and delta from a receipt alone")
+    sub = command("verify", commands.verify, about="recompute epsilon and delta from a receipt alone")
     sub.add_argument("receipt", metavar="RECEIPT.json", type=Path)
-    sub = command("verifier", verifier, about="write the verifier of receipts as one file that needs only Python")
+    sub = command(
+        "verifier", commands.verifier, about="write the verifier of receipts as one file that needs only Python"
+    )
     sub.add_argument("--out", metavar="FILE.py", type=Path, required=True)
-    sub = command("compare", compare, about="compare with the real table; NOT differentially private")
+    sub = command("compare", commands.compare, about="compare with the real table; NOT differentially private")
     sub.add_argument("real", metavar="REAL", type=Path)
     sub.add_argument("synthetic", metavar="SYNTHETIC", type=Path)
     sub.add_argument("--domain", metavar="DOMAIN.json", type=Path, required=True)
     sub.add_argument("--out", metavar="REPORT", type=Path, required=True, help=".json or .html")
     sub.add_argument("--form", metavar="FORM.json", type=Path, help="how the real table is written")
-    sub = command("domain", draft_domain, about="draft a domain from the data, to be edited and confirmed")
+    sub = command("domain", commands.draft_domain, about="draft a domain from the data, to be edited and confirmed")
     sub.add_argument("data", metavar="DATA", type=Path)
     sub.add_argument("--form", metavar="FORM.json", type=Path, help="how the table is written")
     sub.add_argument("--out", metavar="DOMAIN.json", type=Path, required=True)
-    sub = command("form", guess_form, about="guess how a CSV is written, to be corrected and given with it")
+    sub = command(
+        "gazetteer",
+        commands.gazetteer,
+        about="say by a public file where a column's codes lie, and of what they are parts",
+    )
+    sub.add_argument("reference", metavar="REFERENCE", type=Path, help="CSV or CSV.gz; a LODES crosswalk as it is")
+    sub.add_argument("--column", metavar="NAME", required=True, help="of the description, of categories")
+    sub.add_argument("--domain", metavar="DOMAIN.json", type=Path, required=True, help="read, and written unless --out")
+    sub.add_argument("--out", metavar="DOMAIN.json", type=Path)
+    for role in ("code", "latitude", "longitude", "weight"):
+        sub.add_argument(f"--{role}", metavar="COLUMN", help="of the reference; absent: by its name")
+    sub.add_argument("--part", metavar="NAME=COLUMN", action="append", default=[], help="a partition; repeatable")
+    sub = command("form", commands.guess_form, about="guess how a CSV is written, to be corrected and given with it")
     sub.add_argument("data", metavar="DATA", type=Path)
     sub.add_argument("--out", metavar="FORM.json", type=Path, required=True)
     return parser
@@ -116,243 +126,3 @@ def _synthesize_arguments(sub: argparse.ArgumentParser) -> None:
     )
     sub.add_argument("--receipt", metavar="RECEIPT.json", type=Path)
     sub.add_argument("--model", metavar="MODEL.json", type=Path)
-
-
-def mechanisms(_options: argparse.Namespace) -> None:
-    """Prints the list of mechanisms."""
-    from synth_engine import mechanisms as registry
-
-    sys.stdout.write(json.dumps(registry.describe(), indent=2, ensure_ascii=False) + "\n")
-
-
-def synthesize(options: argparse.Namespace) -> None:
-    """Measures once, fits, draws one table, writes receipt and model if asked."""
-    from synth_engine import domain as domains
-    from synth_engine import mechanisms as registry
-    from synth_engine import pipeline, tables
-    from synth_engine.privacy import receipt as receipts
-
-    spec = _spec(options)
-    domain = domains.read(options.domain)
-    registry.plan(domain, spec)  # refuses before anything is read
-    _require_outputs(options, domain=domain)
-    form = _form(options)
-    release = pipeline.synthesize(options.data, domain=domain, spec=spec, dialect=form, progress=_progress())
-    table_digest = tables.write(release.model, release.rows, seed=release.seed, path=options.out)
-    model = release.model.to_json()
-    _advise(release, epsilon=spec.epsilon)
-    if options.model is not None:
-        _write_json(options.model, model)
-    if options.receipt is not None:
-        secret = spec.seed is None
-        drawn = receipts.Sample(
-            rows=release.rows,
-            seed=None if secret else release.seed,
-            seed_commitment=receipts.seed_commitment(release.seed) if secret else None,
-            table_sha256=table_digest,
-        )
-        steps = {"model_sha256": receipts.digest(model), "draw_block": registry.BLOCK}
-        _write_json(options.receipt, release.plan.receipt(release.answers, sample=drawn, post_processing=steps))
-
-
-def _advise(release: Release, *, epsilon: Fraction) -> None:
-    """Says on stderr that a release holds little but noise; from public facts and the (noisy) number of records alone."""
-    from synth_engine.mechanisms import enough
-
-    if not any(measured.clique for measured in release.answers.measurements):
-        return  # of the number of records alone there is enough to say
-    found = enough.verdict(release.model.domain, rows=max(1, release.model.rows), epsilon=epsilon)
-    if found.level == "too-little":
-        sys.stderr.write(
-            f"note: in {len(found.lost)} of {len(found.strengths)} columns noise outweighs what the table holds. The "
-            f"release is valid, but says little. About {found.least_rows:,} records or an epsilon of "
-            f"{found.least_epsilon:.3g} would do, or fewer columns, fewer values and wider bins.\n"
-        )
-
-
-def sample(options: argparse.Namespace) -> None:
-    """Draws a table from a model or a description: post-processing, which costs nothing."""
-    from synth_engine import tables
-    from synth_engine.mechanisms import description
-    from synth_engine.mechanisms.model import Model
-
-    tables.require_format(options.out)
-    document = _read_json(options.model, name="model")
-    described = document.get("schema") == description.SCHEMA
-    model = description.read(document) if described else Model.from_json(document)
-    if described and description.edited(document, model):
-        sys.stderr.write("note: this description was edited, so the table is no release of what was measured\n")
-    rows = _whole(options.rows, name="rows") or model.rows
-    tables.write(model, rows, seed=options.seed or secrets.token_hex(32), path=options.out)
-
-
-def describe(options: argparse.Namespace) -> None:
-    """Writes a model as a description that people can read and edit."""
-    from synth_engine import tables
-    from synth_engine.mechanisms import description
-    from synth_engine.mechanisms.model import Model
-
-    tables.require_folder(options.out)
-    _write_json(options.out, description.write(Model.from_json(_read_json(options.model, name="model"))))
-
-
-def verify(options: argparse.Namespace) -> None:
-    """Prints what a receipt proves."""
-    from synth_engine.privacy import verify as verifying
-    from synth_engine.privacy import verify_file
-
-    sys.stdout.write(verify_file.report(verifying.verify(_read_json(options.receipt, name="receipt"))))
-
-
-def verifier(options: argparse.Namespace) -> None:
-    """Writes the program that an auditor runs."""
-    from synth_engine import tables
-    from synth_engine.privacy import standalone
-
-    tables.require_folder(options.out)
-    tables.replace(options.out, lambda path: _write_text(path, standalone.text()))
-
-
-def compare(options: argparse.Namespace) -> None:
-    """Writes the comparison as JSON, or as one HTML file."""
-    if options.out.suffix not in (".json", ".html"):
-        raise InputError("the report has another format", repair="end its name in .json or .html")
-    from synth_engine import domain as domains
-    from synth_engine import pipeline, tables
-
-    tables.require_folder(options.out)
-    domain = domains.read(options.domain)
-    form = _form(options)
-    report = pipeline.compare(options.real, options.synthetic, domain=domain, dialect=form, progress=_progress())
-    if options.out.suffix == ".json":
-        _write_json(options.out, report)
-        return
-    from synth_engine.evaluation import page
-
-    text = page.html(report)
-    tables.replace(options.out, lambda path: _write_text(path, text))
-
-
-def draft_domain(options: argparse.Namespace) -> None:
-    """Writes suggestions as a domain in which every fact is marked as suggested by the data."""
-    from synth_engine import domain as domains
-    from synth_engine import pipeline, tables
-
-    tables.require_folder(options.out)
-    reading = pipeline.ingest(options.data, dialect=_form(options), progress=_progress())
-    draft = {
-        "schema": domains.SCHEMA_NAME,
-        "relation": "add-remove",
-        "unit": {"max_records": 1, "column": None},
-        "attributes": reading["suggestions"],
-    }
-    _write_json(options.out, draft)
-    sys.stderr.write(
-        'note: this draft was read off the data, so it is confidential; confirm each fact as public and set "provenance" '
-        'to "declared" before using it\n'
-    )
-
-
-def guess_form(options: argparse.Namespace) -> None:
-    """Writes how a table seems to be written; a person looks at it and corrects it."""
-    from synth_engine import pipeline, tables
-    from synth_engine.formats import Dialect
-
-    tables.require_folder(options.out)
-    _write_json(options.out, (pipeline.detect(options.data) or Dialect()).to_json())
-
-
-def _form(options: argparse.Namespace) -> Any:
-    """How the table is written, if that is said."""
-    from synth_engine.formats import Dialect
-
-    return None if options.form is None else Dialect.from_json(_read_json(options.form, name="form"))
-
-
-def _spec(options: argparse.Namespace) -> Any:
-    from synth_engine.privacy.loss import parse_amount
-    from synth_engine.spec import Spec
-
-    parameters: dict[str, str] = {}
-    for pair in options.param:
-        key, equals, value = pair.partition("=")
-        if not equals or not key or key in parameters:
-            raise SpecError("a parameter is malformed or given twice", repair="write --param KEY=VALUE, each key once")
-        parameters[key] = value
-    return Spec(
-        mechanism=options.mechanism,
-        parameters=parameters,
-        epsilon=parse_amount(options.epsilon, name="epsilon"),
-        delta=parse_amount(options.delta, name="delta"),
-        rows=_whole(options.rows, name="rows") or None,
-        seed=options.seed,
-    )
-
-
-def _whole(text: str, *, name: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) <= 18):
-        raise SpecError(f"{name} is not a whole number of 0 or more", repair=f"write --{name} 1000, or leave it out")
-    return int(text)
-
-
-def _require_outputs(options: argparse.Namespace, *, domain: Any) -> None:
-    from synth_engine import tables
-
-    tables.require_format(options.out, domain=domain)
-    outputs = [path for path in (options.out, options.receipt, options.model) if path is not None]
-    for path in outputs:
-        tables.require_folder(path)
-    inputs = [path for path in (options.data, options.domain, options.form) if path is not None]
-    places = [path.resolve() for path in outputs + inputs]
-    if len(set(places[: len(outputs)])) < len(outputs) or set(places[: len(outputs)]) & set(places[len(outputs) :]):
-        raise InputError("two of the files are the same", repair="give every output a name of its own")
-
-
-def _read_json(path: Path, *, name: str) -> Any:
-    try:
-        if path.stat().st_size > LARGEST_DOCUMENT:
-            raise InputError(f"the {name} is too large", repair="check the path")
-        text = path.read_text(encoding="utf-8")
-        document = json.loads(text, object_pairs_hook=_no_repeats, parse_constant=_no_constant)
-    except OSError:
-        raise InputError(f"the {name} cannot be read", repair="check its path and rights") from None
-    except (ValueError, RecursionError):
-        raise InputError(f"the {name} is not JSON in UTF-8", repair="use the file as it was written") from None
-    if not isinstance(document, dict):
-        raise InputError(f"the {name} is not a JSON object", repair="use the file as it was written")
-    return document
-
-
-def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A name given twice would let a reader see one value and the verifier another."""
-    document = dict(pairs)
-    if len(document) != len(pairs):
-        raise ValueError
-    return document
-
-
-def _no_constant(_: str) -> float:
-    raise ValueError
-
-
-def _write_json(path: Path, document: Any) -> None:
-    from synth_engine import tables
-
-    text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-    tables.replace(path, lambda temporary: _write_text(temporary, text))
-
-
-def _write_text(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8")
-
-
-def _progress() -> Callable[[str, float], None]:
-    """A line that renews itself on a terminal; silence elsewhere."""
-    if not sys.stderr.isatty():
-        return lambda _stage, _fraction: None
-
-    def show(stage: str, fraction: float) -> None:
-        sys.stderr.write(f"\r{stage} {fraction:4.0%}" + ("\r\x1b[K" if fraction >= 1 else ""))
-        sys.stderr.flush()
-
-    return show

@@ -17,24 +17,28 @@ from typing import Any, ParamSpec, TypeVar
 
 from synth_engine import codec, mechanisms, readers
 from synth_engine.codec import places
+from synth_engine.codec.commutes import commutes
 from synth_engine.confidential import counts
 from synth_engine.confidential import ingest as reading
 from synth_engine.confidential import rows as confidential_rows
 from synth_engine.constraints import counting
-from synth_engine.domain import Domain, WeakBasket
+from synth_engine.domain import Domain, Weak, WeakBasket
 from synth_engine.errors import Cancelled, PrivacyError, SynthError
+from synth_engine.evaluation import recovered, tallies, trees
 from synth_engine.evaluation import report as comparison
-from synth_engine.evaluation import tallies
 from synth_engine.formats import Dialect, Kind
 from synth_engine.measurement import Answers
 from synth_engine.mechanisms import groups
 from synth_engine.mechanisms.model import Model
 from synth_engine.mechanisms.plan import Plan
+from synth_engine.mechanisms.prefix_tree import PrefixTree
 from synth_engine.privacy import certificate, verify
 from synth_engine.privacy.unit import PrivacyUnit
 from synth_engine.spec import Spec
+from synth_engine.values.strings import Strings
 
 Progress = Callable[[str, float], None]
+_Read = Callable[[Path | str, Domain], confidential_rows.Rows]
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
 
@@ -211,22 +215,33 @@ def report(
     seed: str,
     kind: Kind | None = None,
     dialect: Dialect | None = None,
+    described: Domain | None = None,
     progress: Progress = _nobody_watches,
 ) -> dict[str, Any]:
     """The steward's comparison of a sample with the real table, under what is known of it, or was learned: *not
-    differentially private*."""
+    differentially private*. described: as it was before anything was learned, which says how texts are read."""
     domain = model.domain
     drawn = model.sample(rows, seed=seed)
     cliques = comparison.cliques(domain)
     apart = places.histograms(drawn, domain=domain)
+    flows = {each.pair: tallies.Table(each.shape, *each.tally(drawn.__getitem__)) for each in commutes(domain)}
     broken = counting.breaking(drawn.__getitem__, domain=domain)
     ends, most = model.group_ends(rows, seed=seed), domain.unit.max_records
     sizes = None if ends is None else groups.counted(ends, most=most)
     synthetic = tallies.from_codes(
-        drawn, sizes=domain.sizes, cliques=cliques, distances=apart, breaking=broken, group_sizes=sizes
+        drawn,
+        sizes=domain.sizes,
+        cliques=cliques,
+        distances=apart,
+        occupied=[*trees.of_codes(drawn, domain), *_synthetic_texts(model, rows, seed)],
+        commutes=flows,
+        breaking=broken,
+        group_sizes=sizes,
     )
     unenforced = model.sample(rows, seed=seed, enforce=False) if domain.constraints else drawn
-    real = _real_tallies(path, domain=domain, kind=kind, dialect=dialect, progress=progress)
+    read = functools.partial(confidential_rows.open_table, kind=kind, dialect=dialect)
+    texts = _real_texts(path, model=model, read=read, values=_declared_texts(described, model=model))
+    real = _real_tallies(path, domain=domain, kind=kind, dialect=dialect, progress=progress, texts=texts)
     first = codec.as_text(domain, next(mechanisms.draw_blocks(model, rows, seed)).head(REPORT_ROWS))
     shown = [name for name in domain.columns if name in first]
     return comparison.compare(
@@ -252,7 +267,9 @@ def compare(
     for attribute in domain.open:
         if isinstance(attribute, WeakBasket):
             raise attribute.error("the items to be compared are not known", repair='list them: kind "basket"')
-    public = dataclasses.replace(domain, unit=PrivacyUnit())  # synthetic records belong to nobody
+    public = dataclasses.replace(
+        domain, unit=PrivacyUnit(), repeats=None
+    )  # synthetic records belong to nobody, one a row
     return comparison.compare(
         _real_tallies(path, domain=domain, dialect=dialect, progress=progress),
         _real_tallies(synthetic_path, domain=public, progress=progress),
@@ -269,6 +286,7 @@ def _real_tallies(
     progress: Progress,
     kind: Kind | None = None,
     dialect: Dialect | None = None,
+    texts: Sequence[trees.Occupied] = (),
 ) -> tallies.Tallies:
     """Exact tables of rows, hence marked as not private."""
     progress = _guarded(progress)
@@ -283,11 +301,70 @@ def _real_tallies(
         return counts.contingency(rows, clique)
 
     apart = {pair: counts.distances(rows, pair) for pair in places.pairs(domain)}
+    held = [trees.occupied(each, *counts.occupied(rows, each)) for each in trees.hierarchies(domain)]
+    flows = {each.pair: tallies.Table(each.shape, *counts.commutes(rows, each)) for each in commutes(domain)}
     broken = counts.breaking(rows)
     sizes = None if domain.grouped is None else counts.group_sizes(rows)
     return tallies.gather(
-        cliques, count, private=False, n=rows.total, distances=apart, breaking=broken, group_sizes=sizes
+        cliques,
+        count,
+        private=False,
+        n=rows.total,
+        distances=apart,
+        occupied=[*held, *texts],
+        commutes=flows,
+        breaking=broken,
+        group_sizes=sizes,
     )
+
+
+def _synthetic_texts(model: Model, rows: int, seed: str) -> list[trees.Occupied]:
+    """Of a tree of texts: how often each is drawn."""
+    if not isinstance(model.tree, PrefixTree):
+        return []
+    written = model.written(rows, seed=seed)
+    return [recovered.of_texts(model.tree.hierarchy, *each) for each in written.values()]
+
+
+def _real_texts(path: Path | str, *, model: Model, read: _Read, values: Strings | None) -> list[trees.Occupied]:
+    """Of the same column, how many records have each text; read once more, as a column of unknown texts, and again without
+    its rules for reading if it has any."""
+    if not isinstance(model.tree, PrefixTree):
+        return []
+    words = model.tree.hierarchy
+    plain = Strings(words.alphabet, words.shortest, words.longest)
+    values = plain if values is None else values
+    asked = _of_texts(model, values)
+    rows = read(path, asked)
+    found = trees.occupied(words, *counts.occupied(rows, words))
+    every = rows if asked.unit.column is None else read(path, dataclasses.replace(asked, unit=PrivacyUnit()))
+    outside, missing = counts.unread(every, words.columns[0])
+    written = fits = every.total - outside - missing
+    if values.to_json() != plain.to_json():
+        again = read(path, dataclasses.replace(_of_texts(model, plain), unit=PrivacyUnit()))
+        written = again.total - sum(counts.unread(again, words.columns[0]))
+    told = {"as written": written, "changed": fits - written, "outside": outside, "missing": missing}
+    return [dataclasses.replace(found, read=told)]
+
+
+def _of_texts(model: Model, values: Strings) -> Domain:
+    """Its column of texts alone, as one of unknown texts of this set."""
+    assert model.tree is not None  # noqa: S101 - the caller looked
+    known = model.domain.attribute(model.tree.columns[0])
+    column = Weak(
+        name=known.name, values=values, missing=known.missing, outside="other", provenance=known.facts["kind"]
+    )
+    return Domain(attributes=(column,), unit=model.domain.unit, relation=model.domain.relation)
+
+
+def _declared_texts(described: Domain | None, *, model: Model) -> Strings | None:
+    """How texts of the model's column are read, as it was described."""
+    if described is None or not isinstance(model.tree, PrefixTree):
+        return None
+    for attribute in described.open:
+        if attribute.name in model.tree.columns and isinstance(attribute, Weak):
+            return attribute.values if isinstance(attribute.values, Strings) else None
+    return None
 
 
 def _first_rows(
