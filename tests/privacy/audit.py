@@ -4,7 +4,7 @@ Nothing here looks inside a mechanism. A run is a row of whole numbers, everythi
 half of the runs an event is chosen (a score on the first quarter, a threshold on the second); on the second half, which
 had no part in that, Clopper and Pearson (1934) bound its two chances. With chance 1 - ALPHA at least the bound on epsilon lies below the true one, so a mechanism that keeps
 its claim is flagged with chance ALPHA at most, and twice in a row on fresh runs with ALPHA² = 1e-8.
-Randomness is OpenDP's and never seeded.
+Randomness is that of the room and never seeded.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def _bound(x: Floats, y: Floats, runs: int, delta: float) -> Floats:
     return found
 
 
-# ---- runs, through the room and OpenDP -------------------------------------------------------------------------
+# ---- runs, through the room and its noise -------------------------------------------------------------------------
 
 Program = Callable[[RoomSession], object]
 Change = Callable[[Fraction], Fraction]

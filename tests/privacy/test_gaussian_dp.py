@@ -29,7 +29,7 @@ from synth_engine.privacy.verify_gaussian import epsilon_of_mu
 from synth_engine.spec import Spec
 from synth_engine.values import Listed
 from tests.privacy import exact
-from tests.privacy.test_law_of_measure import domain_of
+from tests.privacy.exact import domain_of
 from tests.privacy.test_verifier import DROP, changed, resealed
 
 DELTA = Fraction(1, 10**9)

@@ -29,9 +29,8 @@ from synth_engine.mechanisms.bayesian_network import BayesianNetworkPlan
 from synth_engine.privacy.loss import Loss, Pure, ZeroConcentrated
 from synth_engine.spec import Spec
 from tests.privacy import exact
-from tests.privacy.exact import Interval, Replay, Table, enclose, iv, ratio_iv
+from tests.privacy.exact import Interval, Replay, Table, domain_of, enclose, iv, ratio_iv
 from tests.privacy.test_law_of_gaussian_noise import gaussian, renyi
-from tests.privacy.test_law_of_measure import domain_of
 
 EPSILON = Fraction(7, 10)
 Change = Callable[[Fraction], Fraction]

@@ -12,7 +12,7 @@ import pytest
 from synth_engine import mechanisms
 from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.session import RoomSession
-from synth_engine.domain import Domain, Integer
+from synth_engine.domain import Categorical, Domain, Integer, Place, Points
 from synth_engine.errors import BudgetExceeded
 from synth_engine.measurement import Counts, Noise
 from synth_engine.mechanisms.plan import Plan
@@ -23,7 +23,17 @@ from tests.privacy.exact import Replay
 
 LINE = Domain(attributes=(Integer(name="x", low=0, high=3, width=1),))
 SQUARE = Domain(attributes=(Integer(name="x", low=0, high=1, width=1), Integer(name="y", low=0, high=1, width=1)))
-SLACK = Fraction(1, 2**150)
+HOMES = Domain(
+    attributes=(*SQUARE.attributes, Categorical(name="trade", values=("a", "b"), outside="clamp")),
+    places=(Place(name="home", latitude="y", longitude="x"),),
+    relation=Relation.REPLACE_ONE,
+    rows=1,
+    invariants=("rows",),
+)
+BLOCKS = Domain(  # the first two lie in one cell of the second depth
+    attributes=(Categorical(name="block", values=("a", "b", "c"), outside="clamp"),),
+    points=(Points(column="block", at=((10, 20, 1), (10.2, 20.2, 1), (11, 21, 1))),),
+)
 
 
 def plan_of(domain: Domain, *, epsilon: str, **parameters: int) -> Plan:
@@ -35,28 +45,20 @@ def program_of(plan: Plan) -> exact.Program:
         answers = plan.run(session)
         (grown,) = answers.growths
         seen = tuple(tuple(one.tolist()) for one in (*grown.opened, *grown.counts))
-        return tuple(int(m.values) for m in answers.measurements), grown.rule, seen, session.spent, answers.calls
+        counted = [*answers.measurements, *answers.leaves]
+        return (
+            tuple(tuple(one.values.ravel().tolist()) for one in counted),
+            grown.rule,
+            seen,
+            session.spent,
+            answers.calls,
+        )
 
     return program
 
 
 def worst(plan: Plan, *, most: int, sampler: type[Replay] = Replay) -> float:
-    """The largest loss over all neighbours of up to `most` records; proven not to be above the claim, or infinite."""
-    domain = plan.domain
-    laws = {
-        table: exact.law_of(program_of(plan), table, domain=domain, cap=plan.loss, high=most, sampler=sampler)
-        for table in exact.tables(domain, most=most)
-    }
-    pairs = (
-        exact.add_remove_pairs(domain, most=most, units=domain.unit.max_records)
-        if domain.relation is Relation.ADD_REMOVE
-        else exact.replace_one_pairs(domain, most=most)
-    )
-    ratio, compared = exact.worst_ratio(laws, pairs)
-    assert compared > 5
-    if not exact.proves(ratio, epsilon=plan.epsilon + SLACK):
-        return inf
-    return exact.worst_epsilon(ratio)
+    return exact.loss_of_run(program_of(plan), plan, most=most, sampler=sampler)
 
 
 CASES = [
@@ -71,6 +73,8 @@ CASES = [
         ),
         2,
     ),
+    (plan_of(HOMES, epsilon="2", depth=1), 1),
+    (plan_of(BLOCKS, epsilon="9", depth=3), 1),
 ]
 
 

@@ -28,8 +28,7 @@ from synth_engine.privacy.loss import Loss, Pure
 from synth_engine.privacy.unit import Relation, histogram_sensitivity
 from synth_engine.spec import Spec
 from tests.privacy import exact
-from tests.privacy.exact import Replay, Table
-from tests.privacy.test_law_of_measure import domain_of, pairs_of
+from tests.privacy.exact import Replay, Table, domain_of, pairs_of
 
 EPSILON = Fraction(7, 10)
 MANY = Pure(epsilon=100 * EPSILON)
@@ -93,12 +92,9 @@ def worst(
         values = tuple((m.clique, *m.values.ravel().tolist()) for m in measured)
         return values, tuple(chosen), session.calls, rows.total if leak else None
 
-    compared = list(pairs or pairs_of(plan.domain, most=most))
-    laws = {
-        table: exact.law_of(program, table, domain=plan.domain, cap=cap or plan.loss, high=1, sampler=sampler)
-        for table in {table for pair in compared for table in pair}
-    }
-    return exact.worst_ratio(laws, iter(compared))[0]
+    return exact.largest_ratio(
+        program, plan.domain, cap=cap or plan.loss, most=most, high=1, sampler=sampler, pairs=pairs
+    )
 
 
 @pytest.mark.slow

@@ -24,8 +24,7 @@ from synth_engine.privacy.loss import Loss, Pure
 from synth_engine.privacy.unit import Relation
 from synth_engine.spec import Spec
 from tests.privacy import exact
-from tests.privacy.exact import Replay, Table
-from tests.privacy.test_law_of_measure import domain_of, pairs_of
+from tests.privacy.exact import Replay, Table, domain_of, pairs_of
 
 EPSILON = Fraction(7, 10)
 MANY = Pure(epsilon=100 * EPSILON)
@@ -62,12 +61,7 @@ def worst(
         values = tuple(value for m in answers.measurements for value in m.values.ravel().tolist())
         return values, answers.selections, answers.calls, session.spent, rows.total if leak else None
 
-    compared = list(pairs or pairs_of(domain, most=most))
-    laws = {
-        table: exact.law_of(program, table, domain=domain, cap=cap or chosen.loss, high=1, sampler=sampler)
-        for table in {table for pair in compared for table in pair}
-    }
-    return exact.worst_ratio(laws, iter(compared))[0]
+    return exact.largest_ratio(program, domain, cap=cap or chosen.loss, most=most, high=1, sampler=sampler, pairs=pairs)
 
 
 @pytest.mark.slow

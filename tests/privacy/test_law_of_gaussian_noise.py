@@ -24,8 +24,7 @@ from synth_engine.privacy.loss import ZeroConcentrated
 from synth_engine.privacy.unit import Relation
 from synth_engine.spec import Spec
 from tests.privacy import exact
-from tests.privacy.exact import Table, iv, ratio_iv
-from tests.privacy.test_law_of_measure import domain_of, pairs_of
+from tests.privacy.exact import Table, domain_of, iv, pairs_of, ratio_iv
 
 EPSILON, DELTA = Fraction(2), Fraction(1, 1000)
 Cell = tuple[int, Fraction]

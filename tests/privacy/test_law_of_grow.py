@@ -4,6 +4,8 @@ room's own code."""
 from __future__ import annotations
 
 import itertools
+import time
+from collections import Counter
 from collections.abc import Hashable, Iterator
 from dataclasses import replace
 from fractions import Fraction
@@ -15,17 +17,20 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from synth_engine import mechanisms
 from synth_engine.confidential import growth, noise
 from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.session import RoomSession, open_session
 from synth_engine.domain import Domain, Integer, Weak
 from synth_engine.errors import BudgetExceeded, DomainError, PrivacyError, VerificationError
 from synth_engine.hierarchy import Rule, parts
+from synth_engine.hierarchy import growth as rules
 from synth_engine.measurement import Answers, Call, Counts, Noise
-from synth_engine.privacy import trees, verify_calls, verify_trees
+from synth_engine.privacy import tails, thresholds, trees, verify_calls, verify_trees
 from synth_engine.privacy.loss import Pure
 from synth_engine.privacy.receipt import call_to_json
 from synth_engine.privacy.unit import PrivacyUnit, Relation
+from synth_engine.spec import Spec
 from synth_engine.values import from_json
 from tests.privacy import exact
 from tests.privacy.exact import CERTAIN, ZERO, Interval, Law, Replay, clamped_laplace, enclose, iv
@@ -304,16 +309,24 @@ def test_the_room_counts_every_child_of_an_opened_node() -> None:
 # ---- nodes without records, drawn all at once ----------------------------------------------------------------------
 
 
-def test_which_nodes_pass_is_as_if_each_had_its_noise() -> None:
+@pytest.mark.parametrize("threshold", [3, 12])  # where nodes without records pass often, and where seldom
+def test_which_nodes_pass_is_as_if_each_had_its_noise(threshold: int) -> None:
     """Chi-square, at 1e-6, of how many of each kind pass: occupied, and empty ones in both halves."""
-    scores = np.repeat([0, 1, 0, 5], [40, 20, 40, 20])
-    runs = 300
-    chances = [float(mpmath.mpf(clamped_laplace(s, SCALE, 2, 3)[1].low) / exact.ONE) for s in (0, 1, 0, 5)]
-    passed = sum(growth.passing(scores, threshold=3, noise=NOISE, noisy=noise.noisy).astype(int) for _ in range(runs))
-    for part, chance in zip(np.split(passed, [40, 60, 100]), chances, strict=True):
+    assert (thresholds.by_chance(growth._SELDOM, threshold=threshold, scale=SCALE) > 1) == (threshold == 3)
+    scores = np.repeat([0, threshold - 2, 0, threshold + 2], [4000, 20, 4000, 20])
+    runs = 200
+    chances = [
+        clamped_laplace(int(s), SCALE, threshold - 1, threshold)[1].low / exact.ONE for s in scores[[0, 4000, 0, -1]]
+    ]
+    passed = np.zeros(scores.size, dtype=np.int64)
+    for _ in range(runs):
+        passed += growth.passing(scores, threshold=threshold, noise=NOISE, noisy=noise.noisy)
+    for part, chance in zip(np.split(passed, [4000, 4020, 8020]), chances, strict=True):
         number = part.size * runs
         expected = [number * chance, number * (1 - chance)]
         assert stats.chisquare([part.sum(), number - part.sum()], expected).pvalue > 1e-6
+    halves = [passed[:2000].sum(), passed[2000:4000].sum(), passed[4020:6020].sum(), passed[6020:8020].sum()]
+    assert stats.chisquare(halves).pvalue > 1e-6
 
 
 def test_parts_are_sets_each_as_likely_as_another() -> None:
@@ -322,6 +335,52 @@ def test_parts_are_sets_each_as_likely_as_another() -> None:
     assert len(sets) == comb(5, 2) and (sets[:, 0] < sets[:, 1]).all()
     assert stats.chisquare(times).pvalue > 1e-6
     assert parts(np.array([2, 3]), 3, uniform=growth.uniform).tolist() == [[0, 1, 2], [0, 1, 2]]
+
+
+@pytest.mark.parametrize("side_by_side", [0, 256])
+@pytest.mark.parametrize(("size", "number"), [(2, 1), (4, 2), (5, 3), (4, 4)])
+def test_of_all_numbers_that_chance_may_say_every_set_has_as_many(
+    size: int, number: int, side_by_side: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Many numbers are drawn node by node, few of many nodes at once: the same law, written out."""
+    monkeypatch.setattr(rules, "_SIDE_BY_SIDE", side_by_side)
+    tops = range(size - number + 1, size + 1)
+    found: Counter[tuple[int, ...]] = Counter()
+    for said in itertools.product(*map(range, tops)):
+        left = list(said)
+
+        def uniform(bounds: Counts, left: list[int] = left) -> Counts:
+            drawn, left[:] = left[: bounds.size], left[bounds.size :]
+            assert all(0 <= one < most for one, most in zip(drawn, bounds, strict=True))
+            return np.array(drawn, dtype=np.int64)
+
+        (row,) = parts(np.array([size]), number, uniform=uniform)
+        found[tuple(sorted(row.tolist()))] += 1
+    assert set(found) == set(itertools.combinations(range(size), number))
+    assert len(set(found.values())) == 1
+
+
+@pytest.mark.parametrize("threshold", [10**6, 10**9])
+def test_a_threshold_that_nothing_reaches_is_planned_and_run_at_once(threshold: int) -> None:
+    """Powers of so small a chance have as many digits as the threshold, and so many numbers as are set aside are not listed
+    where no node has them."""
+    domain = Domain(attributes=(Integer(name="x", low=0, high=255, width=1),))
+    spec = Spec(mechanism="adaptive-improved", epsilon=Fraction(1), parameters={"threshold": threshold})
+    started = time.process_time()
+    plan = mechanisms.plan(domain, spec)
+    rows = exact.rows_of(((7,),) * 50, domain)
+    answers = plan.run(open_session(rows, domain=domain, cap=plan.loss))
+    assert [one.size for one in answers.growths[0].opened] == [0]
+    assert time.process_time() - started < 20  # of which the first run of a process compiles for some
+
+
+def test_an_enclosure_of_what_is_below_its_last_digit_is_the_one_that_powers_would_give() -> None:
+    for bits in (8, 64):
+        for x in (bits + 1, bits + 7, 3 * bits):
+            with mpmath.workprec(900):
+                assert mpmath.exp(-x) * 2**bits < 1
+            assert tails.exp_minus(Fraction(x), bits) == tails.Interval(0, 1, bits)
+        assert tails.exp_minus(Fraction(bits), bits).low == 0  # by powers, as is all up to here
 
 
 @pytest.mark.parametrize("number", [1, 2, 4])

@@ -17,8 +17,7 @@ from synth_engine.privacy.loss import Pure
 from synth_engine.privacy.unit import Relation
 from synth_engine.spec import Spec
 from tests.privacy import exact
-from tests.privacy.exact import Replay
-from tests.privacy.test_law_of_measure import domain_of, pairs_of
+from tests.privacy.exact import Replay, domain_of
 
 EPSILON = Fraction(7, 10)
 
@@ -45,11 +44,7 @@ def worst(
         return values, answers.calls, session.spent, rows.total if leak else None
 
     cap = Pure(epsilon=100 * EPSILON) if plan or leak else chosen.loss
-    laws = {
-        table: exact.law_of(program, table, domain=domain, cap=cap, high=most, sampler=sampler)
-        for table in exact.tables(domain, most=most)
-    }
-    return exact.worst_ratio(laws, pairs_of(domain, most=most))[0]
+    return exact.largest_ratio(program, domain, cap=cap, most=most, sampler=sampler)
 
 
 @pytest.mark.parametrize(

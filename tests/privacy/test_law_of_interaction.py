@@ -25,8 +25,7 @@ from synth_engine.privacy.events import RoundedGaussian
 from synth_engine.privacy.loss import GaussianDP, Pure
 from synth_engine.privacy.unit import PrivacyUnit, Relation, Sensitivity, interaction_sensitivity
 from tests.privacy import exact
-from tests.privacy.exact import Table
-from tests.privacy.test_law_of_measure import domain_of, pairs_of
+from tests.privacy.exact import Table, domain_of, pairs_of
 from tests.privacy.test_law_of_score import Recorder
 
 EPSILON = Fraction(7, 5)
@@ -44,13 +43,8 @@ def asked(session: RoomSession, rows: Rows) -> Hashable:
 
 
 def loss_of(domain: Domain, *, most: int = 2, sampler: type[exact.Replay] = exact.Replay, high: int = 1) -> Any:
-    laws = {
-        table: exact.law_of(asked, table, domain=domain, cap=Pure(epsilon=9 * EPSILON), high=high, sampler=sampler)
-        for table in exact.tables(domain, most=most)
-    }
-    ratio, compared = exact.worst_ratio(laws, pairs_of(domain, most=most))
-    assert compared > 20
-    return ratio
+    cap = Pure(epsilon=9 * EPSILON)
+    return exact.largest_ratio(asked, domain, cap=cap, most=most, high=high, sampler=sampler)
 
 
 SETTINGS = [

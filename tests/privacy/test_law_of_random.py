@@ -21,8 +21,7 @@ from synth_engine.privacy.loss import Pure
 from synth_engine.privacy.unit import Relation
 from synth_engine.spec import Spec
 from tests.privacy import exact
-from tests.privacy.exact import Replay
-from tests.privacy.test_law_of_measure import domain_of, pairs_of
+from tests.privacy.exact import Replay, domain_of
 
 EPSILON = Fraction(7, 10)
 
@@ -48,11 +47,7 @@ def worst(
         (answer,) = answers.measurements
         return int(answer.values), chosen.fit(answers).rows, answers.calls, session.spent, rows.total if leak else None
 
-    laws = {
-        table: exact.law_of(program, table, domain=domain, cap=Pure(epsilon=100 * EPSILON), high=most, sampler=sampler)
-        for table in exact.tables(domain, most=most)
-    }
-    return exact.worst_ratio(laws, pairs_of(domain, most=most))[0]
+    return exact.largest_ratio(program, domain, cap=Pure(epsilon=100 * EPSILON), most=most, sampler=sampler)
 
 
 @pytest.mark.parametrize("domain", [domain_of(2), domain_of(2, 3), domain_of(2, max_records=2)], ids=repr)

@@ -16,7 +16,7 @@ from scipy import stats
 
 from synth_engine.confidential.growth import uniform
 from synth_engine.confidential.session import RoomSession, open_session
-from synth_engine.domain import Categorical, Domain, Totals
+from synth_engine.domain import Categorical, Domain, Partition, Totals
 from synth_engine.errors import BudgetExceeded, DomainError, PrivacyError, UnsupportedEvent, VerificationError
 from synth_engine.measurement import Answers, Call, Counts, Query
 from synth_engine.privacy import resampling, urn, verify_calls, verify_groups
@@ -141,6 +141,146 @@ def test_a_pure_claim_is_kept_and_is_tight() -> None:
         assert (resampling.delta_of(2, alpha=0.5, origins=2, epsilon=epsilon) == 0) is kept
 
 
+# ---- by public parts ---------------------------------------------------------------------------------------------
+
+PARTED = Partition(name="town", column="home", of=("b", "a", "b"))
+
+
+def merged(held: Vector) -> Vector:
+    return (held[1], held[0] + held[2])
+
+
+def law_by_parts(held: Vector, event: DirichletMultinomial) -> Law:
+    domain, sampler = replace(domain_of((sum(held),), origins=3), partitions=(PARTED,)), Chosen()
+    cap = Basic(epsilon=event.epsilon * 10**6, delta=event.delta * 10**6)
+    rows = exact.rows_of(table_of((held,)), domain)
+    session = open_session(rows, domain=domain, cap=cap, sampler=sampler)  # type: ignore[arg-type]
+    session.resample("home", event=event, parting="town")
+    bounds = sampler.bounds
+    each, found = Fraction(1, prod(bounds)), Law()
+    for sampler.balls in itertools.product(*map(range, bounds)):
+        outcome = tuple(session.resample("home", event=event, parting="town").values.ravel().tolist())
+        found[outcome] = found.get(outcome, Fraction(0)) + each
+    return found
+
+
+@pytest.mark.parametrize(("n", "parts", "unit"), [(1, 1, 2), (2, 3, 2), (3, 2, 1)])
+def test_by_public_parts_the_law_is_the_formula_of_parts_and_the_claim_is_kept(n: int, parts: int, unit: int) -> None:
+    event = event_of({n: parts}, unit=unit, origins=2, epsilon=1.0)
+    laws = {held: law_by_parts(held, event) for held in dirichlet.vectors(n, 3)}
+    for held, law in laws.items():
+        assert law == {m: p for m, p in dirichlet.law(merged(held), (parts,) * 2, unit, n).items() if p}
+    claim = resampling.delta_of(n, alpha=parts / unit, origins=2, epsilon=1.0)
+    assert max(dirichlet.delta_between(laws[x], laws[y], event.epsilon) for x, y in neighbours(n, 3)) <= claim * (
+        1 + 1e-9
+    )
+
+
+def test_a_draw_by_parts_has_a_prior_for_parts_and_says_by_which() -> None:
+    domain = replace(domain_of((2, 3), origins=3), partitions=(PARTED,))
+    event = event_of({2: 4, 3: 4}, unit=2, origins=2, epsilon=1, delta=0.0625)
+    session = session_of(HELD, domain, CAP)
+    found = session.resample("home", event=event, parting="town")
+    assert found.shape == (2, 2)
+    query = Query(verb="resample", clique=("work", "home"), cells=4, parting="town")
+    assert session.calls == (Call(query=query, event=event),)
+    assert Query.from_json(query.to_json()) == query
+    line = call_to_json(query.to_json(), event)
+    assert verify_calls.cost_of(line, 1, verify_calls.allowed_by(RECEIPT)).delta == Fraction(1, 16)
+    for parting in ("", 3, None):
+        malformed = {**line, "query": {**line["query"], "parting": parting}}
+        with pytest.raises(VerificationError, match="no name"):
+            verify_calls.cost_of(malformed, 1, verify_calls.allowed_by(RECEIPT))
+
+
+BY_SIZE = "town; values from 2"
+
+
+class Several(Chosen):
+    """A sampler asked once for each way of counting."""
+
+    def below(self, bounds: Counts) -> Counts:
+        given = (self.balls or (0,) * 99)[len(self.bounds) :][: len(bounds)]
+        self.bounds += tuple(bounds.tolist())
+        return np.array(given, dtype=np.int64)
+
+
+def law_by_size(held: Held, event: DirichletMultinomial) -> Law:
+    domain, sampler = replace(domain_of(tuple(map(sum, held)), origins=3), partitions=(PARTED,)), Several()
+    cap = Basic(epsilon=event.epsilon * 10**6, delta=event.delta * 10**6)
+    session = open_session(exact.rows_of(table_of(held), domain), domain=domain, cap=cap, sampler=sampler)  # type: ignore[arg-type]
+    session.resample("home", event=event, parting=BY_SIZE)
+    bounds = sampler.bounds
+    each, found = Fraction(1, prod(bounds)), Law()
+    for sampler.balls in itertools.product(*map(range, bounds)):
+        sampler.bounds = ()
+        outcome = tuple(session.resample("home", event=event, parting=BY_SIZE).values.ravel().tolist())
+        found[outcome] = found.get(outcome, Fraction(0)) + each
+    return found
+
+
+def by_size_of(one: int, two: int, *, epsilon: float = 1.0, delta: float = 0.999) -> DirichletMultinomial:
+    """Groups of one record over two towns, those of two over three values; priors in halves of a record."""
+    return DirichletMultinomial(
+        epsilon=Fraction(epsilon), delta=Fraction(delta), origins=3, unit=2, priors=((1, one, 2), (2, two))
+    )
+
+
+def pairs_of_groups() -> Iterator[Held]:
+    return itertools.product(dirichlet.vectors(2, 3), dirichlet.vectors(1, 3))
+
+
+def test_groups_counted_by_parts_of_their_size_have_the_law_of_these_and_no_more_than_the_claim() -> None:
+    event = by_size_of(3, 2)
+    laws = {held: law_by_size(held, event) for held in pairs_of_groups()}
+    for held, law in laws.items():
+        large = dirichlet.law(held[0], (2,) * 3, 2, 2)
+        small = dirichlet.law(merged(held[1]), (3,) * 2, 2, 1)
+        expected = {(*m, *t, 0): p * q for m, p in large.items() for t, q in small.items() if p * q}
+        assert law == expected
+    claims = [resampling.delta_of(n, alpha=w / 2, origins=k, epsilon=1.0) for n, w, k in ((1, 3, 2), (2, 2, 3))]
+    found = 0.0
+    for large, small in laws:
+        near = [(other, small) for held, other in neighbours(2, 3) if held == large]
+        near += [(large, other) for held, other in neighbours(1, 3) if held == small]
+        for other in near:
+            found = max(found, float(dirichlet.delta_between(laws[large, small], laws[other], event.epsilon)))
+    assert 0 < found <= max(claims) * (1 + 1e-9)
+
+
+def test_groups_of_each_size_need_the_prior_of_their_own_number_of_origins() -> None:
+    """A prior that is enough where there are three origins is not enough where there are two."""
+    domain = replace(domain_of((2, 1), origins=3), partitions=(PARTED,))
+    fewest, most = (Fraction(resampling.delta_of(1, alpha=0.5, origins=k, epsilon=1.0)) for k in (3, 2))
+    assert fewest < most
+    between = (fewest + most) / 2
+    event, session = (
+        replace(by_size_of(1, 4), delta=between),
+        session_of(((1, 1, 0), (0, 0, 1)), domain, Basic(epsilon=Fraction(9), delta=Fraction(9, 10))),
+    )
+    with pytest.raises(PrivacyError, match="too small"):
+        session.resample("home", event=event, parting=BY_SIZE)
+    for other in (replace(event, priors=((1, 1), (2, 4))), replace(event, priors=((1, 9, 1), (2, 9)))):
+        with pytest.raises(PrivacyError, match="other groups or origins"):
+            session.resample("home", event=other, parting=BY_SIZE)
+    assert session.calls == ()
+    session.resample("home", event=by_size_of(2, 4, delta=float(most)), parting=BY_SIZE)
+    assert session.spent == Basic(epsilon=Fraction(1), delta=Fraction(float(most)))
+    line = call_to_json(Query(verb="resample", clique=("work", "home"), cells=6, parting=BY_SIZE).to_json(), event)
+    with pytest.raises(VerificationError, match="too small"):
+        verify_calls.cost_of(line, 1, verify_calls.allowed_by(RECEIPT))
+    line["noise"] = {**line["noise"], "priors": [[1, 1], [2, 4]]}
+    assert verify_calls.cost_of(line, 1, verify_calls.allowed_by(RECEIPT)).delta == between
+
+
+@pytest.mark.parametrize(("parting", "error"), [("county", DomainError), ("", PrivacyError)])
+def test_parts_that_there_are_not_are_refused_and_not_charged(parting: str, error: type[Exception]) -> None:
+    session = session_of(HELD, replace(domain_of((2, 3), origins=3), partitions=(PARTED,)), CAP)
+    with pytest.raises(error):
+        session.resample("home", event=event_of({2: 4, 3: 4}, unit=2, origins=2, epsilon=1), parting=parting)
+    assert session.calls == ()
+
+
 # ---- mutants ---------------------------------------------------------------------------------------------------
 
 honest = urn.drawn
@@ -159,29 +299,25 @@ def without_return(groups, origins, *, parts, shape, unit, below):  # type: igno
         int(own[b // unit]) if b < groups.size * unit else int(b - groups.size * unit) // int(parts[0])
         for b in bounds.tolist()
     ]
-    return np.bincount(homes, minlength=shape[1]).reshape(shape)
+    return np.array(homes, dtype=np.int64)
 
 
 def only_occupied(groups, origins, *, parts, shape, unit, below):  # type: ignore[no-untyped-def]
     """No prior for origins that nobody comes from."""
     seen = np.unique(origins)
-    found = np.zeros(shape, dtype=np.int64)
     small = honest(
         groups, np.searchsorted(seen, origins), parts=parts, shape=(shape[0], seen.size), unit=unit, below=below
     )
-    found[:, seen] = small
-    return found
+    return seen[small]
 
 
 def shrunk_by_the_data(groups, origins, *, parts, shape, unit, below):  # type: ignore[no-untyped-def]
     """The prior of an origin is kept where the origin before it has records: a chance taken from the data."""
     kept = np.array([home for home in range(shape[1]) if home in origins or home - 1 in origins])
-    found = np.zeros(shape, dtype=np.int64)
     small = honest(
         groups, np.searchsorted(kept, origins), parts=parts, shape=(shape[0], kept.size), unit=unit, below=below
     )
-    found[:, kept] = small
-    return found
+    return kept[small]
 
 
 @pytest.mark.parametrize("mutant", [too_small, only_occupied, shrunk_by_the_data], ids=lambda mutant: mutant.__name__)
@@ -217,18 +353,20 @@ def test_two_million_records_a_second() -> None:
     parts = np.full(8_000, resampling.UNIT // 10)
     urn.drawn(groups[:9], origins[:9], parts=parts, shape=(8_000, 244), unit=resampling.UNIT, below=uniform)  # compiled
     begun = time.process_time()
-    values = urn.drawn(groups, origins, parts=parts, shape=(8_000, 244), unit=resampling.UNIT, below=uniform)
+    homes = urn.drawn(groups, origins, parts=parts, shape=(8_000, 244), unit=resampling.UNIT, below=uniform)
     assert 400_000 / (time.process_time() - begun) > 2_000_000
-    assert values.sum(axis=1).tolist() == np.bincount(groups, minlength=8_000).tolist()
+    found = urn.Resampled.of(("work", "home"), np.sort(groups), homes, shape=(8_000, 244))
+    assert found.values.sum(axis=1).tolist() == np.bincount(groups, minlength=8_000).tolist()
 
 
 def test_the_sampler_in_use_has_the_law() -> None:
     origins = np.array([0, 0, 1, 2])
     law = dirichlet.law((2, 1, 1, 0), (3,) * 4, 4, 4)
     many = np.repeat(np.arange(20_000), 4)
-    found = urn.drawn(
+    homes = urn.drawn(
         many, np.tile(origins, 20_000), parts=np.full(20_000, 3), shape=(20_000, 4), unit=4, below=uniform
     )
+    found = urn.Resampled.of(("work", "home"), many, homes, shape=(20_000, 4)).values
     outcomes = list(law)
     seen = np.array([(found == np.array(outcome)).all(axis=1).sum() for outcome in outcomes])
     assert seen.sum() == 20_000
@@ -341,7 +479,7 @@ def test_a_draw_is_stored_with_its_call_and_belongs_to_the_digest(tmp_path) -> N
     assert (loaded.resampled.values == answers.resampled.values).all()
     assert loaded.calls == answers.calls
     assert loaded.digest == answers.digest
-    other = urn.Resampled(clique=("work", "home"), values=answers.resampled.values[::-1].copy())
+    other = replace(answers.resampled, counts=answers.resampled.counts[::-1] + np.arange(answers.resampled.counts.size))
     assert replace(answers, resampled=other).digest != answers.digest
     assert from_json(EVENT.to_json()) == EVENT
 
@@ -385,7 +523,16 @@ def test_the_verifier_refuses_what_is_not_paid_for(
 
 @pytest.mark.parametrize(
     "malformed",
-    [{"priors": [[3, 1], [2, 1]]}, {"priors": []}, {"priors": [[2, 0]]}, {"unit": 0}, {"origins": "3"}, {"more": 1}],
+    [
+        {"priors": [[3, 1], [2, 1]]},
+        {"priors": []},
+        {"priors": [[2, 0]]},
+        {"priors": [[2, 9, 3]]},
+        {"priors": [[2, 9, 2, 2]]},
+        {"unit": 0},
+        {"origins": "3"},
+        {"more": 1},
+    ],
 )
 def test_the_verifier_refuses_a_malformed_prior(malformed: dict[str, object]) -> None:
     line = line_of(EVENT)

@@ -17,8 +17,7 @@ from synth_engine.privacy.events import Gumbel, PermuteAndFlip
 from synth_engine.privacy.loss import Loss, Pure, ZeroConcentrated
 from synth_engine.privacy.unit import Relation, histogram_sensitivity
 from tests.privacy import exact
-from tests.privacy.exact import Law, Replay, Table
-from tests.privacy.test_law_of_measure import domain_of, pairs_of
+from tests.privacy.exact import Law, Replay, Table, domain_of, pairs_of
 
 EPSILON = Fraction(7, 10)
 CAPS = [Pure(epsilon=Fraction(100)), ZeroConcentrated(rho=Fraction(5000))]

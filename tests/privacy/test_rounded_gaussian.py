@@ -163,7 +163,7 @@ def test_the_series_keeps_to_its_bound() -> None:
 def test_the_words_of_the_chances_of_k_are_right() -> None:
     weights = [mp.exp(-mp.mpf(k * k) / 2) for k in range(60)]
     for bits in (3, 8, 31):
-        found = rounded._first_words(bits).tolist()
+        found = rounded.SIZES.first_words(bits).tolist()
         assert found == [int(mp.floor(2**bits * sum(weights[: k + 1]) / sum(weights))) for k in range(len(found))]
         assert found[-1] == 2**bits - 1
 

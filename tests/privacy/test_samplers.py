@@ -1,4 +1,4 @@
-"""OpenDP draws from the laws that the proofs assume: chi-square against the exact chances, through our own calls.
+"""The samplers draw from the laws that the proofs assume: chi-square against the exact chances, through our own calls.
 
 A test fails only if fresh draws are improbable twice (1e-4 each time), so a false alarm has a chance of 1e-8.
 """

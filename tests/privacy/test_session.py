@@ -21,7 +21,7 @@ from synth_engine.privacy.events import Gumbel, PermuteAndFlip
 from synth_engine.privacy.loss import Approximate, Loss, Pure, ZeroConcentrated
 from synth_engine.privacy.unit import Relation
 from tests.privacy import exact
-from tests.privacy.test_law_of_measure import domain_of
+from tests.privacy.exact import domain_of
 
 DOMAIN = domain_of(2, 3)
 TABLE = ((0, 0), (0, 2), (1, 2))

@@ -35,9 +35,8 @@ from tests.privacy.audit import (
     smaller_by,
     static_runs,
 )
-from tests.privacy.exact import Table
+from tests.privacy.exact import Table, domain_of
 from tests.privacy.test_law_of_gaussian_noise import hockey_stick
-from tests.privacy.test_law_of_measure import domain_of
 from tests.privacy.test_law_of_select import candidate
 
 ONE = Fraction(1)

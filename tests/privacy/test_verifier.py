@@ -27,7 +27,7 @@ from synth_engine.privacy import conversion, events, receipt, standalone, verify
 from synth_engine.privacy.unit import PrivacyUnit, Relation
 from synth_engine.spec import Spec
 from tests.privacy import exact
-from tests.privacy.test_law_of_measure import domain_of
+from tests.privacy.exact import domain_of
 
 Document = dict[str, Any]
 DELTA = Fraction(1, 10**9)
