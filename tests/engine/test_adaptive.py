@@ -21,10 +21,11 @@ from synth_engine.confidential.session import open_session
 from synth_engine.domain import Categorical, Domain, Integer, Number, Order
 from synth_engine.errors import DomainError, InputError, SpecError
 from synth_engine.hierarchy import Growth, Points, Rule, estimate
-from synth_engine.measurement import Answers
-from synth_engine.mechanisms import description
+from synth_engine.hierarchy.partition import Partition
+from synth_engine.measurement import Answers, Leaves, Noise
+from synth_engine.mechanisms import description, opening
 from synth_engine.mechanisms.model import Model
-from synth_engine.privacy import verify
+from synth_engine.privacy import trees, verify
 from synth_engine.privacy.loss import GaussianDP, Pure
 from synth_engine.privacy.unit import Relation
 from synth_engine.spec import Spec
@@ -133,9 +134,56 @@ def test_records_stay_in_the_cells_that_have_weight() -> None:
 
 
 def test_more_budget_makes_a_deeper_tree_and_a_given_depth_is_kept_to() -> None:
-    depths = [released(epsilon=epsilon)[1].growths[0].rule.depth for epsilon in ("1/100", "1", "20")]
-    assert depths == sorted(depths) and depths[0] < depths[-1]
-    assert released(depth=2)[1].growths[0].rule.depth == 2
+    found = [released(epsilon=epsilon)[2].tree for epsilon in ("1/100", "1", "20")]
+    cells = [tree.cells.size for tree in found if tree is not None]
+    assert cells == sorted(cells) and 10 * cells[0] < cells[-1]
+    rules = [released(depth=depth)[1].growths[0].rule for depth in (2, 3)]
+    assert [(rule.name, rule.depth) for rule in rules] == [("basic", 2), ("improved", 3)]
+
+
+def test_a_tree_is_opened_before_it_is_counted_and_cut_off_where_it_has_too_many_parts() -> None:
+    _, answers, model = released(epsilon="20")
+    (grown,) = answers.growths
+    assert not grown.counts and len(answers.leaves) > 1
+    assert all(found.noise.scale > answers.leaves[-1].noise.scale for found in answers.leaves[:-1])
+    ends = [len(opening.parts(opening.cut_off(grown, POINTS, most=most), POINTS)[-1]) for most in (10**6, 300, 20, 1)]
+    assert ends[0] == len(answers.leaves[-1].partition) > 300 >= ends[1] > 20 >= ends[2] > ends[3] == 4
+    assert model.tree is not None and abs(model.rows - 20_000) < 100
+
+
+@settings(deadline=None, max_examples=15)
+@given(st.fractions(Fraction(1, 1000), 50, max_denominator=1000), st.integers(1, 5), st.integers(2, 16))
+def test_the_rule_for_a_budget_costs_no_more_and_hardly_less(epsilon: Fraction, l1: int, branching: int) -> None:
+    rule, noise = opening.improved(epsilon, l1=l1, branching=branching, depth=3, scales=2.0)
+    price = l1 * trees.loss(scale=noise.scale, threshold=rule.threshold, discount=rule.discount)
+    assert price <= epsilon and noise.scale <= 2.01 * l1 / epsilon
+    assert rule.discount >= trees.least_discount(scale=noise.scale, threshold=rule.threshold)
+
+
+def test_counts_above_and_below_are_solved_as_least_squares_does() -> None:
+    """Opened without counts: of a node no one counted, what its children add up to."""
+    line = Points(columns=("x",), low=(0,), high=(1,), resolution=2)
+    rule = Rule(name="improved", depth=2, threshold=1, discount=3)
+    grown = Growth(columns=("x",), rule=rule, opened=(np.array([0, 1]), np.array([], dtype=np.int64)))
+    above = Partition(columns=("x",), levels=np.array([1]), prefixes=np.array([0], dtype=np.uint64))
+    ends = Partition(columns=("x",), levels=np.full(4, 2), prefixes=np.arange(4, dtype=np.uint64))
+    sharp, blunt = (Noise(law="discrete-laplace", scale=Fraction(scale)) for scale in (1, 4))
+    counted = (
+        Leaves(partition=above, noise=blunt, values=np.array([70])),
+        Leaves(partition=ends, noise=sharp, values=np.array([30, 35, 25, 12])),
+    )
+    design = np.array([[1, 1, 0, 0], *np.eye(4)])
+    weight = 1 / np.sqrt([blunt.variance, *[sharp.variance] * 4])
+    best = np.linalg.lstsq(design * weight[:, None], np.array([70, 30, 35, 25, 12.0]) * weight, rcond=None)[0]
+    assert estimate.total(grown, line, own=None, counted=counted) == pytest.approx(best.sum())
+    assert estimate.leaves(grown, line, total=best.sum(), counted=counted).counts == pytest.approx(best)
+    for wrong in (counted[:1], (replace(counted[1], values=np.array([1, 2]), partition=_odd(line)),)):
+        with pytest.raises(ValueError, match="node"):
+            estimate.leaves(grown, line, total=9.0, counted=wrong)
+
+
+def _odd(line: Points) -> Partition:
+    return Partition(columns=line.columns, levels=np.full(2, 2), prefixes=np.array([1, 9], dtype=np.uint64))
 
 
 def test_bins_that_are_no_power_of_two_are_all_reached() -> None:
@@ -158,7 +206,8 @@ def test_an_empty_table_and_hardly_any_budget_give_a_release(epsilon: str) -> No
 def test_a_public_number_of_records_is_met_and_not_asked_for() -> None:
     domain = replace(SQUARE, relation=Relation.REPLACE_ONE, rows=20_000, invariants=("rows",))
     _, answers, model = released(domain)
-    assert model.rows == 20_000 and not answers.measurements and len(answers.calls) == 1
+    assert model.rows == 20_000 and not answers.measurements
+    assert {call.query.verb for call in answers.calls} == {"grow", "leaves"}
 
 
 @pytest.mark.parametrize(

@@ -19,9 +19,9 @@ import pytest
 from synth_engine import cli, mechanisms
 
 ROOT = Path(__file__).parents[2]
-PLACES = {"on-the-map", "adaptive"}
+PLACES = {"on-the-map", "adaptive", "adaptive-basic", "adaptive-improved", "direct-synthesis", "privtree"}
 EVERY = [name for name in mechanisms.REGISTRY if name not in PLACES]
-"""The others take tables of places alone, and refuse these: test_on_the_map.py, test_adaptive.py."""
+"""The others take tables of places alone, and refuse these: test_on_the_map.py, test_adaptive.py, test_direct.py."""
 MARKER = "zebra7"
 """A cell of the table: it must not be repeated by any message."""
 COLUMNS = [

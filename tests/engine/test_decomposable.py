@@ -137,3 +137,32 @@ def test_the_spanning_tree_has_the_greatest_weight_of_all() -> None:
             if {name for pair in chosen for name in pair} == set(NAMES) and decomposable.is_decomposable(chosen)
         )
         assert found == pytest.approx(best)
+
+
+def test_pairs_that_are_too_large_are_left_out_and_the_others_stay_what_they_were() -> None:
+    """A forest in which wide attributes stand between narrow ones: every pair that is kept is the one of the whole."""
+    rng = np.random.default_rng(8)
+    sizes = {"a": 3, "b": 40, "c": 50, "d": 2, "e": 45, "f": 4, "g": 3, "h": 30}
+    above = {
+        "b": "a",
+        "c": "b",
+        "d": "c",
+        "e": "c",
+        "f": "e",
+        "h": "g",
+    }  # c, e and h are wide too; g begins a second tree
+    order, sums = [], dict[str, Floats]()
+    for name, size in sizes.items():
+        parents = (above[name],) if name in above else ()
+        whole_of = sums[above[name]] if parents else np.asarray(7.0)
+        table = whole_of[..., None] * rng.dirichlet(np.ones(size), size=whole_of.shape)
+        sums[name] = table.reshape(-1, size).sum(axis=0)
+        order.append(Drawn(attribute=name, parents=parents, table=table))
+    whole = decomposable.pair_tables(order, total=7.0)
+    some = decomposable.pair_tables(order, total=7.0, largest=200)
+    edges = {(parent, name) for name, parent in above.items()}
+    small = {(x, y) for x, y in whole if sizes[x] * sizes[y] <= 200}
+    assert set(some) == small | edges
+    assert len(small) < len(whole) - 5
+    for pair, table in some.items():
+        assert np.allclose(table, whole[pair]), pair

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime
 import json
+import pickle
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -120,6 +122,15 @@ def test_the_digest_changes_with_every_part() -> None:
         one(kind="integer", low=0, high=9, provenance="learned"),
     ]
     assert len({Domain.from_json(variant).digest for variant in variants}) == len(variants)
+
+
+def test_a_digest_is_kept_for_its_own_domain_alone() -> None:
+    """It is reckoned once, and neither equality nor what is made out of a domain knows of it."""
+    one = Domain(attributes=(Integer(name="x", low=0, high=3),))
+    fresh, kept = replace(one), one.digest
+    assert one.digest is kept and fresh == one
+    assert replace(one, relation=Relation.REPLACE_ONE).digest != kept
+    assert replace(one).digest == pickle.loads(pickle.dumps(one)).digest == kept
 
 
 REFUSED: list[tuple[object, str]] = [

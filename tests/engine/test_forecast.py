@@ -164,9 +164,16 @@ def test_a_network_is_expected_to_keep_relations_where_noise_is_small_and_not_wh
     assert pairs["random", 1.0] > 3 * pairs["independent", 1.0]
 
 
+def test_pairs_too_large_to_be_counted_are_expected_to_come_out_as_of_independent_columns() -> None:
+    domain = domain_of(5_000, 5_000, rows=100_000)
+    [mst, alone] = [mechanisms.plan(domain, spec_of(name)).expected_error() for name in ("mst", "independent")]
+    assert mst["mean_pairs"] > mst["mean"] + expected.DEPENDENCE
+    assert mst["mean_pairs"] - mst["mean"] == pytest.approx(alone["mean_pairs"] - alone["mean"])
+
+
 def test_what_is_not_on_offer_has_no_point() -> None:
     points = mechanisms.forecast_curve(domain_of(3, 3, rows=500), spec=spec_of(), epsilons=EPSILONS)
-    adaptive = {"bayesian-network", "mst", "aim", "privsyn", "auto"}
+    adaptive = {"bayesian-network", "mst", "aim", "privsyn", "auto", "generalize"}
     assert {point["mechanism"] for point in points} == {"independent", "dpsyn", *adaptive}
 
 

@@ -44,6 +44,37 @@ def smooth_counts(domain: Domain, *, rows: int = 20_000) -> dict[str, np.ndarray
     }
 
 
+def place_of(name: str, *columns: str) -> dict[str, Any]:
+    return {"name": name, "latitude": columns[0], "longitude": columns[1]}
+
+
+def number(name: str) -> dict[str, Any]:
+    return {"name": name, "kind": "number", "low": 41, "high": 42, "outside": "clamp", "missing": None}
+
+
+def recommended(*attributes: dict[str, Any], **more: Any) -> str:
+    document = {"schema": "synth_engine/domain/1", "attributes": list(attributes), **more}
+    return mechanisms.recommended(Domain.from_json(document))
+
+
+def test_the_method_recommended_is_one_that_suits_the_table() -> None:
+    age, town, work = (
+        {"name": "age", "kind": "integer", "low": 0, "high": 9},
+        *({"name": name, "kind": "categorical", "values": ["a", "b"], "other": True} for name in ("town", "work")),
+    )
+    strings = {"set": "strings", "alphabet": "ab", "min_length": 1, "max_length": 4}
+    word = {"name": "word", "kind": "weak", "values": strings, "rho": 0.9}
+    home = (number("lat"), number("lon"))
+    place = {"places": [place_of("home", "lat", "lon")]}
+    totals = {"relation": "replace-one", "totals": {"column": "work", "counts": {"a": 3, "b": 4}}}
+    assert mechanisms.recommended() == recommended(age, town) == "auto"
+    assert recommended(*home, **place) == recommended(*home, age, **place) == "adaptive"
+    assert recommended(*home, age, town, **place) == "auto"
+    assert recommended(word) == "adaptive"
+    assert recommended(town, work, **totals) == "on-the-map"
+    assert recommended(town, work, age, **totals) == "auto"
+
+
 @dataclass
 class KnownCounts:
     """A session over known one-way counts with the real noise: enough for a mechanism that asks for nothing else."""

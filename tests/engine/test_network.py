@@ -20,7 +20,7 @@ from synth_engine.marginals.tables import fit_margins, shrink_towards
 from synth_engine.measurement import Answers, Candidate
 from synth_engine.mechanisms import conditional
 from synth_engine.mechanisms.bayesian_network import BayesianNetworkPlan
-from synth_engine.mechanisms.model import Model, Node, Table, generator, strength, whole_weights
+from synth_engine.mechanisms.model import Model, Node, Table, generator, whole_weights
 from synth_engine.privacy.loss import Pure
 from synth_engine.spec import Spec
 
@@ -154,7 +154,7 @@ def test_strength_is_the_distance_from_independence() -> None:
     loose = np.multiply.outer([[1.0, 2.0], [3.0, 4.0]], [5.0, 5.0])
     for shares, expected in ((tied, 0.48), (loose, 0.0), (np.ones((2, 1)), 0.0), (np.ones(5), 0.0)):
         clique = tuple("abc"[: shares.ndim])
-        assert strength(Table(clique=clique, weights=whole_weights(shares))) == expected
+        assert Table(clique=clique, weights=whole_weights(shares)).strength == expected
 
 
 @pytest.mark.parametrize(("rows", "epsilon"), [(0, "1"), (1, "0.001"), (5, "1")])

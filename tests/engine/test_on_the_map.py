@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from dataclasses import replace
 from fractions import Fraction
@@ -13,13 +14,17 @@ import pandas as pd
 import pytest
 
 from synth_engine import cli, mechanisms, pipeline
-from synth_engine.domain import Categorical, Domain, Points, Totals
-from synth_engine.errors import DomainError, PrivacyError, SpecError, VerificationError
+from synth_engine.domain import Categorical, Domain, Partition, Points, Totals
+from synth_engine.domain.parting import way_of
+from synth_engine.errors import DomainError, InputError, PrivacyError, SpecError, VerificationError
 from synth_engine.marginals import decay
 from synth_engine.measurement import Answers
+from synth_engine.mechanisms import description
+from synth_engine.mechanisms import parted as parted_by
 from synth_engine.mechanisms.model import Model
 from synth_engine.mechanisms.plan import Plan
 from synth_engine.privacy import receipt, resampling, verify
+from synth_engine.privacy.events import DirichletMultinomial
 from synth_engine.privacy.unit import Relation
 from synth_engine.spec import Spec
 
@@ -111,9 +116,6 @@ def test_distances_decay_and_rounding() -> None:
     assert apart[0] == pytest.approx([23.6, 0], abs=0.1)
     shares = decay.likely(np.array([[0.0, 6.0]]), np.array([1.0, 2.0]), scale=6.0)
     assert shares[0] == pytest.approx(np.array([1, 2 / np.e]) / (1 + 2 / np.e))
-    filtered = decay.filtered(np.array([[6.0, 4.0]]), np.array([[0.5, 0.5]]), alpha=np.array([5.0]))
-    assert filtered[0] == pytest.approx([3 + 2.5, 2 + 2.5])
-    assert decay.rounded(np.array([[1.6, 2.7, 0.7]])).tolist() == [[1.0, 3.0, 1.0]]
     with pytest.raises(SpecError, match="farthest"):
         decay.likely(np.array([[5.0, 6.0]]), np.array([1.0, 1.0]), scale=6.0, farthest=3.0)
 
@@ -235,6 +237,206 @@ def test_points_belong_to_the_description() -> None:
     domain = domain_of()
     assert Domain.from_json(json.loads(json.dumps(domain.to_json()))) == domain
     assert domain.digest != domain_of(points=False).digest
+
+
+AREAS = Partition(name="shore", column="home", of=("east", "east", "east", "west", "west", "west"))
+
+
+def parted(domain: Domain, **more: Any) -> Domain:
+    return replace(domain, partitions=(AREAS,), **more)
+
+
+def test_counted_by_a_partition_there_is_less_prior_and_the_values_come_back(tmp_path: Path) -> None:
+    plan = plan_of(parted(domain_of()), "1", parts="shore")
+    (call,) = plan.calls
+    assert (call.query.parting, call.query.cells, call.event.origins) == ("shore", 6, 2)  # type: ignore[union-attr]
+    answers, model = released(tmp_path, plan)
+    assert answers.resampled is not None
+    assert answers.resampled.shape == (3, 2)
+    drawn = mechanisms.draw_table(model, model.rows, "seed")
+    assert drawn["work"].value_counts().to_dict() == {"north": 400, "south": 90}
+    assert drawn["home"].nunique() > 3
+    assert verify.verify(plan.receipt(answers)).epsilon == 1
+
+
+@pytest.mark.parametrize("points", [True, False])
+def test_small_groups_are_counted_by_larger_parts(tmp_path: Path, points: bool) -> None:
+    plan = plan_of(parted(domain_of(points=points)), "3", parts="shore; values from 100")
+    (call,) = plan.calls
+    assert (call.query.parting, call.query.cells) == ("shore; values from 100", 18)
+    small, large = (
+        plan_of(parted(domain_of(points=points)), "3", parts=name).calls[0].event for name in ("shore", "values")
+    )
+    priors = call.event.by_size  # type: ignore[union-attr]
+    for size, other in ((90, small.by_size[90]), (400, large.by_size[400])):  # type: ignore[union-attr]
+        assert priors[size] == pytest.approx(other, rel=1e-5)
+    answers, model = released(tmp_path, plan)
+    assert answers.resampled is not None
+    assert not answers.resampled.values[1, 2:].any()
+    drawn = mechanisms.draw_table(model, model.rows, "seed")
+    assert drawn["work"].value_counts().to_dict() == {"north": 400, "south": 90}
+    north = drawn[drawn["work"] == "north"]["home"].value_counts()
+    assert 200 < north["E"] < 300
+    document = plan.receipt(answers)
+    assert verify.verify(document).epsilon == 3
+    assert plan.expected_error()["assumes"].startswith("Counted in up to 6 parts (shore; values from 100)")
+
+
+def test_values_within_a_part_are_as_likely_as_each_other_without_points(tmp_path: Path) -> None:
+    _, model = released(tmp_path, plan_of(parted(domain_of(points=False)), "4", parts="shore"))
+    drawn = mechanisms.draw_table(model, model.rows, "seed")
+    north = drawn[drawn["work"] == "north"]["home"].value_counts()
+    assert north[["D", "E", "F"]].max() - north[["D", "E", "F"]].min() <= 2
+
+
+def state() -> Domain:
+    """A column of 240 homes in 40 towns of 5 counties, and 300 places of work with 10 to 800 jobs."""
+    homes = Categorical(name="home", values=tuple(f"h{number}" for number in range(240)), other=True)
+    works = Categorical(name="work", values=tuple(f"w{number}" for number in range(300)), other=True)
+    towns = (
+        Partition(name=name, column="home", of=tuple(f"{number // each}" for number in range(240)))
+        for name, each in (("town", 6), ("county", 48))
+    )
+    counts = (*[10] * 200, *[40] * 60, *[200] * 20, *[800] * 20, 0)
+    return Domain(
+        attributes=(homes, works),
+        relation=Relation.REPLACE_ONE,
+        totals=Totals(column="work", counts=counts),
+        partitions=tuple(towns),
+    )
+
+
+def test_parts_are_finer_for_more_budget_and_for_large_groups_first() -> None:
+    chosen = [plan_of(state(), epsilon).calls[0] for epsilon in ("0.5", "2", "4", "4.5", "6")]
+    # the town and not the county, whose prior is smaller
+    named = ["town", "town", "town; values from 800", "town; values from 200", ""]
+    assert [call.query.parting for call in chosen] == named
+    event, by_hand = chosen[3].event, plan_of(state(), "4.5", parts="town; values from 200").calls[0].event
+    assert isinstance(event, DirichletMultinomial) and isinstance(by_hand, DirichletMultinomial)
+    for size, (prior, origins) in event.by_size.items():
+        assert (prior, origins) == (pytest.approx(by_hand.by_size[size][0], rel=1e-4), by_hand.by_size[size][1])
+
+
+def test_the_choice_of_parts_is_what_loses_least_of_all_that_can_be_named() -> None:
+    sizes = (1, 10, 100, 1000)
+    looked = [
+        parted_by.Way(name=name, parts=parts, priors=dict(zip(sizes, priors, strict=True)), unit=100)
+        for name, parts, priors in (
+            ("few", 10, (1, 3, 8, 20)),
+            ("some", 60, (3, 9, 40, 30)),
+            ("many", 500, (90, 90, 50, 1)),
+        )
+    ]
+    for totals in ((1, 10, 100, 1000), (1, 1, 1, 0), (1000,) * 3, (10, 10, 100), (1, 10, 10, 100, 1000, 1000)):
+        found = parted_by.best(looked, totals)
+        by_name = {way.name: way for way in looked}
+
+        def lost(ways: tuple[tuple[int, str], ...], totals: tuple[int, ...] = totals, by: Any = by_name) -> float:
+            return sum(n * by[way_of(n, ways)].lost(n) for n in totals if n)
+
+        single = min(lost(((0, way.name),)) for way in looked)
+        mixed = [
+            lost(((0, one.name), (least, other.name)))
+            for one, other in itertools.combinations(looked, 2)
+            for least in sizes[1:]
+        ]
+        assert lost(found) == pytest.approx(min(mixed) if len(found) == 2 else single)
+        assert (len(found) == 2) == (min(mixed) < single * 11 / 12)
+
+
+def test_two_parts_whose_name_would_be_read_otherwise_are_not_mixed(monkeypatch: pytest.MonkeyPatch) -> None:
+    domain = state()
+    odd = tuple(replace(each, name="a; b") if each.name == "county" else each for each in domain.partitions)
+    monkeypatch.setattr(parted_by, "best", lambda *_: ((0, "town"), (200, "a; b")))
+    assert plan_of(replace(domain, partitions=odd), "4.5").calls[0].query.parting == "town"
+
+
+def test_other_and_missing_lie_nowhere_and_are_kept(tmp_path: Path) -> None:
+    homes = Categorical(name="home", values=HOMES, other=True, missing=("",))
+    works = Categorical(name="work", values=WORKS, other=True)
+    domain = replace(
+        parted(domain_of()), attributes=(homes, works), rows=None, totals=Totals(column="work", counts=(400, 90, 0, 30))
+    )
+    rows = pd.concat([table(), pd.DataFrame({"home": ["", "elsewhere", "A"] * 10, "work": ["abroad"] * 30})])
+    rows.loc[rows.index[:40], "home"] = ""
+    rows.to_csv(tmp_path / "commutes.csv", index=False)
+    for parts in ("values", "shore"):
+        plan = plan_of(domain, "5", parts=parts)
+        model = plan.fit(pipeline.measure(tmp_path / "commutes.csv", plan=plan))
+        found = model.sample(520, seed="s")
+        assert np.bincount(found["work"]).tolist() == [400, 90, 0, 30]
+        missing = np.bincount(found["home"], minlength=8)[7]
+        assert 15 < missing < 110  # of 50
+
+
+def test_a_table_with_too_many_cells_is_kept_by_those_that_are_not_empty(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = plan_of(domain_of(), "4")
+    answers, dense = released(tmp_path, plan)
+    monkeypatch.setattr("synth_engine.mechanisms.on_the_map.MOST_IN_TABLE", 5)
+    model = plan.fit(answers)
+    assert model.tables == ()
+    assert model.cells is not None
+    again = Model.from_json(json.loads(json.dumps(model.to_json())))
+    drawn = mechanisms.draw_table(again, again.rows, "seed")
+    assert drawn.equals(mechanisms.draw_table(model, model.rows, "seed"))
+    same = mechanisms.draw_table(dense, dense.rows, "seed")
+    assert pd.crosstab(drawn["work"], drawn["home"]).equals(pd.crosstab(same["work"], same["home"]))
+    document = model.to_json()
+    document["cells"]["cells"][0] = 10**6
+    with pytest.raises(InputError, match="malformed"):
+        Model.from_json(document)
+    with pytest.raises(InputError, match="described"):
+        description.write(model)
+
+
+def test_blocks_of_a_state_are_drawn_by_cells_that_are_not_empty(tmp_path: Path) -> None:
+    """20,000 origins by 2,000 groups: a table of all cells would be 320 MB."""
+    rng = np.random.default_rng(1)
+    homes, works = tuple(f"h{i}" for i in range(20_000)), tuple(f"w{i}" for i in range(2_000))
+    at = [(41 + 0.5 * a, -71 - 0.5 * b, 1.0) for a, b in rng.random((20_000, 2)).tolist()]
+    work = np.minimum(rng.geometric(0.004, 6_000) - 1, 1_999)
+    domain = Domain(
+        attributes=(
+            Categorical(name="home", values=homes, outside="clamp"),
+            Categorical(name="work", values=works, outside="clamp"),
+        ),
+        relation=Relation.REPLACE_ONE,
+        totals=Totals(column="work", counts=tuple(np.bincount(work, minlength=2_000).tolist())),
+        points=(Points(column="home", at=tuple(at)), Points(column="work", at=tuple(at[:2_000]))),
+    )
+    rows = pd.DataFrame({"home": [homes[i] for i in rng.integers(0, 20_000, 6_000)], "work": [works[i] for i in work]})
+    rows.to_csv(tmp_path / "commutes.csv", index=False)
+    plan = plan_of(domain, "8", "1e-5", parts="values")
+    assert plan.needs().memory_bytes < 200e6
+    answers = pipeline.measure(tmp_path / "commutes.csv", plan=plan)
+    assert answers.resampled is not None
+    assert answers.resampled.cells.size <= 6_000
+    assert plan_of(domain, "3", "1e-5").calls[0].query.parting.endswith(" cells")
+
+
+def test_the_forecast_says_how_origins_are_counted_and_warns_of_a_large_delta() -> None:
+    assumes = plan_of(parted(domain_of()), "1", parts="shore").expected_error()["assumes"]
+    assert assumes.startswith("Counted in 2 parts (shore): the prior is ")
+    assert "publishes a record" not in assumes
+    assert "publishes a record" in plan_of(domain_of(), "1", "0.01").expected_error()["assumes"]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "reason"),
+    [
+        ({"parts": "county"}, "no such partition"),
+        ({"parts": "0 cells"}, "no such partition"),
+        ({"parts": "values; county from 9"}, "no such partition"),
+        ({"parts": "values; values from 0"}, "no such partition"),
+        ({"shape": [1, 0]}, "shape"),
+        ({"decay": "steep"}, "decay"),
+    ],
+)
+def test_parameters_that_cannot_be_are_refused(parameters: dict[str, Any], reason: str) -> None:
+    with pytest.raises(SpecError, match=reason):
+        plan_of(domain_of(), **parameters)
 
 
 def test_the_command_line_from_table_to_proof(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

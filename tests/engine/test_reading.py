@@ -294,6 +294,7 @@ SUGGESTED: list[tuple[str, list[str], dict[str, Any]]] = [
     ("texts without missing ones", ["b", "a"], {"values": ["a", "b"], "missing": None, "outside": "clamp"}),
     ("many texts", [f"t{i % 150}" for i in range(600)], {"kind": "categorical", "other": True}),
     ("names", [f"name {i}" for i in range(200)], {"kind": "identifier"}),
+    ("long codes", ["440030223001014", "440070145011033"], {"kind": "integer", "high": 440_071_000_000_000}),
     ("row numbers", [str(i) for i in range(200)], {"kind": "identifier"}),
     ("essays", ["x" * 300, "a"], {"kind": "identifier"}),
     ("nothing", ["", "?", "NA"], {"kind": "identifier"}),
@@ -331,6 +332,18 @@ def test_what_fits_no_longer_is_text(file: Path, monkeypatch: pytest.MonkeyPatch
             assert suggestion(file, [*first, *first, last])["kind"] in ("categorical", "identifier")
     assert suggestion(file, ["1", "2", "3", "4.5"])["kind"] == "number"
     assert suggestion(file, ["1", "2", "3", "NA", "4"])["missing"] == ["NA"]
+
+
+@pytest.mark.parametrize(
+    ("values", "hint"),
+    [
+        (["440030223001014", "440070145011033"], "All have 15 digits: if they are codes"),
+        ([f"t{i % 150}" for i in range(600)], "“Unknown categories” finds the frequent ones"),
+    ],
+)
+def test_a_suggestion_says_what_else_it_may_be(file: Path, values: list[str], hint: str) -> None:
+    assert hint in suggestion(file, values)["why"]
+    assert hint not in suggestion(file, ["440", "1200"])["why"]
 
 
 def test_a_long_list_is_cut_at_a_hundred(file: Path) -> None:

@@ -102,6 +102,22 @@ def test_no_text_is_too_odd_to_be_looked_up(document: dict[str, Any]) -> None:
         assert found.rank(text) is None or found.rank(found.unrank(found.rank(text) or 0)) == found.rank(text)
 
 
+@pytest.mark.parametrize(
+    "document",
+    [*SETS, SETS[-6] | {"case": "lower", "replace": {"é": "a", "-": ""}}],
+    ids=lambda document: str(document["set"]),
+)
+@settings(deadline=None, max_examples=30)
+@given(data=st.data())
+def test_many_texts_are_looked_up_as_each_by_itself(document: dict[str, Any], data: st.DataObject) -> None:
+    """Also where what stands side by side in two texts would be a third, and of signs that a number may be written with."""
+    found = _made(json.dumps(document))
+    inside = st.integers(0, found.size - 1).map(found.unrank)
+    odd = st.sampled_from(["", "a", "abcab", "1_0", " 1", "+1", "٣", "\ud800", "A-b", "É", "c" * 50])
+    texts = data.draw(st.lists(inside, max_size=6)) + data.draw(st.lists(odd, max_size=2))
+    assert found.ranks(texts) == [found.rank(text) for text in texts]
+
+
 def test_sizes_are_the_known_ones() -> None:
     words = Known("english-words")
     assert words.size == 172_823
@@ -198,3 +214,26 @@ def test_a_set_in_a_set_in_a_set_ends_somewhere() -> None:
         document = {"set": "union", "parts": [document]}
     with pytest.raises(DomainError):
         values.from_json(document)
+
+
+def test_strings_are_read_as_declared() -> None:
+    document = {"set": "strings", "alphabet": "abe ", "min_length": 1, "max_length": 4, "case": "lower"}
+    found = values.from_json(document | {"replace": {"é": "e", "-": "", "_": " "}})
+    plain = values.from_json({key: value for key, value in document.items() if key != "case"})
+    for cell, read in (("Abé", "abe"), ("a-b-e-a", "abea"), ("A_B", "a b"), ("be", "be")):
+        assert found.rank(cell) == plain.rank(read) is not None
+    assert found.rank("ö") is None and found.rank("--") is None and plain.rank("Ab") is None
+    assert values.from_json(json.loads(json.dumps(found.to_json()))) == found != plain
+    assert [found.rank(found.unrank(rank)) for rank in range(9)] == list(range(9))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"case": "title"}, {"case": "upper"}, {"case": 1}, {"replace": {"ab": "a"}}, {"replace": {"": "a"}}, {"replace": {"a": "b"}},
+        {"replace": {"x": "y"}}, {"replace": {"x": 1}}, {"replace": ["x"]}, {"case": "lower", "replace": {"X": "a"}},
+    ],
+)  # fmt: skip
+def test_readings_that_contradict_the_alphabet_are_refused(changes: dict[str, object]) -> None:
+    with pytest.raises(DomainError):
+        values.from_json({"set": "strings", "alphabet": "abe ", "min_length": 1, "max_length": 4} | changes)

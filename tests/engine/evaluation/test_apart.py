@@ -284,7 +284,8 @@ def bad(**changes: Any) -> Domain:
         ((HOME, replace(WORK, name="home")), "one name"),
         ((replace(HOME, name=""), WORK), "one name"),
         ((replace(HOME, longitude="lat"), WORK), "both ends"),
-        ((replace(HOME, latitude="far"), WORK), "beyond 90 degrees"),
+        ((replace(HOME, latitude="far"), WORK), "seem to be swapped"),
+        ((replace(HOME, latitude="far", longitude="wide"), WORK), "beyond 90 degrees"),
         (tuple(replace(HOME, name=str(number)) for number in range(9)), "more than 8"),
     ],
 )
@@ -293,6 +294,7 @@ def test_places_that_cannot_be_are_refused(places_: tuple[Place, ...], rule: str
         *domain_of().attributes,
         Categorical(name="town", values=("a",), outside="clamp"),
         Number(name="far", low=0, high=91),
+        Number(name="wide", low=-180, high=180),
     )
     with pytest.raises(DomainError, match=rule):
         Domain(attributes=known, places=places_)

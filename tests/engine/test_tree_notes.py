@@ -1,0 +1,198 @@
+"""What is said of trees: that nothing but noise is in one, or what ended it; by the engine, in models, by the command line."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from synth_engine import cli, mechanisms
+from synth_engine.codec import prefixes
+from synth_engine.confidential.rows import Rows
+from synth_engine.confidential.session import open_session
+from synth_engine.domain import Categorical, Domain, Integer, Partition, Place
+from synth_engine.errors import InputError
+from synth_engine.evaluation import tree_notes
+from synth_engine.hierarchy import Growth, Rule
+from synth_engine.hierarchy import growth as growing
+from synth_engine.measurement import Noise
+from synth_engine.mechanisms import notes, opening
+from synth_engine.mechanisms.model import Model
+from synth_engine.spec import Spec
+
+TREES = ("adaptive", "adaptive-basic", "adaptive-improved", "privtree", "direct-synthesis")
+
+
+def square(bins: int = 64, sides: int = 2) -> Domain:
+    return Domain(attributes=tuple(Integer(name=f"x{i}", low=0, high=bins - 1, width=1) for i in range(sides)))
+
+
+def fitted(mechanism: str, domain: Domain, codes: dict[str, Any], *, epsilon: str = "1", **rest: Any) -> Model:
+    delta = Fraction(rest.pop("delta", 0))
+    spec = Spec(mechanism=mechanism, epsilon=Fraction(epsilon), delta=delta, parameters=rest)
+    plan = mechanisms.plan(domain, spec)
+    table = {name: np.asarray(column, dtype=np.uint16) for name, column in codes.items()}
+    model = plan.fit(plan.run(open_session(Rows(table, domain=domain), domain=domain, cap=plan.loss)))
+    assert Model.from_json(json.loads(json.dumps(model.to_json()))).notes == model.notes
+    return model
+
+
+def one_place(domain: Domain, rows: int) -> dict[str, Any]:
+    return {name: np.full(rows, 7) for name in domain.names}
+
+
+@pytest.mark.parametrize(("law", "scale"), [("discrete-laplace", 3), ("rounded-gaussian", 4)])
+def test_the_chance_that_noise_reaches_a_number_is_that_of_its_law(law: Any, scale: int) -> None:
+    noise = Noise(law=law, scale=Fraction(scale))
+    each = [noise.reaches(number) - noise.reaches(number + 1) for number in range(1, 200)]
+    assert sum(number**2 * chance for number, chance in enumerate(each, 1)) == pytest.approx(noise.variance / 2)
+
+
+def test_nothing_stands_out_of_an_empty_table_nineteen_times_out_of_twenty() -> None:
+    """Of the law of noise, without the room, so that there can be many; the room is asked below."""
+    rng, noise = np.random.default_rng(4), Noise(law="discrete-laplace", scale=Fraction(5))
+    chance, tables = noise.reaches(20), 4_000
+
+    def drawn(size: int) -> Any:
+        return rng.geometric(-np.expm1(-1 / 5), size) - rng.geometric(-np.expm1(-1 / 5), size)
+
+    wrong = 0
+    for _ in range(tables):
+        levels, looked = [], 16
+        while looked and len(levels) < 5:
+            opened = int((drawn(looked) >= 20).sum())
+            levels.append((looked, opened))
+            looked = 16 * opened
+        counts = [(drawn(looked), noise) for looked, _ in levels]
+        wrong += notes.opened_more(levels, chance=chance) or notes.stands_out(counts)
+    assert 0.005 * tables < wrong < 0.05 * tables
+
+
+def test_more_nodes_or_one_larger_count_than_noise_gives_stand_out() -> None:
+    noise = Noise(law="discrete-laplace", scale=Fraction(5))
+    assert not notes.opened_more([(16, 1)], chance=1 / 32) and notes.opened_more([(16, 6)], chance=1 / 32)
+    assert not notes.opened_more([(16, 1), (16, 1)], chance=1 / 32)
+    assert notes.opened_more([(16, 0), (16, 6)], chance=1 / 32)
+    assert not notes.stands_out([(np.array([3, -60, 22]), noise)]) and not notes.stands_out([(np.array([-90]), noise)])
+    assert notes.stands_out([(np.array([3, 0, 40]), noise)])
+    assert not notes.stands_out([(np.arange(-5_000, 41), noise)])  # of many cells one may well have so much
+    assert notes.stands_out([(np.array([3]), noise), (np.array([60]), noise)])
+
+
+@pytest.mark.parametrize("delta", ["0", "1/1000000"])
+@pytest.mark.parametrize("mechanism", TREES)
+def test_a_release_of_noise_is_told_and_one_of_records_is_not(mechanism: str, delta: str) -> None:
+    domain, rng = square(), np.random.default_rng(0)
+    few = {name: rng.integers(0, 64, 20) for name in domain.names}
+    found = [fitted(mechanism, domain, few, epsilon="1/100", delta=delta) for _ in range(6)]
+    told = [tree_notes.sentences(model) for model in found]
+    assert sum("stood out of the noise" in "".join(each) and "a larger ε" in "".join(each) for each in told) >= 2
+    assert all(model.rows >= 0 and len(model.sample(10, seed="s")["x0"]) == 10 for model in found)
+    many = {name: np.clip(rng.normal(20, 4, 4_000), 0, 63) for name in domain.names}
+    model = fitted(mechanism, domain, many, delta=delta)
+    assert model.notes is not None and not model.notes.noise
+    assert "stood out" not in "".join(tree_notes.sentences(model))
+
+
+@pytest.mark.parametrize("mechanism", TREES[:4])
+def test_one_place_that_holds_everything_is_told_where_cells_end(mechanism: str) -> None:
+    model = fitted(mechanism, square(16), one_place(square(16), 50_000), epsilon="2")
+    assert model.notes is not None and model.notes.ended is not None
+    ended = model.notes.ended
+    assert (ended.why, ended.depth, ended.cells) == ("bins", 4, 1) and ended.share > 0.9
+    (said,) = tree_notes.sentences(model)
+    assert (
+        "of the records lie in 1 cell of the last depth" in said and "ends at depth 4, where cells are as small" in said
+    )
+
+
+def test_what_ended_a_tree_is_told_apart() -> None:
+    held = one_place(square(16), 50_000)
+    by_depth = fitted("adaptive", square(16), held, depth=3).notes
+    assert by_depth is not None and by_depth.ended is not None
+    assert (by_depth.ended.why, by_depth.ended.depth) == ("depth", 3)
+    wide = square(4096, sides=6)
+    by_codes = fitted("adaptive", wide, one_place(wide, 20_000), epsilon="5").notes
+    assert by_codes is not None and by_codes.ended is not None
+    assert (by_codes.ended.why, by_codes.ended.depth) == ("codes", 10)
+    assert "64 bits" in tree_notes.ended(by_codes)
+    rng = np.random.default_rng(1)
+    spread = {name: rng.integers(0, 4096, 3_000) for name in square(4096).names}
+    by_noise = fitted("adaptive", square(4096), spread).notes
+    assert by_noise is not None and by_noise.ended is None and not by_noise.noise
+
+
+def test_a_tree_that_is_cut_off_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(opening.cut_off, "__kwdefaults__", {"most": 40})
+    rng = np.random.default_rng(1)
+    codes = {name: rng.integers(0, 64, 20_000) for name in square().names}
+    model = fitted("adaptive", square(), codes, epsilon="4")
+    assert model.notes is not None and model.notes.ended is not None and model.tree is not None
+    assert model.notes.ended.why == "nodes" and model.notes.ended.depth == model.tree.levels.max() < 4
+    (said,) = tree_notes.sentences(model)
+    assert "cut off at depth" in said and "more cells than can be stored" in said
+
+
+def test_a_depth_too_full_to_be_divided_is_one_that_was_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(growing, "MOST_NODES", 3)
+    monkeypatch.setattr(notes, "MOST_NODES", 3)
+    points = prefixes.hierarchy(square(), square().names)
+    rule = Rule(name="basic", depth=5, threshold=10)
+    grown = Growth(
+        columns=points.columns, rule=rule, opened=(np.empty(0, dtype=np.int64),), counts=(np.array([9, 50, 2, 1]),)
+    )
+    (level,) = grown.levels(points)
+    ends = np.ones(4, dtype=np.int64), level.prefixes, grown.counts[0]
+    noise = Noise(law="discrete-laplace", scale=Fraction(1))
+    found = notes.of_growth(grown, points, noise=noise, counted=(), ends=ends, rows=62)
+    assert found.ended == notes.Ended(why="nodes", depth=1, cells=1, share=round(50 / 62, 4))
+
+
+def test_classes_and_texts_end_where_nothing_is_left_to_tell_apart() -> None:
+    trade = Categorical(name="trade", values=tuple("abcdefgh"), outside="clamp")
+    halves = Partition(name="half", column="trade", of=tuple("11112222"))
+    domain = Domain(attributes=(trade, *square(16).attributes), partitions=(halves,),
+                    places=(Place(name="home", latitude="x0", longitude="x1"),))  # fmt: skip
+    codes = {"trade": np.full(30_000, 3), **one_place(square(16), 30_000)}
+    found = fitted("adaptive-improved", domain, codes, epsilon="4").notes
+    assert found is not None and found.ended is not None and found.ended.why == "bins"  # places might be finer
+    alone = Domain(attributes=(trade,), partitions=(halves,))
+    model = fitted("adaptive-improved", alone, {"trade": codes["trade"]}, epsilon="4")
+    assert model.notes is not None and model.notes.ended is None and not model.notes.noise
+    nobody = fitted("privtree", alone, {"trade": []}, epsilon="1/1000")
+    assert "how columns go together" in "".join(tree_notes.sentences(nobody))
+
+
+def test_notes_that_make_no_sense_are_refused() -> None:
+    document = fitted("adaptive", square(16), one_place(square(16), 5_000)).to_json()
+    for broken in (
+        {"noise": 1},
+        {"opened_from": "x"},
+        {"ended": {}},
+        {"ended": document["notes"]["ended"] | {"why": "?"}},
+    ):
+        with pytest.raises(InputError):
+            Model.from_json(document | {"notes": document["notes"] | broken})
+    assert Model.from_json({key: value for key, value in document.items() if key != "notes"}).notes is None
+
+
+def test_the_command_line_tells(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "domain.json").write_text(json.dumps(square(16).to_json()))
+    for rows, epsilon, words in (
+        (20_000, "2", "of the records lie in 1 cell of the last depth"),
+        (3, "1/1000", "stood out of the noise"),
+    ):
+        (tmp_path / "t.csv").write_text("x0,x1\n" + "7,9\n" * rows)
+        said = False
+        for _ in range(4):
+            if said:
+                break
+            code = cli.main(["synthesize", str(tmp_path / "t.csv"), "--domain", str(tmp_path / "domain.json"), "--mechanism",
+                             "adaptive", "--epsilon", epsilon, "--out", str(tmp_path / "o.csv")])  # fmt: skip
+            assert code == 0
+            said = words in capsys.readouterr().err
+        assert said
