@@ -16,6 +16,7 @@ from synthweb.api.pagination import LIMIT, OFFSET
 from synthweb.api.serializers.strict import Choice, StrictSerializer, Text
 from synthweb.datasets.models import Dataset
 from synthweb.ledger.models import BudgetRequest, LedgerEntry, Rule
+from synthweb.references.models import KINDS
 from synthweb.runs.models import SynthesisRun
 
 CREATED = {"since": "created_at__gte", "until": "created_at__lte"}
@@ -154,6 +155,17 @@ class RunQuery(DatedQuery):
     mechanism = Text(required=False, allow_blank=True, max_length=64, help_text="An id of /mechanisms/.")
     state = Choice(choices=SynthesisRun.State.choices, required=False)
     sort = _sort("created_at", "finished_at", "name", "state")
+
+
+class ReferenceQuery(DatedQuery):
+    """Which reference tables, in which order."""
+
+    lookups = {**CREATED, "name": "name", "kind": "kind"}
+    searched = ("name", "published", "code")
+    q = _words("name, place of publication or code")
+    name = Text(required=False, allow_blank=True, max_length=200, help_text="The whole name.")
+    kind = Choice(choices=tuple(KINDS.items()), required=False, help_text="Of the newest version.")
+    sort = _sort("created_at", "name")
 
 
 class EventQuery(DatedQuery):

@@ -27,19 +27,24 @@ FILES = [
 ]
 
 
+def body_of(request: Request, what: str) -> tuple[IO[bytes], int]:
+    """The body as a stream, and its length in bytes. Errors: 400 without either, 415 for a type that is not taken."""
+    length = request.META.get("CONTENT_LENGTH") or ""
+    if not length.isdecimal() or int(length) == 0:
+        raise ParseError(f"Send the {what} as the body of the request, with its length (Content-Length).")
+    return cast(IO[bytes], request.data), int(length)
+
+
 @contextmanager
 def received(request: Request) -> Iterator[tuple[services.Intake, str]]:
     """The body, taken in piece by piece, and a keyed digest of it, which without the key confirms no guess about a
     record; discarded in the end unless it was kept."""
-    length = request.META.get("CONTENT_LENGTH") or ""
-    if not length.isdecimal() or int(length) == 0:
-        raise ParseError("Send the table as the body of the request, with its length (Content-Length).")
-    stream = cast(IO[bytes], request.data)  # a type that is not taken is refused here
+    stream, length = body_of(request, "table")
     digest = hmac.new(content_secret(), digestmod=hashlib.sha256)
     with services.Intake(parsers.kind_of(request.content_type)) as intake:
         for piece in parsers.pieces(stream):
             intake.receive(piece)
             digest.update(piece)
-        if intake.size_bytes != int(length):
+        if intake.size_bytes != length:
             raise cut_short()
         yield intake, digest.hexdigest()

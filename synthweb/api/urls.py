@@ -8,7 +8,7 @@ from django.urls import path, re_path
 
 from synthweb.api import problems
 from synthweb.api.renderers import CsvRenderer, ParquetRenderer
-from synthweb.api.views import books, budget, datasets, people, reference, releases, runs, templates
+from synthweb.api.views import books, budget, datasets, people, reference, references, releases, runs, templates
 
 LIST: dict[str, Any] = {"get": "list"}
 ONE: dict[str, Any] = {"get": "retrieve"}
@@ -44,6 +44,11 @@ urlpatterns = [
         name="dataset-table-schema",
     ),
     path("datasets/<slug:code>/domain/draft/template/", templates.ApplyTemplateView.as_view(), name="apply-template"),
+    path("datasets/<slug:code>/domain/draft/reference/", references.UseView.as_view(), name="use-reference"),
+    path("references/", references.ReferencesViewSet.as_view({**LIST, "post": "create"}), name="reference-list"),
+    path("references/<slug:code>/", references.ReferenceView.as_view(), name="reference-detail"),
+    path("references/<slug:code>/versions/", references.VersionsView.as_view(), name="reference-versions"),
+    path("references/<slug:code>/versions/<int:number>/", references.ContentView.as_view(), name="reference-content"),
     path(
         "description-templates/",
         templates.TemplatesViewSet.as_view({**LIST, "post": "create"}),

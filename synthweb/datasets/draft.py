@@ -8,7 +8,8 @@ draft; "whole" says that nothing is left to the suggestion, "brought" that the c
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from synth_engine.domain import Attribute, Domain
@@ -63,7 +64,7 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "boolean": ("true", "false", *_SHARED),
     "date": ("low", "high", "bins", "step_days", "format", "unordered", *_SHARED),
     "datetime": ("low", "high", "step", "unit", "bins", "width", "format", "unordered", *_SHARED),
-    "weak": ("set", *sets.ALL_INPUTS, "rho", *_SHARED),
+    "weak": ("set", *sets.ALL_INPUTS, "completions", "rho", *_SHARED),
     "range": ("of", "widest_low", "widest_high", "most_bins", "day_format", *_SHARED),
     "text": ("min_length", "max_length", *CLASSES, "leading", "pattern", *_SHARED),
     "identifier": ("regenerate", "pattern"),
@@ -95,6 +96,8 @@ def typed_from(document: Mapping[str, Any]) -> Column:
     }
     if kind == "weak" and isinstance(document.get("values"), Mapping):
         fields = fields | sets.typed_of(document["values"])
+        if completions := document.get("completions"):
+            fields["completions"] = json.dumps(completions, ensure_ascii=False)
     if kind == "range":
         fields |= {own: fields[key] for own, key in WIDEST.items()}
     if kind == "datetime":  # as people write it
@@ -122,6 +125,8 @@ def table_of(domain: Domain) -> Fields:
         "unit_column": domain.unit.column or "",
         "relation": domain.relation.value,
         "rows": str(domain.rows or ""),
+        "repeats_column": domain.repeats.column if domain.repeats else "",
+        "repeats_most": str(domain.repeats.most) if domain.repeats else "",
         "places": "\n".join(f"{place.name}: {_in_a_line(place.columns)}" for place in domain.places),
     }
 
@@ -201,13 +206,38 @@ def confirmed(draft: Mapping[str, Any]) -> list[str]:
     return [name for name, column in columns(draft).items() if column.get("confirmed")]
 
 
-def open_count(draft: Mapping[str, Any], names: Sequence[str] | None = None) -> tuple[int, int] | None:
+BESIDE = ("points", "partitions", "totals")
+"""What a description says beside its columns, their constraints and the table; kept apart from a draft, as in a DOMAIN.json."""
+
+
+def fitting_beside(beside: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
+    """What of it is about columns of these names, or about a place that the table's facts name."""
+
+    def fits(entry: Mapping[str, Any]) -> bool:
+        return "place" in entry or entry.get("column") in names
+
+    found: dict[str, Any] = {key: [each for each in beside.get(key) or () if fits(each)] for key in BESIDE[:2]}
+    if (totals := beside.get("totals")) and fits(totals):
+        found["totals"] = totals
+    return {key: facts for key, facts in found.items() if facts}
+
+
+def told_beside(beside: Mapping[str, Any]) -> list[tuple[str, int, list[str]]]:
+    """Of each column or place: its name, the number of its points, and its partitions by name; totals stand last."""
+    found: dict[str, tuple[int, list[str]]] = {}
+    for each in beside.get("points") or ():
+        found[str(each.get("column") or each.get("place"))] = (len(each.get("at") or ()), [])
+    for each in beside.get("partitions") or ():
+        found.setdefault(str(each.get("column")), (0, []))[1].append(str(each.get("name")))
+    if totals := beside.get("totals"):
+        found.setdefault(str(totals.get("column")), (0, []))[1].append("public totals")
+    return [(name, points, partitions) for name, (points, partitions) in found.items()]
+
+
+def open_count(draft: Mapping[str, Any]) -> tuple[int, int] | None:
     """(columns still open, columns in all); None while nobody has looked at the table's columns."""
-    done = confirmed(draft)
-    if names is not None:
-        return len(set(names) - set(done)), len(names)
     total = draft.get("total")
-    return (max(0, total - len(done)), total) if isinstance(total, int) else None
+    return (max(0, total - len(confirmed(draft))), total) if isinstance(total, int) else None
 
 
 def sharing(draft: Mapping[str, Any], *, total: int) -> int:

@@ -64,7 +64,7 @@ class _Desk:
         """Keep what was typed and differs from what was suggested; an editor that was only looked at changes nothing."""
         if index not in self.names:
             return
-        typed = self.posted.typed(index)
+        typed = self._typed(index)
         if typed is None or self._stands(index, typed):
             return
         column = drafts.apart(typed, self.posted.suggested(index))
@@ -75,7 +75,7 @@ class _Desk:
         if index not in self.names:
             return
         name, suggested = self.names[index], self.posted.suggested(index)
-        typed = self.posted.typed(index)
+        typed = self._typed(index)
         column = typed or drafts.merged(suggested, self.standing(name))
         wanted = drafts.FIELDS.get(column["kind"], ())
         column = {
@@ -154,6 +154,16 @@ class _Desk:
 
     def _put(self, index: int, column: Column | None) -> None:
         self.outcome.columns[self.names[index]] = column and {**column, "place": index}
+
+    def _typed(self, index: int) -> Column | None:
+        """What stands in the editor, with what came with a file and no input shows: public texts that complete others."""
+        typed = self.posted.typed(index)
+        if typed is None:
+            return None
+        stored = self.standing(self.names[index]) or {"fields": {}}
+        texts = stored["fields"].get("completions", "") if "completions" in typed["fields"] else ""
+        fields = {key: text for key, text in typed["fields"].items() if key != "completions"}
+        return {**typed, "fields": fields | ({"completions": texts} if texts else {})}
 
     def _stands(self, index: int, typed: Column) -> bool:
         """Whether the draft says exactly this already."""

@@ -21,10 +21,12 @@ from synth_engine.domain import (
     Text,
     Weak,
 )  # fmt: skip
+from synth_engine.domain.completions import Completions
+from synth_engine.domain.document import parse
 from synth_engine.errors import DomainError
 from synth_engine.mechanisms import enough
 from synthweb.datasets import draft as drafts
-from synthweb.datasets import inputs
+from synthweb.datasets import inputs, sets
 from synthweb.datasets.draft import Column
 from synthweb.datasets.listed import plain
 from synthweb.datasets.typed import attribute_of
@@ -106,7 +108,7 @@ class Line:
             case "empty":
                 return ""
         if self.typed and self.typed.get("brought"):
-            return f"{drafts.ORIGINS[self.origin]} in the file, not confirmed"
+            return f"{drafts.ORIGINS[self.origin]}, brought and not confirmed"
         return "Typed, not confirmed"
 
     @property
@@ -160,6 +162,12 @@ class Line:
         return told_of_set(self._read, max_records=self.max_records) if self.kind == "weak" else ""
 
     @property
+    def completions_told(self) -> str:
+        """By which public texts beginnings are completed, and how to have others; empty where there are none."""
+        text = self.column["fields"].get("completions") if self.kind == "weak" else ""
+        return told_of_completions(str(text)) if text else ""
+
+    @property
     def sent(self) -> str:
         """Names of the inputs that this line sends when one of its buttons is pressed."""
         keys = {"name", "suggested", "kind", "origin"}.union(*drafts.FIELDS.values())
@@ -211,6 +219,23 @@ def told_of_set(found: Attribute | DomainError, *, max_records: int) -> str:
     return (
         f"{_counted(found.values.size)} values. With a tenth of ε = 1 spent on finding them, a value comes out that about "
         f"{grouped(least)} records have; rarer ones are “other”."
+    )
+
+
+def told_of_completions(text: str) -> str:
+    """Of which set the texts are, and how many, from their JSON."""
+    try:
+        found = Completions.from_json(parse(text.encode()))
+    except DomainError as error:
+        return f"{error.rule}; {error.repair}."
+    public = found.values.to_json()
+    kind = str(public.get("name") if public["set"] == "known" else public["set"])
+    source = sets.CHOICES.get(kind, "a combined set")
+    weighed = ", the likely ones more often" if found.weights else ""
+    return (
+        f"A text of which only the beginning is found is completed by one of {grouped(found.values.size)} public texts"
+        f"{weighed}. They are: {source}. "
+        "To change them, upload a description (DOMAIN.json) with others, or without any."
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from synth_engine.domain.moments import UNITS
 from synth_engine.domain.texts import CLASSES
+from synth_engine.values.strings import CASES
 from synthweb.datasets import draft as drafts
 from synthweb.datasets import sets
 
@@ -35,6 +36,8 @@ class Input:
 def is_shown(key: str, kind: str, fields: Mapping[str, str]) -> bool:
     """Whether an input is of use as things stand. Numbers without an order are codes; for other kinds that is rare, and
     shown only where somebody said so."""
+    if key == "completions":
+        return False  # too many texts to type: they come with a file, and are told in words
     if kind == "weak" and key in sets.ALL_INPUTS:
         return key in sets.INPUTS.get(fields.get("set", ""), ())
     if key == "day_format":
@@ -73,11 +76,20 @@ _LABELS = {
     "day_format": ("How days are written", "Empty: %Y-%m-%d, that is 2024-12-31."),
     "set": ("Which values there may be", "A public set; which of them occur is found with budget."),
     "separator": ("Between the two words", "One or more signs. Empty: a hyphen."),
-    "alphabet": ("Alphabet", "Its signs one after another; a-z, A-Z and 0-9 stand for all of those."),
+    "with_lower": ("a to z", ""),
+    "with_upper": ("A to Z", ""),
+    "with_digits": ("0 to 9", ""),
+    "with_blank": ("a blank", ""),
+    "alphabet": ("And these signs", "One after another, each once; a-z, A-Z and 0-9 stand for all of those."),
     "min_length": ("Shortest", "Signs in a text."),
     "max_length": ("Longest", "Signs in a text."),
     "set_min_length": ("Shortest", "Signs in a text."),
     "set_max_length": ("Longest", "Signs in a text."),
+    "set_case": ("Texts are read", ""),
+    "set_replace": (
+        "Characters replaced",
+        'One a line, like é = e; nothing after = takes it away; " " = _ for a blank. After the case is changed.',
+    ),
     "document": ("The set", 'As docs/domain.md has it, for example {"set": "product", "parts": […]}.'),
     "rho": ("Chance that nothing is invented", "ρ, between 0 and 1. Empty: 0.9."),
     "of": ("Of", ""),
@@ -112,7 +124,7 @@ _BY_KIND = {
 def of(key: str, kind: str, value: str) -> Input:
     """One input as it stands."""
     label, hint = _BY_KIND.get((kind, key)) or _LABELS[key]
-    if key in ("values", "set_values", "document"):
+    if key in ("values", "set_values", "set_replace", "document"):
         return Input(
             key=key,
             label=label,
@@ -122,9 +134,9 @@ def of(key: str, kind: str, value: str) -> Input:
             wide=True,
             fills=key == "set_values",
         )
-    if key in ("ordered", "unordered", "missing_empty", "leading", *CLASSES):
+    if key in ("ordered", "unordered", "missing_empty", "leading", *CLASSES, *sets.SIGNS):
         return Input(key=key, label=label, value=value, type="box")
-    if key in ("outside", "unit", "regenerate", "set", "of"):
+    if key in ("outside", "unit", "regenerate", "set", "set_case", "of"):
         options, usual = _choices(key, kind)
         redraws = key in ("set", "of")
         return Input(key=key, label=label, value=value or usual, type="choice", options=options, redraws=redraws)
@@ -135,6 +147,8 @@ def _choices(key: str, kind: str) -> tuple[Mapping[str, str], str]:
     """The options of a choice, and the usual one."""
     if key == "outside":
         return drafts.OUTSIDES[kind], drafts.usual_outside(kind, has_missing=False)
+    if key == "set_case":
+        return sets.READ, CASES[0]
     if key in ("set", "of"):
         return (sets.CHOICES, "") if key == "set" else (SCALES, "integer")
     return (dict(zip(UNITS, UNITS, strict=True)), "hours") if key == "unit" else (drafts.REGENERATE, "")

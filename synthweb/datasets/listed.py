@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 
 def split(text: str) -> list[str]:
@@ -11,6 +11,27 @@ def split(text: str) -> list[str]:
     lines = text.splitlines()
     parts = lines if len(lines) > 1 else re.findall(r'\s*"(?:[^"]|"")*"\s*(?=,|$)|[^,]+', text)
     return [_unquoted(part) for part in parts if part.strip()]
+
+
+_QUOTED = r'"(?:[^"]|"")*"'
+_PAIR = re.compile(rf"\s*({_QUOTED}|\S+?)\s*=\s*({_QUOTED}|\S*)\s*")
+
+
+def split_pairs(text: str) -> list[tuple[str, str]] | None:
+    """Lines like `é = e`, with nothing after the sign or with quotation marks around what is of blanks; None where a line is
+    no such pair."""
+    found = [_PAIR.fullmatch(line) for line in text.splitlines() if line.strip()]
+    return None if None in found else [(_unquoted(each[1]), _unquoted(each[2])) for each in found if each]
+
+
+def join_pairs(pairs: Mapping[str, str]) -> str:
+    """The inverse of `split_pairs`."""
+    return "\n".join(f"{_in_pair(old)} = {_in_pair(new)}".rstrip() for old, new in pairs.items())
+
+
+def _in_pair(text: str) -> str:
+    plain = not text or (text.split() == [text] and not text.startswith('"'))
+    return text if plain else '"' + text.replace('"', '""') + '"'
 
 
 def split_numbers(text: str) -> list[str]:

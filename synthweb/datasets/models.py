@@ -53,6 +53,17 @@ class Dataset(models.Model):
         return self.status == self.Status.DELETED
 
 
+class DraftFacts(models.Model):
+    """What stands beside the columns of a draft, as in a DOMAIN.json: points, partitions, totals. Apart from the draft because
+    thousands of places have megabytes, which a press on the describe page neither reads nor writes."""
+
+    dataset = models.OneToOneField(Dataset, primary_key=True, on_delete=models.CASCADE, related_name="draft_facts")
+    facts = models.JSONField(default=dict)
+
+    def __str__(self) -> str:
+        return f"{self.dataset}, beside its columns"
+
+
 class TableVersion(models.Model):
     """One file of a dataset, then or now. A corrected file is a version under the same budget: the people in it are
     the same people. Its file is erased once its successor is ready or its dataset is deleted; this row stays."""

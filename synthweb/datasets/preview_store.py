@@ -101,9 +101,9 @@ def erase(preview: Preview) -> None:
     transaction.on_commit(lambda: path.unlink(missing_ok=True))
 
 
-def purge(*, now: datetime.datetime | None = None) -> int:
+def purge() -> int:
     """Remove what has expired, and files whose row is gone. Returns how many rows and files went."""
-    moment = now or timezone.now()
+    moment = timezone.now()
     expired = list(Preview.objects.filter(expires_at__lte=moment))
     for preview in expired:
         with transaction.atomic():

@@ -11,13 +11,13 @@ from django.core.paginator import Page
 from django.http import QueryDict
 from django.urls import reverse
 
-from synth_engine.domain import Domain
 from synth_engine.domain.attributes import Attribute
 from synth_engine.errors import DomainError
 from synth_engine.privacy.unit import Relation
 from synthweb.accounts.models import User
-from synthweb.datasets import constraining, grid, selectors, together
+from synthweb.datasets import constraining, grid, points, selectors, together
 from synthweb.datasets import draft as drafts
+from synthweb.datasets.described import domain_of, newest
 from synthweb.datasets.editing import Outcome
 from synthweb.datasets.forms import Posted
 from synthweb.datasets.models import Dataset, DomainVersion, Preview
@@ -107,7 +107,7 @@ def describe(user: User, dataset: Dataset, query: QueryDict, *, errors: Sequence
         selected=numbers(query.get("select", "")),
     )
     visible = {line.index for line in lines if _is_shown(line, query)}
-    latest = selectors.current_domain(dataset)
+    latest = newest(dataset)
     return {
         "dataset": dataset,
         "crumbs": crumbs(dataset, ("", "Describe")),
@@ -133,6 +133,7 @@ def describe(user: User, dataset: Dataset, query: QueryDict, *, errors: Sequence
         "tells_nobody_apart": payload is not None and table["unit_column"] in payload.get("unique", ()),
         "relations": RELATIONS,
         "constraints": constraining.lines(dataset.draft),
+        "beside": drafts.told_beside(selectors.beside(dataset)),
     }
 
 
@@ -236,16 +237,27 @@ def address_after(
     return f"{address}#line-{posted.index}" if posted.index is not None else address
 
 
+def point(dataset: Dataset, form: points.PointForm) -> dict[str, Any]:
+    """The page of a point: its form, and public points to draw on the map."""
+    return {
+        "dataset": dataset,
+        "crumbs": crumbs(dataset, (reverse("datasets:describe", args=[dataset.code]), "Describe"), ("", "A point")),
+        "form": form,
+        "points": points.public_points(selectors.beside(dataset)),
+    }
+
+
 # --- a confirmed description ---------------------------------------------------------------------------------------
 def domain(user: User, version: DomainVersion) -> dict[str, Any]:
     """One version of a description, for reading."""
-    described = Domain.from_json(version.document)
+    described = domain_of(version)
     dataset = version.dataset
     return {
         "dataset": dataset,
         "version": version,
         "crumbs": crumbs(dataset, ("", f"Description, version {version.number}")),
         "domain": described,
+        "beside": drafts.told_beside(version.document),
         "attributes": [_described(attribute) for attribute in described.attributes],
         "versions": dataset.domain_versions.defer("document").select_related("confirmed_by"),
         "describes": selectors.may(user, dataset, Need.DESCRIBE),

@@ -19,7 +19,16 @@ from synthweb.accounts import selectors as people
 from synthweb.accounts.models import Role
 from synthweb.audit import services as audit
 from synthweb.datasets import files, preview_store
-from synthweb.datasets.models import Dataset, DescriptionTemplate, DomainVersion, Preview, RunTable, TableVersion
+from synthweb.datasets.described import domain_of, newest
+from synthweb.datasets.models import (
+    Dataset,
+    DescriptionTemplate,
+    DomainVersion,
+    DraftFacts,
+    Preview,
+    RunTable,
+    TableVersion,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -69,7 +78,8 @@ def may_upload(user: people.Person) -> bool:
 def dataset_for(user: people.Person, code: str, need: Need = Need.VIEW) -> Dataset:
     """The dataset, or 404 to strangers, or PermissionDenied to colleagues without the role. Of a deleted dataset there
     is nothing left to work with: 404 too."""
-    dataset = Dataset.objects.select_related("organisation", "steward").filter(code=code).first()
+    found = Dataset.objects.select_related("organisation", "steward").filter(code=code)
+    dataset = found.defer("draft").first()  # it may be megabytes, and most pages do without
     if dataset is None or not may(user, dataset, Need.VIEW):
         raise Http404("no such dataset")
     if not may(user, dataset, need):
@@ -79,9 +89,7 @@ def dataset_for(user: people.Person, code: str, need: Need = Need.VIEW) -> Datas
     return dataset
 
 
-def datasets_of(
-    user: people.Person, *, search: str = "", status: str = "", order: str = "-created_at", deleted: bool = False
-) -> QuerySet[Dataset]:
+def datasets_of(user: people.Person, *, search: str = "", status: str = "", deleted: bool = False) -> QuerySet[Dataset]:
     """Every dataset that `user` may view, newest first, with the latest description number prefetched. Deleted ones
     are left out unless `deleted`, or their status, is asked for."""
     people.require_role(user, *Need.VIEW.roles)
@@ -93,7 +101,7 @@ def datasets_of(
     elif not deleted:
         found = found.exclude(status=Dataset.Status.DELETED)
     latest = Prefetch("domain_versions", DomainVersion.objects.defer("document"))
-    return found.defer("draft").prefetch_related(latest).order_by(order, "pk")
+    return found.defer("draft").prefetch_related(latest).order_by("-created_at", "pk")
 
 
 def current_domain(dataset: Dataset) -> DomainVersion | None:
@@ -147,6 +155,12 @@ def same_content(dataset: Dataset) -> QuerySet[Dataset]:
     return same.order_by("created_at", "pk")
 
 
+def beside(dataset: Dataset) -> dict[str, Any]:
+    """What its draft says beside columns: points, partitions, totals. Asks the database each time: it may have megabytes."""
+    found = DraftFacts.objects.filter(dataset=dataset).values_list("facts", flat=True).first()
+    return dict(found or {})
+
+
 def holding(content_keys: Iterable[str], *, organisation_id: int) -> QuerySet[Dataset]:
     """Datasets of an organisation that have, or once had, one of these tables inside; deleted ones too."""
     keys = set(content_keys)
@@ -167,11 +181,12 @@ def table_of_run(run_code: str) -> TableVersion | None:
 
 def missing_columns(dataset: Dataset) -> list[str]:
     """Columns that the description in force needs and the table in force has not: names that were declared."""
-    version, names = current_domain(dataset), columns_of(dataset)
+    version, names = newest(dataset), columns_of(dataset)
     if version is None or names is None:
         return []
-    unit = (version.document.get("unit") or {}).get("column")
-    described = [*(one["name"] for one in version.document["attributes"]), *([unit] if unit else [])]
+    domain = domain_of(version)
+    further = [domain.unit.column, domain.repeats.column if domain.repeats else None]
+    described = [*(one.name for one in domain.attributes), *filter(None, further)]
     return [name for name in dict.fromkeys(described) if name not in names]
 
 

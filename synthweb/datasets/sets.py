@@ -9,7 +9,8 @@ from typing import Any
 
 from synth_engine.domain.document import parse
 from synth_engine.errors import DomainError
-from synthweb.datasets.listed import join, split
+from synth_engine.values.strings import CASES
+from synthweb.datasets.listed import join, join_pairs, split, split_pairs
 
 KNOWN = {
     "english-words": "English words",
@@ -40,7 +41,17 @@ INPUTS: dict[str, tuple[str, ...]] = {
     "integers": ("set_low", "set_high"),
     "decimals": ("set_low", "set_high", "set_step"),
     "dates": ("set_low", "set_high"),
-    "strings": ("alphabet", "set_min_length", "set_max_length"),
+    "strings": (
+        "with_lower",
+        "with_upper",
+        "with_digits",
+        "with_blank",
+        "alphabet",
+        "set_min_length",
+        "set_max_length",
+        "set_case",
+        "set_replace",
+    ),
     "pattern": ("set_pattern",),
     "json": ("document",),
 }
@@ -52,6 +63,16 @@ _WHOLE = re.compile(r"[+-]?[0-9]{1,1000}")
 _RUNS = {
     f"{run[0]}-{run[-1]}": run for run in ("abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "0123456789")
 }
+TICKED = "on"  # what a browser sends of a box
+SIGNS = {
+    "with_lower": "abcdefghijklmnopqrstuvwxyz",
+    "with_upper": "ABCDEFGHIJKLMNOPQRSTUVWXYZ",
+    "with_digits": "0123456789",
+    "with_blank": " ",
+}
+"""What a box of an alphabet stands for, in this order before the signs that are typed."""
+READ = {CASES[0]: "as they are written", "lower": "in small letters", "upper": "in capital letters"}
+"""The case that texts of a table are read in."""
 _LABELS = {
     "set_low": "lowest", "set_high": "highest", "set_step": "step", "alphabet": "alphabet", "set_pattern": "pattern",
     "set_min_length": "shortest", "set_max_length": "longest",
@@ -76,7 +97,8 @@ def document_of(fields: Mapping[str, str], *, column: str) -> dict[str, Any]:
             return {"set": chosen, **{_in_json(key): _needed(fields, key, column=column) for key in INPUTS[chosen]}}
         case "strings":
             lengths = {key: _whole(fields, f"set_{key}", column=column) for key in ("min_length", "max_length")}
-            return {"set": chosen, "alphabet": _alphabet(_needed(fields, "alphabet", column=column)), **lengths}
+            read = _read(fields, column=column)
+            return {"set": chosen, "alphabet": _alphabet(fields, column=column), **lengths, **read}
         case "json":
             return _json(fields.get("document") or "", column=column)
     raise DomainError("the public set is not chosen", repair="choose which values there may be", column=column)
@@ -90,7 +112,9 @@ def typed_of(document: Mapping[str, Any]) -> dict[str, str]:
         return {"set": str(plain["name"])}
     if kind == "list":
         return {"set": kind, "set_values": join(map(str, plain.get("values") or ()))}
-    if kind in ("integers", "decimals", "dates", "strings", "pattern"):
+    if kind == "strings" and (strings := _strings_typed(plain)):
+        return strings
+    if kind in ("integers", "decimals", "dates", "pattern"):
         return {"set": kind, **{key: str(plain.get(_in_json(key), "")) for key in INPUTS[kind]}}
     if (separator := _separator_of(plain)) is not None:
         return {"set": "word-pairs", "separator": separator}
@@ -100,6 +124,35 @@ def typed_of(document: Mapping[str, Any]) -> dict[str, str]:
         if separator is not None:
             return {"set": "words-or-pairs", "separator": separator}
     return {"set": "json", "document": json.dumps(document, ensure_ascii=False)}
+
+
+def _strings_typed(plain: Mapping[str, Any]) -> dict[str, str] | None:
+    """None where typing would lose something of it, such as a blank at the end of the signs."""
+    lengths = {key: str(plain.get(_in_json(key), "")) for key in ("set_min_length", "set_max_length")}
+    found = {"set": "strings", **_alphabet_typed(str(plain.get("alphabet", ""))), **lengths}
+    if (case := plain.get("case", CASES[0])) != CASES[0]:
+        found["set_case"] = str(case)
+    try:
+        if replace := plain.get("replace"):
+            found["set_replace"] = join_pairs(replace)
+        again = document_of(found, column="")
+    except (AttributeError, TypeError, DomainError):
+        return None
+    return (
+        found if again == {key: value for key, value in plain.items() if (key, value) != ("case", CASES[0])} else None
+    )
+
+
+def _read(fields: Mapping[str, str], *, column: str) -> dict[str, Any]:
+    """How texts of the table are read: their case, and characters that are replaced or taken away."""
+    found: dict[str, Any] = {}
+    if (case := fields.get("set_case") or CASES[0]) != CASES[0]:
+        found["case"] = case
+    pairs = split_pairs(fields.get("set_replace") or "")
+    if pairs is None or len(dict(pairs)) < len(pairs):
+        rule = "“characters replaced” has a line that cannot be read, or a character twice"
+        raise DomainError(rule, repair="write one a line, like é = e; nothing after = takes it away", column=column)
+    return found | ({"replace": dict(pairs)} if pairs else {})
 
 
 def _in_json(key: str) -> str:
@@ -138,11 +191,22 @@ def _whole(fields: Mapping[str, str], key: str, *, column: str) -> int:
     return int(text)
 
 
-def _alphabet(text: str) -> str:
-    """a-z, A-Z and 0-9 stand for the whole run."""
+def _alphabet(fields: Mapping[str, str], *, column: str) -> str:
+    """The boxes that are ticked, then the signs that are typed; a-z, A-Z and 0-9 stand for the whole run."""
+    ticked = "".join(signs for key, signs in SIGNS.items() if fields.get(key))
+    text = str(fields.get("alphabet") or "").strip() if ticked else _needed(fields, "alphabet", column=column)
     for run, letters in _RUNS.items():
         text = text.replace(run, letters)
-    return text
+    return ticked + text
+
+
+def _alphabet_typed(alphabet: str) -> dict[str, str]:
+    """The boxes and signs that stand for an alphabet, its order kept."""
+    found = {}
+    for key, signs in SIGNS.items():
+        if alphabet.startswith(signs):
+            found[key], alphabet = TICKED, alphabet.removeprefix(signs)
+    return found | ({"alphabet": alphabet} if alphabet else {})
 
 
 def _json(text: str, *, column: str) -> dict[str, Any]:

@@ -127,8 +127,9 @@ def said(remarks: Iterable[tuple[str, str, str]]) -> list[str]:
     return [f"{named(names)}: {rule}; {repair}." for (rule, repair), names in grouped.items()]
 
 
-def named(names: list[str], most: int = 8) -> str:
+def named(names: list[str]) -> str:
     """Columns by name, the first few of many."""
+    most = 8
     listed = ", ".join(f"“{name}”" for name in names[:most])
     word = "Column" if len(names) == 1 else "Columns"
     return f"{word} {listed} and {len(names) - most} more" if len(names) > most else f"{word} {listed}"

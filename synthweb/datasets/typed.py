@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from synth_engine.domain import MAX_CODES, Attribute, Date, DateTime, parse_attribute
+from synth_engine.domain.document import parse
 from synth_engine.domain.moments import ISO_MOMENT
 from synth_engine.domain.texts import CLASSES
 from synth_engine.errors import DomainError
@@ -131,6 +132,8 @@ def _identifier(reader: _Typed) -> dict[str, Any]:
 
 def _weak(reader: _Typed) -> dict[str, Any]:
     document: dict[str, Any] = {"values": sets.document_of(reader.fields, column=reader.name)}
+    if reader.text("completions"):
+        document["completions"] = reader.json("completions")
     return document | ({"rho": reader.number("rho")} if reader.text("rho") else {})
 
 
@@ -205,6 +208,13 @@ class _Typed:
         if not _NUMBER.fullmatch(text):
             raise self.wrong(f"“{_LABELS[key]}” is not a number", "write it like 12.5, without separators")
         return float(text)
+
+    def json(self, key: str) -> Any:
+        """What came with a file and is kept as it was there."""
+        try:
+            return parse(self.text(key).encode())
+        except DomainError:
+            raise self.wrong("the texts that complete others cannot be read", "upload a DOMAIN.json again") from None
 
     def one_of(self, *keys: str) -> str:
         """The one of these inputs that is filled in, if any."""

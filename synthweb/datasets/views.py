@@ -17,7 +17,7 @@ from synth_engine import dictionaries
 from synth_engine.domain import Domain
 from synth_engine.errors import DomainError
 from synthweb.accounts.models import User
-from synthweb.datasets import constraining, editing, screens, selectors, services
+from synthweb.datasets import constraining, editing, points, screens, selectors, services
 from synthweb.datasets.forms import DocumentForm, Posted, clean
 from synthweb.datasets.models import Dataset, DescriptionTemplate
 from synthweb.datasets.selectors import Need
@@ -47,6 +47,24 @@ def describe(request: HttpRequest, code: str) -> HttpResponse:
     if request.method == "POST":
         return _change(request, dataset)
     return render(request, "datasets/describe.html", screens.describe(_me(request), dataset, request.GET))
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def point(request: HttpRequest, code: str) -> HttpResponse:
+    """Describe two columns that are one point by a box on a map."""
+    dataset = selectors.dataset_for(_me(request), code, Need.DESCRIBE)
+    if dataset.status != Dataset.Status.READY:
+        return redirect("pages:upload-status", dataset.code)
+    names = selectors.columns_of(dataset) or list(dataset.draft.get("columns") or ())
+    posted = request.POST if request.method == "POST" else None
+    form = points.PointForm(posted, names=names, initial=points.initial(dataset.draft, request.GET.get("place", "")))
+    if form.is_valid():
+        services.describe_point(actor=_me(request), dataset=dataset, said=form.cleaned_data, names=names)
+        messages.success(request, f"“{form.cleaned_data['name']}” is described, and both of its columns are confirmed.")
+        return redirect("datasets:describe", dataset.code)
+    context = screens.point(dataset, form)
+    return render(request, "datasets/point.html", context, status=422 if form.errors else 200)
 
 
 @require_POST

@@ -19,9 +19,10 @@ from synth_engine.domain.constraints import parse as parse_constraints
 from synth_engine.errors import DomainError
 from synthweb.accounts.models import User
 from synthweb.audit import services as audit
-from synthweb.datasets import constraining, selectors
+from synthweb.datasets import constraining, points, selectors
 from synthweb.datasets import draft as drafts
-from synthweb.datasets.models import Dataset, DomainVersion, Preview
+from synthweb.datasets.described import newest
+from synthweb.datasets.models import Dataset, DomainVersion, DraftFacts, Preview
 from synthweb.datasets.services import documents, terms
 from synthweb.datasets.together import said
 from synthweb.datasets.typed import attribute_of
@@ -50,7 +51,7 @@ class Brought:
 # --- the draft -----------------------------------------------------------------------------------------------------
 def save_draft(*, actor: User, dataset: Dataset, draft: Mapping[str, Any]) -> Dataset:
     """Replace the whole draft by what was typed, valid or not."""
-    given = {key: draft.get(key) for key in ("table", "constraints")}
+    given = {key: draft.get(key) for key in ("table", "constraints", "beside")}
     return keep(actor=actor, dataset=dataset, columns=draft.get("columns", {}), anew=True, **given)
 
 
@@ -75,10 +76,11 @@ def keep(
     table: Mapping[str, str] | None = None,
     total: int | None = None,
     constraints: Sequence[Mapping[str, Any]] | None = None,
+    beside: Mapping[str, Any] | None = None,
     anew: bool = False,
 ) -> Dataset:
-    """Keep some columns (None forgets one), the facts about the whole table as typed, and what holds in every record.
-    Others stay as they are."""
+    """Keep some columns (None forgets one), the facts about the whole table as typed, what holds in every record, and
+    what stands `beside` the columns (points, partitions, totals, as in a DOMAIN.json). Others stay as they are."""
     locked = Dataset.objects.select_for_update().select_related("organisation").get(pk=dataset.pk)
     draft: dict[str, Any] = {} if anew else dict(locked.draft)
     kept = dict(draft.get("columns") or {})
@@ -95,7 +97,12 @@ def keep(
         draft["total"] = total
     if constraints is not None:
         draft["constraints"] = list(constraints)
-    terms.check_text(draft)
+    given = {"columns": columns, "table": table, "constraints": constraints, "beside": beside}
+    terms.check_text(given)  # what stands already was looked at when it came
+    if beside is not None:
+        DraftFacts.objects.update_or_create(dataset=locked, defaults={"facts": dict(beside)})
+    elif anew:
+        DraftFacts.objects.filter(dataset=locked).delete()
     locked.draft = draft
     locked.save(update_fields=["draft", "updated_at"])
     if vouched := [name for name in drafts.confirmed(draft) if name not in before]:
@@ -108,6 +115,15 @@ def keep(
         )
     dataset.draft = draft
     return dataset
+
+
+@transaction.atomic
+def describe_point(*, actor: User, dataset: Dataset, said: Mapping[str, Any], names: Sequence[str]) -> Dataset:
+    """Two columns as one point, confirmed: as a form that is valid has it."""
+    locked = Dataset.objects.select_for_update().get(pk=dataset.pk)
+    found = points.described(said, draft=locked.draft, names=names)
+    table = terms.USUAL_TABLE | (locked.draft.get("table") or {}) | {"places": found.places}
+    return keep(actor=actor, dataset=dataset, columns=found.columns, table=table)
 
 
 def import_document(
@@ -127,13 +143,15 @@ def import_document(
         documents.check_whole(reading, names=names)
     standing = {} if replaces else drafts.columns(dataset.draft)
     taken, remarks = documents.brought(reading, names=names, standing=standing)
-    table, rules, lines = None, None, list[str]()
+    table, rules, more_facts, lines = None, None, None, list[str]()
     if domain is not None:
         table, lines = documents.brought_table(dataset, domain, document=document, names=names, replaces=replaces)
         rules, more = documents.brought_constraints(dataset, domain, names=names, replaces=replaces)
-        lines += more
+        more_facts, further = documents.brought_beside(dataset, domain, names=names, replaces=replaces)
+        lines += [*more, *further]
     total = len(names) if known else None
-    keep(actor=actor, dataset=dataset, columns=taken, table=table, constraints=rules, total=total)
+    facts: dict[str, Any] = {"columns": taken, "table": table, "constraints": rules, "beside": more_facts}
+    keep(actor=actor, dataset=dataset, total=total, **facts)
     return Brought(title=dictionaries.TITLES[kind], columns=list(taken), remarks=[*said(remarks), *lines])
 
 
@@ -142,7 +160,8 @@ def confirm_domain(*, actor: User, dataset: Dataset) -> DomainVersion:
     """Make the draft the public description. Raises Incomplete with everything that is still to mend."""
     dataset.refresh_from_db(fields=["draft"])
     payload = selectors.preview_for(actor, dataset, Preview.Kind.TABLE)
-    domain = domain_of(dataset.draft, names=payload["columns"] if payload else selectors.columns_of(dataset))
+    names = payload["columns"] if payload else selectors.columns_of(dataset)
+    domain = domain_of(dataset.draft, names=names, beside=selectors.beside(dataset))
     return _store(actor=actor, dataset=dataset, domain=domain)
 
 
@@ -159,14 +178,14 @@ def declare_domain(*, actor: User, dataset: Dataset, document: Mapping[str, Any]
         unfinished = {name for name, one in drafts.columns(dataset.draft).items() if not one.get("confirmed")}
         taken = {name: column for name, column in columns.items() if name not in unfinished}
         held = [each.to_json() for each in domain.constraints]
-        table = drafts.table_of(domain)
-        keep(actor=actor, dataset=dataset, columns=taken, table=table, constraints=held, total=len(names))
+        facts: dict[str, Any] = {"table": drafts.table_of(domain), "beside": documents.beside_of(domain)}
+        keep(actor=actor, dataset=dataset, columns=taken, constraints=held, total=len(names), **facts)
     return version
 
 
-def domain_of(draft: Mapping[str, Any], *, names: Sequence[str] | None) -> Domain:
-    """The draft as a Domain of the table with these columns (None: when only their number is remembered). Raises
-    Incomplete with all errors at once."""
+def domain_of(draft: Mapping[str, Any], *, names: Sequence[str] | None, beside: Mapping[str, Any]) -> Domain:
+    """The draft, and what stands beside it, as a Domain of the table with these columns (None: when only their number is
+    remembered). Raises Incomplete with all errors at once."""
     errors: list[DomainError] = []
     attributes: list[Attribute] = []
     typed = drafts.columns(draft)
@@ -186,7 +205,7 @@ def domain_of(draft: Mapping[str, Any], *, names: Sequence[str] | None) -> Domai
         whom = terms.table_terms(draft.get("table") or terms.USUAL_TABLE, names=[*(names or typed)])
         if not errors:
             held = parse_constraints(constraining.documents(draft))
-            return Domain(attributes=tuple(attributes), constraints=held, **whom)
+            return documents.whole(attributes, constraints=held, terms=whom, beside=beside)
     except DomainError as error:
         errors.append(error)
     raise Incomplete(errors)
@@ -200,7 +219,7 @@ def _store(*, actor: User, dataset: Dataset, domain: Domain) -> DomainVersion:
     locked = Dataset.objects.select_for_update().select_related("organisation").get(pk=dataset.pk)
     check_columns(locked, domain)
     terms.check_fixed(locked, domain)
-    latest = selectors.current_domain(locked)
+    latest = newest(locked)
     if latest is not None and latest.digest == domain.digest:
         return latest  # said twice is said once
     version = DomainVersion.objects.create(
@@ -221,12 +240,14 @@ def _store(*, actor: User, dataset: Dataset, domain: Domain) -> DomainVersion:
 
 
 def check_columns(dataset: Dataset, domain: Domain) -> None:
-    """Raises DomainError for a column that is described and not in the table, or is to name people and is not there.
+    """Raises DomainError for a column that is described and not in the table, or is to name people, or to say how many
+    records a row stands for, and is not there.
     Nothing can be said of a table that was not read yet; the worker looks again before it charges anything."""
     if dataset.status == Dataset.Status.REFUSED:
         raise DomainError("the table was refused and cannot be described", repair="mend it and upload it again")
     names = selectors.columns_of(dataset)
     described = [attribute.name for attribute in domain.attributes]
-    for name in [*described, *([domain.unit.column] if domain.unit.column else [])]:
+    further = [domain.unit.column, None if domain.repeats is None else domain.repeats.column]
+    for name in [*described, *(name for name in further if name)]:
         if names is not None and name not in names:
             raise DomainError("the table has no such column", repair="take its name from the header", column=name)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from synth_engine import dictionaries
-from synth_engine.domain import Attribute, Domain, parse_attribute
+from synth_engine.domain import Attribute, Constraint, Domain, parse_attribute
 from synth_engine.domain.constraints import parse as parse_constraints
 from synth_engine.errors import DomainError
 from synthweb.datasets import constraining, selectors
@@ -109,7 +109,11 @@ def brought_table(
     elif said["places"] not in ("", standing["places"]):
         remarks.append("The places were typed here already and are kept.")
     whom = {key: said[key] for key in terms.WHOM}
-    if domain.shorthand or not {"unit", "relation", "rows"} & set(document) or whom.items() <= standing.items():
+    if (
+        domain.shorthand
+        or not {"unit", "relation", "rows", "repeats"} & set(document)
+        or whom.items() <= standing.items()
+    ):
         pass
     elif selectors.fixed_terms(dataset) is not None:
         remarks.append("Whom the releases protect is settled; what the file says about it was not taken.")
@@ -122,6 +126,12 @@ def brought_table(
                 f"{named([table['unit_column']])}: is to tell people apart and is not in this table; {_OTHER}."
             )
             table["unit_column"] = ""
+        if table["repeats_column"] and table["repeats_column"] not in names:
+            remarks.append(
+                f"{named([table['repeats_column']])}: is to say how many records a row stands for and is not in this "
+                f"table; {_OTHER}."
+            )
+            table |= {"repeats_column": "", "repeats_most": ""}
     return (table if table != standing else None), remarks
 
 
@@ -143,6 +153,48 @@ def brought_constraints(
     return (said or None), remarks
 
 
+def beside_of(domain: Domain) -> dict[str, Any]:
+    """What a domain says beside its columns and constraints, as in its JSON."""
+    document = domain.to_json()
+    return {key: document[key] for key in drafts.BESIDE if key in document}
+
+
+def brought_beside(
+    dataset: Dataset, domain: Domain, *, names: Sequence[str], replaces: bool
+) -> tuple[dict[str, Any] | None, list[str]]:
+    """The same of a file, as far as it is about columns of this table and nothing of the kind stands here."""
+    standing = selectors.beside(dataset)
+    said = drafts.fitting_beside(beside_of(domain), names)
+    kept = [key for key in said if standing.get(key) not in (None, said[key]) and not replaces]
+    remarks = [f"The {key} that were taken here already are kept; those of the file were not taken." for key in kept]
+    found = standing | {key: facts for key, facts in said.items() if key not in kept}
+    return (found if found != standing else None), remarks
+
+
+def whole(
+    attributes: Sequence[Attribute],
+    *,
+    constraints: Sequence[Constraint],
+    terms: Mapping[str, Any],
+    beside: Mapping[str, Any],
+) -> Domain:
+    """A Domain of parts. Errors: DomainError where they do not fit."""
+    if not beside:
+        return Domain(attributes=tuple(attributes), constraints=tuple(constraints), **terms)
+    return Domain.from_json(
+        {
+            "relation": terms["relation"].value,
+            "unit": terms["unit"].to_json(),
+            "rows": terms["rows"],
+            "attributes": [attribute.to_json() for attribute in attributes],
+            "places": [place.to_json() for place in terms["places"]],
+            "repeats": terms["repeats"] and terms["repeats"].to_json(),
+            "constraints": [each.to_json() for each in constraints],
+            **beside,
+        }
+    )
+
+
 def draft_document(dataset: Dataset) -> dict[str, Any]:
     """The draft as a DOMAIN.json: every column about which something sound was typed. What is not confirmed is marked
     as suggested, so that no mechanism takes it. Opens no preview. Raises DomainError while there is nothing to say."""
@@ -156,10 +208,11 @@ def draft_document(dataset: Dataset) -> dict[str, Any]:
     if not documents:
         raise DomainError("no column is described yet", repair="confirm one, or type something about it")
     table = terms.USUAL_TABLE | (dataset.draft.get("table") or {}) | (selectors.fixed_terms(dataset) or {})
-    said = terms.table_terms(table, names=[table["unit_column"]])
-    names = {document["name"] for document in documents}
+    said = terms.table_terms(table, names=[table["unit_column"], table["repeats_column"]])
+    names = {str(document["name"]) for document in documents}
     said["places"] = tuple(place for place in said["places"] if names.issuperset(place.columns))
     held = parse_constraints(constraining.documents(dataset.draft))
-    said["constraints"] = tuple(each for each in held if names.issuperset(each.columns))
-    whole = Domain(attributes=tuple(map(parse_attribute, documents)), **said)
-    return whole.to_json() | {"attributes": documents}
+    constraints = [each for each in held if names.issuperset(each.columns)]
+    beside = drafts.fitting_beside(selectors.beside(dataset), names)
+    domain = whole(list(map(parse_attribute, documents)), constraints=constraints, terms=said, beside=beside)
+    return domain.to_json() | {"attributes": documents}

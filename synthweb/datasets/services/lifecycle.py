@@ -14,9 +14,10 @@ from synth_engine.formats import WITH_SCHEMA, Dialect
 from synthweb.accounts.models import User
 from synthweb.audit import services as audit
 from synthweb.datasets import preview_store, selectors, vault
-from synthweb.datasets.models import Dataset
+from synthweb.datasets.models import Dataset, DraftFacts
 from synthweb.datasets.services import tables
 from synthweb.datasets.services.intake import Intake
+from synthweb.datasets.signals import arriving
 from synthweb.lib.errors import Conflict
 
 Status = Dataset.Status
@@ -39,11 +40,12 @@ def replace_file(*, actor: User, dataset: Dataset, upload: Intake) -> Dataset:
 
     The file before it is kept until the new one has been read, so that one can go back. Raises Conflict while a run
     or an errand is open: they keep the file that they were asked for; and for content that spends from another account
-    already. Raises TableError for the very same content.
+    already. Raises TableError for the very same content, and for a table that this organisation says is public.
     """
     received = upload.end()
     with transaction.atomic():
         _check_free(tables.locked(dataset))  # before the file moves; asked again below, where it counts
+    arriving.send(sender=Dataset, organisation=dataset.organisation, content_key=received.content_key)
     vault_name = upload.keep()
     try:
         with transaction.atomic():
@@ -112,6 +114,7 @@ def delete(*, actor: User, dataset: Dataset) -> Dataset:
     locked.status, locked.deleted_at, locked.deleted_by = Status.DELETED, timezone.now(), actor
     locked.draft, locked.refusal, locked.refusal_line = {}, None, None
     locked.save()
+    DraftFacts.objects.filter(dataset=locked).delete()
     for preview in locked.previews.all():
         preview_store.erase(preview)
     tables.erase(locked.tables.all())

@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from synth_engine.domain import Domain
+from synth_engine.domain import Domain, Repeats
 from synth_engine.domain.places import Place
 from synth_engine.errors import DomainError
 from synth_engine.privacy.unit import PrivacyUnit, Relation
 from synthweb.datasets import selectors
+from synthweb.datasets.described import domain_of, newest
 from synthweb.datasets.listed import split
 from synthweb.datasets.models import Dataset
 
-USUAL_TABLE = {"max_records": "1", "unit_column": "", "relation": Relation.ADD_REMOVE.value, "rows": "", "places": ""}
-WHOM = ("max_records", "unit_column", "relation", "rows")
+USUAL_TABLE = {
+    "max_records": "1",
+    "unit_column": "",
+    "relation": Relation.ADD_REMOVE.value,
+    "rows": "",
+    "places": "",
+    "repeats_column": "",
+    "repeats_most": "",
+}
+_HALF = re.compile("[\ud800-\udfff]")
+WHOM = ("max_records", "unit_column", "relation", "rows", "repeats_column", "repeats_most")
 """Those that say whom a release protects."""
 
 
@@ -32,7 +43,21 @@ def table_terms(table: Mapping[str, str], *, names: Sequence[str]) -> dict[str, 
         "relation": Relation(relation),
         "rows": _count(table["rows"], "public number of rows") if table.get("rows") else None,
         "places": _places(table.get("places") or ""),
+        "repeats": _repeats(table, names=names),
     }
+
+
+def _repeats(table: Mapping[str, str], *, names: Sequence[str]) -> Repeats | None:
+    """How many records a row stands for, as typed; None where it is one."""
+    column = table.get("repeats_column") or None
+    if column is None:
+        return None
+    if column not in names:
+        raise DomainError(
+            "the column that says how many records a row stands for is not in this table",
+            repair="choose one of its columns",
+        )
+    return Repeats(column=column, most=_count(table.get("repeats_most") or "", "most records that a row stands for"))
 
 
 def _places(text: str) -> tuple[Place, ...]:
@@ -59,7 +84,7 @@ def _count(text: str, what: str) -> int:
 def check_text(document: Mapping[str, Any]) -> None:
     """PostgreSQL stores neither NUL nor half of a surrogate pair, and no codebook means them."""
     text = json.dumps(document, ensure_ascii=False)
-    if "\\u0000" in text or any("\ud800" <= sign <= "\udfff" for sign in text):
+    if "\\u0000" in text or _HALF.search(text):
         raise DomainError("a text holds characters that cannot be stored", repair="remove control characters")
 
 
@@ -75,6 +100,13 @@ def check_fixed(dataset: Dataset, domain: Domain) -> None:
     """Once an account pays for the dataset, whom it protects is settled: what was spent was spent for them."""
     fixed, asked = selectors.fixed_terms(dataset), _asked_terms(dataset)
     said = _terms(domain)
+    latest = None if fixed is None else newest(dataset)
+    # what a record is; the account does not say it, so the version in force does
+    if latest is not None and domain_of(latest).repeats != domain.repeats:
+        raise DomainError(
+            "how many records a row stands for cannot change any more: the budget of this dataset was granted for them",
+            repair="describe it as before, or upload the table as a new dataset",
+        )
     if fixed is None and asked is not None and asked != said:
         raise DomainError(
             "whom the description protects cannot change while a request for budget waits: it was asked for them",
@@ -82,7 +114,7 @@ def check_fixed(dataset: Dataset, domain: Domain) -> None:
         )
     if fixed is None:
         return
-    if wrong := [key.replace("_", " ") for key, value in said.items() if fixed[key] != value]:
+    if wrong := [key.replace("_", " ") for key, value in said.items() if key in fixed and fixed[key] != value]:
         raise DomainError(
             f"{', '.join(wrong)} cannot change any more: the budget of this dataset was granted for them",
             repair="describe them as before, or upload the table as a new dataset",
@@ -91,10 +123,10 @@ def check_fixed(dataset: Dataset, domain: Domain) -> None:
 
 def _asked_terms(dataset: Dataset) -> dict[str, str] | None:
     """Whom an open request for budget is to protect: the custodian decides about what they were shown."""
-    latest = selectors.current_domain(dataset)
+    latest = newest(dataset)
     if latest is None or not dataset.budget_requests.filter(state="open").exists():
         return None
-    return _terms(Domain.from_json(latest.document))
+    return _terms(domain_of(latest))
 
 
 def _terms(domain: Domain) -> dict[str, str]:
@@ -103,4 +135,5 @@ def _terms(domain: Domain) -> dict[str, str]:
         "unit_column": domain.unit.column or "",
         "relation": domain.relation.value,
         "invariants": ", ".join(domain.invariants),
+        **({} if domain.repeats is None else {"repeats": f"{domain.repeats.column}, {domain.repeats.most}"}),
     }

@@ -1,0 +1,148 @@
+"""Two columns that are one point: a box drawn or typed on a map, how often its sides are halved, and the unit of its axes.
+
+What comes of it are two columns of numbers as the describe page would have them, and, in degrees, a place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django import forms
+
+from synthweb.datasets import draft as drafts
+from synthweb.datasets.draft import Column
+from synthweb.datasets.listed import plain, quoted, split
+
+MOST_HALVINGS = 13
+"""8,192 bins: as many codes as one column of numbers may have are 10,000."""
+MOST_DRAWN = 3_000
+"""Public points on the map; of more, every so many-th is drawn."""
+UNITS = {"degrees": "Degrees", "other": "Metres, or another"}
+BEYOND = {"north": 90, "south": 90, "east": 180, "west": 180}
+MEANT = "Are north and east swapped?"
+
+
+class PointForm(forms.Form):
+    """One point of every record."""
+
+    name = forms.CharField(label="Name of the place", max_length=100, help_text="Such as home.")
+    northing = forms.ChoiceField(label="Column that says how far north")
+    easting = forms.ChoiceField(label="Column that says how far east")
+    unit = forms.ChoiceField(label="Unit of both", choices=list(UNITS.items()))
+    north = forms.FloatField(label="North edge")
+    south = forms.FloatField(label="South edge")
+    west = forms.FloatField(label="West edge")
+    east = forms.FloatField(label="East edge")
+    halvings = forms.TypedChoiceField(
+        label="Each side is halved",
+        coerce=int,
+        choices=[(str(n), f"{n} times: {2**n:,} parts".replace(",", "\u202f")) for n in range(1, MOST_HALVINGS + 1)],
+        initial="8",
+    )
+    origin = forms.ChoiceField(label="Where this comes from", choices=list(drafts.ORIGINS.items()))
+
+    def __init__(self, data: Any = None, *, names: Sequence[str], **kwargs: Any) -> None:
+        super().__init__(data, **kwargs)
+        for key in ("northing", "easting"):
+            field = self.fields[key]
+            assert isinstance(field, forms.ChoiceField)  # noqa: S101 - declared above
+            field.choices = [("", "choose"), *((name, name) for name in names)]
+
+    @property
+    def of_columns(self) -> list[forms.BoundField]:
+        return [self[key] for key in ("name", "northing", "easting", "unit")]
+
+    @property
+    def of_box(self) -> list[forms.BoundField]:
+        return [self[key] for key in ("north", "south", "west", "east", "halvings")]
+
+    def clean_name(self) -> str:
+        name: str = self.cleaned_data["name"].strip()
+        if ":" in name:
+            raise forms.ValidationError("A name has no colon.")
+        return name
+
+    def clean(self) -> dict[str, Any]:
+        said = super().clean() or {}
+        if said.get("northing") and said.get("northing") == said.get("easting"):
+            self.add_error("easting", "One column is both: choose two.")
+        if said.get("unit") == "degrees":
+            for key, most in BEYOND.items():
+                if abs(said.get(key) or 0) > most:
+                    self.add_error(key, f"Beyond {most} degrees. {MEANT}")
+        for low, high in (("south", "north"), ("west", "east")):
+            if low in said and high in said and not said[low] < said[high]:
+                self.add_error(high, f"The box has no area: {high} is to be above {low}.")
+        return said
+
+
+@dataclass(frozen=True, kw_only=True)
+class Described:
+    """What the draft becomes: two columns, and the lines of places."""
+
+    columns: dict[str, Column]
+    places: str
+
+
+def described(said: Mapping[str, Any], *, draft: Mapping[str, Any], names: Sequence[str]) -> Described:
+    """Of a form that is valid. A place of the same name, or of the same columns, gives way."""
+    pair = (said["northing"], said["easting"])
+    sides = ((said["south"], said["north"]), (said["west"], said["east"]))
+    columns = {
+        name: {
+            "kind": "number",
+            "origin": said["origin"],
+            "fields": {"low": plain(low), "high": plain(high), "bins": str(2 ** said["halvings"]), "outside": "clamp"},
+            "confirmed": True,
+            "place": list(names).index(name),
+        }
+        for name, (low, high) in zip(pair, sides, strict=True)
+    }
+    kept = [
+        line
+        for line in str((draft.get("table") or {}).get("places", "")).splitlines()
+        if line.strip() and not _clashes(line, said["name"], pair)
+    ]
+    if said["unit"] == "degrees":
+        kept.append(f"{said['name']}: {', '.join(quoted(name, comma=True) for name in pair)}")
+    return Described(columns=columns, places="\n".join(kept))
+
+
+def _clashes(line: str, name: str, pair: tuple[str, str]) -> bool:
+    known, _, columns = line.partition(":")
+    return known.strip() == name or bool(set(split(columns)) & set(pair))
+
+
+def initial(draft: Mapping[str, Any], place: str) -> dict[str, Any]:
+    """What is described of a place already, as the form has it; nothing for one that is not there."""
+    for line in str((draft.get("table") or {}).get("places", "")).splitlines():
+        name, _, columns = line.partition(":")
+        pair = split(columns)
+        if name.strip() == place and len(pair) == 2:
+            return {"name": place, "northing": pair[0], "easting": pair[1], **_box(draft, pair)}
+    return {}
+
+
+def _box(draft: Mapping[str, Any], pair: Sequence[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name, (low, high) in zip(pair, (("south", "north"), ("west", "east")), strict=True):
+        fields = drafts.columns(draft).get(name, {}).get("fields") or {}
+        found |= {low: fields.get("low", ""), high: fields.get("high", "")}
+        bins = fields.get("bins", "")
+        if bins.isdecimal() and int(bins) in {2**n for n in range(1, MOST_HALVINGS + 1)}:
+            found["halvings"] = str(int(bins).bit_length() - 1)
+    return found
+
+
+def public_points(beside: Mapping[str, Any]) -> list[tuple[float, float]]:
+    """Degrees north and east of the public points that stand beside a draft, thinned to as many as a map bears."""
+    found = list(_points(beside))
+    return found[:: max(1, -(-len(found) // MOST_DRAWN))]
+
+
+def _points(beside: Mapping[str, Any]) -> Iterator[tuple[float, float]]:
+    for entry in beside.get("points") or ():
+        at = entry.get("at") or ()
+        for point in at.values() if isinstance(at, Mapping) else at:
+            yield float(point[0]), float(point[1])

@@ -1,0 +1,251 @@
+"""A reference table for a column of a dataset: what would fit, and taking it into the draft of the description."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import transaction
+
+from synth_engine import references as engine
+from synth_engine.domain import MOST_PLACED, Categorical
+from synth_engine.errors import DomainError
+from synth_engine.references import Found, Reference
+from synthweb.accounts.models import User
+from synthweb.audit import services as audit
+from synthweb.datasets import draft as drafts
+from synthweb.datasets import selectors
+from synthweb.datasets.models import Dataset
+from synthweb.datasets.services import keep
+from synthweb.datasets.services.tables import locked as locked_dataset
+from synthweb.datasets.services.terms import table_terms
+from synthweb.datasets.typed import attribute_of
+from synthweb.references.models import ReferenceVersion
+from synthweb.references.services import require_no_table
+
+ITSELF = "codes"
+"""How the level of a reference's own codes is asked for; others are called like their partition."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fit:
+    """What a version says about a column: of which level its values are, which partitions may be taken along; whether
+    the values themselves would come from it (`fills`)."""
+
+    found: Found
+    values: tuple[str, ...]
+    missing: tuple[str, ...]
+    partitions: tuple[str, ...]
+    fills: bool
+
+    @property
+    def level(self) -> str:
+        return self.found.level or ITSELF
+
+    @property
+    def has_points(self) -> bool:
+        return self.found.reference.at is not None
+
+    @property
+    def has_weights(self) -> bool:
+        return self.found.reference.weights is not None
+
+
+def fit(dataset: Dataset, version: ReferenceVersion, *, column: str, level: str = "") -> Fit:
+    """What fits a column of the draft. `level`: whose codes become its values where none are listed yet. Errors:
+    DomainError naming the column."""
+    attribute = _described(dataset, column)
+    reference = version.read
+    if attribute is None:
+        values = _all_codes(reference, level=level or ITSELF, column=column)
+        chosen: str | None = "" if level in ("", ITSELF) else level
+    else:
+        values, chosen = attribute.values, None
+    missing = attribute.missing or () if attribute is not None else ()
+    found = engine.fitting(reference, values, column=column, missing=missing, level=chosen)
+    partitions = tuple(engine.worthwhile(found))
+    return Fit(found=found, values=values, missing=missing, partitions=partitions, fills=attribute is None)
+
+
+def _weights(dataset: Dataset, version: ReferenceVersion, *, column: str, floor: float) -> dict[str, Any]:
+    points = points_source(dataset, column)
+    if points is None:
+        raise DomainError(
+            "a density weighs points, and this column has none yet", repair="use a gazetteer first", column=column
+        )
+    return {"points": [engine.weighted(points, version.read, floor=floor)]}
+
+
+def points_source(dataset: Dataset, column: str) -> dict[str, Any] | None:
+    """The points of a column in the draft."""
+    entries = selectors.beside(dataset).get("points") or ()
+    return next((dict(each) for each in entries if each.get("column") == column), None)
+
+
+@transaction.atomic
+def use(
+    *,
+    actor: User,
+    dataset: Dataset,
+    version: ReferenceVersion,
+    column: str,
+    level: str = "",
+    partitions: Sequence[str] | None = None,
+    weights: bool = True,
+    floor: float = 0.0,
+    totals: bool = False,
+) -> list[str]:
+    """Take points and partitions (None: all that say something) of a column into the draft, and its values where none
+    are listed. A density, or an earlier release, weighs the points that the column has already; `floor` is the weight
+    of places that it lacks; with `totals` it says instead, publicly and exactly, how many records each value has. Nothing is confirmed. Returns what was taken, in words. Errors: DomainError, Refused."""
+    held = locked_dataset(dataset)
+    require_no_table(version.content_key, organisation=held.organisation)
+    beside = selectors.beside(held)
+    taken: dict[str, Any]
+    values: tuple[str, ...] | None = None
+    if version.kind == "density" and totals:
+        listed = _described(held, column)
+        values = None if listed else _all_codes(version.read, level=ITSELF, column=column)
+        counts = engine.totals_of(version.read, listed.values if listed else values or (), column=column)
+        beside, taken, told = beside | {"totals": counts}, {}, [f"public totals of {len(counts['counts']):,} values"]
+    elif version.kind == "density":
+        taken, told = _weights(held, version, column=column, floor=floor), ["weights of its points"]
+    else:
+        fits = fit(held, version, column=column, level=level)
+        values = fits.values if fits.fills else None
+        taken, told = _entries(fits, version, column=column, partitions=partitions, weights=weights)
+    columns = {} if values is None else {column: _filled(held, column, values)}
+    keep(actor=actor, dataset=held, columns=columns, beside=_merged(beside, taken))
+    told = [*([f"{len(values):,} values"] if values else []), *told]
+    _note(actor, "reference.used", held, version=version, column=column)
+    dataset.draft = held.draft
+    return told
+
+
+@transaction.atomic
+def use_for_place(*, actor: User, dataset: Dataset, version: ReferenceVersion, place: str, weights: bool = True) -> int:
+    """Take every point of a gazetteer as what a place, given by two columns of degrees, can be. Returns their number."""
+    held = locked_dataset(dataset)
+    require_no_table(version.content_key, organisation=held.organisation)
+    if place not in places_of(held):
+        raise DomainError("no such place in the draft", repair="name it among the places of a row first")
+    reference = version.read
+    _check_number(reference, column=None)
+    heavy = weights and reference.weights is not None
+    entry = engine.support_of(reference, place=place, source=version.source, weights=heavy)
+    beside = _merged(selectors.beside(held), {"points": [entry]})
+    keep(actor=actor, dataset=held, beside=beside)
+    _note(actor, "reference.used", held, version=version, column=place)
+    dataset.draft = held.draft
+    return len(reference)
+
+
+@transaction.atomic
+def forget(*, actor: User, dataset: Dataset, column: str) -> None:
+    """Take what reference tables said about a column or a place off the draft: points, partitions and totals."""
+    held = locked_dataset(dataset)
+    beside = selectors.beside(held)
+    if (beside.get("totals") or {}).get("column") == column:
+        del beside["totals"]
+    for key in ("points", "partitions"):
+        beside[key] = [each for each in beside.get(key) or () if column not in (each.get("column"), each.get("place"))]
+    keep(actor=actor, dataset=held, beside={key: facts for key, facts in beside.items() if facts})
+    dataset.draft = held.draft
+
+
+def places_of(dataset: Dataset) -> tuple[str, ...]:
+    """Names of the places, of two columns of degrees, in the draft; none where they are not typed soundly."""
+    try:
+        typed = (dataset.draft.get("table") or {}).get("places") or ""
+        return tuple(place.name for place in table_terms({"places": typed}, names=())["places"])
+    except DomainError:
+        return ()
+
+
+def _described(dataset: Dataset, column: str) -> Categorical | None:
+    """The column as it is typed, if its values are; None where the reference may fill them."""
+    names = selectors.columns_of(dataset)
+    if names is None and column not in drafts.columns(dataset.draft):
+        raise DomainError("the columns of the table are not known any more", repair="read the table again first")
+    if names is not None and column not in names:
+        raise DomainError("the table has no such column", repair="take its name from the header", column=column)
+    typed = drafts.columns(dataset.draft).get(column)
+    if typed is None or (typed.get("kind") in ("", "categorical") and not typed["fields"].get("values")):
+        return None
+    attribute = attribute_of(column, typed)
+    if not isinstance(attribute, Categorical):
+        raise attribute.error(
+            "a reference table speaks of codes, and this column is described as something else",
+            repair="describe it as categories, or take back what was typed about it",
+        )
+    return attribute
+
+
+def _all_codes(reference: Reference, *, level: str, column: str) -> tuple[str, ...]:
+    if level != ITSELF and level not in reference.parents:
+        raise DomainError("the reference table has no such partition", repair="choose one that it has", column=column)
+    found = reference if level == ITSELF else reference.coarsened(level)
+    _check_number(found, column=column)
+    return found.codes
+
+
+def _check_number(reference: Reference, *, column: str | None) -> None:
+    if len(reference) >= MOST_PLACED:  # one more code is for what is not listed
+        raise DomainError(
+            f"the reference table has more codes than a column may have, {MOST_PLACED:,}",
+            repair="take those of one region, or the parts of a partition", column=column,
+        )  # fmt: skip
+
+
+def _entries(
+    fits: Fit, version: ReferenceVersion, *, column: str, partitions: Sequence[str] | None, weights: bool
+) -> tuple[dict[str, Any], list[str]]:
+    names = fits.partitions if partitions is None else tuple(partitions)
+    source = version.source
+    taken: dict[str, Any] = {}
+    told = []
+    if fits.has_points:
+        weighs = weights and fits.has_weights
+        points = engine.points_of(fits.found, fits.values, column=column, source=source, weights=weighs)
+        taken["points"] = [points]
+        told.append("points" if not weighs else "points with weights")
+    if names:
+        taken["partitions"] = engine.partitions_of(fits.found, fits.values, column=column, source=source, names=names)
+        told.append(f"partition{'s' if len(names) > 1 else ''} {', '.join(names)}")
+    if not told:
+        raise DomainError(
+            "the reference table says nothing that this column could use", repair="choose another", column=column
+        )
+    return taken, told
+
+
+def _merged(beside: Mapping[str, Any], taken: Mapping[str, Any]) -> dict[str, Any]:
+    """New entries in the place of those about the same column, place or partition of a column."""
+
+    def about(entry: Mapping[str, Any]) -> tuple[Any, ...]:
+        return entry.get("column"), entry.get("place"), entry.get("name")
+
+    found = dict(beside)
+    for key, entries in taken.items():
+        mine = {about(entry) for entry in entries}
+        found[key] = [*(each for each in found.get(key) or () if about(each) not in mine), *entries]
+    return found
+
+
+def _filled(dataset: Dataset, column: str, values: tuple[str, ...]) -> drafts.Column:
+    typed = drafts.columns(dataset.draft).get(column) or {}
+    names = selectors.columns_of(dataset) or []
+    place = names.index(column) if column in names else typed.get("place", 0)
+    attribute = Categorical(name=column, values=values, other=True, provenance="public-file")
+    return drafts.column_of(attribute, place=place) | {"brought": True}
+
+
+def _note(actor: User, action: str, dataset: Dataset, *, version: ReferenceVersion, column: str) -> None:
+    audit.record(
+        actor=actor,
+        action=action,
+        target=("dataset", dataset.code),
+        organisation=dataset.organisation,
+        detail={"reference": version.reference.code, "version": version.number, "column": column},
+    )

@@ -1,0 +1,82 @@
+"""The points of a gazetteer on a blank map, and its first lines as a table."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from synth_engine.evaluation.cards import Card, Table, count
+from synth_engine.references import Reference
+
+MOST_DRAWN = 6_000  # points; beyond it every so many-th
+ROWS = 12
+_REAL, _INK, _GRID = "#2f3a48", "#1d2530", "#d9dee5"
+_WHAT = "Where the codes of this table lie: longitude to the right, latitude upwards, without a background."
+_HOW = (
+    "A degree of longitude is drawn as long as it is at the middle latitude, so that shapes are true nearby. If the "
+    "shape is not the place you know, coordinates are wrong or swapped."
+)
+
+
+def card(reference: Reference) -> Card | None:
+    """The map; None where there are no points."""
+    if reference.at is None:
+        return None
+    step = math.ceil(len(reference) / MOST_DRAWN)
+    drawn = reference.at[::step]
+    some = f", every {step}th drawn" if step > 1 else ""
+    return Card(
+        key="points",
+        title="Where they lie",
+        verdict=f"{count(len(reference))} points{some}",
+        what=_WHAT,
+        how=_HOW,
+        table=table(reference),
+        figure={"data": [_trace(reference, step)], "layout": _layout(drawn)},
+    )
+
+
+def table(reference: Reference) -> Table:
+    """The first lines."""
+    head = ["Code"]
+    head += ["Latitude", "Longitude"] if reference.at is not None else []
+    head += ["Weight"] if reference.weights is not None else []
+    rows = []
+    for line in range(min(ROWS, len(reference))):
+        row = [reference.codes[line]]
+        row += [f"{degrees:.5f}" for degrees in reference.at[line]] if reference.at is not None else []
+        row += [f"{reference.weights[line]:,.6g}"] if reference.weights is not None else []
+        rows.append((*row, *(parts[line] for parts in reference.parents.values())))
+    numeric = (False, *[True] * (len(head) - 1), *[False] * len(reference.parents))
+    caption = f"The first {len(rows)} of {count(len(reference))} codes"
+    return Table(caption, (*head, *(name.capitalize() for name in reference.parents)), numeric, rows)
+
+
+def _trace(reference: Reference, step: int) -> dict[str, Any]:
+    assert reference.at is not None  # noqa: S101  # the caller looked
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "x": [longitude for _, longitude in reference.at[::step]],
+        "y": [latitude for latitude, _ in reference.at[::step]],
+        "text": list(reference.codes[::step]),
+        "hovertemplate": "%{text}<br>%{y:.4f}, %{x:.4f}<extra></extra>",
+        "marker": {"color": _REAL, "size": 3 if len(reference) > 300 else 6, "opacity": 0.6},
+    }
+
+
+def _layout(points: tuple[tuple[float, float], ...]) -> dict[str, Any]:
+    middle = sum(latitude for latitude, _ in points) / len(points)
+    axis = {"gridcolor": _GRID, "zeroline": False, "linecolor": _GRID, "ticksuffix": "°"}
+    return {
+        "height": 460,
+        "margin": {"l": 56, "r": 12, "t": 8, "b": 36},
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "font": {"color": _INK},
+        "showlegend": False,
+        "dragmode": False,
+        "xaxis": axis,
+        "yaxis": {**axis, "scaleanchor": "x", "scaleratio": 1 / max(0.05, math.cos(math.radians(middle)))},
+        "meta": {"words": f"A map of {len(points)} points of the reference table"},
+    }

@@ -1,0 +1,125 @@
+"""What comes in about reference tables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+
+from synth_engine.errors import TableError
+from synth_engine.references import Roles
+from synthweb.references.services import MOST_BYTES, WORD, Brought
+
+
+class FileForm(forms.Form):
+    """A file, that it is public, and which of its columns is what."""
+
+    file = forms.FileField(
+        label="File",
+        widget=forms.FileInput(attrs={"accept": ".csv,.txt,.gz"}),
+        help_text=f"CSV in UTF-8, plain or packed with gzip, at most {MOST_BYTES // 2**20} MB as uploaded. Files of LODES "
+        "(…_xwalk.csv.gz, …_od_main_….csv.gz) are read as they are.",
+        error_messages={"required": f"No file came in: choose a CSV of at most {MOST_BYTES // 2**20} MB."},
+    )
+    code = forms.CharField(required=False, max_length=200, label="Column of the codes")
+    latitude = forms.CharField(required=False, max_length=200, label="Column of latitudes, in degrees")
+    longitude = forms.CharField(required=False, max_length=200, label="Column of longitudes, in degrees")
+    weight = forms.CharField(
+        required=False, max_length=200, label="Column of weights", help_text="Residents, jobs, area: 0 or more."
+    )
+    parents = forms.CharField(
+        required=False,
+        max_length=5_000,
+        widget=forms.Textarea(attrs={"rows": 3, "placeholder": "town: ctycsub"}),
+        label="Larger parts that each code belongs to",
+        help_text="One a line: what to call the partition, a colon, and its column.",
+    )
+    adds = forms.BooleanField(
+        required=False, label="An earlier release: codes stand in several lines, and their weights are summed"
+    )
+    word = forms.CharField(
+        max_length=20,
+        label=f"Type the word “{WORD}” to say that anybody may read this file, and that it holds nothing of a table that "
+        "you protect",
+        widget=forms.TextInput(attrs={"autocomplete": "off"}),
+    )
+
+    @property
+    def of_columns(self) -> list[forms.BoundField]:
+        """The fields that most files need not."""
+        return [self[name] for name in ("code", "latitude", "longitude", "weight", "parents", "adds")]
+
+    @property
+    def columns_said(self) -> bool:
+        """Whether one of them is filled in, or wrong: then they are shown at once."""
+        return any(field.errors or field.value() for field in self.of_columns)
+
+    def clean_word(self) -> str:
+        word = str(self.cleaned_data["word"]).strip().lower()
+        if word != WORD:
+            raise forms.ValidationError(f"Type “{WORD}” if the file is public. If it is not, do not upload it here.")
+        return word
+
+    def clean_parents(self) -> tuple[tuple[str, str], ...]:
+        found = []
+        for line in filter(None, map(str.strip, self.cleaned_data["parents"].splitlines())):
+            name, colon, column = (part.strip() for part in line.partition(":"))
+            if not (name and colon and column):
+                raise forms.ValidationError(
+                    "A line is not a name, a colon and a column: write it like “town: ctycsub”."
+                )
+            found.append((name, column))
+        return tuple(found)
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        texts = {key: cleaned.get(key) or None for key in ("latitude", "longitude", "weight")}
+        told = any(texts.values()) or bool(cleaned.get("parents")) or bool(cleaned.get("adds"))
+        cleaned["roles"] = None
+        if not cleaned.get("code"):
+            if told:
+                self.add_error(
+                    "code", "Say the column of the codes too, or leave all columns to be found by their names."
+                )
+            return cleaned
+        try:
+            adds = bool(cleaned.get("adds"))
+            parents = cleaned.get("parents") or ()
+            cleaned["roles"] = Roles(code=cleaned["code"], parents=parents, adds=adds, **texts)
+        except TableError as error:
+            self.add_error("code", f"{error.text[0].upper()}{error.text[1:]}.")
+        return cleaned
+
+    @property
+    def brought(self) -> Brought:
+        cleaned = self.cleaned_data
+        return Brought(data=cleaned["file"].read(), word=cleaned["word"], roles=cleaned["roles"])
+
+
+class NewForm(FileForm):
+    """A new reference table."""
+
+    name = forms.CharField(max_length=200, help_text="What your colleagues call it, such as “Census blocks 2010”.")
+    published = forms.CharField(
+        max_length=1_000,
+        label="Where anybody can get it",
+        help_text="An address or a citation. It stands on the page of the table.",
+    )
+    field_order = ["name", "published", "file", *(name for name in FileForm.base_fields if name != "file")]
+
+
+class UseForm(forms.Form):
+    """Which version for which column of a draft, and what of it."""
+
+    column = forms.CharField(max_length=200)
+    reference = forms.CharField(max_length=16)
+    level = forms.CharField(required=False, max_length=100)
+    partitions = forms.MultipleChoiceField(required=False)
+    weights = forms.BooleanField(required=False)
+    floor = forms.FloatField(required=False, min_value=0, max_value=1e12)
+    totals = forms.BooleanField(required=False)
+
+    def __init__(self, *args: Any, partitions: tuple[str, ...] = (), **more: Any) -> None:
+        super().__init__(*args, **more)
+        offered = forms.MultipleChoiceField(required=False, choices=[(name, name) for name in partitions])
+        self.fields["partitions"] = offered

@@ -1,0 +1,51 @@
+"""Reading public reference tables. Everybody who sees the datasets of an organisation sees them; stewards bring them."""
+
+from __future__ import annotations
+
+from django.db.models import OuterRef, Prefetch, QuerySet, Subquery
+from django.http import Http404
+
+from synthweb.accounts import selectors as people
+from synthweb.accounts.models import Role
+from synthweb.datasets.selectors import Need
+from synthweb.references.models import ReferenceTable, ReferenceVersion
+
+LISTED = ReferenceVersion.objects.defer("content").select_related("uploaded_by", "reference").order_by("-number")
+
+
+def may_bring(user: people.Person) -> bool:
+    """Whether somebody may bring reference tables, use and delete them."""
+    return people.has_role(user, Role.STEWARD)
+
+
+def require_bringer(user: people.Person) -> None:
+    people.require_role(user, Role.STEWARD)
+
+
+def references_of(user: people.Person) -> QuerySet[ReferenceTable]:
+    """Every reference table of `user`'s organisation, by name, its versions prefetched, the newest first; `kind` is that of
+    the newest."""
+    people.require_role(user, *Need.VIEW.roles)
+    found = ReferenceTable.objects.filter(organisation=people.organisation_of(user)).select_related("made_by")
+    newest = ReferenceVersion.objects.filter(reference=OuterRef("pk")).order_by("-number")
+    found = found.annotate(kind=Subquery(newest.values("kind")[:1]))
+    return found.prefetch_related(Prefetch("versions", LISTED)).order_by("name", "pk")
+
+
+def reference_for(user: people.Person, code: str) -> ReferenceTable:
+    """One of them, or 404 to strangers."""
+    if not people.has_role(user, *Need.VIEW.roles):
+        raise Http404("no such reference table")
+    found = references_of(user).filter(code=code).first()
+    if found is None:
+        raise Http404("no such reference table")
+    return found
+
+
+def version_for(user: people.Person, code: str, number: int | None = None) -> ReferenceVersion:
+    """One version with its content, the newest unless a number is given; or 404."""
+    versions = ReferenceVersion.objects.filter(reference=reference_for(user, code)).select_related("reference")
+    found = versions.order_by("-number").first() if number is None else versions.filter(number=number).first()
+    if found is None:
+        raise Http404("no such version")
+    return found

@@ -1,0 +1,168 @@
+"""Pages of public reference tables: the list, one table, bringing one, using one for a column."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any, cast
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.csrf import csrf_exempt, csrf_protect
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from synth_engine.errors import InputError
+from synthweb.accounts.models import User
+from synthweb.datasets.models import Dataset
+from synthweb.datasets.selectors import Need, dataset_for
+from synthweb.lib.errors import Refused
+from synthweb.references import applying, receiving, screens, selectors, services
+from synthweb.references.forms import FileForm, NewForm, UseForm
+from synthweb.references.models import ReferenceTable
+
+PAGE = 25
+
+
+@require_safe
+@login_required
+def index(request: HttpRequest) -> HttpResponse:
+    """Every reference table of the organisation."""
+    page = Paginator(selectors.references_of(_me(request)), PAGE).get_page(request.GET.get("page"))
+    context = {
+        "page": page,
+        "rows": [screens.listed(table) for table in page],
+        "brings": selectors.may_bring(_me(request)),
+        "crumbs": [*screens.crumbs()[:1], ("", "Reference tables")],
+    }
+    return render(request, "references/index.html", context)
+
+
+@require_safe
+@login_required
+def detail(request: HttpRequest, code: str) -> HttpResponse:
+    """One version, the newest unless a number is asked for."""
+    table = selectors.reference_for(_me(request), code)
+    text = request.GET.get("version", "")
+    number = int(text) if text.isascii() and text.isdigit() and len(text) < 7 else None
+    version = selectors.version_for(_me(request), code, number)
+    return render(request, "references/detail.html", screens.detail(_me(request), table, version))
+
+
+@csrf_exempt  # only so that `_receive`, which does check, runs after the handler that takes larger files is in place
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def new(request: HttpRequest) -> HttpResponse:
+    """Bring a reference table."""
+    selectors.require_bringer(_me(request))
+    receiving.receive(request)
+    return _receive(request, None)
+
+
+@csrf_exempt
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def add_version(request: HttpRequest, code: str) -> HttpResponse:
+    """Bring another file of one."""
+    table = selectors.reference_for(_me(request), code)
+    selectors.require_bringer(_me(request))
+    receiving.receive(request)
+    return _receive(request, table)
+
+
+@csrf_protect
+def _receive(request: HttpRequest, table: ReferenceTable | None) -> HttpResponse:
+    kind = NewForm if table is None else FileForm
+    form = kind(request.POST, request.FILES) if request.method == "POST" else kind()
+    if form.is_bound and form.is_valid():
+        try:
+            made = _bring(_me(request), table, form)
+        except (InputError, Refused) as error:
+            text = str(error)
+            form.add_error(None, f"{text[0].upper()}{text[1:]}. Nothing was kept.")
+        else:
+            messages.success(request, f"“{made.name}” can be used for columns of any dataset of your organisation.")
+            return redirect("references:detail", made.code)
+    here = ("", "New") if table is None else ("", f"New version of {table.name}")
+    context = {"form": form, "table": table, "crumbs": screens.crumbs(here)}
+    status = HTTPStatus.UNPROCESSABLE_ENTITY if form.is_bound else HTTPStatus.OK
+    return render(request, "references/bring.html", context, status=status)
+
+
+def _bring(me: User, table: ReferenceTable | None, form: FileForm) -> ReferenceTable:
+    if table is not None:
+        return services.add_version(actor=me, reference=table, file=form.brought).reference
+    said = form.cleaned_data
+    return services.add(actor=me, name=said["name"], published=said["published"], file=form.brought)
+
+
+@require_POST
+@login_required
+def delete(request: HttpRequest, code: str) -> HttpResponse:
+    """Forget a reference table; descriptions keep their copies."""
+    table = selectors.reference_for(_me(request), code)
+    selectors.require_bringer(_me(request))
+    services.delete(actor=_me(request), reference=table)
+    messages.success(request, f"“{table.name}” is deleted; descriptions keep what they took from it.")
+    return redirect("references:index")
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def use(request: HttpRequest, dataset_code: str) -> HttpResponse:
+    """Choose a reference table for a column of a draft, see what fits, and take it."""
+    dataset = dataset_for(_me(request), dataset_code, Need.DESCRIBE)
+    if request.method != "POST":
+        context = screens.using(_me(request), dataset, cast(Any, request.GET))
+        return render(request, "references/use.html", context)
+    try:
+        told = _take(request, dataset)
+    except (InputError, Refused) as error:
+        context = screens.using(_me(request), dataset, cast(Any, request.POST), error=error)
+        return render(request, "references/use.html", context, status=HTTPStatus.UNPROCESSABLE_ENTITY)
+    messages.success(request, f"Taken into the draft: {told}. Nothing of it is confirmed yet.")
+    return redirect("references:use", dataset.code)
+
+
+def _take(request: HttpRequest, dataset: Dataset) -> str:
+    me = _me(request)
+    code = request.POST.get("reference", "")[:16]
+    if not selectors.references_of(me).filter(code=code).exists():
+        raise Refused("no reference table is chosen", repair="choose one of the list", field="reference")
+    version = selectors.version_for(me, code)
+    form = UseForm(request.POST, partitions=tuple(version.partitions))
+    if not form.is_valid():
+        raise Refused("the choice is not sound", repair="choose again", field=next(iter(form.errors)))
+    said = form.cleaned_data
+    if said["column"] in applying.places_of(dataset):
+        number = applying.use_for_place(
+            actor=me, dataset=dataset, version=version, place=said["column"], weights=said["weights"]
+        )
+        return f"{number:,} points of the place {said['column']}"
+    told = applying.use(
+        actor=me,
+        dataset=dataset,
+        version=version,
+        column=said["column"],
+        level=said["level"],
+        partitions=said["partitions"],
+        weights=said["weights"],
+        floor=said["floor"] or 0.0,
+        totals=said["totals"],
+    )
+    return f"{', '.join(told)} of {said['column']}"
+
+
+@require_POST
+@login_required
+def forget(request: HttpRequest, dataset_code: str) -> HttpResponse:
+    """Take points and partitions of a column off a draft."""
+    dataset = dataset_for(_me(request), dataset_code, Need.DESCRIBE)
+    applying.forget(actor=_me(request), dataset=dataset, column=request.POST.get("column", "")[:200])
+    messages.success(request, "Taken off the draft.")
+    return redirect("references:use", dataset.code)
+
+
+def _me(request: HttpRequest) -> User:
+    return cast(User, request.user)  # every view here asks for a sign-in first
