@@ -64,6 +64,7 @@ INSTALLED_APPS = [
     "synthweb.audit",
     "synthweb.accounts",
     "synthweb.datasets",
+    "synthweb.references",
     "synthweb.ledger",
     "synthweb.releases",
     "synthweb.runs",

@@ -14,6 +14,7 @@ urlpatterns = [
     path("", include("synthweb.pages.urls")),
     path("account/", include("synthweb.accounts.urls")),
     path("datasets/", include("synthweb.datasets.urls")),
+    path("references/", include("synthweb.references.urls")),
     path("releases/", include("synthweb.releases.urls")),
     path("", include("synthweb.runs.urls")),
     path("ledger/", include("synthweb.ledger.urls")),

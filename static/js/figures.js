@@ -13,6 +13,7 @@
   const TOKENS = {
     "#3d5a80": "--real",
     "#c8641b": "--synthetic",
+    "#fbe6d5": "--synthetic-soft",
     "#1d2530": "--bs-body-color",
     "#d9dee5": "--bs-border-color",
     "#f2f4f7": "--quiet",
@@ -85,7 +86,10 @@
     layout.width = width;
     element.dataset.figureWidth = width;
     await Plotly.react(element, data, layout, CONFIG);
-    element.classList.add("figure-drawn");
+    if (!element.classList.contains("figure-drawn")) {
+      element.classList.add("figure-drawn");
+      element.dispatchEvent(new CustomEvent("figuredrawn", { bubbles: true })); // for scripts that listen to its marks
+    }
     for (const svg of element.querySelectorAll("svg.main-svg")) svg.setAttribute("aria-hidden", "true");
   };
 

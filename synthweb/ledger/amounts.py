@@ -44,10 +44,6 @@ class Amount:
         return {name: getattr(self, name) for name in CURRENCIES}
 
     @property
-    def is_nothing(self) -> bool:
-        return not any(self.as_dict.values())
-
-    @property
     def is_negative_somewhere(self) -> bool:
         return any(value < 0 for value in self.as_dict.values())
 

@@ -34,7 +34,7 @@ class Overspend(LedgerConflict):
     code = "overspend"
 
     def __init__(self, *, remaining: Amount, requested: Amount, rule: str) -> None:
-        self.remaining, self.requested, self.account_rule = remaining, requested, rule
+        self.remaining, self.requested = remaining, requested
         super().__init__(
             f"The budget has {remaining.text(rule)} left, and this costs {requested.text(rule)}",
             repair="spend less, or ask for more budget",

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.utils import timezone
 
-from synth_engine.evaluation.view import TABLE_ROWS, Card, Table
+from synth_engine.evaluation.cards import TABLE_ROWS, Card, Table
 from synthweb.ledger.amounts import number, typed
 from synthweb.ledger.filters import MEANING
 from synthweb.ledger.models import BudgetAccount, LedgerEntry

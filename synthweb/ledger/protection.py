@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from synth_engine.privacy.unit import PrivacyUnit, Relation
+from synthweb.datasets.models import DomainVersion
 from synthweb.ledger.models import BudgetAccount
 from synthweb.lib.letters import RELATIONS
 
@@ -28,13 +28,11 @@ class Protection:
         )
 
     @classmethod
-    def of_domain(cls, document: Mapping[str, Any]) -> Protection:
-        """From a confirmed Domain document."""
-        return cls(
-            relation=Relation(document["relation"]),
-            unit=PrivacyUnit.from_json(document["unit"]),
-            invariants=tuple(document.get("invariants", ())),
-        )
+    def of_version(cls, version: DomainVersion) -> Protection:
+        """From a confirmed description, the rest of which stays in the database: it may be long."""
+        said = DomainVersion.objects.values_list("document__relation", "document__unit", "document__invariants")
+        relation, unit, invariants = said.get(pk=version.pk)
+        return cls(relation=Relation(relation), unit=PrivacyUnit.from_json(unit), invariants=tuple(invariants or ()))
 
     @property
     def columns(self) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from synthweb.accounts import selectors as accounts
 from synthweb.accounts.models import Role
 from synthweb.accounts.selectors import Person
 from synthweb.datasets import selectors as datasets
+from synthweb.datasets.described import newest
 from synthweb.datasets.models import Dataset
 from synthweb.ledger.amounts import COUNTED, CURRENCIES, NANO, Amount
 from synthweb.ledger.errors import NotCovered
@@ -81,12 +82,12 @@ def account_of(dataset: Dataset) -> BudgetAccount | None:
 
 def protection_of(dataset: Dataset) -> Protection:
     """Whom the dataset's confirmed description protects; NotCovered if nothing is confirmed yet."""
-    version = dataset.domain_versions.order_by("-number").first()
+    version = newest(dataset)
     if version is None:
         raise NotCovered(
             "The dataset has no confirmed description", repair="describe it first: unit and relation are part of it"
         )
-    return Protection.of_domain(version.document)
+    return Protection.of_version(version)
 
 
 def accounts_with_same_content(dataset: Dataset) -> list[BudgetAccount]:
@@ -94,6 +95,19 @@ def accounts_with_same_content(dataset: Dataset) -> list[BudgetAccount]:
     twins = datasets.same_content(dataset) if dataset.content_key else Dataset.objects.none()
     covering = BudgetAccount.objects.filter(organisation=dataset.organisation_id, coverages__dataset__in=twins)
     return list(covering.exclude(coverages__dataset=dataset).distinct().order_by("pk"))
+
+
+def counts_other_records(account: BudgetAccount, dataset: Dataset) -> bool:
+    """Whether the account covers the very same table under a description by which a record is something else: a row there, and
+    here each of the records that a row stands for, or the other way round."""
+    own = _repeats(dataset)
+    covered = datasets.same_content(dataset).filter(coverage__account=account)
+    return any(_repeats(twin) != own for twin in covered if datasets.current_domain(twin) is not None)
+
+
+def _repeats(dataset: Dataset) -> object:
+    version = datasets.current_domain(dataset)
+    return None if version is None else version.document.get("repeats")
 
 
 def guarantee_of(amount: Amount, *, delta: Fraction) -> Fraction:

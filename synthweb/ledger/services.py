@@ -53,7 +53,7 @@ def request_budget(
     protection = selectors.protection_of(dataset)
     account = selectors.account_of(dataset) or account
     if account is not None:
-        _require_same_people(account, rule=rule, protection=protection, organisation_id=dataset.organisation_id)
+        _require_same_people(account, rule=rule, protection=protection, dataset=dataset)
     try:
         with transaction.atomic():
             request = BudgetRequest.objects.create(
@@ -96,7 +96,7 @@ def grant(
     if chosen is None:
         chosen = _open_account(request, protection=protection, name=name, separate_reason=separate_reason)
     else:
-        _require_same_people(chosen, rule=request.rule, protection=protection, organisation_id=dataset.organisation_id)
+        _require_same_people(chosen, rule=request.rule, protection=protection, dataset=dataset)
     if covering is None:
         Coverage.objects.create(dataset=dataset, account=chosen)
     locked = movements.lock(chosen.pk)
@@ -277,8 +277,8 @@ def _open_account(request: BudgetRequest, *, protection: Protection, name: str, 
     )
 
 
-def _require_same_people(account: BudgetAccount, *, rule: str, protection: Protection, organisation_id: int) -> None:
-    if account.organisation_id != organisation_id:
+def _require_same_people(account: BudgetAccount, *, rule: str, protection: Protection, dataset: Dataset) -> None:
+    if account.organisation_id != dataset.organisation_id:
         raise NotCovered("The account belongs to another organisation", repair="choose one of your own")
     if account.rule != rule:
         raise RuleMismatch(
@@ -289,6 +289,12 @@ def _require_same_people(account: BudgetAccount, *, rule: str, protection: Prote
             f"The account protects {Protection.of_account(account).sentence()};"
             f" the dataset is described as {protection.sentence()}",
             repair="describe the dataset as the account does, or ask for another account",
+            field="account",
+        )
+    if selectors.counts_other_records(account, dataset):
+        raise UnitMismatch(
+            "The account covers the same table, where a row stands for another number of records",
+            repair="describe as there how many records a row stands for",
             field="account",
         )
 

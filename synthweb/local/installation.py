@@ -108,6 +108,8 @@ class Installation:
 
     def _start(self, watching: Supervisor, *, listener: socket.socket, address: str) -> None:
         first = not (self._places.run / "demo-loaded").exists()
+        if first:
+            _say("Making keys, the database and demo users (once; up to a minute) …")
         watching.start(processes.redis(self._places))
         if not broker.wait(folder=self._places.redis):
             raise Refused(f"Redis does not answer. The end of its log:\n{watching.tail('redis')}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet
 from django.urls import reverse
 
 from synth_engine import mechanisms
@@ -12,6 +12,7 @@ from synthweb.accounts.models import Role, User
 from synthweb.accounts.selectors import roles_of
 from synthweb.audit.models import AuditEntry
 from synthweb.datasets import selectors as datasets
+from synthweb.datasets.described import newest
 from synthweb.datasets.draft import open_count
 from synthweb.datasets.models import Dataset, DomainVersion
 from synthweb.datasets.selectors import Need
@@ -86,7 +87,7 @@ def _shared_with(user: User) -> list[tuple[Release, str]]:
 def overview_of(user: User, dataset: Dataset) -> Overview:
     """The page of one dataset that `user` may view."""
     account = ledger.account_of(dataset)
-    version = datasets.current_domain(dataset)
+    version = newest(dataset)
     request = _newest_request(dataset)
     addresses = addresses_of(dataset)
     listed = six_steps(_facts(dataset), addresses)
@@ -160,7 +161,8 @@ def _open_requests(user: User) -> QuerySet[BudgetRequest]:
 def _facts(dataset: Dataset) -> Facts:
     account = ledger.account_of(dataset)
     request = _newest_request(dataset)
-    undeclared, columns = open_count(dataset.draft) or (None, None)
+    draft = Dataset.objects.filter(pk=dataset.pk).values(columns=F("draft__columns"), total=F("draft__total")).get()
+    undeclared, columns = open_count({name: said for name, said in draft.items() if said}) or (None, None)
     shared = ReleaseGrant.objects.filter(release__dataset=dataset, revoked_at=None)
     opened = AuditEntry.objects.filter(action="report.opened", object_kind="dataset", object_code=dataset.code)
     return Facts(
@@ -185,4 +187,4 @@ def _newest_request(dataset: Dataset) -> BudgetRequest | None:
 def _protection(account: BudgetAccount | None, version: DomainVersion | None) -> Protection | None:
     if account is not None:
         return Protection.of_account(account)
-    return Protection.of_domain(version.document) if version is not None else None
+    return Protection.of_version(version) if version is not None else None

@@ -9,6 +9,7 @@ from django.urls import reverse
 from synth_engine.formats import KIND_NAMES, WITH_SCHEMA, WORKBOOKS, Dialect, Kind
 from synthweb.datasets import selectors
 from synthweb.datasets import services as datasets
+from synthweb.datasets.described import newest
 from synthweb.datasets.models import Dataset, TableVersion
 from synthweb.datasets.table_forms import DialectForm, NameForm
 from synthweb.ledger import selectors as ledger
@@ -64,7 +65,7 @@ def replacing(dataset: Dataset) -> dict[str, Any]:
         "crumbs": crumbs(dataset, "Replace the file"),
         "blocked": datasets.blocked(dataset),
         "account": ledger.account_of(dataset),
-        "version": selectors.current_domain(dataset),
+        "version": newest(dataset),
     }
 
 

@@ -16,6 +16,7 @@ from django.views.decorators.csrf import csrf_exempt, csrf_protect
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from django_htmx.http import HTMX_STOP_POLLING, HttpResponseClientRedirect
 
+from synth_engine.errors import TableError
 from synthweb.accounts.models import Role, User
 from synthweb.accounts.selectors import organisation_of, require_role
 from synthweb.datasets import selectors, uploads
@@ -60,27 +61,32 @@ def new(request: HttpRequest) -> HttpResponse:
 @csrf_protect
 def _receive(request: HttpRequest) -> HttpResponse:
     form = UploadForm(request.POST, request.FILES) if request.method == "POST" else UploadForm()
-    if request.method != "POST" or not form.is_valid():
+    dataset = _store(request, form) if request.method == "POST" and form.is_valid() else None
+    if dataset is None:
         status = HTTPStatus.UNPROCESSABLE_ENTITY if form.is_bound else HTTPStatus.OK
         template = "datasets/_upload_form.html" if _in_place(request) else "datasets/upload.html"
         return render(request, template, _page(form), status=HTTPStatus.OK if _in_place(request) else status)
-    dataset = _store(request, form)
     if _in_place(request):
         return HttpResponseClientRedirect(resolve_url("pages:upload-status", dataset.code))
     return redirect("pages:upload-status", dataset.code)
 
 
-@transaction.atomic
-def _store(request: HttpRequest, form: UploadForm) -> Dataset:
-    dataset = datasets.store_upload(
-        steward=_me(request),
-        organisation=organisation_of(_me(request)),
-        name=form.cleaned_data["name"],
-        description=form.cleaned_data["description"],
-        upload=form.cleaned_data["table"].intake,
-    )
-    runs.request_ingest(dataset=dataset, actor=_me(request))
-    return dataset
+def _store(request: HttpRequest, form: UploadForm) -> Dataset | None:
+    """The dataset, about to be read; None if the table was not taken, and the form says why."""
+    try:
+        with transaction.atomic():
+            dataset = datasets.store_upload(
+                steward=_me(request),
+                organisation=organisation_of(_me(request)),
+                name=form.cleaned_data["name"],
+                description=form.cleaned_data["description"],
+                upload=form.cleaned_data["table"].intake,
+            )
+            runs.request_ingest(dataset=dataset, actor=_me(request))
+            return dataset
+    except TableError as error:
+        form.add_error(uploads.FIELD, f"{error.text[0].upper()}{error.text[1:]}.")
+    return None
 
 
 def _page(form: UploadForm) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from synth_engine.evaluation.view import MARKS
+from synth_engine.evaluation.cards import MARKS
 from synth_engine.mechanisms.workload import Workload
 from synthweb.releases.models import Release
 

@@ -17,7 +17,7 @@ from synth_engine.privacy import standalone
 from synthweb.accounts.models import User
 from synthweb.datasets import selectors as datasets
 from synthweb.datasets.models import Preview
-from synthweb.releases import selectors, services, tables
+from synthweb.releases import groups, maps, selectors, services, tables, trees
 from synthweb.releases.models import Release, Sample
 
 
@@ -79,12 +79,69 @@ def sample_receipt(request: HttpRequest, code: str, sample_code: str) -> HttpRes
 @login_required
 @require_GET
 @cache_control(private=True, no_store=True)
+def tree_csv(request: HttpRequest, code: str) -> HttpResponseBase:
+    """One table of the page of a tree, whole: `what` says which, the rest is as on the page."""
+    release = selectors.release_for(_user(request), code, selectors.Need.SAMPLE)
+    what = request.GET.get("what", "depths")
+    lines = trees.lines(release, what, request.GET)
+    if lines is None:
+        raise Http404("the model of this release has no such table")
+    response = StreamingHttpResponse(tables.stream_lines(lines), content_type="text/csv; charset=utf-8")
+    return _attached(response, file_name(release, what=f"tree-{what}", ending="csv"))
+
+
+@login_required
+@require_GET
+@cache_control(private=True, no_store=True)
+def groups_csv(request: HttpRequest, code: str) -> HttpResponseBase:
+    """The published table of groups, whole."""
+    release = selectors.release_for(_user(request), code, selectors.Need.SAMPLE)
+    lines = groups.lines(release)
+    if lines is None:
+        raise Http404("the method of this release publishes no groups")
+    response = StreamingHttpResponse(tables.stream_lines(lines), content_type="text/csv; charset=utf-8")
+    return _attached(response, file_name(release, what="groups", ending="csv"))
+
+
+@login_required
+@require_GET
+@cache_control(private=True, no_store=True)
+def map_csv(request: HttpRequest, code: str, sheet: str) -> HttpResponseBase:
+    """The whole table behind a figure of commutes, as chosen on the page."""
+    release = selectors.release_for(_user(request), code, selectors.Need.SAMPLE)
+    return _sheet(maps.page(release, request.GET), sheet, release, what="map")
+
+
+@login_required
+@require_GET
+@cache_control(private=True, no_store=True)
+def compare_map_csv(request: HttpRequest, code: str, sheet: str) -> HttpResponseBase:
+    """The same beside the real table: not private; every download is audited."""
+    release = selectors.release_for(_user(request), code, selectors.Need.COMPARE)
+    report = datasets.preview_for(_user(request), release.dataset, Preview.Kind.REPORT, release.code)
+    page = None if report is None else maps.beside(release, report, request.GET)
+    return _sheet(page, sheet, release, what="NOT-PRIVATE-map")
+
+
+def _sheet(page: maps.Page | None, sheet: str, release: Release, *, what: str) -> HttpResponseBase:
+    if page is None or sheet not in page.sheets:
+        raise Http404("no such table, or it has expired")
+    rows = tables.stream_lines(maps.lines(page.sheets[sheet]))
+    response = StreamingHttpResponse(rows, content_type="text/csv; charset=utf-8")
+    return _attached(response, file_name(release, what=f"{what}-{sheet}", ending="csv"))
+
+
+@login_required
+@require_GET
+@cache_control(private=True, no_store=True)
 def compare_json(request: HttpRequest, code: str) -> HttpResponseBase:
     """The steward's comparison as it was made: real data, not private; every download is audited."""
     release = selectors.release_for(_user(request), code, selectors.Need.COMPARE)
     report = datasets.preview_for(_user(request), release.dataset, Preview.Kind.REPORT, release.code)
     if report is None:
         raise Http404("no comparison, or it has expired")
+    for entry in report.get("commutes", ()):
+        entry.pop("cells", None)  # the real table itself, but for its names
     return _json(report, file_name(release, what="NOT-PRIVATE-comparison", ending="json"))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django import forms
@@ -81,3 +82,31 @@ class DescribeForm(forms.Form):
     description = forms.CharField(
         max_length=5000, required=False, label="Description", widget=forms.Textarea(attrs={"rows": 4})
     )
+
+
+class MapForm(forms.Form):
+    """What the maps of commutes show. All of it is public, and stands in the address."""
+
+    pair = forms.ChoiceField(required=False, label="Between")
+    near = forms.CharField(
+        max_length=200,
+        required=False,
+        label="Homes near",
+        widget=forms.TextInput(
+            attrs={"list": "map-names", "autocomplete": "off", "placeholder": "a name, or 41.82, -71.41"}
+        ),
+    )
+    within = forms.FloatField(min_value=0.1, max_value=20_000, required=False, label="Within")
+    short = forms.FloatField(min_value=0.1, max_value=20_000, required=False, label="Short: up to")
+    unit = forms.ChoiceField(choices=[("km", "km"), ("miles", "miles")], required=False, label="Unit")
+    by = forms.ChoiceField(required=False, label="Parts")
+
+    def __init__(self, *args: Any, pairs: Sequence[str], choices: Mapping[str, str], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        fields = {"pair": [(name, name) for name in pairs], "by": list(choices.items())}
+        for name, offered in fields.items():
+            field = self.fields[name]
+            assert isinstance(field, forms.ChoiceField)  # noqa: S101 - declared above
+            field.choices = offered
+            if len(offered) < 2:
+                field.widget = forms.HiddenInput()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from synth_engine.domain import Attribute, Categorical, Domain
+from synthweb.datasets.described import domain_of
 from synthweb.releases.models import Release
 
 SHOWN = 12
@@ -22,7 +23,8 @@ class Learned:
 
 def learned(release: Release) -> list[Learned]:
     """The columns that the run learned; none where everything was described."""
-    domain = Domain.from_json(release.model["domain"])
+    described = domain_of(release.domain_version)
+    domain = Domain.from_json(release.model["domain"]) if described.open else described
     return [_told(attribute) for attribute in domain.attributes if "learned" in attribute.facts.values()]
 
 

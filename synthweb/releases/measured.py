@@ -20,7 +20,18 @@ import numpy.typing as npt
 from synth_engine.domain import Domain
 from synthweb.releases.models import Release
 
-ALONE = frozenset({"adaptive", "independent", "random", "weak-domain"})  # methods without tables of groups of columns
+ALONE = frozenset(
+    {
+        "adaptive",
+        "adaptive-basic",
+        "adaptive-improved",
+        "direct-synthesis",
+        "independent",
+        "privtree",
+        "random",
+        "weak-domain",
+    }
+)  # methods without tables of groups of columns
 LISTED = 300  # groups in the table; the receipt has all of them
 UNIT_LARGEST, UNIT_SMALLEST, TRIANGLE = 24, 6, 480  # units: of a cell of the map, and of the map without its names
 NAMES = 130

@@ -11,16 +11,16 @@ from django.http import QueryDict
 from django.urls import reverse
 
 from synth_engine import mechanisms
-from synth_engine.domain import constraints
 from synth_engine.errors import SynthError
 from synth_engine.privacy import receipt as receipts
 from synth_engine.privacy import verify
 from synth_engine.privacy.unit import PrivacyUnit, Relation
 from synthweb.accounts.models import User
+from synthweb.datasets.described import domain_of
 from synthweb.datasets.selectors import table_of_run
 from synthweb.lib.letters import RELATIONS
 from synthweb.lib.listing import Column, listing
-from synthweb.releases import asked, citation, learned, measured, network, selectors, words
+from synthweb.releases import asked, citation, groups, learned, maps, measured, network, selectors, trees, words
 from synthweb.releases.models import Release
 from synthweb.releases.selectors import Need
 
@@ -37,13 +37,19 @@ VERBS = {
     "discover": "Looked for the frequent values of",
     "grow": "Grew a tree over",
     "resample": "Drew anew within public totals",
+    "leaves": "Counted the ends of a tree over",
 }
 
-UNDESCRIBED = frozenset({"adaptive", "on-the-map"})  # methods whose model has no columns to be described one by one
+UNDESCRIBED = frozenset(
+    {"adaptive", "adaptive-basic", "adaptive-improved", "direct-synthesis", "on-the-map", "privtree"}
+)  # methods whose model has no columns to be described one by one
 TABS = (
     ("release", "Overview", Need.VIEW),
     ("measured", "Measured", Need.VIEW),
     ("network", "Network", Need.VIEW),
+    ("groups", "Groups", Need.SAMPLE),
+    ("tree", "Tree", Need.SAMPLE),
+    ("map", "Map", Need.SAMPLE),
     ("compare", "Compare", Need.COMPARE),
     ("samples", "Samples", Need.SAMPLE),
     ("description", "Description", Need.SAMPLE),
@@ -148,6 +154,9 @@ def tabs(user: User, release: Release) -> list[Tab]:
     applies = {
         "network": release.mechanism in network.DRAWN,
         "measured": measured.shows(release),
+        "groups": groups.shows(release),
+        "tree": trees.has_tree(release),
+        "map": maps.shows(release),
         "description": release.mechanism not in UNDESCRIBED,
     }
     return [
@@ -165,15 +174,11 @@ def overview(release: Release) -> dict[str, Any]:
         "mechanism": described.get(release.mechanism, unknown),
         "citation": citation.of_release(release),
         "learned": learned.learned(release),
+        "told": trees.told(release),
         "asked": asked.asked(release),
         "protects": _protects(release.receipt),
-        "constraints": [each.sentence for each in constraints.parse(_constraints(release))],
+        "constraints": [each.sentence for each in domain_of(release.domain_version).constraints],
     }
-
-
-def _constraints(release: Release) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = release.domain_version.document.get("constraints", [])
-    return found
 
 
 def compare(release: Release) -> dict[str, Any]:
@@ -230,9 +235,13 @@ def _drawn(noise: dict[str, Any]) -> str:
     """Of groups drawn anew: their law, which has a prior in place of noise."""
     if noise.get("law") != "dirichlet-multinomial":
         return ""
-    parts = [parts for _, parts in noise["priors"]]
+    parts = [parts for _, parts, *_ in noise["priors"]]
     least, most = (f"{part / noise['unit']:.3g}" for part in (min(parts), max(parts)))
-    return f"Dirichlet-multinomial, prior {least} to {most} records an origin"
+    origins = [fewer[0] if fewer else noise["origins"] for _, _, *fewer in noise["priors"]]
+    sizes = [size for size, *_ in noise["priors"]]
+    against = [part * of / noise["unit"] / size for size, part, of in zip(sizes, parts, origins, strict=True)]
+    whole = f"{min(against):.3g} to {max(against):.3g} for each record of a group"
+    return f"Dirichlet-multinomial, prior {least} to {most} records an origin, which is {whole}"
 
 
 def _delta(cost: dict[str, str]) -> str:
@@ -250,9 +259,11 @@ def _what(query: dict[str, Any]) -> str:
         columns = zip(query["clique"], query["bins"], strict=True)
         asked = "Measured the interaction of" if query["verb"] == "interaction" else "Counted by bins"
         return f"{asked} {' × '.join(f'{name} ({bins})' for name, bins in columns)}"
+    if query["verb"] == "refine":
+        return f"Chose one of {len(query['candidates'])} columns to divide groups by"
     if query["verb"] == "select":
         return f"Chose one of {len(query['candidates'])} groups of columns"
-    return f"{VERBS.get(query['verb'], query['verb'])} {' × '.join(query.get('clique') or [])}".strip()
+    return f"{VERBS.get(query['verb'], query['verb'])} {' × '.join([*query.get('clique', ()), *query.get('by', ())])}".strip()
 
 
 def short(ratio: str) -> str:

@@ -43,7 +43,9 @@ def publish(
     model: Model,
     chosen_after_looking: bool,
 ) -> Release:
-    """Make the release of a run from its noisy answers; called once a run, under the run's fence."""
+    """Make the release of a run from its noisy answers; called once a run, under the run's fence. A table that the method
+    publishes is kept beside what the model needs to draw."""
+    published = plan.published(answers)
     release = Release.objects.create(
         dataset=dataset,
         account=account,
@@ -56,7 +58,7 @@ def publish(
         rows=model.rows,
         sample_rows=plan.spec.rows or model.rows,
         receipt=plan.receipt(answers, chosen_after_looking=chosen_after_looking),
-        model=model.to_json(),
+        model=model.to_json() | ({} if published is None else {"published": published}),
         created_by=created_by,
     )
     audit.record(

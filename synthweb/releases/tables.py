@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import IO, Any
 
 import pandas as pd
@@ -33,7 +33,7 @@ def stream_csv(sample: Sample, *, for_spreadsheets: bool = False) -> Iterator[st
     for number, block in enumerate(mechanisms.draw_blocks(model, sample.rows, sample.seed)):
         written = codec.as_text(model.domain, block)
         if for_spreadsheets:
-            written = written.apply(_harmless).rename(columns=_harmless_text)
+            written = written.apply(_harmless).rename(columns=harmless_text)
         yield written.to_csv(index=False, header=number == 0, lineterminator="\n")
 
 
@@ -41,12 +41,22 @@ def _harmless(column: pd.Series) -> pd.Series:
     """Each text as it is, or with an apostrophe before it. Any column may hold one that a spreadsheet would run: a
     marker of missing values is a text, too, and a date is written as its format says."""
     places, texts = pd.factorize(column)
-    return pd.Series([_harmless_text(text) for text in texts], dtype="str").take(places).set_axis(column.index)
+    return pd.Series([harmless_text(text) for text in texts], dtype="str").take(places).set_axis(column.index)
 
 
-def _harmless_text(text: str) -> str:
+def harmless_text(text: str) -> str:
+    """As it is, or with an apostrophe before what a spreadsheet would run."""
     risky = text.startswith(FORMULA) and not NUMBER.fullmatch(text)
     return f"'{text}" if risky else text
+
+
+def stream_lines(lines: Iterable[Sequence[object]]) -> Iterator[str]:
+    """Rows as CSV text, one at a time; no text in it is one that a spreadsheet would run."""
+    for line in lines:
+        text = io.StringIO()
+        written = [harmless_text(cell) if isinstance(cell, str) else cell for cell in line]
+        csv.writer(text, lineterminator="\n").writerow(written)
+        yield text.getvalue()
 
 
 def write_parquet(sample: Sample, file: IO[bytes]) -> None:

@@ -14,13 +14,15 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from synth_engine.errors import InputError, SpecError
+from synth_engine.evaluation import style
 from synthweb.accounts.models import User
 from synthweb.datasets import selectors as datasets
 from synthweb.datasets.models import Preview
 from synthweb.lib.errors import Refused
 from synthweb.releases import asked as purposes
-from synthweb.releases import citation, screens, selectors, services, signals
+from synthweb.releases import citation, maps, screens, selectors, services, signals, trees
 from synthweb.releases import compare as comparison
+from synthweb.releases import groups as published
 from synthweb.releases import measured as measurements
 from synthweb.releases import network as networks
 from synthweb.releases.forms import DescribeForm, EditionForm, SampleForm, ShareForm
@@ -78,6 +80,50 @@ def measured(request: HttpRequest, code: str) -> HttpResponse:
 
 @login_required
 @require_GET
+def tree(request: HttpRequest, code: str) -> HttpResponse:
+    """The tree of the model: its depths, maps of its places, beginnings of its texts, its classes."""
+    found = selectors.release_for(_user(request), code, Need.SAMPLE)
+    context = screens.frame(_user(request), found, tab="tree") | {
+        "page": trees.page(found, request.GET),
+        "at": request.GET.get("at", ""),
+    }
+    return render(request, "releases/tree.html", context | {"query": request.GET.urlencode()})
+
+
+@login_required
+@require_GET
+def groups(request: HttpRequest, code: str) -> HttpResponse:
+    """The published table of groups with noisy counts, the largest first."""
+    found = selectors.release_for(_user(request), code, Need.SAMPLE)
+    context = screens.frame(_user(request), found, tab="groups") | {"page": published.page(found)}
+    return render(request, "releases/groups.html", context)
+
+
+@login_required
+@require_GET
+def map_of(request: HttpRequest, code: str) -> HttpResponse:
+    """How far records go, on maps, from the model alone."""
+    found = selectors.release_for(_user(request), code, Need.SAMPLE)
+    context = screens.frame(_user(request), found, tab="map") | {"page": maps.page(found, request.GET)}
+    return render(request, "releases/map.html", context)
+
+
+@login_required
+@require_GET
+@never_cache
+def compare_map(request: HttpRequest, code: str) -> HttpResponse:
+    """The same beside the real data, for stewards alone; opening it is written to the audit log."""
+    found = selectors.release_for(_user(request), code, Need.COMPARE)
+    report = datasets.preview_for(_user(request), found.dataset, Preview.Kind.REPORT, found.code)
+    page = None if report is None else maps.beside(found, report, request.GET)
+    if page is None:  # none, or of an earlier version
+        return redirect("releases:compare", code)
+    context = screens.frame(_user(request), found, tab="compare", leaf="Map") | {"page": page, "red": style.RED_WORDS}
+    return render(request, "releases/map.html", context)
+
+
+@login_required
+@require_GET
 @never_cache
 def compare(request: HttpRequest, code: str) -> HttpResponse:
     """Beside the real data, for stewards alone; opening it is written to the audit log."""
@@ -88,6 +134,7 @@ def compare(request: HttpRequest, code: str) -> HttpResponse:
         if report is None:
             return redirect("runs:report", code)
         context |= {"comparison": comparison.page(report), "asked": purposes.asked(found, report)}
+        context["commutes"] = any(each["cells"] for each in report.get("commutes", ()))
     except comparison.UnknownReport:  # of an earlier version: it can be made again, and not be shown
         return render(request, "releases/compare_ask.html", context | {"expired": True})
     return render(request, "releases/compare.html", context)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from synth_engine.domain import Domain
 from synth_engine.mechanisms import enough
+from synth_engine.mechanisms.mixed import placed
 from synthweb.lib.letters import grouped
 
 NAMED = 5
+TREES = ("adaptive", "adaptive-improved", "adaptive-basic", "privtree", "direct-synthesis")
+OPEN = " What is still to be learned is not in that: values that are not found become “(other)”."
 TITLES: dict[enough.Level, str] = {
     "enough": "Enough records",
     "thin": "Few records for what is described",
@@ -28,9 +31,12 @@ class Enough:
     assumed: bool
 
 
-def told(domain: Domain, *, rows: int, epsilon: Fraction, assumed: bool) -> Enough:
-    """The engine's verdict as sentences."""
+def told(domain: Domain, *, rows: int, epsilon: Fraction, assumed: bool, mechanism: str = "") -> Enough:
+    """The engine's verdict as sentences. `mechanism`: the method chosen; trees open where there are records enough, and count
+    no code of a place by itself."""
     verdict = enough.verdict(domain, rows=rows, epsilon=epsilon)
+    if mechanism in TREES and verdict.level == "too-little" and set(verdict.lost) <= set(placed(domain)):
+        verdict = replace(verdict, level="thin")
     certain = verdict.level == "enough"
     return Enough(
         level=verdict.level,
@@ -45,7 +51,7 @@ def _reason(domain: Domain, verdict: enough.Verdict) -> str:
     lost, count = len(verdict.lost), len(domain.modelled)
     if verdict.level == "enough":
         weakest, strength = verdict.strengths[0]
-        return f"Even in “{weakest}”, the weakest column, a code holds {strength:.3g} times its noise on average."
+        return f"Even in “{weakest}”, the weakest column, a code holds {_times(strength)} times its noise on average.{OPEN if domain.open else ''}"
     if not lost:
         return (
             "Single columns hold more than their noise. Tables of two columns do not: expect most dependence "
@@ -59,10 +65,19 @@ def _reason(domain: Domain, verdict: enough.Verdict) -> str:
     )
 
 
+def _times(value: float) -> str:
+    return grouped(round(value)) if value >= 100 else f"{value:.3g}"
+
+
 def _advice(domain: Domain, verdict: enough.Verdict) -> list[str]:
     if verdict.level == "enough":
         return []
     found = []
+    if {*verdict.lost} & {*placed(domain)}:
+        found.append(
+            "Of columns that say where a record lies, methods for places, such as “adaptive”, count no code by itself: they "
+            "need fewer records, and keep places as finely as there are records."
+        )
     if verdict.lost:
         listed = ", ".join(f"“{name}”" for name in verdict.lost[:NAMED])
         more = f" and {len(verdict.lost) - NAMED} more" if len(verdict.lost) > NAMED else ""

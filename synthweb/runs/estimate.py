@@ -12,7 +12,7 @@ from synthweb.ledger import selectors as ledger
 from synthweb.ledger.models import Rule
 from synthweb.releases import words
 from synthweb.releases.models import Release
-from synthweb.runs import enough, learning, planning
+from synthweb.runs import enough, learning, planning, priors
 from synthweb.runs.enough import Enough
 from synthweb.runs.forecast import Forecast, forecast
 from synthweb.runs.learning import Learning
@@ -78,6 +78,8 @@ class Estimate:
     forecast: Forecast
     enough: Enough
     learning: Learning | None
+    priors: priors.Told | None
+    advice: str
 
     @property
     def price(self) -> Bar:
@@ -123,8 +125,16 @@ def estimate(proposal: Proposal, *, guess: int | None = None, hasty: bool = Fals
             rule=planning.rule_of(proposal.account),
             hasty=hasty,
         ),
-        enough=enough.told(proposal.plan.domain, rows=rows, epsilon=proposal.spec.epsilon, assumed=source == ASSUMED),
+        enough=enough.told(
+            proposal.plan.domain,
+            rows=rows,
+            epsilon=proposal.spec.epsilon,
+            assumed=source == ASSUMED,
+            mechanism=proposal.spec.mechanism,
+        ),
         learning=learning.told(error),
+        priors=priors.told(proposal.plan, assumes=error.get("assumes", "")),
+        advice=proposal.plan.advice,
     )
 
 

@@ -48,7 +48,8 @@ class ReleaseForm(forms.Form):
         """`domain`: of the table; methods that are not for it are not offered. `suggested`: what fields begin with, such
         as the choices of an earlier run."""
         self.domain, described = domain, mechanisms.describe(domain)
-        usual = {"mechanism": methods.preferred(described), "epsilon": "1", "delta": "0"}
+        self.first = methods.preferred(described, recommended=mechanisms.recommended(domain))
+        usual = {"mechanism": self.first, "epsilon": "1", "delta": "0"}
         initial = usual | suggested | {"request_key": secrets.token_urlsafe(24)}
         given, self.hindrance = (None, "") if data is None else purpose.gathered(data)
         self.edited = data is not None and bool(data.get(purpose.EDIT))
@@ -88,7 +89,12 @@ class ReleaseForm(forms.Form):
 
     def families(self) -> list[methods.Family]:
         """The methods on offer, as cards in groups."""
-        return methods.families(list(self.described.values()), chosen=self.chosen)
+        return methods.families(list(self.described.values()), first=self.first, chosen=self.chosen)
+
+    @property
+    def beyond_forecast(self) -> str:
+        """What forecasts of columns and pairs do not say of the recommended method."""
+        return methods.BEYOND.get(self.first, "")
 
     def purpose_fields(self) -> list[forms.BoundField]:
         """The fields of the chosen mechanism that name columns: what the release is for."""

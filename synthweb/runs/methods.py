@@ -6,9 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-PREFERRED = ("auto",)
-"""What a form begins with: the first of these that is on offer, else the first on offer at all."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class Family:
@@ -21,28 +18,40 @@ class Family:
     folded: bool
 
 
+OURS = ("adaptive", "auto")
 SPECIAL = ("independent", "weak-domain", "random")
+WHY = {
+    "auto": "The first one suits most tables.",
+    "adaptive": "Most of this table is places or texts: the first one divides them as finely as their records allow.",
+    "on-the-map": "Public totals are declared: the first one keeps them exactly.",
+}
+BEYOND = {
+    "adaptive": "What the recommended method is for is not in these figures: which places or texts there are, and how far "
+    "apart places lie. They look at columns one by one, where other methods may seem better.",
+    "on-the-map": "What the recommended method is for is not in these figures: totals that are kept, and distances.",
+}
+"""Said beside forecasts of columns and pairs."""
 WORDS = {
     "literature": "Published methods under their own names, for comparison with other work or a taste of one’s own.",
     "special": "For tables and purposes that need less, or something else.",
 }
 
 
-def preferred(described: Sequence[dict[str, Any]]) -> str:
-    """The id of the method that a form begins with."""
-    offered = [one["id"] for one in described]
-    return str(next((name for name in PREFERRED if name in offered), offered[0]))
+def preferred(described: Sequence[dict[str, Any]], *, recommended: str) -> str:
+    """The id of the method that a form begins with: the recommended one, if it is on offer."""
+    offered = [str(one["id"]) for one in described]
+    return recommended if recommended in offered else offered[0]
 
 
-def families(described: Sequence[dict[str, Any]], *, chosen: str) -> list[Family]:
-    """The methods on offer in groups: the recommended one, those of the literature, special ones. One that no group
-    names is of the literature."""
-    first = preferred(described)
-    literature = tuple(one for one in described if one["id"] != first and one["id"] not in SPECIAL)
-    special = tuple(one for one in described if one["id"] != first and one["id"] in SPECIAL)
-    recommended = tuple(one for one in described if one["id"] == first)
+def families(described: Sequence[dict[str, Any]], *, first: str, chosen: str) -> list[Family]:
+    """The methods on offer in groups: the one that the form begins with and others of ours, those of the literature,
+    special ones. One that no group names is of the literature."""
+    own = (first, *OURS)
+    recommended = tuple(sorted((one for one in described if one["id"] in own), key=lambda one: own.index(one["id"])))
+    literature = tuple(one for one in described if one["id"] not in (*own, *SPECIAL))
+    special = tuple(one for one in described if one["id"] not in own and one["id"] in SPECIAL)
     return [
-        Family(key="recommended", title="Recommended", words="", methods=recommended, folded=False),
+        Family(key="recommended", title="Recommended", words=WHY.get(first, ""), methods=recommended, folded=False),
         *(
             Family(
                 key=key, title=title, words=WORDS[key], methods=methods, folded=chosen not in {m["id"] for m in methods}

@@ -14,6 +14,7 @@ from synth_engine.errors import RelationMismatch
 from synth_engine.mechanisms import Plan
 from synth_engine.spec import Spec
 from synthweb.datasets import services as datasets
+from synthweb.datasets.described import domain_of, newest
 from synthweb.datasets.models import Dataset, DomainVersion
 from synthweb.ledger.amounts import Amount
 from synthweb.ledger.models import BudgetAccount, Rule
@@ -38,7 +39,7 @@ def propose(*, dataset: Dataset, spec: Spec) -> Proposal:
     version, account = basis(dataset)
     _check_terms(version, account)
     _check_table(dataset, version)
-    plan = replan(version=version, spec=spec, account=account)
+    plan = mechanisms.plan(domain_of(version), spec, rule=rule_of(account))
     epsilon, delta, rho = plan.cost(rule_of(account))
     price = Amount(epsilon=epsilon, delta=delta, rho=rho)
     return Proposal(dataset=dataset, account=account, version=version, spec=spec, plan=plan, price=price)
@@ -46,7 +47,7 @@ def propose(*, dataset: Dataset, spec: Spec) -> Proposal:
 
 def basis(dataset: Dataset) -> tuple[DomainVersion, BudgetAccount]:
     """The newest confirmed description and the account that pays; NotReady names the step that is missing."""
-    version = dataset.domain_versions.order_by("-number").first()
+    version = newest(dataset)
     if version is None:
         raise errors.NotReady("this dataset has no confirmed description", repair="describe its columns and confirm")
     account = BudgetAccount.objects.filter(coverages__dataset=dataset).first()
@@ -57,8 +58,8 @@ def basis(dataset: Dataset) -> tuple[DomainVersion, BudgetAccount]:
 
 def described(dataset: Dataset) -> Domain | None:
     """By the newest confirmed description; None without one."""
-    version = dataset.domain_versions.order_by("-number").first()
-    return None if version is None else Domain.from_json(version.document)
+    version = newest(dataset)
+    return None if version is None else domain_of(version)
 
 
 def replan(*, version: DomainVersion, spec: Spec, account: BudgetAccount) -> Plan:
@@ -79,12 +80,12 @@ def _check_table(dataset: Dataset, version: DomainVersion) -> None:
         raise errors.NotReady("the table of this dataset was refused", repair="mend it and upload it again")
     if dataset.status != Dataset.Status.READY:
         raise errors.NotReady("the table of this dataset is not read yet", repair="wait until its status is ready")
-    datasets.check_columns(dataset, Domain.from_json(version.document))
+    datasets.check_columns(dataset, domain_of(version))
 
 
 def _check_terms(version: DomainVersion, account: BudgetAccount) -> None:
     """The account fixed who is protected and from what; a description that says otherwise cannot spend from it."""
-    described, paid = Protection.of_domain(version.document), Protection.of_account(account)
+    described, paid = Protection.of_version(version), Protection.of_account(account)
     if described != paid:
         raise RelationMismatch(
             f"the description protects {described.sentence()}, the budget account {paid.sentence()}; "

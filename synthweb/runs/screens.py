@@ -13,6 +13,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from synth_engine import mechanisms
+from synth_engine.domain import Domain
 from synth_engine.privacy import receipt
 from synthweb.accounts.models import User
 from synthweb.datasets.models import Dataset
@@ -68,10 +69,11 @@ def frame(dataset: Dataset, *more: tuple[str, str]) -> dict[str, Any]:
     return {"dataset": dataset, "crumbs": [*crumbs, *(more or [("", "New release")])]}
 
 
-def suggested(balance: Balance) -> dict[str, str]:
+def suggested(balance: Balance, domain: Domain) -> dict[str, str]:
     """A usual loss that the account can pay: what the form starts with."""
     if balance.rule == Rule.ZCDP:
-        return {"epsilon": "1", "delta": "1e-9"}
+        drawn = mechanisms.recommended(domain) == "on-the-map"  # its delta is none that a sum of rho counts
+        return {"epsilon": "1", "delta": "0" if drawn else "1e-9"}
     epsilon, delta = min(USUAL_EPSILON, balance.free.epsilon), min(USUAL_DELTA, balance.free.delta)
     return {
         "epsilon": exact("epsilon", epsilon) if epsilon > 0 else "1",

@@ -13,11 +13,11 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from synth_engine.domain import Domain
 from synth_engine.errors import InputError, PrivacyError
 from synthweb.accounts.models import Role, User
 from synthweb.accounts.selectors import require_role
 from synthweb.datasets import selectors as datasets
+from synthweb.datasets.described import domain_of
 from synthweb.datasets.models import Dataset, Preview
 from synthweb.ledger import selectors as ledger
 from synthweb.lib.errors import Refused
@@ -44,9 +44,9 @@ def new(request: HttpRequest, code: str) -> HttpResponse:
         version, account = planning.basis(dataset)
     except errors.NotReady as missing:
         return render(request, "runs/not_ready.html", screens.frame(dataset) | {"missing": missing})
-    domain = Domain.from_json(version.document)
+    domain = domain_of(version)
     like = selectors.run_for(_user(request), request.GET["like"]) if request.GET.get("like") else None
-    suggested = screens.suggested(ledger.balance(account)) | screens.again(like)
+    suggested = screens.suggested(ledger.balance(account), domain) | screens.again(like)
     form = ReleaseForm(request.POST if request.method == "POST" else None, domain=domain, **suggested)
     found = _estimate(form, dataset)
     if form.is_pressed and found and form.nothing_pending():

@@ -17,6 +17,7 @@ from django.db import DatabaseError, InterfaceError, OperationalError, close_old
 from django.db.models.functions import Now
 
 from synth_engine import formats, mechanisms, pipeline
+from synth_engine.domain import Domain
 from synth_engine.errors import InputError, PrivacyError, SynthError, VerificationError
 from synth_engine.measurement import Answers
 from synth_engine.mechanisms import Plan
@@ -284,6 +285,7 @@ def _report(errand: TableErrand, grip: lease.Lease) -> None:
             model=mechanisms.Model.from_json(release.model),
             rows=max(1, min(release.sample_rows, REPORT_ROWS)),
             seed=f"report/{release.code}",
+            described=Domain.from_json(release.domain_version.document),
             progress=progress,
         )
     progress.check()

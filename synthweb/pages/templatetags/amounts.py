@@ -101,6 +101,15 @@ def share(part: Number, whole: Number) -> str:
 
 
 @register.filter
+def percent(fraction: Number) -> str:
+    """A fraction for people to read: 72.3%, 6.0%, 0.13%; all is 100%, and what is less is never rounded up to it."""
+    value = 100 * float(fraction or 0)
+    if value >= 1:
+        return f"{value:.0f}%" if value >= 100 - 1e-9 else f"{min(value, 99.9):.1f}%"
+    return f"{value:.2g}%" if value >= 0.001 or not value else "< 0.001%"
+
+
+@register.filter
 def left_after(whole: int | None, part: int | None) -> int:
     """What stays of a budget: never below zero."""
     return max(0, int(whole or 0) - int(part or 0))

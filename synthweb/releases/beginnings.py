@@ -1,0 +1,108 @@
+"""Beginnings of texts in the tree of a release: one level at a time, the most frequent first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from synth_engine.evaluation import tree_cells
+from synth_engine.evaluation.tree_figures import number
+from synth_engine.hierarchy import Words
+from synth_engine.hierarchy.words import LONGEST
+
+BLANK = "␣"
+"""What a blank looks like where it would not be seen."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """What may follow a beginning: `text` is the longer one as it is, `shown` with its blanks visible."""
+
+    text: str
+    shown: str
+    records: str
+    share: float
+    ended: bool
+    opened: bool
+    cells: int
+
+    @property
+    def width(self) -> int:
+        """Of a bar, in hundredths."""
+        return max(1, round(100 * self.share))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Explorer:
+    """One level: the beginning that was asked for, the shorter ones, and what may follow. `share`: of the records that begin
+    like that, of all of them; of a line, of those. `closed`: the beginning at which the tree ends, if it ends there."""
+
+    text: str
+    shown: str
+    above: tuple[tuple[str, str], ...]
+    records: str
+    share: float
+    lines: tuple[Line, ...]
+    closed: str | None
+    error: str
+
+
+def explore(tree: tree_cells.Cells, asked: str, *, rows: int) -> Explorer:
+    """What follows a beginning, which is read as the texts are; of one that cannot be, the whole tree, with the reason."""
+    words = _words(tree)
+    text, error = _read(words, asked)
+    symbols = [words.alphabet.index(sign) + 1 for sign in text]
+    node = tree_cells.node(tree, symbols)
+    ordered = sorted(node.children, key=lambda child: (-child.share, child.symbol))
+    return Explorer(
+        text=text,
+        shown=visible(text),
+        above=tuple((text[:end], visible(text[end - 1]) if end else "any text") for end in range(len(text))),
+        records=number(rows * node.share),
+        share=node.share,
+        lines=tuple(_line(child, text, words, whole=node.share, rows=rows) for child in ordered),
+        closed=None if node.depth is None else visible(text[: node.depth]),
+        error=error,
+    )
+
+
+def _read(words: Words, asked: str) -> tuple[str, str]:
+    text = asked[:LONGEST]
+    text = text.lower() if words.case == "lower" else text.upper() if words.case == "upper" else text
+    if not set(words.alphabet) >= set(text):
+        return "", "It has a sign that is not in the alphabet: no text begins like that."
+    if len(text) >= words.depth:
+        return "", f"No text is longer than {words.depth} signs: give a shorter beginning."
+    return text, ""
+
+
+def _line(child: tree_cells.Child, text: str, words: Words, *, whole: float, rows: int) -> Line:
+    longer = text if child.ended else text + words.alphabet[child.symbol - 1]
+    return Line(
+        text=longer,
+        shown=visible(longer),
+        records=number(rows * child.share),
+        share=child.share / whole if whole else 0.0,
+        ended=child.ended,
+        opened=child.opened,
+        cells=child.cells,
+    )
+
+
+def visible(text: str) -> str:
+    return text.replace(" ", BLANK)
+
+
+def lines(tree: tree_cells.Cells, *, rows: int) -> Iterator[Sequence[object]]:
+    """Every cell of the tree as a head and rows: its beginning, whether the text ends with it, and the records in it."""
+    words = _words(tree)
+    yield "beginning", "signs", "ends", "records"
+    texts = words.decode(tree.cells)
+    for text, level, share in zip(texts, tree.levels.tolist(), tree_cells.shares(tree).tolist(), strict=True):
+        yield text, len(text), "yes" if len(text) < level or level == words.depth else "no", f"{rows * share:.6g}"
+
+
+def _words(tree: tree_cells.Cells) -> Words:
+    words = tree.hierarchy
+    assert isinstance(words, Words)  # noqa: S101 - the caller looked
+    return words

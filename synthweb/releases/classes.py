@@ -1,0 +1,139 @@
+"""Classes of a column in the tree of a release: one level at a time, the one with most records first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from django.http import QueryDict
+
+from synth_engine.codec import classes as declared
+from synth_engine.domain import Domain
+from synth_engine.evaluation import tree_classes
+from synth_engine.evaluation.tree_cells import Cells
+from synth_engine.evaluation.tree_classes import Class, Part
+from synth_engine.evaluation.tree_figures import number
+from synth_engine.hierarchy import Taxonomy
+
+DEEPEST = 50  # of what an address may ask for
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """A class below the chosen one. `address`: of its own parts, empty where it has none; `apart`: which share of its records
+    the tree tells apart from its neighbours."""
+
+    name: str
+    address: str
+    records: str
+    share: float
+    apart: float
+
+    @property
+    def width(self) -> int:
+        """Of a bar, in hundredths."""
+        return max(1, round(100 * self.share)) if self.share else 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Explorer:
+    """One level of one column. `columns`: with the address of each; `level`: what its lines are, `levels`: the names of all;
+    `above`: wider classes with their addresses; `share`: of the chosen class, of all records; of a line, of the class."""
+
+    column: str
+    columns: tuple[tuple[str, str], ...]
+    levels: tuple[str, ...]
+    level: str
+    above: tuple[tuple[str, str], ...]
+    name: str
+    records: str
+    share: float
+    apart: float
+    lines: tuple[Line, ...]
+    file: str
+    error: str
+
+
+def explore(tree: Cells, query: QueryDict, *, domain: Domain, rows: int) -> Explorer | None:
+    """The class that was asked for; of one that is not declared, the widest, with the reason. None for a tree without classes."""
+    found = tree_classes.of_classes(tree)
+    if not found:
+        return None
+    column = _column(query, found)
+    asked = tuple(query.getlist("class"))[:DEEPEST]
+    here, error = tree_classes.explored(found[column], asked), ""
+    if here is None:
+        here, error = tree_classes.explored(found[column], ()), "The description has no such class."
+    assert here is not None  # noqa: S101 - every column has a widest class
+    levels = named(domain, column)
+    return Explorer(
+        column=column,
+        columns=tuple((name, _address(name, ())) for name in found),
+        levels=levels,
+        level=levels[min(len(here.path), len(levels) - 1)],
+        above=tuple(
+            (here.path[end - 1] if end else "all", _address(column, here.path[:end])) for end in range(len(here.path))
+        ),
+        name=here.whole.name,
+        records=number(rows * here.whole.share),
+        share=here.whole.share,
+        apart=_of(here.whole),
+        lines=tuple(_line(part, here, column, rows=rows) for part in sorted(here.parts, key=lambda one: -one.share)),
+        file=_address(column, ()),
+        error=error,
+    )
+
+
+def _column(query: QueryDict, found: dict[str, Cells]) -> str:
+    asked = query.get("column")
+    return str(asked) if asked in found else next(iter(found))
+
+
+def _address(column: str, path: Sequence[str]) -> str:
+    asked = QueryDict(mutable=True)
+    asked["column"] = column
+    asked.setlist("class", list(path))
+    return asked.urlencode()
+
+
+def _line(part: Part, here: Class, column: str, *, rows: int) -> Line:
+    return Line(
+        name=part.name,
+        address=_address(column, (*here.path, part.name)) if part.values > 1 else "",
+        records=number(rows * part.share),
+        share=part.share / here.whole.share if here.whole.share else 0.0,
+        apart=_of(part),
+    )
+
+
+def _of(part: Part) -> float:
+    return min(1.0, part.apart / part.share) if part.share else 1.0
+
+
+def lines(tree: Cells, query: QueryDict, *, domain: Domain, rows: int) -> Iterator[Sequence[object]] | None:
+    """Every class of one column as a head and rows; None for a tree without classes."""
+    found = tree_classes.of_classes(tree)
+    return _lines(found, _column(query, found), domain=domain, rows=rows) if found else None
+
+
+def _lines(found: dict[str, Cells], column: str, *, domain: Domain, rows: int) -> Iterator[Sequence[object]]:
+    head = named(domain, column)
+    yield (*head, "values", "records", "told apart")
+    for path, part in tree_classes.every(found[column]):
+        yield (*_padded(path, len(head)), part.values, f"{rows * part.share:.6g}", f"{_of(part):.4g}")
+
+
+def named(domain: Domain, column: str) -> tuple[str, ...]:
+    """The levels of a column, the widest first; the last are its values."""
+    return (*(each.name for each in declared.levels(domain, domain.attribute(column))), column)
+
+
+def of_cells(side: Cells) -> list[list[str]]:
+    """The class of every cell, level by level, empty where the tree ended before."""
+    classes = side.hierarchy
+    assert isinstance(classes, Taxonomy)  # noqa: S101 - the caller looked
+    return [_padded(path, classes.depth) for path in classes.decode(side.cells)]
+
+
+def _padded(path: Sequence[str], depth: int) -> list[str]:
+    return [*path, *("" for _ in range(depth - len(path)))]

@@ -1,0 +1,99 @@
+"""The table of groups that a release publishes: values of the chosen columns, and noisy counts.
+
+Made when the run ended, from noisy answers alone; for whoever may draw samples of the release.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from synth_engine.domain import Domain
+from synthweb.releases.measured import deviation_of
+from synthweb.releases.models import Release
+from synthweb.releases.models_read import holds
+
+SHOWN = 300
+NAMED = 4  # values of those that are put together
+ANY = "any"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """One group: of each column its value, values that are put together, or any; and how many records it has."""
+
+    values: tuple[str, ...]
+    records: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Page:
+    """The largest groups first. `more`: how many are in the file alone; `total`: groups in all; `deviation`: of the noise of a
+    count before groups were put together, None where the receipt does not tell."""
+
+    columns: tuple[str, ...]
+    lines: tuple[Line, ...]
+    total: int
+    more: int
+    deviation: float | None
+
+
+def shows(release: Release) -> bool:
+    """Whether it publishes such a table; the model stays in the database."""
+    return holds(release.code, "published")
+
+
+def page(release: Release) -> Page | None:
+    """None for a release that publishes no groups."""
+    if (published := release.model.get("published")) is None:
+        return None
+    groups = sorted(published["groups"], key=lambda group: -group[2])
+    labels = _labels(release, published["columns"])
+    lines = tuple(
+        Line(values=tuple(_values(group, labels, most=NAMED)), records=round(group[2])) for group in groups[:SHOWN]
+    )
+    columns = tuple(published["columns"])
+    return Page(
+        columns=columns,
+        lines=lines,
+        total=len(groups),
+        more=max(0, len(groups) - SHOWN),
+        deviation=_deviation(release.receipt, columns),
+    )
+
+
+def _deviation(receipt: Mapping[str, Any], columns: Sequence[str]) -> float | None:
+    """Of the noise of the one table that counted these columns together."""
+    calls = (call for call in receipt["calls"] if call["query"].get("verb") == "measure")
+    return next((deviation_of(call["noise"]) for call in calls if call["query"]["clique"] == list(columns)), None)
+
+
+def lines(release: Release) -> Iterator[Sequence[object]] | None:
+    """A head and all groups, in the order in which they were divided, every value named; None as for the page."""
+    published = release.model.get("published")
+    return None if published is None else _lines(release, published)
+
+
+def _lines(release: Release, published: dict[str, Any]) -> Iterator[Sequence[object]]:
+    labels = _labels(release, published["columns"])
+    yield (*published["columns"], "records")
+    for group in published["groups"]:
+        yield (*_values(group, labels), f"{group[2]:.6g}")
+
+
+def _labels(release: Release, columns: Sequence[str]) -> list[tuple[str, ...]]:
+    domain = Domain.from_json(release.model["domain"])
+    return [domain.attribute(name).labels for name in columns]
+
+
+def _values(group: list[Any], labels: list[tuple[str, ...]], *, most: int | None = None) -> Iterator[str]:
+    values, among, _ = group
+    for place, of in enumerate(labels):
+        if place < len(values):
+            yield of[values[place]]
+        elif place == len(values) and among:
+            named = " | ".join(of[code] for code in among[:most])
+            yield f"{named} and {len(among) - most} more" if most and len(among) > most else named
+        else:
+            yield ANY

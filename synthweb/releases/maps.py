@@ -1,0 +1,169 @@
+"""How far records go, on maps: of a release, from the records that its model draws, and beside the real table.
+
+For whoever may draw samples of the release; the comparison is for stewards, and whoever calls `beside` has authorised
+and written the audit log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from django.db.models import F
+from django.http import QueryDict
+
+from synth_engine.codec.commutes import Commute, commutes
+from synth_engine.domain import Domain
+from synth_engine.evaluation import commute_entries, commute_maps, curves, parts, spots, tallies
+from synth_engine.evaluation.cards import Card
+from synth_engine.evaluation.commute_view import Sheet, Spot, View
+from synth_engine.evaluation.commutes import SHORT_KM, Flows
+from synthweb.releases.forms import MapForm
+from synthweb.releases.models import Release
+from synthweb.releases.models_read import ANSWERS, model_of
+
+MOST_ROWS = 500_000
+"""Records that are drawn for the maps of one release."""
+KEPT = 4  # tallies of releases, in the memory of a web process
+WITHIN = {"km": 8.0, "miles": 5.0}
+UNITS = {"km": curves.KILOMETRES, "miles": curves.MILES}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Page:
+    """Everything the page shows. `query`: the choices of the form, for the addresses of files."""
+
+    form: MapForm
+    names: list[str]
+    cards: list[Card]
+    sheets: dict[str, Sheet]
+    pair: str
+    rows: int
+    query: str
+
+
+def shows(release: Release) -> bool:
+    """Whether its description has two ends of a commute."""
+    return _shows(release.code)
+
+
+@lru_cache(maxsize=ANSWERS)
+def _shows(code: str) -> bool:
+    """Reads their names from the database, and not the description; of one with many points that takes a moment too."""
+    document = "domain_version__document"
+    columns = {f"p{place}": F(f"{document}__points__{place}__column") for place in range(4)}
+    places = {f"q{place}": F(f"{document}__places__{place}__name") for place in range(2)}
+    found = Release.objects.filter(code=code).annotate(**columns, **places).values(*columns, *places).first()
+    return sum(value is not None for value in (found or {}).values()) >= 2
+
+
+def page(release: Release, query: QueryDict) -> Page | None:
+    """Of a release alone; None where records go nowhere."""
+    domain = model_of(release.code).domain
+    found = {_name(commute): commute for commute in commutes(domain)}
+    if not found:
+        return None
+    synthetic = _synthetic(release.code)
+    return _page(domain, found, {name: {"synthetic": table} for name, table in synthetic.items()}, query)
+
+
+def beside(release: Release, report: Mapping[str, Any], query: QueryDict) -> Page | None:
+    """The same beside the real table; None where a stored comparison has no tallies of commutes."""
+    domain = model_of(release.code).domain
+    found = {_name(commute): commute for commute in commutes(domain)}
+    stored = {" → ".join(entry["ends"]): entry for entry in report.get("commutes", ())}
+    known = {}
+    for name, commute in found.items():
+        tables = commute_entries.tables(stored[name], commute) if name in stored else None
+        if tables is not None:
+            known[name] = tables
+    return _page(domain, {name: found[name] for name in known}, known, query) if known else None
+
+
+def _page(
+    domain: Domain, found: Mapping[str, Commute], known: Mapping[str, Mapping[str, tallies.Table]], query: QueryDict
+) -> Page:
+    pair = str(query["pair"]) if query.get("pair") in found else next(iter(found))
+    commute = found[pair]
+    sides = {side: Flows.of(commute, table) for side, table in known[pair].items()}
+    form = _form(
+        query, pairs=list(found), choices=parts.choices(commute, domain), near=spots.busiest(sides["synthetic"])
+    )
+    view = _view(form, domain=domain, commute=commute, sides=sides)
+    made = commute_maps.made(view)
+    return Page(
+        form=form,
+        names=spots.names(commute=commute, domain=domain),
+        cards=[card for card, _ in made],
+        sheets={sheet.key: sheet for _, sheet in made},
+        pair=pair,
+        rows=sides["synthetic"].total + sides["synthetic"].lacking,
+        query=query.urlencode(),
+    )
+
+
+def _form(query: QueryDict, *, pairs: list[str], choices: Mapping[str, str], near: Spot) -> MapForm:
+    """As it was filled in, and the usual where it was not."""
+    unit = "miles" if query.get("unit") == "miles" else "km"
+    usual = {
+        "pair": pairs[0],
+        "near": near.name,
+        "within": f"{WITHIN[unit]:g}",
+        "short": f"{UNITS[unit].of(SHORT_KM):.2g}",
+        "unit": unit,
+        "by": next(iter(choices)),
+    }
+    given = {name: value for name, value in query.items() if name in usual and value}
+    form = MapForm(usual | given, pairs=pairs, choices=choices)
+    form.is_valid()
+    return form
+
+
+def _view(form: MapForm, *, domain: Domain, commute: Commute, sides: dict[str, Flows]) -> View:
+    """What was asked for; where it cannot be, the usual, beside the words of the form."""
+    given = form.cleaned_data
+    unit = UNITS.get(given.get("unit", ""), curves.KILOMETRES)
+    within, short = given.get("within"), given.get("short")
+    return View(
+        domain=domain,
+        commute=commute,
+        sides=sides,
+        near=_spot(form, domain=domain, commute=commute, synthetic=sides["synthetic"]),
+        within_km=(WITHIN[unit.short] if within is None else within) * unit.km,
+        short_km=SHORT_KM if short is None else short * unit.km,
+        unit=unit,
+        choice=given.get("by") or next(iter(parts.choices(commute, domain))),
+    )
+
+
+def _spot(form: MapForm, *, domain: Domain, commute: Commute, synthetic: Flows) -> Spot:
+    text = form.cleaned_data.get("near", "")
+    found = spots.find(text, commute=commute, domain=domain) if text else None
+    if text and found is None:
+        form.add_error("near", "No public point has this name: choose one of the list, or write latitude, longitude.")
+    return found or spots.busiest(synthetic)
+
+
+@lru_cache(maxsize=KEPT)
+def _synthetic(code: str) -> dict[str, tallies.Table]:
+    """Tallies of the commutes of records that the model of a release draws, which never changes. The caller authorised."""
+    model, rows = model_of(code), Release.objects.values_list("rows", flat=True).get(code=code)
+    drawn = model.sample(max(1, min(rows, MOST_ROWS)), seed=f"maps/{code}")
+    found = {}
+    for commute in commutes(model.domain):
+        cells, counts = commute.tally(drawn.__getitem__)
+        found[_name(commute)] = tallies.Table(commute.shape, cells, counts)
+    return found
+
+
+def _name(commute: Commute) -> str:
+    return " → ".join(commute.pair)
+
+
+def lines(sheet: Sheet) -> Iterable[tuple[Any, ...]]:
+    """A whole table for a file, numbers without separators."""
+    yield sheet.head
+    for row in sheet.rows:
+        yield tuple(cell if place < sheet.names else cell.replace("\u202f", "") for place, cell in enumerate(row))

@@ -1,0 +1,245 @@
+"""The tree of a release: how deep it goes, maps of its places, where those of one place go, beginnings of texts, and classes.
+
+Made from the model alone, which is noisy answers made to agree, for whoever may draw samples of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from django import forms
+from django.db.models import Q
+from django.http import QueryDict
+
+from synth_engine.domain import Domain
+from synth_engine.errors import DomainError
+from synth_engine.evaluation import tree_cells, tree_classes, tree_figures, tree_notes
+from synth_engine.evaluation.cards import Card
+from synth_engine.hierarchy import Hierarchy, Points, Words
+from synth_engine.mechanisms import Model
+from synth_engine.mechanisms.notes import Notes
+from synthweb.releases import beginnings, classes
+from synthweb.releases.models import Release
+from synthweb.releases.models_read import holds, model_of
+
+USUAL_HALVINGS = 6
+USUAL_SQUARE = 4
+
+
+class MapForm(forms.Form):
+    """Which place is shown, how finely, and from which square of it to which other place."""
+
+    place = forms.ChoiceField(label="Place", required=False)
+    halvings = forms.TypedChoiceField(label="Squares", required=False, coerce=int)
+    to = forms.ChoiceField(label="And of those in a square", required=False)
+    size = forms.TypedChoiceField(label="Size of that square", required=False, coerce=int)
+    north = forms.FloatField(label="Degrees north", required=False, min_value=-90, max_value=90)
+    east = forms.FloatField(label="Degrees east", required=False, min_value=-180, max_value=180)
+
+    def __init__(self, data: Mapping[str, str], *, names: Sequence[str], finest: int) -> None:
+        place = data.get("place") if data.get("place") in names else names[0]
+        halvings = min(finest, USUAL_HALVINGS)
+        usual = {"place": place, "halvings": str(halvings), "size": str(min(finest, USUAL_SQUARE))}
+        others = [name for name in names if name != place]
+        usual |= {"to": others[0]} if others else {}
+        cuts = [(str(n), f"{2**n} × {2**n}") for n in range(1, finest + 1)]
+        choices = {
+            "place": [(name, name) for name in names],
+            "halvings": cuts,
+            "to": [(name, name) for name in others],
+            "size": [(value, f"1 of {words}") for value, words in cuts],
+        }
+        said = {key: value for key, value in data.items() if value}
+        known = {key for key in said if key not in choices or said[key] in dict(choices[key])}
+        super().__init__(
+            usual | {key: said[key] for key in known}
+        )  # an address of another place may ask for what is not
+        for key, found in choices.items():
+            field = self.fields[key]
+            assert isinstance(field, forms.ChoiceField)  # noqa: S101 - declared above
+            field.choices = found
+        if not others:
+            for key in ("to", "size", "north", "east"):
+                del self.fields[key]
+
+    def clean(self) -> dict[str, Any]:
+        said = super().clean() or {}
+        if (said.get("north") is None) != (said.get("east") is None) and not self.errors:
+            self.add_error("north" if said.get("north") is None else "east", "Give both, or neither.")
+        return said
+
+
+@dataclass(frozen=True, kw_only=True)
+class Maps:
+    """The maps that the page shows, and what was asked for."""
+
+    form: MapForm
+    start: Card
+    end: Card | None
+    first: tree_cells.Map
+    second: tree_cells.Map | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Page:
+    """Everything the page shows."""
+
+    notes: tuple[str, ...]
+    depths: Card
+    maps: Maps | None
+    texts: beginnings.Explorer | None
+    classes: classes.Explorer | None
+
+
+def has_tree(release: Release) -> bool:
+    """Whether its model is one with a tree; the model stays in the database."""
+    return holds(release.code, "tree")
+
+
+ELSEWHERE = " “New release” tells which, for this dataset."
+
+
+def told(release: Release) -> str:
+    """What to say of a tree that has its root alone, or in which nothing stands out of the noise, and what would help; empty
+    for another. The model stays in the database."""
+    found = Release.objects.filter(pk=release.pk)
+    roots = Q(model__tree__levels=[0]) | Q(model__tree__texts=[""], model__tree__partial=[0])
+    kind, notes, rows = found.values_list("model__tree__kind", "model__notes", "model__rows").get()
+    of, said = tree_notes.of_what(kind), ""
+    if found.filter(roots).exists():
+        said = tree_notes.bare(of)
+    elif notes is not None:
+        said = tree_notes.noise(Notes.from_json(notes), of=of, rows=rows)
+    return said and said + ELSEWHERE
+
+
+def page(release: Release, query: QueryDict) -> Page | None:
+    """None for a model without a tree."""
+    if (model := _model(release)) is None or model.tree is None:
+        return None
+    words = model.tree.hierarchy
+    return Page(
+        notes=tree_notes.sentences(model),
+        depths=tree_figures.profile(tree_cells.profile(model.tree), rows=model.rows),
+        maps=maps(model, query),
+        texts=beginnings.explore(model.tree, query.get("at", ""), rows=model.rows)
+        if isinstance(words, Words)
+        else None,
+        classes=classes.explore(model.tree, query, domain=model.domain, rows=model.rows),
+    )
+
+
+def _model(release: Release) -> Model | None:
+    return model_of(release.code) if has_tree(release) else None
+
+
+def maps(model: Model, query: QueryDict) -> Maps | None:
+    """None where no place is in the tree."""
+    tree = None if model.tree is None else tree_classes.of_points(model.tree)
+    sites = {} if tree is None else {site.name: site for site in tree_cells.sites(tree, model.domain)}
+    if tree is None or not sites:
+        return None
+    finest = min(tree_cells.MOST_HALVINGS, max(tree_cells.deepest(tree, pair) for pair in sites.values()))
+    form = MapForm({key: str(query[key]) for key in query}, names=list(sites), finest=max(1, finest))
+    said = form.cleaned_data if form.is_valid() else {}
+    name, halvings = said.get("place") or next(iter(sites)), said.get("halvings") or min(finest, USUAL_HALVINGS)
+    chosen = _chosen(form, tree, model.domain, sites[name])
+    first = tree_cells.place_map(tree, model.domain, sites[name], halvings=halvings)
+    start = tree_figures.place(first, name=name, key="place", rows=model.rows, chosen=chosen)
+    if chosen is None:
+        return Maps(form=form, start=start, end=None, first=first, second=None)
+    inside, to = tree_cells.within(tree, sites[name], chosen), said["to"]
+    second = tree_cells.place_map(tree, model.domain, sites[to], halvings=halvings, within=inside)
+    end = tree_figures.from_a_place(second, start=name, name=to, key="other-place", rows=model.rows)
+    return Maps(form=form, start=start, end=end, first=first, second=second)
+
+
+def _chosen(form: MapForm, tree: tree_cells.Cells, domain: Domain, site: tree_cells.Site) -> tree_cells.Square | None:
+    """The square that was chosen, if one was and the tree has it; else the form says why not."""
+    said = form.cleaned_data if form.is_valid() else {}
+    if said.get("north") is None or not said.get("to"):
+        return None
+    try:
+        return tree_cells.square(tree, domain, site, at=(said["north"], said["east"]), halvings=said["size"])
+    except DomainError as error:
+        form.add_error("north" if "north" in error.rule else "east", f"{error.rule[0].upper()}{error.rule[1:]}.")
+        return None
+
+
+# --- as files -------------------------------------------------------------------------------------------------------
+Lines = Iterator[Sequence[object]]
+
+
+def lines(release: Release, what: str, query: QueryDict) -> Lines | None:
+    """A head and the rows of one table of the page, whole; None where the release has none such."""
+    if (model := _model(release)) is None or model.tree is None:
+        return None
+    if what == "classes":
+        return classes.lines(model.tree, query, domain=model.domain, rows=model.rows)
+    match what:
+        case "depths":
+            return _depths(model.tree, rows=model.rows)
+        case "cells" if not isinstance(model.tree.hierarchy, Words):
+            return _cells(model)
+        case "texts" if isinstance(model.tree.hierarchy, Words):
+            return beginnings.lines(model.tree, rows=model.rows)
+        case "place" | "other-place":
+            found = maps(model, query)
+            shown = found and (found.first if what == "place" else found.second)
+            return _squares(shown, rows=model.rows) if shown else None
+    return None
+
+
+def _depths(tree: tree_cells.Cells, *, rows: int) -> Lines:
+    yield "depth", "cells", "records"
+    for each in tree_cells.profile(tree):
+        yield each.depth, each.cells, f"{rows * each.share:.6g}"
+
+
+def _cells(model: Model) -> Lines:
+    """Every cell of the tree: its bounds, coordinate by coordinate, its class in each column of classes, and the records in it."""
+    tree = model.tree
+    assert tree is not None  # noqa: S101 - the caller looked
+    columns = _sides(tree, model.domain)
+    yield ("depth", *(name for head, _ in columns for name in head), "records")
+    cells = zip(tree.levels.tolist(), *(rows for _, rows in columns), tree_cells.shares(tree).tolist(), strict=True)
+    for level, *sides, share in cells:
+        yield (level, *(cell for side in sides for cell in side), f"{model.rows * share:.6g}")
+
+
+def _sides(tree: tree_cells.Cells, domain: Domain) -> list[tuple[Sequence[str], list[list[str]]]]:
+    """Of the points, and of each column of classes: a head, and a row for each cell."""
+    found: list[tuple[Sequence[str], list[list[str]]]] = []
+    if (points := tree_classes.of_points(tree)) is not None:
+        low, high = tree_cells.bounds(points, domain)
+        head = [f"{name} {end}" for name in _coordinates(points.hierarchy) for end in ("from", "to")]
+        ends = np.stack((low, high), axis=2).reshape(len(low), -1)
+        found.append((head, [[f"{end:.9g}" for end in row] for row in ends.tolist()]))
+    for column, side in tree_classes.of_classes(tree).items():
+        found.append((classes.named(domain, column), classes.of_cells(side)))
+    return found
+
+
+def _coordinates(points: Hierarchy) -> Iterator[str]:
+    """Each column, and of one of codes its two degrees."""
+    assert isinstance(points, Points)  # noqa: S101 - the caller looked
+    for axis, name in enumerate(points.axes):
+        coded = points.axes.count(name) == 2
+        yield f"{name} {'north' if points.axes.index(name) == axis else 'east'}" if coded else name
+
+
+def _squares(found: tree_cells.Map, *, rows: int) -> Lines:
+    yield "degrees north from", "degrees north to", "degrees east from", "degrees east to", "records"
+    for (north, east), share in zip(_numbers(found), found.shares.ravel().tolist(), strict=True):
+        if share:
+            sides = *found.latitudes[north : north + 2], *found.longitudes[east : east + 2]
+            yield (*(f"{end:.9g}" for end in sides), f"{rows * share:.6g}")
+
+
+def _numbers(found: tree_cells.Map) -> Iterator[tuple[int, int]]:
+    for north in range(found.shares.shape[0]):
+        for east in range(found.shares.shape[1]):
+            yield north, east
