@@ -71,6 +71,41 @@ def test_links_between_pages_lead_somewhere(page: Path) -> None:
     assert not missing
 
 
+def test_every_package_of_the_engine_and_every_app_stands_in_the_layout() -> None:
+    layout = (ROOT / "ARCHITECTURE.md").read_text().split("```")[1]
+    for package in ("synth_engine", "synthweb"):
+        parts = [path for path in (ROOT / package).iterdir() if not path.name.startswith("__")]
+        names = [f"{path.name}/" if path.is_dir() else path.name for path in parts]
+        assert [name for name in sorted(names) if name not in layout] == []
+
+
+def test_every_module_of_the_methods_stands_in_the_architecture_and_no_other() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text()
+    modules = {path.stem for path in (ROOT / "synth_engine" / "mechanisms").glob("[!_]*.py")}
+    registry = (ROOT / "synth_engine" / "mechanisms" / "__init__.py").read_text()
+    methods = set(re.findall(r"^from synth_engine\.mechanisms\.(\w+) import", registry, flags=re.MULTILINE))
+    kinds = text.split("`mechanisms/` has four kinds of files")[1].split("\n## ")[0]
+    listed = set(re.findall(r"`(\w+)`", kinds))
+    assert listed <= modules
+    elsewhere = set(re.findall(r"`mechanisms/(\w+)\.py`", text))
+    assert modules - methods - listed - elsewhere == set()
+
+
+def test_every_law_that_is_tested_stands_beside_its_proof() -> None:
+    page = (ROOT / "docs" / "proofs" / "README.md").read_text()
+    laws = sorted(path.name for path in (ROOT / "tests" / "privacy").glob("test_law_of_*.py"))
+    assert len(laws) > 20
+    assert [name for name in laws if name not in page] == []
+
+
+def test_modules_that_the_architecture_names_by_their_package_exist() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text()
+    named = set(re.findall(r"`([a-z_]+/[a-z_/]+\.py)`", text))
+    assert len(named) > 10
+    roots = (ROOT, ROOT / "synth_engine", ROOT / "synthweb")
+    assert [path for path in sorted(named) if not any((root / path).exists() for root in roots)] == []
+
+
 @pytest.mark.parametrize("page", ["README.md", "ARCHITECTURE.md"])
 def test_paths_that_the_front_pages_name_exist(page: str) -> None:
     text = (ROOT / page).read_text()

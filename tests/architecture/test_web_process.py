@@ -31,6 +31,7 @@ FORBIDDEN = (
     "synth_engine.confidential",
     "synth_engine.pipeline",
     "synth_engine.cli",
+    "synth_engine.commands",
     "opendp",
     "dp_accounting",
     "synthweb.runs.worker",

@@ -47,6 +47,7 @@ def _codes(route: str, scene: Scene, cast: Cast) -> dict[str, str]:
     named = {
         "datasets/": scene.dataset.code,
         "templates/": scene.template.code,
+        "references/": scene.reference.code,
         "releases/": scene.release.code,
         "samples/": scene.sample.code,
         "runs/": scene.waiting.code,
@@ -68,6 +69,7 @@ def _others(scene: Scene, cast: Cast) -> dict[str, object]:
         "sample_code": scene.sample.code,
         "grant": ReleaseGrant.objects.get(release=scene.release, analyst=scene.reader).pk,
         "kind": "csv",
+        "sheet": "commutes-all",
         "edition": _edition(scene),
     }
 

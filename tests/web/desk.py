@@ -9,7 +9,7 @@ from typing import Any
 from django.test import Client
 from django.urls import reverse
 
-from synthweb.datasets import preview_store, services
+from synthweb.datasets import preview_store, selectors, services
 from synthweb.datasets.models import Dataset, Preview
 from tests.conftest import Cast
 
@@ -115,6 +115,10 @@ class Desk:
     def draft(self) -> dict[str, Any]:
         self.dataset.refresh_from_db()
         return self.dataset.draft
+
+    @property
+    def beside(self) -> dict[str, Any]:
+        return selectors.beside(self.dataset)
 
 
 def line(page: str, index: int) -> str:

@@ -14,6 +14,8 @@ from synthweb.datasets.models import Dataset, DescriptionTemplate
 from synthweb.ledger import services as ledger
 from synthweb.ledger.amounts import Amount
 from synthweb.ledger.models import BudgetAccount, BudgetRequest, Rule
+from synthweb.references import services as references
+from synthweb.references.models import ReferenceTable
 from synthweb.releases import services as releases
 from synthweb.releases.models import Release, Sample
 from synthweb.runs import services as runs
@@ -58,6 +60,7 @@ class Scene:
     sample: Sample  # of the analyst it is shared with
     own_sample: Sample  # of the steward
     template: DescriptionTemplate  # of the description of the dataset
+    reference: ReferenceTable  # a gazetteer of two codes
     reader: User  # an analyst with whom the release is shared
 
 
@@ -143,6 +146,12 @@ def play(*, steward: User, custodian: User, organisation: Organisation) -> Scene
         own_sample=releases.draw_sample(user=steward, release=release, rows=20, seed="7"),
         template=datasets.save_template(
             actor=steward, version=dataset.domain_versions.get(number=1), name="Commutes of a year"
+        ),
+        reference=references.add(
+            actor=steward,
+            name="Regions",
+            published="Everywhere",
+            file=references.Brought(data=b"code,lat,lon\nnorth,54,10\nsouth,48,11\n", word="public"),
         ),
         reader=reader,
     )

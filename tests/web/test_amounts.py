@@ -60,3 +60,11 @@ def test_files_have_decimal_sizes(size: int | None, words: str) -> None:
 @pytest.mark.parametrize(("value", "words"), [(3.2, "3 s"), (83, "1 min 23 s"), (3_700, "1 h 1 min")])
 def test_durations_read_as_people_say_them(value: float, words: str) -> None:
     assert amounts.seconds(value) == words
+
+
+@pytest.mark.parametrize(
+    ("fraction", "words"),
+    [(0, "0%"), (None, "0%"), (1, "100%"), (0.9999, "99.9%"), (0.08, "8.0%"), (0.0013, "0.13%"), (1e-7, "< 0.001%")],
+)
+def test_a_share_is_never_rounded_up_to_all_or_down_to_nothing(fraction: float | None, words: str) -> None:
+    assert amounts.percent(fraction) == words

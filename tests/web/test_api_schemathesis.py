@@ -27,6 +27,7 @@ from synthweb.accounts.models import Organisation, Role, User
 from synthweb.accounts.services import create_token, create_user
 from synthweb.datasets.models import Dataset
 from synthweb.ledger.models import BudgetAccount, BudgetRequest
+from synthweb.references.models import ReferenceTable
 from synthweb.releases.models import Release, Sample
 from synthweb.runs import worker
 from synthweb.runs.models import SynthesisRun
@@ -108,6 +109,7 @@ class World:
             "canary-",
             self.cast.elsewhere.code,
             *BudgetAccount.objects.filter(**there).values_list("code", flat=True),
+            *ReferenceTable.objects.filter(**there).values_list("code", flat=True),
         }
         for model in (SynthesisRun, Release, BudgetRequest):
             words |= set(model.objects.filter(dataset__in=datasets).values_list("code", flat=True))
@@ -124,7 +126,7 @@ class World:
             words |= {self.unshared.code, str(self.unshared.receipt["digest"])}
         return words
 
-    def parameters(self, path: str) -> list[dict[str, str]]:
+    def parameters(self, path: str) -> list[dict[str, str | int]]:
         """What may stand for the parameters of an address: ours, another organisation's, what is not shared, nonsense."""
         kind = re.search(r"/v1/([\w-]+)/\{code\}", path)
         if kind is None:
@@ -132,7 +134,9 @@ class World:
         codes = [self._code(played, kind[1]) for played in (self.here, self.there)]
         codes += [self.unshared.code] if kind[1] == "releases" else []
         codes += [self.here.own_sample.code] if kind[1] == "samples" else []
+        named: list[dict[str, str | int]]
         named = [{"username": "reader"}, {"username": "canary-analyst"}] if "{username}" in path else [{}]
+        named = [{**more, "number": 1} for more in named] if "{number}" in path else named
         return [{"code": code, **more} for code in codes for more in named] + [{}]
 
     @staticmethod
@@ -145,6 +149,7 @@ class World:
                 "runs": played.waiting.code,
                 "budget-requests": played.request.code,
                 "accounts": played.account.code,
+                "references": played.reference.code,
             }[kind]
         )
 

@@ -33,6 +33,13 @@ GET    datasets/<slug:code>/domain/<int:number>/table-schema/ read
 GET    datasets/<slug:code>/domain/draft/            read
 POST   datasets/<slug:code>/domain/draft/            spend
 POST   datasets/<slug:code>/domain/draft/template/   spend
+POST   datasets/<slug:code>/domain/draft/reference/  spend
+GET    references/                                   read
+POST   references/                                   spend
+DELETE references/<slug:code>/                       spend
+GET    references/<slug:code>/                       read
+POST   references/<slug:code>/versions/              spend
+GET    references/<slug:code>/versions/<int:number>/ read
 GET    description-templates/                        read
 POST   description-templates/                        spend
 PUT    datasets/<slug:code>/file/                    spend
@@ -89,6 +96,8 @@ PAST_THE_SCOPE = {  # let in, and refused for another reason than the scope
     ("PUT", "datasets/<slug:code>/file/"): 415,
     ("PUT", "datasets/<slug:code>/form/"): 409,
     ("POST", "datasets/<slug:code>/go-back/"): 409,
+    ("POST", "references/"): 400,
+    ("POST", "references/<slug:code>/versions/"): 400,
     ("POST", "runs/<slug:code>/resume/"): 409,
     ("GET", "releases/<slug:code>/network/"): 404,
 }

@@ -77,6 +77,8 @@ GET    datasets/<slug:code>/domain/<int:number>/template/            405    405 
 POST   datasets/<slug:code>/domain/<int:number>/template/            302    404    404    404    302    403    403    403
 GET    datasets/<slug:code>/describe/                                302    404    404    404    200    403    403    403
 POST   datasets/<slug:code>/describe/                                302    404    404    404    302    403    403    403
+GET    datasets/<slug:code>/describe/point/                          302    404    404    404    200    403    403    403
+POST   datasets/<slug:code>/describe/point/                          302    404    404    404    422    403    403    403
 GET    datasets/<slug:code>/describe/import/                         405    405    405    405    405    405    405    405
 POST   datasets/<slug:code>/describe/import/                         302    404    404    404    302    403    403    403
 GET    datasets/<slug:code>/describe/set/                            405    405    405    405    405    405    405    405
@@ -85,12 +87,32 @@ GET    datasets/<slug:code>/describe/DOMAIN.json                     302    404 
 GET    datasets/<slug:code>/domain/<int:number>/                     302    404    404    404    200    200    200    200
 GET    datasets/<slug:code>/domain/<int:number>/DOMAIN.json          302    404    404    404    200    200    200    200
 GET    datasets/<slug:code>/domain/<int:number>/table-schema.json    302    404    404    404    200    200    200    200
+GET    references/                                                   302    200    403    403    200    200    200    200
+GET    references/new/                                               302    200    403    403    200    403    403    403
+POST   references/new/                                               302    422    403    403    422    403    403    403
+GET    references/for/<slug:dataset_code>/                           302    404    404    404    200    403    403    403
+POST   references/for/<slug:dataset_code>/                           302    404    404    404    422    403    403    403
+GET    references/for/<slug:dataset_code>/forget/                    405    405    405    405    405    405    405    405
+POST   references/for/<slug:dataset_code>/forget/                    302    404    404    404    302    403    403    403
+GET    references/<slug:code>/                                       302    404    404    404    200    200    200    200
+GET    references/<slug:code>/version/                               302    404    404    404    200    403    403    403
+POST   references/<slug:code>/version/                               302    404    404    404    422    403    403    403
+GET    references/<slug:code>/delete/                                405    405    405    405    405    405    405    405
+POST   references/<slug:code>/delete/                                302    404    404    404    302    403    403    403
 GET    releases/                                                     302    200    200    200    200    200    200    200
 GET    releases/verify_receipt.py                                    302    200    200    200    200    200    200    200
 GET    releases/<slug:code>/                                         302    404    404    200    200    200    200    200
 POST   releases/<slug:code>/                                         302    404    404    403    200    403    403    403
 GET    releases/<slug:code>/network/                                 302    404    404    200    200    200    200    200
 GET    releases/<slug:code>/measured/                                302    404    404    200    200    200    200    200
+GET    releases/<slug:code>/groups/                                  302    404    404    200    200    403    403    403
+GET    releases/<slug:code>/groups.csv                               302    404    404    404    404    403    403    403
+GET    releases/<slug:code>/tree/                                    302    404    404    200    200    403    403    403
+GET    releases/<slug:code>/tree.csv                                 302    404    404    404    404    403    403    403
+GET    releases/<slug:code>/map/                                     302    404    404    200    200    403    403    403
+GET    releases/<slug:code>/map/<slug:sheet>.csv                     302    404    404    404    404    403    403    403
+GET    releases/<slug:code>/compare/map/                             302    404    404    403    302    403    403    403
+GET    releases/<slug:code>/compare/map/<slug:sheet>.csv             302    404    404    403    404    403    403    403
 GET    releases/<slug:code>/compare/                                 302    404    404    403    200    403    403    403
 GET    releases/<slug:code>/compare/report.json                      302    404    404    403    200    403    403    403
 GET    releases/<slug:code>/samples/                                 302    404    404    200    200    403    403    403
@@ -162,6 +184,15 @@ PUT    api/v1/datasets/<slug:code>/domain/                           401    404 
 GET    api/v1/datasets/<slug:code>/domain/draft/                     401    404    404    404    200    403    403    403
 POST   api/v1/datasets/<slug:code>/domain/draft/                     401    404    404    404    200    403    403    403
 POST   api/v1/datasets/<slug:code>/domain/draft/template/            401    404    404    404    200    403    403    403
+GET    api/v1/datasets/<slug:code>/domain/draft/reference/           401    405    405    405    405    405    405    405
+POST   api/v1/datasets/<slug:code>/domain/draft/reference/           401    404    404    404    200    403    403    403
+GET    api/v1/references/                                            401    200    403    403    200    200    200    200
+POST   api/v1/references/                                            401    400    403    403    400    403    403    403
+GET    api/v1/references/<slug:code>/                                401    404    404    404    200    200    200    200
+DELETE api/v1/references/<slug:code>/                                401    404    404    404    204    403    403    403
+GET    api/v1/references/<slug:code>/versions/                       401    405    405    405    405    405    405    405
+POST   api/v1/references/<slug:code>/versions/                       401    404    404    404    400    403    403    403
+GET    api/v1/references/<slug:code>/versions/<int:number>/          401    404    404    404    200    200    200    200
 GET    api/v1/description-templates/                                 401    200    403    403    200    403    403    403
 POST   api/v1/description-templates/                                 401    404    404    404    201    403    403    403
 GET    api/v1/datasets/<slug:code>/domain/<int:number>/              401    404    404    404    200    200    200    200
@@ -257,6 +288,10 @@ BODIES: dict[str, Callable[[Scene, Cast], dict[str, Any]]] = {
     "PUT api/v1/datasets/<slug:code>/domain/": lambda *_: scene.DOMAIN,
     "POST api/v1/datasets/<slug:code>/domain/draft/": lambda *_: scene.DOMAIN,
     "POST api/v1/datasets/<slug:code>/domain/draft/template/": lambda played, _: {"template": played.template.code},
+    "POST api/v1/datasets/<slug:code>/domain/draft/reference/": lambda played, _: {
+        "reference": played.reference.code,
+        "column": "region",
+    },
     "POST api/v1/description-templates/": lambda played, _: {
         "dataset": played.dataset.code,
         "number": 1,

@@ -48,7 +48,7 @@ def test_a_document_fills_the_draft_and_confirms_nothing(desk: Desk) -> None:
     page = bring(desk, document | {"unit": {"max_records": 2, "column": "id"}})
     assert "Nothing of it is confirmed yet" in page
     assert "0 to 120" in line(page, 1)
-    assert "From a public file in the file, not confirmed" in line(page, 1)
+    assert "From a public file, brought and not confirmed" in line(page, 1)
     assert "Column “height”: not in this table, not taken; take the name from the header" in page
     assert "Column “works”: holds facts that are only suggested by data" in page
     assert "3 columns: sector, works, id. Describe them below" in " ".join(page.split())
@@ -92,7 +92,7 @@ def test_what_is_described_already_stays_unless_the_file_is_to_take_its_place(de
     assert "Column “age”: described here already, kept" in page
     assert "16 to 90" in line(page, 1)
     assert desk.draft["columns"]["age"]["confirmed"] is True
-    assert "Declared public in the file" in line(page, 2)
+    assert "Declared public, brought and" in line(page, 2)
     assert "1 column was taken into the draft" in page
     page = bring(desk, {"attributes": [AGE]})
     assert "The file was read as a DOMAIN.json: no column was taken from it" in page
@@ -284,7 +284,7 @@ def test_a_data_dictionary_is_recognised_and_told_what_it_leaves_open(desk: Desk
     )
     assert "The file was read as a data dictionary: 2 columns were taken" in page
     assert "0 to 99, each value" in line(page, 1)
-    assert "From a public file in the file, not confirmed" in line(page, 1)
+    assert "From a public file, brought and not confirmed" in line(page, 1)
     assert "found with budget among" in line(page, 0)
     assert "Column “sector”: the dictionary does not say which values it has" in page
     assert "Column “height”: not in this table, not taken" in page

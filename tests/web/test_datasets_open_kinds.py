@@ -9,7 +9,9 @@ import pytest
 from django.urls import reverse
 
 from synth_engine.domain import Domain, parse_attribute
+from synthweb.accounts.models import User
 from synthweb.datasets import draft as drafts
+from synthweb.datasets import services
 from synthweb.datasets.models import DomainVersion
 from synthweb.datasets.typed import attribute_of
 from tests.web.desk import Desk, line
@@ -19,10 +21,13 @@ pytestmark = pytest.mark.usefixtures("places")
 WORDS = {"set": "known", "name": "english-words"}
 
 
+KEYS = ("values", "low", "high", "step", "pattern", "min_length", "max_length", "case", "replace")
 INPUTS = {
-    "weak": {key: f"set_{key}" for key in ("values", "low", "high", "step", "pattern", "min_length", "max_length")},
+    "weak": {key: f"set_{key}" for key in KEYS},
     "range": {key: own for own, key in drafts.WIDEST.items()},
 }
+
+STRINGS = {"set": "strings", "alphabet": "ab", "min_length": "1", "max_length": "3"}
 
 
 def confirm(desk: Desk, kind: str, **fields: str) -> str:
@@ -51,6 +56,17 @@ def of_set(desk: Desk) -> dict[str, Any]:
         ({"set": "decimals", "low": "0", "high": "1", "step": "0.01"}, 101),
         ({"set": "dates", "low": "2024-01-01", "high": "2024-12-31"}, 366),
         ({"set": "strings", "alphabet": "a-z0-9", "min_length": "0", "max_length": "2"}, 1 + 36 + 36**2),
+        (
+            {
+                "set": "strings",
+                "alphabet": "a-z=",
+                "min_length": "1",
+                "max_length": "2",
+                "case": "lower",
+                "replace": 'é = e\nß = ss\n-=\n" " = =\n"""" =',
+            },
+            27 + 27**2,
+        ),
         ({"set": "pattern", "pattern": "[A-Z]{2}-[0-9]{3}"}, 676_000),
         ({"set": "json", "document": json.dumps({"set": "product", "parts": [WORDS], "separator": ""})}, 172_823),
     ],
@@ -73,6 +89,12 @@ def test_every_set_can_be_chosen_and_comes_back_as_it_was(desk: Desk, fields: di
         ({"set": "strings", "alphabet": "ab"}, "“shortest” is empty", "fill it in"),  # a set without a size
         ({"set": "json", "document": '{"set": "strings", "alphabet": "ab"}'}, "is missing or of another type", "see"),
         ({"set": "json", "document": "[]"}, "The set is no JSON object", "write it like"),
+        (STRINGS | {"replace": "é"}, "a line that cannot be read", "write one a line, like é = e"),
+        (STRINGS | {"replace": "é = a\né = b"}, "or a character twice", "write one a line"),
+        (STRINGS | {"replace": "é = x"}, "replaced by one that the alphabet lacks", "add it to the alphabet"),
+        (STRINGS | {"replace": "a = b"}, "is in the alphabet", "characters that the alphabet lacks"),
+        (STRINGS | {"case": "upper"}, "characters that the rule for case takes away", "list them as they become"),
+        (STRINGS | {"case": "title"}, "An unknown rule for case", "lower"),
         ({"set": "pattern", "pattern": "a*"}, "infinite language", "upper end"),
         ({"set": "pattern", "pattern": "["}, "no pattern that can be read", "use letters"),
         ({"set": "integers", "low": "0", "high": "1" + "0" * 400}, "more than 10^30 values", "shorter texts"),
@@ -96,6 +118,56 @@ def test_sets_that_cannot_be_are_refused_with_rule_and_repair(
     assert repair in alert
     assert desk.draft["columns"]["sector"]["confirmed"] is False
     assert not DomainVersion.objects.exists()
+
+
+COMPLETED = {
+    "name": "sector",
+    "kind": "weak",
+    "values": {
+        "set": "strings",
+        "alphabet": "abc",
+        "min_length": 1,
+        "max_length": 9,
+        "case": "lower",
+        "replace": {"-": "", "é": "c"},
+    },
+    "completions": {"set": "list", "values": ["abba", "cab", "<b>"], "weights": [3.0, 1.0, 0.5]},
+}
+
+
+@pytest.mark.django_db
+def test_what_no_input_shows_stays_in_a_draft_whatever_is_pressed(desk: Desk) -> None:
+    described = parse_attribute(COMPLETED).to_json()
+    services.keep(
+        actor=User.objects.get(pk=desk.client.session["_auth_user_id"]),
+        dataset=desk.dataset,
+        columns={"sector": drafts.typed_from(described) | {"whole": True, "place": 0, "confirmed": False}},
+    )
+    page = desk.page("?edit=0")
+    assert "completed by one of 3 public texts, the likely ones more often" in page
+    assert "They are: A public list." in page and "upload a description (DOMAIN.json)" in page
+    assert 'name="0-set_case"' in page and "- =\né = c</textarea>" in page and 'name="0-completions"' not in page
+    desk.press("keep:0", edit="0", _0_set_max_length="8")
+    desk.press("kind:0", edit="0", in_place=True, _0_set_max_length="7")
+    desk.press("confirm:0", edit="0")
+    column = desk.draft["columns"]["sector"]
+    assert column["confirmed"]
+    found = attribute_of("sector", column).to_json()
+    assert found["completions"] == described["completions"]
+    kept = of_set(desk)
+    assert (kept["replace"], kept["case"], kept["max_length"]) == ({"-": "", "é": "c"}, "lower", 7)
+    desk.press("kind:0", edit="0", in_place=True, **{"0-kind": "text"})
+    assert "completions" not in desk.draft["columns"]["sector"]["fields"]
+
+
+def test_sets_of_texts_that_no_input_can_hold_are_kept_as_json() -> None:
+    for alphabet, replace in (("ab ", {}), ("a-zb", {}), ("ab", {"\n": "a"}), ("ab", {"x": "a", "é": "b"})):
+        values = {"set": "strings", "alphabet": alphabet, "min_length": 1, "max_length": 2}
+        document = {"name": "c", "kind": "weak", "values": values | ({"replace": replace} if replace else {})}
+        described = parse_attribute(document).to_json()
+        column = drafts.typed_from(described)
+        assert attribute_of("c", column).to_json() == described
+        assert column["fields"]["set"] == ("strings" if "x" in replace else "json")
 
 
 @pytest.mark.django_db

@@ -14,7 +14,6 @@ from django.test import Client
 from django.urls import reverse
 
 from synth_engine.mechanisms import Model
-from synth_engine.mechanisms.model import strength
 from synthweb.releases import measured, screens, services
 from synthweb.releases.models import Release
 from tests.conftest import Cast
@@ -48,7 +47,7 @@ def test_every_group_that_was_counted_is_there_with_its_noise_and_the_strength_o
         assert group.drawn and not group.binned
         assert group.cells == tables[group.columns].weights.size
         if len(group.columns) == 2:
-            assert group.strength == pytest.approx(strength(tables[group.columns]), abs=1e-4)
+            assert group.strength == pytest.approx(tables[group.columns].strength, abs=1e-4)
     deviations = {round(group.deviation, 6) for group in found.groups}
     told = {round(math.sqrt(Fraction(call["noise"]["sigma_squared"])), 6) for call in calls}
     assert deviations == told
@@ -79,7 +78,7 @@ def test_a_method_that_counts_single_columns_has_no_such_tab_and_says_so(
     Release.objects.filter(pk=release.pk).update(mechanism="independent")
     client, address = browser(cast.steward), reverse("releases:measured", args=[release.code])
     assert address not in client.get(reverse("releases:release", args=[release.code])).content.decode()
-    assert "Single columns alone" in client.get(address).content.decode()
+    assert "No tables of several columns" in client.get(address).content.decode()
 
 
 @pytest.mark.django_db

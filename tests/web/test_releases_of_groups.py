@@ -48,4 +48,5 @@ def test_its_pages_are_shown_and_say_what_was_drawn(release: Release, cast: Cast
     receipt = client.get(reverse("releases:receipt", args=[release.code])).content.decode()
     assert "Drew anew within public totals work × home" in receipt
     assert "Dirichlet-multinomial" in receipt
+    assert "for each record of a group" in receipt
     assert "ε 2, δ 1e-9" in receipt

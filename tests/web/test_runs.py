@@ -218,7 +218,8 @@ def test_a_failure_before_the_charge_gives_the_hold_back(run: SynthesisRun) -> N
 def test_a_table_that_was_tampered_with_fails_the_run_before_its_charge(run: SynthesisRun) -> None:
     path = vault.path_of(run.dataset.vault_name)
     path.chmod(0o600)
-    path.write_bytes(path.read_bytes()[:-1] + b"!")
+    sealed = path.read_bytes()
+    path.write_bytes(sealed[:-1] + bytes([sealed[-1] ^ 1]))
     worker.synthesize(code=run.code)
     run.refresh_from_db()
     assert (run.state, run.failure["code"]) == (State.FAILED, "vault")

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import pytest
 from django.test import Client
 from django.urls import reverse
 
+from synth_engine.domain import Domain
 from synthweb.datasets.models import Dataset
 from synthweb.releases.models import Release
-from synthweb.runs import worker
+from synthweb.runs import enough, worker
 from synthweb.runs.models import SynthesisRun
 from tests.conftest import Cast
 from tests.web import scene
@@ -53,6 +55,31 @@ def test_single_columns_may_hold_where_pairs_do_not(say: Callable[..., str]) -> 
     page = say(records="40", epsilon="0.5")
     assert "Few records for what is described" in page
     assert "Enough records" in say(records="5000")
+
+
+BLOCKS = [f"block {number}" for number in range(400)]
+PLACES: dict[str, Any] = {
+    "attributes": [{"name": "home", "kind": "categorical", "values": BLOCKS, "other": True}],
+    "points": [{"column": "home", "at": {block: [41 + number / 1_000, -71] for number, block in enumerate(BLOCKS)}}],
+}
+
+
+def test_trees_of_places_need_fewer_records_than_a_code_each() -> None:
+    domain = Domain.from_json(PLACES)
+    said = {
+        name: enough.told(domain, rows=300, epsilon=Fraction(1), assumed=False, mechanism=name)
+        for name in ("auto", "adaptive")
+    }
+    assert {name: each.level for name, each in said.items()} == {"auto": "too-little", "adaptive": "thin"}
+    assert all("methods for places" in each.advice[0] for each in said.values())
+
+
+def test_what_is_still_to_be_learned_is_not_called_enough() -> None:
+    words = {"set": "strings", "alphabet": "abc", "min_length": 1, "max_length": 4}
+    domain = Domain.from_json({"attributes": [{"name": "term", "kind": "weak", "values": words}]})
+    said = enough.told(domain, rows=100_000, epsilon=Fraction(1), assumed=False)
+    assert said.level == "enough"
+    assert "not found become “(other)”" in said.reason
 
 
 def test_without_a_number_it_says_that_one_is_assumed(say: Callable[..., str]) -> None:

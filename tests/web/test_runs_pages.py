@@ -44,7 +44,7 @@ def test_the_page_names_the_price_on_its_button_and_shows_the_ledger_after_it(
     assert "differential privacy for one record added or removed" in page
     assert "this run 1" in page
     for column in ("region", "age", "works"):
-        assert f">{column}</td>" in page
+        assert f">{column}</th>" in page
 
 
 def test_the_right_side_follows_what_is_typed(browser: Open, cast: Cast, dataset: Dataset) -> None:

@@ -19,7 +19,10 @@ from synth_engine.domain import Domain
 from synth_engine.mechanisms.independent import Independent
 from synth_engine.mechanisms.workload import PROPERTIES, Weighted
 from synthweb.datasets.models import Dataset
-from synthweb.runs import methods, purpose
+from synthweb.ledger.amounts import Amount
+from synthweb.ledger.models import Rule
+from synthweb.ledger.selectors import Balance
+from synthweb.runs import methods, purpose, screens
 from synthweb.runs.forms import ReleaseForm, choices_of
 from synthweb.runs.models import SynthesisRun
 from tests.conftest import Cast
@@ -262,22 +265,66 @@ def described(*names: str) -> list[dict[str, Any]]:
 
 
 def test_the_form_begins_with_ours_and_falls_back_while_it_is_absent() -> None:
-    assert methods.preferred(described("independent", "mst", "auto")) == "auto"
-    assert methods.preferred(described("independent", "mst")) == "independent"
+    assert methods.preferred(described("independent", "mst", "auto"), recommended="auto") == "auto"
+    assert methods.preferred(described("independent", "mst"), recommended="auto") == "independent"
+
+
+BLOCKS = ["a", "b", "c"]
+HOME: dict[str, Any] = {"name": "home", "kind": "categorical", "values": BLOCKS, "other": True}
+AGE: dict[str, Any] = {"name": "age", "kind": "integer", "low": 0, "high": 9}
+WORDS: dict[str, Any] = {
+    "name": "term",
+    "kind": "weak",
+    "values": {"set": "strings", "alphabet": "abc", "min_length": 1, "max_length": 4},
+}
+AT = [{"column": "home", "at": {block: [41 + at, -71] for at, block in enumerate(BLOCKS)}}]
+TOTALS = {"relation": "replace-one", "totals": {"column": "home", "counts": {"a": 5}}}
+
+
+@pytest.mark.parametrize(
+    ("document", "first"),
+    [
+        ({"attributes": [HOME], "points": AT}, "adaptive"),
+        ({"attributes": [HOME, AGE], "points": AT}, "auto"),
+        ({"attributes": [WORDS]}, "adaptive"),
+        ({"attributes": [HOME, AGE], "points": AT, **TOTALS}, "on-the-map"),
+    ],
+)
+def test_the_form_begins_with_the_method_made_for_such_tables(document: dict[str, Any], first: str) -> None:
+    form = ReleaseForm(domain=Domain.from_json(document))
+    assert bool(form.beyond_forecast) == (first != "auto")
+    recommended, *others = form.families()
+    assert form.chosen == recommended.methods[0]["id"] == first
+    assert recommended.words == methods.WHY[first]
+    assert {one["id"] for one in recommended.methods} <= {first, "adaptive", "auto"}
+    assert first not in {one["id"] for family in others for one in family.methods}
+
+
+@pytest.mark.parametrize(
+    ("rule", "totals", "delta"),
+    [(Rule.ZCDP, TOTALS, "0"), (Rule.ZCDP, {}, "1e-9"), (Rule.BASIC, TOTALS, "1e-9")],
+)
+def test_a_form_begins_with_a_delta_that_the_recommended_method_may_have(
+    rule: Rule, totals: dict[str, Any], delta: str
+) -> None:
+    cap = Amount(epsilon=4 * 10**9, delta=10**12, rho=10**9)
+    balance = Balance(rule=rule, cap=cap, held=Amount(), charged=Amount())
+    domain = Domain.from_json({"attributes": [HOME, AGE], "points": AT, **totals})
+    assert screens.suggested(balance, domain)["delta"] == delta
 
 
 def test_nine_methods_come_in_three_groups_of_which_the_chosen_one_is_open() -> None:
     nine = described(
         "independent", "bayesian-network", "random", "weak-domain", "auto", "mst", "privsyn", "aim", "dpsyn"
     )
-    found = methods.families(nine, chosen="mst")
+    found = methods.families(nine, first="auto", chosen="mst")
     assert [[one["id"] for one in family.methods] for family in found] == [
         ["auto"],
         ["bayesian-network", "mst", "privsyn", "aim", "dpsyn"],
         ["independent", "random", "weak-domain"],
     ]
     assert [family.folded for family in found] == [False, False, True]
-    assert [family.folded for family in methods.families(nine, chosen="auto")] == [False, True, True]
+    assert [family.folded for family in methods.families(nine, first="auto", chosen="auto")] == [False, True, True]
 
 
 # --- REST ---------------------------------------------------------------------------------------------------------
