@@ -10,7 +10,7 @@ CANDIDATES = $(PYTHON) python3.11 python3.12 python3 $(wildcard $(HOME)/.pyenv/v
 FITS = import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 12))
 INSTALL = "No Python 3.11 or 3.12 with venv found. Install one (Debian and Ubuntu: apt-get install python3 python3-venv; macOS: brew install python@3.12) or say where it is: make PYTHON=/path/to/python3.12"
 
-.PHONY: help run stop reset demo-logins setup setup-tests check test format paper-A paper-B paper-E clean-venv
+.PHONY: help run stop reset demo-logins setup setup-tests check test format paper-A paper-B paper-C paper-E clean-venv
 
 help: ## say what can be made
 	@sed -n 's/^\([A-Za-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 22
@@ -42,11 +42,14 @@ test: setup-tests ## every test, on services that the tests start themselves
 format: setup-tests ## put the code into its format
 	@$(BIN)/ruff format . && $(BIN)/ruff check --fix .
 
-paper-A: setup ## repeat the points of the paper on adaptive histograms, on the commutes of examples/
-	@exec $(BIN)/python bench/paper_a.py
+paper-A: setup ## repeat the paper on adaptive histograms (DATA=folder with data/lodes_ri and data/text; by default ../shared)
+	@exec $(BIN)/python bench/paper_a.py $(DATA)
 
 paper-B: setup-tests ## repeat the evaluation planned for DPSyn (DATA=folder with data/ and tools/; by default ../shared)
 	@exec $(BIN)/python bench/paper_b.py $(DATA)
+
+paper-C: setup ## repeat the evaluation of On the map on commutes (DATA=folder with data/lodes_ri; by default ../shared)
+	@exec $(BIN)/python bench/paper_c.py $(DATA)
 
 paper-E: setup ## repeat the experiment on weakly constrained domains (DATA=folder with data/adult; by default ../shared)
 	@exec $(BIN)/python bench/paper_e.py $(DATA)

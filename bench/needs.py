@@ -3,7 +3,8 @@
     python bench/needs.py [MECHANISM …] [--shape adult 20000x40x10 …]
 
 For each mechanism and shape of a table: seconds of processor time and megabytes beyond those of the process, said and
-measured, and their ratio. Each run is a process of its own.
+measured, and their ratio. Each run is a process of its own. Trees are for the shapes "points", homes and places of work in boxes of
+256 x 256 bins, and "trades", a home in a box of 64 x 64, a trade in ten groups of six, and an age.
 """
 
 from __future__ import annotations
@@ -31,12 +32,32 @@ SHAPES = [(20_000, 10, 20), (200_000, 20, 50), (50_000, 40, 100), (20_000, 40, 1
 LIKE_ADULT = (85, 9, 100, 16, 7, 15, 6, 5, 2, 100, 100, 99, 42, 2)
 """Sizes of the columns of the discretised Adult: 39,000 records of them are one more shape, "adult"."""
 MECHANISMS = ("random", "independent", "bayesian-network", "mst", "aim", "privsyn", "dpsyn", "auto")
+TREES = ("adaptive", "adaptive-basic", "adaptive-improved", "privtree", "direct-synthesis")
+PLACED = {"points": (200_000, [256] * 4), "trades": (200_000, [64, 64, 60, 6])}
 PARAMETERS = {"bayesian-network": {"degree": 2}}
 MEGABYTE = 1_000_000
 
 
 def peak() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / MEGABYTE
+
+
+def document(mechanism: str, sizes: list[int]) -> dict[str, object]:
+    """Of trees with coordinates and, of a shape that has it, a column with a partition; else of columns by their sizes."""
+    if mechanism not in TREES:
+        return {f"c{n}": size for n, size in enumerate(sizes)}
+    attributes: list[dict[str, object]] = []
+    for number, size in enumerate(sizes):
+        classes = {"kind": "categorical", "values": [str(n) for n in range(size)], "outside": "clamp"}
+        attributes.append(
+            {"name": f"c{number}"} | (classes if size < 64 else {"kind": "integer", "low": 0, "high": size - 1})
+        )
+    found: dict[str, object] = {"schema": "synth_engine/domain/1", "attributes": attributes}
+    if 60 in sizes:
+        column, groups = f"c{sizes.index(60)}", {str(n): f"g{n // 6}" for n in range(60)}
+        found["partitions"] = [{"name": "group", "column": column, "of": groups}]
+        found["places"] = [{"name": "home", "latitude": "c0", "longitude": "c1"}]
+    return found
 
 
 def one(mechanism: str, rows: int, sizes: list[int]) -> None:
@@ -51,8 +72,8 @@ def one(mechanism: str, rows: int, sizes: list[int]) -> None:
                     f"c{n}": ((part + rng.random(part.size)) / 2 * size).astype(int) for n, size in enumerate(sizes)
                 }
                 pd.DataFrame(codes).to_csv(file, index=False, header=start == 0)
-        (folder / "sizes.json").write_text(json.dumps({f"c{n}": size for n, size in enumerate(sizes)}))
-        described = domain.read(folder / "sizes.json")
+        (folder / "domain.json").write_text(json.dumps(document(mechanism, sizes)))
+        described = domain.read(folder / "domain.json")
         spec = Spec(
             mechanism=mechanism,
             epsilon=Fraction(1),
@@ -78,7 +99,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="What runs need: said beforehand, and measured.")
     parser.add_argument("mechanisms", nargs="*", default=MECHANISMS)
     shapes = {f"{rows}x{columns}x{size}": (rows, [size] * columns) for rows, columns, size in SHAPES}
-    shapes["adult"] = 39_000, list(LIKE_ADULT)
+    shapes |= {"adult": (39_000, list(LIKE_ADULT))} | PLACED
     parser.add_argument("--shape", nargs="+", choices=list(shapes), default=list(shapes))
     options = parser.parse_args()
     for mechanism, shape in product(options.mechanisms, options.shape):

@@ -14,7 +14,7 @@ import numpy as np
 from synth_engine.confidential import noise
 from synth_engine.measurement import Noise, NoiseLaw
 
-SIZES: dict[NoiseLaw, int] = {"discrete-laplace": 20_000, "discrete-gaussian": 20_000, "rounded-gaussian": 1_000_000}
+SIZES: dict[NoiseLaw, int] = {"discrete-laplace": 1_000_000, "discrete-gaussian": 20_000, "rounded-gaussian": 1_000_000}
 SIGMAS = (Fraction(1), Fraction(50), Fraction(2**20))
 
 

@@ -1,190 +1,179 @@
-"""Repeats the points of the paper on adaptive histograms, on commutes of Rhode Island: python bench/paper_a.py [DATA]
+"""Repeats the paper on adaptive histograms, on commutes of Rhode Island and on draws of English words: its figures 5 to 10 and
+table 1, for epsilon of 0.1, 1 and 10 and all methods that are at hand.
 
-Compares `adaptive` with the paper's basic histogram (8 levels, threshold ln 16 / epsilon of a level, leaves below two noise
-scales to zero, the rest to a noisy total; half of epsilon for the tree, 0.48 for leaves, 0.02 for the total) and with a
-resample of the source: earth-mover approximation cumulated by depth, and the Kolmogorov-Smirnov distance of commute distances
-of homes within 5 miles of three places. Means of RUNS runs at equal epsilon. Noise of the comparison's tree is floating-point:
-that of `adaptive` is what the room draws.
+    python bench/paper_a.py [FOLDER]        the folder with data/lodes_ri and data/text, by default ../shared; or: make paper-A
 
-DATA is not needed; the table is examples/commutes/commutes.parquet, made by bench/commutes.py from LODES 2019.
+Points are examples/commutes/commutes.parquet, made by bench/commutes.py from LODES 2019; the blocks of FOLDER are the support of
+`adaptive`. Without FOLDER there is no support and no text. Every run draws the room's own noise. Means of RUNS runs
+of points, one run of texts. What is asked of the figures is printed with them, met or missed, and written with the curves to
+build/paper-a/{table.md,figures.html}. PARTS of the machine are used (2).
 """
 
 from __future__ import annotations
 
+import math
 import os
+import resource
 import sys
 import time
-from fractions import Fraction
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
-
-import numpy as np
-import numpy.typing as npt
-import pyarrow.parquet as pq
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-from synth_engine import codec, mechanisms
-from synth_engine.codec import places, prefixes
-from synth_engine.confidential.growth import grown
-from synth_engine.confidential.rows import Rows
-from synth_engine.confidential.session import open_session
-from synth_engine.domain import Domain
-from synth_engine.domain import read as read_domain
-from synth_engine.hierarchy import Points, Rule
-from synth_engine.measurement import Noise
-from synth_engine.spec import Spec
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-RUNS = int(os.environ.get("RUNS", "5"))
+sys.path.insert(0, str(ROOT))
+for threads in ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    os.environ.setdefault(threads, "1")
+
+import paper_a_drawn  # noqa: E402
+import paper_a_points as points  # noqa: E402
+import paper_a_texts as texts  # noqa: E402
+from scipy.stats import binom  # noqa: E402
+
+from synth_engine import mechanisms  # noqa: E402
+
+RUNS, PARTS = int(os.environ.get("RUNS", "5")), int(os.environ.get("PARTS", "2"))
 EPSILONS = ("1/10", "1", "10")
-DEPTHS = 8
-CITIES = {"Providence": (41.824, -71.413), "Newport": (41.490, -71.313), "Westerly": (41.378, -71.827)}
-RADIUS = 5 * 1.609344  # kilometres in five miles
-Floats = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.uint64]
+OUT = ROOT / "build" / "paper-a"
+OF_POINTS = (
+    ("adaptive", True),
+    ("adaptive", False),
+    ("direct-synthesis", False),
+    ("adaptive-improved", False),
+    ("privtree", False),
+    ("adaptive-basic", False),
+)
+KS = {"1/10": (0.04, 0.09, 0.08), "1": (0.015, 0.03, 0.03), "10": (0.01, 0.015, 0.015)}
+FAR = 3
+FOUND = {"1/10": 0.72, "1": 0.91, "10": 0.978}
+Line = dict[str, Any]
 
 
-def load() -> tuple[Domain, Points, dict[str, npt.NDArray[np.uint16]]]:
-    domain = read_domain(ROOT / "examples" / "commutes" / "points.domain.json")
-    table = pq.read_table(ROOT / "examples" / "commutes" / "commutes.parquet", columns=list(domain.names))
-    texts = {name: table[name].cast("string") for name in domain.names}
-    points = prefixes.hierarchy(domain, domain.names)
-    assert isinstance(points, Points)
-    return domain, points, codec.encode(domain, texts)
+def task(kind: str, folder: Path, mechanism: str, epsilon: str, support: bool) -> Line:
+    """One cell of the tables, in a process of the pool; what it reads is kept there for the next."""
+    start = time.perf_counter()
+    if kind == "points":
+        found = points.measured(folder, mechanism, epsilon, runs=RUNS, support=support)
+    elif kind == "truth":
+        found = points.truth(folder)
+    else:
+        found = texts.measured(folder, mechanism, epsilon)
+    spent = {"wall": time.perf_counter() - start, "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20}
+    return {"kind": kind, "mechanism": mechanism, "epsilon": epsilon, "support": support} | found | spent
 
 
-def emd(points: Points, real: Codes, synthetic: Codes) -> Floats:
-    """Cumulated over depths 0 to DEPTHS, as a share of the records."""
-    found = []
-    for depth in range(DEPTHS + 1):
-        cells, owner = np.unique(
-            np.concatenate([points.prefix(real, depth), points.prefix(synthetic, depth)]), return_inverse=True
-        )
-        counts = np.bincount(owner[: real.size], minlength=cells.size) - np.bincount(
-            owner[real.size :], minlength=cells.size
-        )
-        found.append(2.0**-depth * np.abs(counts).sum() / real.size)
-    return np.cumsum(found)
+def tasks(folder: Path) -> Iterator[tuple[str, Path, str, str, bool]]:
+    """The longest first."""
+    if (folder / texts.FILE).exists():
+        for name in texts.ORDER:
+            if texts.suits(name):
+                yield from (("texts", folder, name, epsilon, False) for epsilon in EPSILONS)
+            else:
+                print(f"texts: {name} is not at hand and is left out")
+    else:
+        print("texts are left out: no data/text in the folder")
+    yield "truth", folder, "", "", False
+    for name, support in OF_POINTS:
+        if name not in mechanisms.REGISTRY:
+            print(f"points: {name} is not at hand and is left out")
+        elif not support or (folder / points.BLOCKS).exists():
+            yield from (("points", folder, name, epsilon, support) for epsilon in EPSILONS)
 
 
-def resample(points: Points, real: Codes) -> Floats:
-    """The expected value for a resample: the mean deviation of a count is nearly its root times sqrt(2 / pi)."""
-    found = []
-    for depth in range(DEPTHS + 1):
-        counts = np.unique(points.prefix(real, depth), return_counts=True)[1]
-        spread = np.sqrt(counts * (1 - counts / real.size) * 2 / np.pi)
-        found.append(2.0**-depth * spread.sum() / real.size)
-    return np.cumsum(found)
+def named(line: Line) -> str:
+    return line["mechanism"] + (" with support" if line["support"] else "")
 
 
-class Floating:
-    """Floating-point noise: fast, and for comparisons alone."""
-
-    def __init__(self, rng: np.random.Generator) -> None:
-        self.rng = rng
-
-    def counts(self, vector: npt.NDArray[np.int64], noise: Noise) -> npt.NDArray[np.int64]:
-        return np.rint(vector + self.rng.laplace(0, float(noise.scale), vector.size)).astype(np.int64)
-
-
-def basic(points: Points, codes: Codes, *, epsilon: float, rng: np.random.Generator) -> Codes:
-    """The paper's basic histogram, its second pass, and the total fixed."""
-    scale = 2 * DEPTHS / epsilon
-    rule = Rule(name="basic", depth=DEPTHS, threshold=max(1, round(np.log(16) * scale)))
-    noise = Noise(law="discrete-laplace", scale=Fraction(scale))
-    leaves, counts = np.unique(codes, return_counts=True)
-    tree = grown((leaves, counts), hierarchy=points, rule=rule, noise=noise, sampler=Floating(rng))
-    cells, levels = [], []
-    for level, opened in zip(tree.levels(points), tree.opened, strict=True):
-        closed = np.setdiff1d(np.arange(len(level)), opened)
-        cells.append(level.prefixes[closed])
-        levels.append(np.full(closed.size, level.level))
-    cell, depth = np.concatenate(cells), np.concatenate(levels)
-    order = np.argsort(cell)
-    cell, depth = cell[order], depth[order]
-    true = np.bincount(np.searchsorted(cell, codes, side="right") - 1, minlength=cell.size)
-    noisy = true + rng.laplace(0, 1 / (0.48 * epsilon), cell.size)
-    noisy[noisy < 2 / (0.48 * epsilon)] = 0
-    total = round(codes.size + rng.laplace(0, 1 / (0.02 * epsilon)))
-    exact = noisy / noisy.sum() * total
-    whole = np.floor(exact).astype(np.int64)
-    whole[np.argsort(whole - exact)[: total - whole.sum()]] += 1
-    chosen = np.repeat(np.arange(cell.size), whole)
-    width = np.array([1 << (points.dimensions * (points.depth - level)) for level in range(points.depth + 1)])
-    return cell[chosen] + (rng.random(chosen.size) * width[depth[chosen]]).astype(np.uint64)
-
-
-def distances(domain: Domain, codes: dict[str, npt.NDArray[np.uint16]]) -> dict[str, Floats]:
-    """Commute distances in kilometres of homes near each city, sorted."""
-    at = {}
-    for name in domain.names:
-        cuts = np.array(domain.attribute(name).cuts)  # type: ignore[attr-defined]
-        at[name] = ((cuts[:-1] + cuts[1:]) / 2)[codes[name]]
-    apart = places.great_circle(at["home_latitude"], at["home_longitude"], at["work_latitude"], at["work_longitude"])
-    found = {}
-    for city, (latitude, longitude) in CITIES.items():
-        one = np.full(apart.size, latitude), np.full(apart.size, longitude)
-        near = places.great_circle(at["home_latitude"], at["home_longitude"], *one) <= RADIUS
-        found[city] = np.sort(apart[near])
-    return found
-
-
-def ks(one: Floats, other: Floats) -> float:
-    at = np.concatenate([one, other])
-    if not one.size or not other.size:
-        return 1.0
-    sides = (np.searchsorted(side, at, side="right") / side.size for side in (one, other))
-    return float(np.abs(next(sides) - next(sides)).max())
-
-
-def main() -> None:
-    began = time.perf_counter()
-    domain, points, columns = load()
-    real = prefixes.of_codes(points, columns, domain)
-    rows, truth = Rows(columns, domain=domain), distances(domain, columns)
-    reference = resample(points, real)
-    print(f"{real.size:,} commutes, {RUNS} runs; resample of the source at depths 2 to 8:")
-    print("  " + " ".join(f"{value:.4f}" for value in reference[2:]))
+def bounds(lines: list[Line], truth: Line) -> Iterator[tuple[str, float, float]]:
+    """What is asked for: in words, what was found, and the most that it may be."""
+    by = {(named(line), line["epsilon"]): line for line in lines if line["kind"] == "points"}
+    ours = "adaptive with support" if ("adaptive with support", "1") in by else "adaptive"
     for epsilon in EPSILONS:
-        sums: dict[str, list[Floats]] = {"basic": [], "adaptive": []}
-        far: list[list[float]] = []
-        totals, depths, spent = [], [], 0.0
-        plan = mechanisms.plan(domain, Spec(mechanism="adaptive", epsilon=Fraction(epsilon)))
-        for run in range(RUNS):
-            rng = np.random.default_rng(run)
-            start = time.perf_counter()
-            answers = plan.run(open_session(rows, domain=domain, cap=plan.loss))
-            model = plan.fit(answers)
-            spent += time.perf_counter() - start
-            drawn = model.sample(model.rows, seed=str(run))
-            sums["adaptive"].append(emd(points, real, prefixes.of_codes(points, drawn, domain)))
-            sums["basic"].append(emd(points, real, basic(points, real, epsilon=float(Fraction(epsilon)), rng=rng)))
-            found = distances(domain, drawn)
-            far.append([ks(truth[city], found[city]) for city in CITIES])
-            totals.append(abs(model.rows - real.size) / float(answers.calls[0].event.scale))  # type: ignore[union-attr]
-            depths.append(answers.growths[0].rule.depth)
-        means = {name: np.mean(one, axis=0) for name, one in sums.items()}
-        print(
-            f"epsilon {epsilon}: depth {depths[0]}, {spent / RUNS:.1f} s a tree, total off by {max(totals):.2f} noise scales"
-        )
-        for name, one in means.items():
-            print(f"  {name:9} " + " ".join(f"{value:.4f}" for value in one[2:]))
-        print(
-            "  adaptive / basic     "
-            + " ".join(f"{a / b:.2f}" for a, b in zip(means["adaptive"][2:], means["basic"][2:], strict=True))
-        )
-        print(
-            "  adaptive / resample  "
-            + " ".join(f"{a / b:.2f}" for a, b in zip(means["adaptive"][2:], reference[2:], strict=True))
-        )
-        print(
-            "  KS of distances      "
-            + " ".join(f"{city} {value:.3f}" for city, value in zip(CITIES, np.mean(far, axis=0), strict=True))
-        )
-    print(f"{time.perf_counter() - began:.0f} s")
+        mine, basic = by[ours, epsilon]["emd"], by.get(("adaptive-basic", epsilon))
+        all_of = [line["emd"] for (_, other), line in by.items() if other == epsilon]
+        for depth in range(2, 9):
+            if basic:
+                most = {2: 0.4, 3: 0.55}.get(depth, 0.9)
+                yield f"ε {epsilon}, depth {depth}: adaptive / basic", mine[depth] / basic["emd"][depth], most
+            if depth >= 4:
+                best = min(emd[depth] for emd in all_of)
+                yield f"ε {epsilon}, depth {depth}: adaptive / best", mine[depth] / best, 1.05
+        for city, ks, most in zip(points.CITIES, by[ours, epsilon]["ks"], KS[epsilon], strict=True):
+            yield f"ε {epsilon}: KS of distances, {city}", ks, most
+    yield from others(by, truth)
+    yield from totals(lines)
+    for line in lines:
+        if line["kind"] == "texts" and line["mechanism"] == texts.ORDER[0]:
+            name, epsilon = line["mechanism"], line["epsilon"]
+            yield f"ε {epsilon}: texts not found by {name}", 1 - line["share"], 1 - FOUND[epsilon]
+
+
+def others(by: dict[tuple[str, str], Line], truth: Line) -> Iterator[tuple[str, float, float]]:
+    if ("direct-synthesis", "10") in by:
+        for depth in range(2, 6):
+            direct = by["direct-synthesis", "10"]["emd"][depth]
+            yield f"ε 10, depth {depth}: direct / resample", direct / truth["resample"][depth], 0.7
+
+
+def totals(lines: list[Line]) -> Iterator[tuple[str, float, float]]:
+    """How many releases of each method have a total further off than FAR scales of its noise. Laplace noise is there with a
+    chance of e^-FAR, so some are: not more than the 99 % point of the binomial law."""
+    off: dict[str, list[float]] = {}
+    for line in lines:
+        if "off" in line:
+            off.setdefault(named(line), []).extend(line["off"])
+    for name, all_of in off.items():
+        beyond = sum(far > FAR for far in all_of)
+        most = float(binom.ppf(0.99, len(all_of), math.exp(-FAR)))
+        worst = f"of {len(all_of)}, the worst by {max(all_of):.1f}; at most: the 99 % point of the noise's own law"
+        yield f"{name}: releases whose total is over {FAR} noise scales off ({worst})", beyond, most
+
+
+def table(lines: list[Line], truth: Line) -> str:
+    """Markdown: earth-mover cumulated by depth, texts found, and what is asked for."""
+    text = [
+        f"{truth['records']:,} commutes, means of {RUNS} runs",
+        "",
+        "| method | ε | " + " | ".join(f"depth {d}" for d in range(2, 9)) + " | KS | s a run |",
+    ]
+    text += [
+        "|" + "---|" * 11,
+        "| resample | – | " + " | ".join(f"{value:.4f}" for value in truth["resample"][2:]) + " | | |",
+    ]
+    for line in lines:
+        if line["kind"] == "points":
+            far = " ".join(f"{value:.3f}" for value in line["ks"])
+            emd = " | ".join(f"{value:.4f}" for value in line["emd"][2:])
+            text.append(f"| {named(line)} | {line['epsilon']} | {emd} | {far} | {line['seconds']:.1f} |")
+    text += ["", "| method on texts | ε | found | beginnings | s |", "|---|---|---|---|---|"]
+    for line in lines:
+        if line["kind"] == "texts":
+            text.append(
+                f"| {line['mechanism']} | {line['epsilon']} | {line['share']:.4f} | {line['partial']:.3f} | {line['seconds']:.1f} |"
+            )
+    text += ["", "| asked for | found | at most | |", "|---|---|---|---|"]
+    for words, found, most in bounds(lines, truth):
+        text.append(f"| {words} | {found:.4f} | {most:.4f} | {'met' if found <= most else 'MISSED'} |")
+    return "\n".join(text) + "\n"
+
+
+def main(folder: Path) -> int:
+    began = time.perf_counter()
+    with ProcessPoolExecutor(PARTS) as pool:
+        lines = [one.result() for one in [pool.submit(task, *each) for each in tasks(folder)]]
+    truth = next(line for line in lines if line["kind"] == "truth")
+    OUT.mkdir(parents=True, exist_ok=True)
+    text = table(lines, truth)
+    (OUT / "table.md").write_text(text)
+    (OUT / "figures.html").write_text(paper_a_drawn.page(lines, truth))
+    print(text)
+    peaks = sorted((line["peak"] for line in lines), reverse=True)
+    print(
+        f"{OUT.relative_to(ROOT)}/figures.html; {time.perf_counter() - began:.0f} s in all, at most {peaks[0]:.1f} GB in one of {PARTS} processes"
+    )
+    return 0
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 2:
-        sys.exit(__doc__)
-    main()
+    sys.exit(main(Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT.parent / "shared"))
