@@ -68,8 +68,14 @@ def sentences(model: Model) -> tuple[str, ...]:
         return ()
     hierarchy = model.tree.hierarchy
     of: Of = "texts" if isinstance(hierarchy, Words) else "points" if isinstance(hierarchy, Points) else "classes"
-    found = [] if model.notes is None else [noise(model.notes, of=of, rows=model.rows), ended(model.notes, of=of)]
-    found = [bare(of)] if model.tree.bare else found
+    return said(model.notes, of=of, rows=model.rows, root_alone=model.tree.bare)
+
+
+def said(notes: Notes | None, *, of: Of, rows: int, root_alone: bool) -> tuple[str, ...]:
+    """The same of a model of which these parts are at hand. root_alone: whether its tree has its root and nothing below."""
+    if root_alone:
+        return (bare(of),)
+    found = [] if notes is None else [noise(notes, of=of, rows=rows), ended(notes, of=of)]
     return tuple(each for each in found if each)
 
 

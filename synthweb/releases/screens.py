@@ -174,7 +174,7 @@ def overview(release: Release) -> dict[str, Any]:
         "mechanism": described.get(release.mechanism, unknown),
         "citation": citation.of_release(release),
         "learned": learned.learned(release),
-        "told": trees.told(release),
+        "told": trees.warning(release),
         "asked": asked.asked(release),
         "protects": _protects(release.receipt),
         "constraints": [each.sentence for each in domain_of(release.domain_version).constraints],
@@ -183,8 +183,10 @@ def overview(release: Release) -> dict[str, Any]:
 
 def compare(release: Release) -> dict[str, Any]:
     """What the comparison page shows around the report itself."""
+    tree = trees.told(release)
     return {
         "dataset": release.dataset,
+        "notes": tree.sentences if tree else (),
         "export_url": reverse("releases:compare-json", args=[release.code]),
         "ask_url": reverse("runs:report", args=[release.code]),
     }

@@ -102,18 +102,47 @@ def has_tree(release: Release) -> bool:
 ELSEWHERE = " “New release” tells which, for this dataset."
 
 
-def told(release: Release) -> str:
-    """What to say of a tree that has its root alone, or in which nothing stands out of the noise, and what would help; empty
-    for another. The model stays in the database."""
+@dataclass(frozen=True, kw_only=True)
+class Told:
+    """What there is to say of a tree. `notes`: None of a model that has none, as earlier ones have not."""
+
+    of: tree_notes.Of
+    root_alone: bool
+    notes: Notes | None
+    rows: int
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """All of it."""
+        return tree_notes.said(self.notes, of=self.of, rows=self.rows, root_alone=self.root_alone)
+
+    @property
+    def warning(self) -> str:
+        """That it has its root alone, or that nothing stands out of the noise, and what would help; empty of another."""
+        if self.root_alone:
+            return tree_notes.bare(self.of)
+        return tree_notes.noise(self.notes, of=self.of, rows=self.rows) if self.notes else ""
+
+
+def told(release: Release) -> Told | None:
+    """None for a model without a tree. The model stays in the database."""
+    if not has_tree(release):
+        return None
     found = Release.objects.filter(pk=release.pk)
     roots = Q(model__tree__levels=[0]) | Q(model__tree__texts=[""], model__tree__partial=[0])
     kind, notes, rows = found.values_list("model__tree__kind", "model__notes", "model__rows").get()
-    of, said = tree_notes.of_what(kind), ""
-    if found.filter(roots).exists():
-        said = tree_notes.bare(of)
-    elif notes is not None:
-        said = tree_notes.noise(Notes.from_json(notes), of=of, rows=rows)
-    return said and said + ELSEWHERE
+    return Told(
+        of=tree_notes.of_what(kind),
+        root_alone=found.filter(roots).exists(),
+        notes=None if notes is None else Notes.from_json(notes),
+        rows=rows,
+    )
+
+
+def warning(release: Release) -> str:
+    """What its pages say first of a tree that tells nothing, with the way to another; empty for every other release."""
+    found = told(release)
+    return f"{found.warning}{ELSEWHERE}" if found and found.warning else ""
 
 
 def page(release: Release, query: QueryDict) -> Page | None:

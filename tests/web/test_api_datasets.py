@@ -168,6 +168,7 @@ def test_a_release_gets_a_name_and_is_verified(cast: Cast, calls: Caller, played
     address = f"/releases/{played.release.code}/"
     changed = calls.send(address, {"description": "For teaching"}, method="patch").json()
     assert (changed["name"], changed["description"]) == (played.release.name, "For teaching")
+    assert changed["notes"] is None and calls.get(address).json() == changed  # there is no tree
     assert_problem(Caller(played.reader, "share").send(address, {"name": "x"}, method="patch"), status=403)
     said = Caller(played.reader, "read").get(f"{address}verification/").json()
     assert said["accepted"] is True

@@ -20,6 +20,7 @@ from synthweb.runs import services as runs
 from synthweb.runs import worker
 from tests.conftest import Cast
 from tests.web import scene
+from tests.web.rest import Caller
 
 COUNTS = {"cafe": 500, "abba": 300, "a": 200}
 TABLE = "word\n" + "".join(f"{text}\n" * count for text, count in COUNTS.items()) + "zebra\n" * 40
@@ -73,6 +74,11 @@ def test_a_tree_of_its_root_alone_is_told_with_what_helps(
 ) -> None:
     release = scene.released(cast, mechanism="adaptive", epsilon="4", name="Few", table=table, document=document)
     client, address = browser(cast.steward), reverse("releases:release", args=[release.code])
+
+    def read_notes() -> Any:
+        return Caller(cast.steward, "read").get(f"/releases/{release.code}/").json()["notes"]
+
+    assert not read_notes()["noise"] and not read_notes()["root_alone"]
     assert "Nothing stood out" not in client.get(address).text
     noise = {"notes": {"noise": True, "opened_from": 1_234}}
     release.model |= noise
@@ -81,6 +87,8 @@ def test_a_tree_of_its_root_alone_is_told_with_what_helps(
         page = client.get(reverse(f"releases:{name}", args=[release.code])).text
         assert "stood out of the noise: of a table without records" in page and "from about 1,234 records on" in page
         assert f"says of {words} what noise says" in page and "a larger ε or more records" in page
+    notes = read_notes()
+    assert (notes["noise"], notes["opened_from"], notes["root_alone"]) == (True, 1_234, False)
     release.model["tree"] |= ROOTS[words] | {"weights": [WHOLE]}
     release.save(update_fields=["model"])
     tree = Model.from_json(release.model).tree
@@ -88,6 +96,11 @@ def test_a_tree_of_its_root_alone_is_told_with_what_helps(
     page = client.get(address).text
     assert "Nothing stood out of the noise but the number of records. The release is valid, and says" in page
     assert f"says nothing of {words}" in page and "a larger ε or more records" in page
+    notes = read_notes()
+    assert notes["root_alone"] and len(notes["sentences"]) == 1 and f"says nothing of {words}" in notes["sentences"][0]
+    del release.model["notes"]  # as of a release from before there were any
+    release.save(update_fields=["model"])
+    assert read_notes() == notes | {"noise": None, "opened_from": None, "ended": None}
 
 
 @pytest.mark.django_db

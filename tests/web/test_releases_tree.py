@@ -19,8 +19,11 @@ from numpy.typing import NDArray
 from synth_engine.hierarchy import Words
 from synthweb.releases import beginnings, models_read, services, tables
 from synthweb.releases.models import Release
+from synthweb.runs import services as runs
+from synthweb.runs import worker
 from tests.conftest import Cast
 from tests.web import scene
+from tests.web.rest import Caller
 
 Open = Callable[..., Client]
 
@@ -81,6 +84,28 @@ def test_the_tab_is_for_whoever_may_draw_samples_and_for_models_with_a_tree(
     assert f'href="{address}"' not in browser(cast.steward).get(overview).content.decode()
     assert "keeps tables of columns" in browser(cast.steward).get(address).content.decode()
     assert browser(cast.steward).get(reverse("releases:tree-csv", args=[release.code])).status_code == 404
+
+
+@pytest.mark.django_db
+def test_what_ended_a_tree_is_on_its_tab_on_the_comparison_and_in_rest(
+    release: Release, cast: Cast, browser: Open
+) -> None:
+    ended = {"why": "depth", "depth": 3, "cells": 17, "share": 0.25}
+    release.model |= {"notes": {"noise": False, "opened_from": 40, "ended": ended}}
+    release.save(update_fields=["model"])
+    steward = Caller(cast.steward, "read")
+    notes = steward.get(f"/releases/{release.code}/").json()["notes"]
+    assert notes["ended"] == ended and not notes["noise"] and notes["opened_from"] == 40
+    (sentence,) = notes["sentences"]
+    assert sentence.startswith("25% of the records lie in 17 cells of the last depth")
+    worker.table_errand(code=runs.request_report(release=release, actor=cast.steward).code)
+    for name in ("tree", "compare"):
+        assert sentence in browser(cast.steward).get(reverse(f"releases:{name}", args=[release.code])).text, name
+    assert sentence not in browser(cast.steward).get(reverse("releases:release", args=[release.code])).text
+    assert "notes" not in steward.get("/releases/").json()["results"][0]  # models of a list stay in the database
+    schema = steward.get("/schema/?format=json").json()["components"]["schemas"]
+    assert {"notes"} <= schema["OneRelease"]["properties"].keys()
+    assert {*schema["Notes"]["properties"]} == {*notes} and {*schema["Ended"]["properties"]} == {*ended}
 
 
 @pytest.mark.django_db

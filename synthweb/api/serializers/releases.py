@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 from django.conf import settings
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from synth_engine.mechanisms.notes import Why
 from synthweb.api.serializers.amounts import AmountField
 from synthweb.api.serializers.strict import StrictSerializer, Text, WholeNumber
+from synthweb.releases import trees
 from synthweb.releases.models import Edition, Release, ReleaseGrant, Sample
 
 
@@ -47,6 +50,53 @@ class ReleaseSerializer(serializers.ModelSerializer[Release]):
 
     def get_relation(self, release: Release) -> str:
         return str(getattr(release, "relation", None) or release.receipt.get("relation", ""))
+
+
+class EndedSerializer(serializers.Serializer[Any]):
+    """What kept a tree from going deeper, other than noise."""
+
+    why = serializers.ChoiceField(
+        choices=get_args(Why),
+        help_text="nodes: more than can be stored; depth: the one asked for; codes: of 64 bits; bins: of the description.",
+    )
+    depth = serializers.IntegerField()
+    cells = serializers.IntegerField(help_text="Of that depth, with records enough to be divided.")
+    share = serializers.FloatField(help_text="Of all records, in those cells; 0 to 1.")
+
+
+class NotesSerializer(serializers.Serializer[Any]):
+    """What there is to say of a tree besides its cells; as private as the release."""
+
+    root_alone = serializers.BooleanField(help_text="Whether it tells nothing but the number of records.")
+    noise = serializers.BooleanField(
+        allow_null=True,
+        source="notes.noise",
+        default=None,
+        help_text="Whether a table without records would most likely give such a tree; null: not known.",
+    )
+    opened_from = serializers.IntegerField(
+        allow_null=True,
+        source="notes.opened_from",
+        default=None,
+        help_text="About how many records it takes for a node to be opened.",
+    )
+    ended = EndedSerializer(allow_null=True, source="notes.ended", default=None)
+    sentences = serializers.ListField(child=serializers.CharField(), help_text="The same in words.")
+
+
+class OneReleaseSerializer(ReleaseSerializer):
+    """One release, with what lists leave out."""
+
+    notes = serializers.SerializerMethodField(help_text="Of its tree; null where the method grows none.")
+
+    class Meta(ReleaseSerializer.Meta):
+        fields = [*ReleaseSerializer.Meta.fields, "notes"]
+        read_only_fields = fields
+
+    @extend_schema_field(NotesSerializer(allow_null=True))
+    def get_notes(self, release: Release) -> dict[str, Any] | None:
+        found = trees.told(release)
+        return None if found is None else dict(NotesSerializer(found).data)
 
 
 class SampleSerializer(serializers.ModelSerializer[Sample]):

@@ -33,6 +33,7 @@ from synthweb.api.serializers.releases import (
     NewGrantSerializer,
     NewSampleSerializer,
     NodeSerializer,
+    OneReleaseSerializer,
     ReleaseSerializer,
     SampleSerializer,
     VerificationSerializer,
@@ -65,24 +66,27 @@ class ReleaseViewSet(Filtered, ListModelMixin, GenericViewSet[Release]):
         said = {"sentence": F("receipt__guarantee__sentence"), "relation": F("receipt__relation")}
         return found.annotate(**said).order_by("-created_at", "-pk")  # the receipts themselves stay in the database
 
-    @extend_schema(responses=ReleaseSerializer)
+    @extend_schema(responses=OneReleaseSerializer)
     def retrieve(self, request: Request, code: str) -> Response:
-        """One release with its guarantee."""
-        return Response(self.get_serializer(selectors.release_for(caller(request), code)).data)
+        """One release with its guarantee, and what there is to say of its tree."""
+        return self._one(selectors.release_for(caller(request), code))
 
     @extend_schema(responses=OpenApiTypes.OBJECT)
     def receipt(self, request: Request, code: str) -> Response:
         """The receipt: every mechanism call; `python -m synth_engine verify` recomputes the guarantee from it."""
         return Response(selectors.release_for(caller(request), code).receipt)
 
-    @extend_schema(request=NameSerializer, responses=ReleaseSerializer)
+    @extend_schema(request=NameSerializer, responses=OneReleaseSerializer)
     def describe(self, request: Request, code: str) -> Response:
         """Give it the name and description that analysts read."""
         release = selectors.release_for(caller(request), code, Need.SHARE)
         wanted = NameSerializer(data=request.data)
         wanted.is_valid(raise_exception=True)
         words = {"name": release.name, "description": release.description, **wanted.validated_data}
-        return Response(self.get_serializer(services.describe(actor=caller(request), release=release, **words)).data)
+        return self._one(services.describe(actor=caller(request), release=release, **words))
+
+    def _one(self, release: Release) -> Response:
+        return Response(OneReleaseSerializer(release, context=self.get_serializer_context()).data)
 
     @extend_schema(responses=NodeSerializer(many=True))
     def network(self, request: Request, code: str) -> Response:
