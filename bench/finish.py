@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from synth_engine.marginals import board, tables
 from synth_engine.marginals.finish import finish
-from synth_engine.mechanisms import conditional
+from synth_engine.mechanisms.models import conditional
 
 Codes = npt.NDArray[np.uint16]
 Targets = list[tuple[tuple[int, ...], npt.NDArray[np.float64]]]

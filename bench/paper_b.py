@@ -35,10 +35,10 @@ from synth_engine import mechanisms  # noqa: E402
 from synth_engine.confidential.rows import Rows, open_table  # noqa: E402
 from synth_engine.confidential.session import open_session  # noqa: E402
 from synth_engine.domain import Basket, Domain, WeakBasket  # noqa: E402
-from synth_engine.mechanisms import learning  # noqa: E402
-from synth_engine.mechanisms.model import Model  # noqa: E402
-from synth_engine.mechanisms.plan import Plan  # noqa: E402
-from synth_engine.mechanisms.staged import StagedPlan  # noqa: E402
+from synth_engine.mechanisms.models.model import Model  # noqa: E402
+from synth_engine.mechanisms.planning import learning  # noqa: E402
+from synth_engine.mechanisms.planning.plan import Plan  # noqa: E402
+from synth_engine.mechanisms.planning.staged import StagedPlan  # noqa: E402
 from synth_engine.spec import Spec  # noqa: E402
 from synth_engine.values import Integers  # noqa: E402
 

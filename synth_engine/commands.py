@@ -61,7 +61,7 @@ def synthesize(options: argparse.Namespace) -> None:
 def _advise(release: Release, *, epsilon: Fraction) -> None:
     """Says on stderr that a release holds little but noise; from public facts and the (noisy) number of records alone."""
     from synth_engine.evaluation import tree_notes
-    from synth_engine.mechanisms import enough
+    from synth_engine.mechanisms.planning import enough
 
     sys.stderr.write("".join(f"note: {each}\n" for each in tree_notes.sentences(release.model)))
     if not any(measured.clique for measured in release.answers.measurements):
@@ -78,8 +78,8 @@ def _advise(release: Release, *, epsilon: Fraction) -> None:
 def sample(options: argparse.Namespace) -> None:
     """Draws a table from a model or a description: post-processing, which costs nothing."""
     from synth_engine import tables
-    from synth_engine.mechanisms import description
-    from synth_engine.mechanisms.model import Model
+    from synth_engine.mechanisms.models import description
+    from synth_engine.mechanisms.models.model import Model
 
     tables.require_format(options.out)
     document = _read_json(options.model, name="model")
@@ -94,8 +94,8 @@ def sample(options: argparse.Namespace) -> None:
 def describe(options: argparse.Namespace) -> None:
     """Writes a model as a description that people can read and edit."""
     from synth_engine import tables
-    from synth_engine.mechanisms import description
-    from synth_engine.mechanisms.model import Model
+    from synth_engine.mechanisms.models import description
+    from synth_engine.mechanisms.models.model import Model
 
     tables.require_folder(options.out)
     _write_json(options.out, description.write(Model.from_json(_read_json(options.model, name="model"))))

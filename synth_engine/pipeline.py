@@ -28,10 +28,10 @@ from synth_engine.evaluation import recovered, tallies, trees
 from synth_engine.evaluation import report as comparison
 from synth_engine.formats import Dialect, Kind
 from synth_engine.measurement import Answers
-from synth_engine.mechanisms import groups
-from synth_engine.mechanisms.model import Model
-from synth_engine.mechanisms.plan import Plan
-from synth_engine.mechanisms.prefix_tree import PrefixTree
+from synth_engine.mechanisms.models import groups
+from synth_engine.mechanisms.models.model import Model
+from synth_engine.mechanisms.models.prefix_tree import PrefixTree
+from synth_engine.mechanisms.planning.plan import Plan
 from synth_engine.privacy import certificate, verify
 from synth_engine.privacy.unit import PrivacyUnit
 from synth_engine.spec import Spec

@@ -17,7 +17,7 @@ from synth_engine.codec import places
 from synth_engine.codec.commutes import Commute, kilometres
 from synth_engine.evaluation import apart
 from synth_engine.evaluation.tallies import Table
-from synth_engine.mechanisms.model import generator
+from synth_engine.mechanisms.models.model import generator
 
 SHORT_KM = 10.0
 """Commutes up to it are short ones, unless a reader says otherwise."""

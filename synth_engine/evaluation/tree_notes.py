@@ -7,7 +7,7 @@ from typing import Literal
 
 from synth_engine.hierarchy import Points, Words
 from synth_engine.mechanisms import Model
-from synth_engine.mechanisms.notes import Notes, Why
+from synth_engine.mechanisms.models.notes import Notes, Why
 
 Of = Literal["points", "texts", "classes"]
 """What lies in a tree."""

@@ -13,7 +13,6 @@ from synth_engine import codec
 from synth_engine.constraints import values
 from synth_engine.domain import Domain
 from synth_engine.errors import SpecError
-from synth_engine.mechanisms import forecast, groups, mixed, staged
 from synth_engine.mechanisms.adaptive import Adaptive
 from synth_engine.mechanisms.adaptive_basic import AdaptiveBasic
 from synth_engine.mechanisms.adaptive_improved import AdaptiveImproved
@@ -23,11 +22,14 @@ from synth_engine.mechanisms.bayesian_network import BayesianNetwork
 from synth_engine.mechanisms.direct import DirectSynthesis
 from synth_engine.mechanisms.dpsyn import DPSyn
 from synth_engine.mechanisms.generalize import Generalize
+from synth_engine.mechanisms.growing import mixed
 from synth_engine.mechanisms.independent import Independent
-from synth_engine.mechanisms.model import Model, generator
+from synth_engine.mechanisms.models import groups
+from synth_engine.mechanisms.models.model import Model, generator
 from synth_engine.mechanisms.mst import Mst
 from synth_engine.mechanisms.on_the_map import OnTheMap
-from synth_engine.mechanisms.plan import Mechanism, Plan, Rule
+from synth_engine.mechanisms.planning import forecast, staged
+from synth_engine.mechanisms.planning.plan import Mechanism, Plan, Rule
 from synth_engine.mechanisms.privsyn import PrivSyn
 from synth_engine.mechanisms.privtree import PrivTree
 from synth_engine.mechanisms.uniform import Random

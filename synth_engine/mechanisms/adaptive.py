@@ -9,11 +9,11 @@ from synth_engine.codec import classes, prefixes
 from synth_engine.domain import Domain, Open, Weak
 from synth_engine.errors import SpecError
 from synth_engine.hierarchy import Product, Taxonomy
-from synth_engine.mechanisms import further, mixed, published, trees, worded
-from synth_engine.mechanisms.own_counts import OwnCounts
-from synth_engine.mechanisms.plan import Budget, Mechanism, Plan
-from synth_engine.mechanisms.prefix_tree import Partial
-from synth_engine.mechanisms.tree import Placed
+from synth_engine.mechanisms.growing import further, mixed, published, trees, worded
+from synth_engine.mechanisms.growing.own_counts import OwnCounts
+from synth_engine.mechanisms.models.prefix_tree import Partial
+from synth_engine.mechanisms.models.tree import Placed
+from synth_engine.mechanisms.planning.plan import Budget, Mechanism, Plan
 from synth_engine.privacy import conversion
 from synth_engine.privacy.unit import Relation
 from synth_engine.spec import Spec

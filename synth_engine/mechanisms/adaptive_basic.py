@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from synth_engine.hierarchy import growth
-from synth_engine.mechanisms.published import DEPTH, PublishedTree, schema
+from synth_engine.mechanisms.growing.published import DEPTH, PublishedTree, schema
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from synth_engine.hierarchy import growth
-from synth_engine.mechanisms import trees
-from synth_engine.mechanisms.published import PublishedTree, schema
+from synth_engine.mechanisms.growing import trees
+from synth_engine.mechanisms.growing.published import PublishedTree, schema
 
 DISCOUNT: dict[str, Any] = {
     "type": "string",

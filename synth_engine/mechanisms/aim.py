@@ -15,11 +15,12 @@ from synth_engine.domain import Domain
 from synth_engine.errors import InputError
 from synth_engine.marginals import expected
 from synth_engine.measurement import Answers, Clique, Measurement, Noise, Session
-from synth_engine.mechanisms import needs, pairs, shares, workload
-from synth_engine.mechanisms.model import Model
-from synth_engine.mechanisms.needs import Needs
-from synth_engine.mechanisms.plan import Budget, Plan, guess
-from synth_engine.mechanisms.rounds import Estimates, finished
+from synth_engine.mechanisms.models.model import Model
+from synth_engine.mechanisms.pairing import pairs
+from synth_engine.mechanisms.pairing.rounds import Estimates, finished
+from synth_engine.mechanisms.planning import needs, shares, workload
+from synth_engine.mechanisms.planning.needs import Needs
+from synth_engine.mechanisms.planning.plan import Budget, Plan, guess
 from synth_engine.privacy import conversion
 from synth_engine.privacy.loss import parse_amount
 from synth_engine.privacy.unit import Relation

@@ -14,12 +14,13 @@ from synth_engine.domain import Domain
 from synth_engine.errors import InputError
 from synth_engine.marginals import expected
 from synth_engine.measurement import Answers, Measurement, Noise, Scores, Session
-from synth_engine.mechanisms import auto_estimate, auto_public, shares, staged, workload
+from synth_engine.mechanisms import auto_estimate, auto_public
 from synth_engine.mechanisms.auto_public import Columns, Pair
-from synth_engine.mechanisms.model import Model
-from synth_engine.mechanisms.needs import Needs
-from synth_engine.mechanisms.plan import Budget, Plan
-from synth_engine.mechanisms.workload import Weighted
+from synth_engine.mechanisms.models.model import Model
+from synth_engine.mechanisms.planning import shares, staged, workload
+from synth_engine.mechanisms.planning.needs import Needs
+from synth_engine.mechanisms.planning.plan import Budget, Plan
+from synth_engine.mechanisms.planning.workload import Weighted
 from synth_engine.privacy import calibrate
 from synth_engine.privacy.loss import Pure
 from synth_engine.privacy.unit import Relation, Sensitivity, interaction_sensitivity, scores_sensitivity

@@ -13,12 +13,13 @@ from synth_engine.domain import Domain
 from synth_engine.marginals import bins as binning
 from synth_engine.marginals import decomposable, mixture, shrinkage
 from synth_engine.measurement import Clique, Measurement
-from synth_engine.mechanisms import auto_public, auto_reading, needs
+from synth_engine.mechanisms import auto_public, auto_reading
 from synth_engine.mechanisms.auto_public import Columns, Pair
 from synth_engine.mechanisms.auto_reading import Answered, Fine
-from synth_engine.mechanisms.merged import Merged
-from synth_engine.mechanisms.model import MOST_CELLS, Model, Node, Table, generator, whole_weights
-from synth_engine.mechanisms.needs import Needs
+from synth_engine.mechanisms.models.merged import Merged
+from synth_engine.mechanisms.models.model import MOST_CELLS, Model, Node, Table, generator, whole_weights
+from synth_engine.mechanisms.planning import needs
+from synth_engine.mechanisms.planning.needs import Needs
 
 Floats = npt.NDArray[np.float64]
 

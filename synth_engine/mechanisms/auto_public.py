@@ -14,12 +14,13 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from synth_engine.domain import Attribute, Boolean, Categorical, Domain
+from synth_engine.domain import Domain
 from synth_engine.marginals import allocation, oneway, shrinkage
 from synth_engine.marginals import bins as binning
 from synth_engine.marginals.allocation import Choice, Side, Wish
 from synth_engine.marginals.bins import Bins
 from synth_engine.measurement import Candidate, Clique, Measurement, Scores
+from synth_engine.mechanisms.models.merged import in_order
 
 Floats = npt.NDArray[np.float64]
 Pair = tuple[int, int]
@@ -37,7 +38,6 @@ _BLUR, _BLUR_POWER = 8.0, 0.35
 _UNASKED = 1.5
 """How many times its distance a pair is taken to be off that is not measured: nearly all are, if but coarsely."""
 _TYPICAL = 0.2
-_NAMES = 50
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -208,12 +208,6 @@ def level_scored(pairs: int) -> int:
     while finest + 1 < len(binning.LEVELS) and pairs * binning.LEVELS[finest] ** 2 > CELLS_SCORED:
         finest += 1
     return finest
-
-
-def in_order(attribute: Attribute) -> bool:
-    """Whether neighbouring codes are merged into bins: where their order is said to mean something, and of numbers of
-    many values. A short list of numbers is as often one of mere names."""
-    return attribute.ordered or (attribute.size > _NAMES and not isinstance(attribute, Categorical | Boolean))
 
 
 def _chance(first: Floats, second: Floats, *, rows: float) -> float:

@@ -12,11 +12,11 @@ from synth_engine.domain import Domain
 from synth_engine.errors import InputError, SpecError
 from synth_engine.marginals import expected, oneway
 from synth_engine.measurement import Answers, Clique, Measurement, Noise, Session
-from synth_engine.mechanisms import needs, shares
-from synth_engine.mechanisms.growth import Growth, Limits
-from synth_engine.mechanisms.model import Model
-from synth_engine.mechanisms.needs import Needs
-from synth_engine.mechanisms.plan import Budget, Mechanism, Plan
+from synth_engine.mechanisms.models.model import Model
+from synth_engine.mechanisms.pairing.growth import Growth, Limits
+from synth_engine.mechanisms.planning import needs, shares
+from synth_engine.mechanisms.planning.needs import Needs
+from synth_engine.mechanisms.planning.plan import Budget, Mechanism, Plan
 from synth_engine.privacy import calibrate, conversion
 from synth_engine.privacy.loss import Pure, parse_amount
 from synth_engine.privacy.unit import Relation, histogram_sensitivity

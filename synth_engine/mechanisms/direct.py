@@ -19,13 +19,15 @@ from synth_engine.hierarchy import Hierarchy, Partition, Points, Product, Rule, 
 from synth_engine.marginals import expected, oneway
 from synth_engine.marginals.committed import Allocation
 from synth_engine.measurement import Answers, Leaves, Measurement, Noise, Session
-from synth_engine.mechanisms import ends, notes, shares, tree_needs, trees
-from synth_engine.mechanisms.model import Model, generator
-from synth_engine.mechanisms.needs import MEGABYTE, Needs
-from synth_engine.mechanisms.notes import Notes
-from synth_engine.mechanisms.plan import Budget, Mechanism, Plan
-from synth_engine.mechanisms.prefix_tree import Partial
-from synth_engine.mechanisms.published import PARAMETERS
+from synth_engine.mechanisms.growing import tree_needs, trees
+from synth_engine.mechanisms.growing.published import PARAMETERS
+from synth_engine.mechanisms.models import ends, notes
+from synth_engine.mechanisms.models.model import Model, generator
+from synth_engine.mechanisms.models.notes import Notes
+from synth_engine.mechanisms.models.prefix_tree import Partial
+from synth_engine.mechanisms.planning import shares
+from synth_engine.mechanisms.planning.needs import MEGABYTE, Needs
+from synth_engine.mechanisms.planning.plan import Budget, Mechanism, Plan
 from synth_engine.privacy import conversion
 from synth_engine.privacy.unit import Relation
 from synth_engine.spec import Spec

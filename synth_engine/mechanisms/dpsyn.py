@@ -18,10 +18,11 @@ from synth_engine.marginals import designs, expected, oneway, ripple
 from synth_engine.marginals.consistency import View
 from synth_engine.marginals.designs import Assessed, Design
 from synth_engine.measurement import Answers, Call, Clique, Noise, Query, Session
-from synth_engine.mechanisms import needs, pairs, shares, staged
-from synth_engine.mechanisms.model import Model, Synthesis, Table, generator, whole_weights
-from synth_engine.mechanisms.needs import Needs
-from synth_engine.mechanisms.plan import Mechanism, Plan, guess
+from synth_engine.mechanisms.models.model import Model, Synthesis, Table, generator, whole_weights
+from synth_engine.mechanisms.pairing import pairs
+from synth_engine.mechanisms.planning import needs, shares, staged
+from synth_engine.mechanisms.planning.needs import Needs
+from synth_engine.mechanisms.planning.plan import Mechanism, Plan, guess
 from synth_engine.privacy.loss import Budget, Pure
 from synth_engine.privacy.unit import Relation, histogram_sensitivity
 from synth_engine.spec import Spec

@@ -17,10 +17,10 @@ from synth_engine.hierarchy import estimate
 from synth_engine.marginals import expected, oneway
 from synth_engine.marginals.generalised import Group, generalised
 from synth_engine.measurement import Answers, Measurement, Noise, Session
-from synth_engine.mechanisms import needs, shares
-from synth_engine.mechanisms.model import Model, Node, Table, whole_weights
-from synth_engine.mechanisms.needs import Needs
-from synth_engine.mechanisms.plan import Budget, Mechanism, Plan
+from synth_engine.mechanisms.models.model import Model, Node, Table, whole_weights
+from synth_engine.mechanisms.planning import needs, shares
+from synth_engine.mechanisms.planning.needs import Needs
+from synth_engine.mechanisms.planning.plan import Budget, Mechanism, Plan
 from synth_engine.privacy import conversion
 from synth_engine.privacy.unit import Relation
 from synth_engine.spec import Spec

@@ -18,10 +18,10 @@ from synth_engine.domain import Domain
 from synth_engine.errors import SpecError
 from synth_engine.marginals import expected, oneway
 from synth_engine.measurement import Answers, Call, Measurement, Noise, Query, Session
-from synth_engine.mechanisms import shares
-from synth_engine.mechanisms.forecast import by_formula
-from synth_engine.mechanisms.model import Model, Table, whole_weights
-from synth_engine.mechanisms.plan import Budget, Mechanism, Plan, Rule, guess
+from synth_engine.mechanisms.models.model import Model, Table, whole_weights
+from synth_engine.mechanisms.planning import shares
+from synth_engine.mechanisms.planning.forecast import by_formula
+from synth_engine.mechanisms.planning.plan import Budget, Mechanism, Plan, Rule, guess
 from synth_engine.privacy import fixed
 from synth_engine.privacy.fixed import Certificate, NoiseLaw
 from synth_engine.privacy.loss import ZeroConcentrated

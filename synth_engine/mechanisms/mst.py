@@ -13,10 +13,11 @@ from synth_engine.errors import InputError, SpecError
 from synth_engine.marginals import expected, factors
 from synth_engine.marginals.denoised import Denoised, denoised
 from synth_engine.measurement import Answers, Candidate, Clique, Measurement, Noise, Session
-from synth_engine.mechanisms import needs, pairs, shares
-from synth_engine.mechanisms.model import Model
-from synth_engine.mechanisms.needs import Needs
-from synth_engine.mechanisms.plan import Budget, Mechanism, Plan, guess
+from synth_engine.mechanisms.models.model import Model
+from synth_engine.mechanisms.pairing import pairs
+from synth_engine.mechanisms.planning import needs, shares
+from synth_engine.mechanisms.planning.needs import Needs
+from synth_engine.mechanisms.planning.plan import Budget, Mechanism, Plan, guess
 from synth_engine.privacy import conversion
 from synth_engine.privacy.loss import parse_amount
 from synth_engine.privacy.unit import Relation

@@ -15,12 +15,13 @@ from synth_engine.domain.partitions import LONGEST_NAME
 from synth_engine.errors import DomainError, InputError, SpecError
 from synth_engine.marginals import expected
 from synth_engine.measurement import Answers, Call, Query, Session
-from synth_engine.mechanisms import needs, parted, placing
-from synth_engine.mechanisms.drawn import Cells
-from synth_engine.mechanisms.model import Model, Table, whole_weights
-from synth_engine.mechanisms.needs import Needs
+from synth_engine.mechanisms import parted, placing
+from synth_engine.mechanisms.models.drawn import Cells
+from synth_engine.mechanisms.models.model import Model, Table, whole_weights
 from synth_engine.mechanisms.parted import Priors
-from synth_engine.mechanisms.plan import Budget, Cost, Mechanism, Plan, Rule
+from synth_engine.mechanisms.planning import needs
+from synth_engine.mechanisms.planning.needs import Needs
+from synth_engine.mechanisms.planning.plan import Budget, Cost, Mechanism, Plan, Rule
 from synth_engine.privacy import disclosure, resampling
 from synth_engine.privacy.events import DirichletMultinomial
 from synth_engine.privacy.loss import Basic, Pure

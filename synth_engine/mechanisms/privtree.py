@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from synth_engine.hierarchy import growth
-from synth_engine.mechanisms.published import PublishedTree
+from synth_engine.mechanisms.growing.published import PublishedTree
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,10 +14,10 @@ from synth_engine.domain import Attribute, Domain, Open, Range, Weak
 from synth_engine.errors import InputError
 from synth_engine.marginals import expected, oneway
 from synth_engine.measurement import Answers, Call, Discovery, Measurement, Noise, Query, Session
-from synth_engine.mechanisms import learning, shares
-from synth_engine.mechanisms.learning import Answer, Question
-from synth_engine.mechanisms.model import Model, Table, whole_weights
-from synth_engine.mechanisms.plan import Budget, Mechanism, Plan
+from synth_engine.mechanisms.models.model import Model, Table, whole_weights
+from synth_engine.mechanisms.planning import learning, shares
+from synth_engine.mechanisms.planning.learning import Answer, Question
+from synth_engine.mechanisms.planning.plan import Budget, Mechanism, Plan
 from synth_engine.privacy import fixed
 from synth_engine.privacy.unit import Relation, histogram_sensitivity
 from synth_engine.spec import Spec

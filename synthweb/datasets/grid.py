@@ -24,7 +24,7 @@ from synth_engine.domain import (
 from synth_engine.domain.completions import Completions
 from synth_engine.domain.document import parse
 from synth_engine.errors import DomainError
-from synth_engine.mechanisms import enough
+from synth_engine.mechanisms.planning import enough
 from synthweb.datasets import draft as drafts
 from synthweb.datasets import inputs, sets
 from synthweb.datasets.draft import Column

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from synth_engine.evaluation.cards import MARKS
-from synth_engine.mechanisms.workload import Workload
+from synth_engine.mechanisms.planning.workload import Workload
 from synthweb.releases.models import Release
 
 

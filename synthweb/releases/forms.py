@@ -11,7 +11,7 @@ from django.conf import settings
 
 from synth_engine.domain.document import MAX_BYTES
 from synth_engine.errors import InputError
-from synth_engine.mechanisms import description
+from synth_engine.mechanisms.models import description
 from synthweb.accounts.models import User
 from synthweb.lib.letters import grouped
 from synthweb.releases import selectors

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from synth_engine.mechanisms.model import Model
+from synth_engine.mechanisms.models.model import Model
 from synthweb.releases.models import Release
 
 KEPT = 2  # models in the memory of a web process

@@ -20,7 +20,7 @@ from synth_engine.evaluation import tree_cells, tree_classes, tree_figures, tree
 from synth_engine.evaluation.cards import Card
 from synth_engine.hierarchy import Hierarchy, Points, Words
 from synth_engine.mechanisms import Model
-from synth_engine.mechanisms.notes import Notes
+from synth_engine.mechanisms.models.notes import Notes
 from synthweb.releases import beginnings, classes
 from synthweb.releases.models import Release
 from synthweb.releases.models_read import holds, model_of

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from synth_engine.domain import Domain
-from synth_engine.mechanisms import enough
-from synth_engine.mechanisms.mixed import placed
+from synth_engine.mechanisms.growing.mixed import placed
+from synth_engine.mechanisms.planning import enough
 from synthweb.lib.letters import grouped
 
 NAMED = 5

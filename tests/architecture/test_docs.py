@@ -81,14 +81,21 @@ def test_every_package_of_the_engine_and_every_app_stands_in_the_layout() -> Non
 
 def test_every_module_of_the_methods_stands_in_the_architecture_and_no_other() -> None:
     text = (ROOT / "ARCHITECTURE.md").read_text()
-    modules = {path.stem for path in (ROOT / "synth_engine" / "mechanisms").glob("[!_]*.py")}
-    registry = (ROOT / "synth_engine" / "mechanisms" / "__init__.py").read_text()
+    folder = ROOT / "synth_engine" / "mechanisms"
+    registry = (folder / "__init__.py").read_text()
     methods = set(re.findall(r"^from synth_engine\.mechanisms\.(\w+) import", registry, flags=re.MULTILINE))
-    kinds = text.split("`mechanisms/` has four kinds of files")[1].split("\n## ")[0]
-    listed = set(re.findall(r"`(\w+)`", kinds))
-    assert listed <= modules
-    elsewhere = set(re.findall(r"`mechanisms/(\w+)\.py`", text))
-    assert modules - methods - listed - elsewhere == set()
+    layers = text.split("`mechanisms/` has these layers")[1].split("\n## ")[0].split("\n- ")[1:]
+    elsewhere = set(re.findall(r"`mechanisms/([\w/]+)\.py`", text))
+    told: dict[str, set[str]] = {"": set()}
+    for layer in layers:
+        package = layer[1 : layer.index("/`")] if re.match(r"`\w+/`", layer) else ""
+        told.setdefault(package, set()).update(re.findall(r"`(\w+)`", layer))
+    assert set(told) == {"", *(path.parent.name for path in folder.glob("*/__init__.py"))}
+    for package, listed in told.items():
+        modules = {path.stem for path in (folder / package).glob("[!_]*.py")}
+        assert listed <= modules
+        there = {path.removeprefix(f"{package}/") for path in elsewhere}
+        assert modules - listed - there - (methods if not package else set()) == set()
 
 
 def test_every_law_that_is_tested_stands_beside_its_proof() -> None:

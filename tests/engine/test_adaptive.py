@@ -23,8 +23,9 @@ from synth_engine.errors import DomainError, InputError, SpecError
 from synth_engine.hierarchy import Growth, Points, Rule, estimate
 from synth_engine.hierarchy.partition import Partition
 from synth_engine.measurement import Answers, Leaves, Noise
-from synth_engine.mechanisms import description, opening
-from synth_engine.mechanisms.model import Model
+from synth_engine.mechanisms.growing import opening
+from synth_engine.mechanisms.models import description
+from synth_engine.mechanisms.models.model import Model
 from synth_engine.privacy import trees, verify
 from synth_engine.privacy.loss import GaussianDP, Pure
 from synth_engine.privacy.unit import Relation

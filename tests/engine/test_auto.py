@@ -20,7 +20,7 @@ from synth_engine.marginals.allocation import Side, Wish
 from synth_engine.measurement import Answers, Noise
 from synth_engine.mechanisms.auto import Auto
 from synth_engine.mechanisms.auto_public import Columns
-from synth_engine.mechanisms.model import Model
+from synth_engine.mechanisms.models.model import Model
 from synth_engine.privacy.filter import Filter
 from synth_engine.privacy.loss import ZeroConcentrated
 from synth_engine.privacy.unit import PrivacyUnit, Relation

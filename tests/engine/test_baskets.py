@@ -19,7 +19,7 @@ from synth_engine.confidential import counts
 from synth_engine.confidential.rows import open_table
 from synth_engine.domain import Basket, Domain, Integer, WeakBasket
 from synth_engine.errors import DomainError, InputError, TableError
-from synth_engine.mechanisms import learning
+from synth_engine.mechanisms.planning import learning
 from synth_engine.readers import Limits
 from synth_engine.spec import Spec
 from synth_engine.values import Integers, Listed

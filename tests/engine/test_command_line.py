@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from synth_engine import cli, codec, domain, mechanisms
-from synth_engine.mechanisms.model import Model
+from synth_engine.mechanisms.models.model import Model
 from synth_engine.privacy import receipt as receipts
 
 ROOT = Path(__file__).parents[2]

@@ -21,7 +21,7 @@ from synth_engine.errors import InputError, SpecError, VerificationError
 from synth_engine.marginals import designs
 from synth_engine.measurement import Answers, Measurement
 from synth_engine.mechanisms.dpsyn import BYTES, DPSynPlan
-from synth_engine.mechanisms.model import Model
+from synth_engine.mechanisms.models.model import Model
 from synth_engine.privacy import receipt as receipts
 from synth_engine.privacy import verify
 from synth_engine.spec import Spec

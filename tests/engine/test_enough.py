@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from synth_engine.domain import Domain, Weak
-from synth_engine.mechanisms import enough
+from synth_engine.mechanisms.planning import enough
 
 ONE = Fraction(1)
 

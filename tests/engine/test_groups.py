@@ -17,8 +17,8 @@ from synth_engine import mechanisms
 from synth_engine.domain import Boolean, Domain, Identifier
 from synth_engine.errors import InputError
 from synth_engine.measurement import GroupSizes, Noise
-from synth_engine.mechanisms import groups
-from synth_engine.mechanisms.model import WHOLE, Model, Table, whole_weights
+from synth_engine.mechanisms.models import groups
+from synth_engine.mechanisms.models.model import WHOLE, Model, Table, whole_weights
 from synth_engine.privacy.unit import PrivacyUnit
 
 SIZES = np.array([5, 3, 0, 2], dtype=np.int64)

@@ -19,7 +19,7 @@ from synth_engine import codec, domain, mechanisms, tables
 from synth_engine.codec.identifiers import ROUNDS, permutation
 from synth_engine.domain import Boolean, Categorical, Date, Domain, Identifier, Integer, Number, parse_attribute
 from synth_engine.errors import DomainError
-from synth_engine.mechanisms.model import WHOLE, Model, Table
+from synth_engine.mechanisms.models.model import WHOLE, Model, Table
 from synth_engine.privacy.unit import PrivacyUnit, Relation
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "adult.domain.json"

@@ -16,8 +16,8 @@ from synth_engine import codec, mechanisms, pipeline
 from synth_engine.domain import Categorical, Date, Domain, Integer, Number, Range, Weak, grids, parse_attribute
 from synth_engine.errors import DomainError, InputError, SpecError
 from synth_engine.measurement import Answers, Discovery, Noise
-from synth_engine.mechanisms import learning
-from synth_engine.mechanisms.staged import StagedPlan
+from synth_engine.mechanisms.planning import learning
+from synth_engine.mechanisms.planning.staged import StagedPlan
 from synth_engine.privacy import verify
 from synth_engine.spec import Spec
 from synth_engine.values import Listed

@@ -12,8 +12,8 @@ from synth_engine import mechanisms
 from synth_engine.domain import Domain, Integer, Weak
 from synth_engine.errors import SpecError
 from synth_engine.marginals import finish
-from synth_engine.mechanisms import needs
-from synth_engine.mechanisms.needs import Needs
+from synth_engine.mechanisms.planning import needs
+from synth_engine.mechanisms.planning.needs import Needs
 from synth_engine.spec import Spec
 from synth_engine.values import Listed
 

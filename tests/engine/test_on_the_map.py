@@ -19,10 +19,10 @@ from synth_engine.domain.parting import way_of
 from synth_engine.errors import DomainError, InputError, PrivacyError, SpecError, VerificationError
 from synth_engine.marginals import decay
 from synth_engine.measurement import Answers
-from synth_engine.mechanisms import description
 from synth_engine.mechanisms import parted as parted_by
-from synth_engine.mechanisms.model import Model
-from synth_engine.mechanisms.plan import Plan
+from synth_engine.mechanisms.models import description
+from synth_engine.mechanisms.models.model import Model
+from synth_engine.mechanisms.planning.plan import Plan
 from synth_engine.privacy import receipt, resampling, verify
 from synth_engine.privacy.events import DirichletMultinomial
 from synth_engine.privacy.unit import Relation

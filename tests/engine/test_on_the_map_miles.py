@@ -15,7 +15,7 @@ import pytest
 from synth_engine import mechanisms, pipeline
 from synth_engine.domain import Categorical, Domain, Points, Totals
 from synth_engine.marginals import decay
-from synth_engine.mechanisms.plan import Plan
+from synth_engine.mechanisms.planning.plan import Plan
 from synth_engine.privacy.unit import Relation
 from synth_engine.spec import Spec
 

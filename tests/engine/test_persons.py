@@ -26,9 +26,9 @@ from synth_engine.domain import Domain
 from synth_engine.errors import BudgetExceeded, DomainError, InputError, PrivacyError, TableError, VerificationError
 from synth_engine.evaluation import page, view
 from synth_engine.measurement import Answers, GroupSizes
-from synth_engine.mechanisms import grouped
-from synth_engine.mechanisms.grouped import GroupedPlan
-from synth_engine.mechanisms.staged import StagedPlan
+from synth_engine.mechanisms.planning import grouped
+from synth_engine.mechanisms.planning.grouped import GroupedPlan
+from synth_engine.mechanisms.planning.staged import StagedPlan
 from synth_engine.privacy import standalone, verify
 from synth_engine.privacy.loss import Pure, ZeroConcentrated
 from synth_engine.privacy.unit import Relation, group_sizes_sensitivity

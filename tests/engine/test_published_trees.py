@@ -19,9 +19,10 @@ from synth_engine.domain import Categorical, Domain, Integer, Text, Weak
 from synth_engine.errors import DomainError, InputError, SpecError
 from synth_engine.hierarchy import Growth, Points, Rule, Words, ordered, unopened
 from synth_engine.measurement import Answers
-from synth_engine.mechanisms import ends, trees
-from synth_engine.mechanisms.model import Model
-from synth_engine.mechanisms.prefix_tree import PrefixTree
+from synth_engine.mechanisms.growing import trees
+from synth_engine.mechanisms.models import ends
+from synth_engine.mechanisms.models.model import Model
+from synth_engine.mechanisms.models.prefix_tree import PrefixTree
 from synth_engine.privacy import trees as privacy_trees
 from synth_engine.privacy import verify
 from synth_engine.privacy.loss import Pure

@@ -15,9 +15,9 @@ from synth_engine.domain import Domain
 from synth_engine.errors import InputError, SpecError
 from synth_engine.marginals import factors
 from synth_engine.measurement import Answers
-from synth_engine.mechanisms import dense, pairs
-from synth_engine.mechanisms.growth import Expectation
-from synth_engine.mechanisms.model import Model
+from synth_engine.mechanisms.models.model import Model
+from synth_engine.mechanisms.pairing import dense, pairs
+from synth_engine.mechanisms.pairing.growth import Expectation
 from synth_engine.privacy.unit import PrivacyUnit, Relation
 from synth_engine.spec import Spec
 from tests.engine.test_mst import chain, distance, domain_of

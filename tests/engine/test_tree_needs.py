@@ -19,7 +19,7 @@ from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.session import open_session
 from synth_engine.domain import Categorical, Domain, Integer, Partition, Place, Points
 from synth_engine.hierarchy import Rule
-from synth_engine.mechanisms import tree_needs, trees
+from synth_engine.mechanisms.growing import tree_needs, trees
 from synth_engine.spec import Spec
 
 TREES = ("adaptive", "adaptive-basic", "adaptive-improved", "privtree", "direct-synthesis")

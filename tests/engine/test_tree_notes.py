@@ -20,8 +20,9 @@ from synth_engine.evaluation import tree_notes
 from synth_engine.hierarchy import Growth, Rule
 from synth_engine.hierarchy import growth as growing
 from synth_engine.measurement import Noise
-from synth_engine.mechanisms import notes, opening
-from synth_engine.mechanisms.model import Model
+from synth_engine.mechanisms.growing import opening
+from synth_engine.mechanisms.models import notes
+from synth_engine.mechanisms.models.model import Model
 from synth_engine.spec import Spec
 
 TREES = ("adaptive", "adaptive-basic", "adaptive-improved", "privtree", "direct-synthesis")

@@ -22,8 +22,8 @@ from synth_engine.hierarchy import Words, beginnings
 from synth_engine.hierarchy.estimate import Leaves
 from synth_engine.marginals import nested
 from synth_engine.measurement import Answers
-from synth_engine.mechanisms.model import Model
-from synth_engine.mechanisms.worded import WordedPlan
+from synth_engine.mechanisms.growing.worded import WordedPlan
+from synth_engine.mechanisms.models.model import Model
 from synth_engine.privacy import verify
 from synth_engine.spec import Spec
 from synth_engine.values import from_json

@@ -25,9 +25,10 @@ from synth_engine.domain import Categorical, Domain, Identifier, Integer, Open, 
 from synth_engine.domain.partitions import Partition
 from synth_engine.errors import DomainError, SpecError
 from synth_engine.measurement import Counts, Noise
-from synth_engine.mechanisms import description, growth
-from synth_engine.mechanisms import model as models
-from synth_engine.mechanisms.model import Model
+from synth_engine.mechanisms.models import description
+from synth_engine.mechanisms.models import model as models
+from synth_engine.mechanisms.models.model import Model
+from synth_engine.mechanisms.pairing import growth
 from synth_engine.privacy import verify
 from synth_engine.privacy.unit import PrivacyUnit
 from synth_engine.spec import Spec

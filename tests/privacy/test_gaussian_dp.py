@@ -19,8 +19,8 @@ from synth_engine.confidential.session import open_session
 from synth_engine.domain import Domain, Integer, Range, Weak
 from synth_engine.errors import BudgetExceeded, SpecError, UnsupportedEvent, VerificationError
 from synth_engine.measurement import Noise
-from synth_engine.mechanisms import shares, staged
 from synth_engine.mechanisms.bayesian_network import BayesianNetwork
+from synth_engine.mechanisms.planning import shares, staged
 from synth_engine.privacy import conversion, events, receipt, tradeoff, verify
 from synth_engine.privacy.filter import Filter
 from synth_engine.privacy.loss import GaussianDP, Pure, ZeroConcentrated

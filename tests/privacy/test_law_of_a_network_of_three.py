@@ -24,8 +24,8 @@ from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.session import open_session
 from synth_engine.domain import Domain
 from synth_engine.measurement import Call, Candidate, Clique, Counts, Measurement, Noise
-from synth_engine.mechanisms import growth
 from synth_engine.mechanisms.bayesian_network import BayesianNetworkPlan
+from synth_engine.mechanisms.pairing import growth
 from synth_engine.privacy.loss import Loss, Pure, ZeroConcentrated
 from synth_engine.spec import Spec
 from tests.privacy import exact

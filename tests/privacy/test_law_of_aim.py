@@ -18,9 +18,9 @@ from synth_engine.confidential.session import RoomSession, open_session
 from synth_engine.domain import Domain
 from synth_engine.errors import BudgetExceeded, VerificationError
 from synth_engine.measurement import Call, Candidate, Clique, Measurement, Noise
-from synth_engine.mechanisms import shares
 from synth_engine.mechanisms.aim import AimPlan
-from synth_engine.mechanisms.rounds import Estimates
+from synth_engine.mechanisms.pairing.rounds import Estimates
+from synth_engine.mechanisms.planning import shares
 from synth_engine.privacy import receipt, verify
 from synth_engine.privacy.events import Gumbel, PermuteAndFlip
 from synth_engine.privacy.filter import Filter

@@ -16,9 +16,9 @@ from synth_engine.confidential.session import RoomSession, open_session
 from synth_engine.domain import Domain
 from synth_engine.errors import BudgetExceeded, VerificationError
 from synth_engine.measurement import Measurement, Noise
-from synth_engine.mechanisms import growth
 from synth_engine.mechanisms.bayesian_network import BayesianNetworkPlan, Shares
-from synth_engine.mechanisms.growth import Growth
+from synth_engine.mechanisms.pairing import growth
+from synth_engine.mechanisms.pairing.growth import Growth
 from synth_engine.privacy import receipt, verify
 from synth_engine.privacy.loss import Loss, Pure
 from synth_engine.privacy.unit import Relation

@@ -19,7 +19,7 @@ from synth_engine.errors import BudgetExceeded
 from synth_engine.hierarchy import Partition
 from synth_engine.measurement import Counts, Leaves, Noise
 from synth_engine.mechanisms.direct import DirectPlan
-from synth_engine.mechanisms.plan import Plan
+from synth_engine.mechanisms.planning.plan import Plan
 from synth_engine.privacy.unit import PrivacyUnit, Relation
 from synth_engine.spec import Spec
 from tests.privacy import exact

@@ -18,7 +18,7 @@ from synth_engine.confidential.session import RoomSession, open_session
 from synth_engine.domain import Domain
 from synth_engine.errors import BudgetExceeded, PrivacyError, VerificationError
 from synth_engine.measurement import Answers, Merged, Noise
-from synth_engine.mechanisms import shares
+from synth_engine.mechanisms.planning import shares
 from synth_engine.privacy import unit as units
 from synth_engine.privacy import verify_calls
 from synth_engine.privacy.events import RoundedGaussian

@@ -21,7 +21,7 @@ from synth_engine.confidential.session import RoomSession, open_session
 from synth_engine.domain import Domain, Integer, WeakBasket
 from synth_engine.errors import BudgetExceeded, PrivacyError, VerificationError
 from synth_engine.measurement import Counts, Noise
-from synth_engine.mechanisms import learning
+from synth_engine.mechanisms.planning import learning
 from synth_engine.privacy import calibrate, unit, verify_calls
 from synth_engine.privacy.loss import Pure
 from synth_engine.privacy.receipt import call_to_json

@@ -17,7 +17,7 @@ from synth_engine.domain import Domain
 from synth_engine.errors import BudgetExceeded, VerificationError
 from synth_engine.marginals import factors
 from synth_engine.measurement import Candidate, Counts, Noise
-from synth_engine.mechanisms import shares
+from synth_engine.mechanisms.planning import shares
 from synth_engine.mechanisms.privsyn import Parts, PrivSynPlan
 from synth_engine.privacy import receipt, verify
 from synth_engine.privacy.loss import Loss, Pure

@@ -19,7 +19,8 @@ from synth_engine import mechanisms
 from synth_engine.confidential.session import RoomSession
 from synth_engine.domain import Domain
 from synth_engine.measurement import Noise
-from synth_engine.mechanisms import Plan, growth
+from synth_engine.mechanisms import Plan
+from synth_engine.mechanisms.pairing import growth
 from synth_engine.privacy import calibrate, conversion
 from synth_engine.privacy.loss import GaussianDP, Loss, Pure, ZeroConcentrated
 from synth_engine.privacy.unit import Relation, histogram_sensitivity

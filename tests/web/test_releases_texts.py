@@ -13,7 +13,7 @@ from django.test import Client
 from django.urls import reverse
 
 from synth_engine.mechanisms import Model
-from synth_engine.mechanisms.weights import WHOLE
+from synth_engine.mechanisms.models.weights import WHOLE
 from synthweb.releases import services, tables
 from synthweb.releases.screens import TABS
 from synthweb.runs import services as runs

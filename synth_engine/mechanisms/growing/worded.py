@@ -1,0 +1,123 @@
+"""Trees of texts with further columns beside them: how each column is spread among frequent texts and beginnings of texts, and how
+the columns go together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from synth_engine.errors import InputError
+from synth_engine.hierarchy import Partition, beginnings
+from synth_engine.hierarchy.estimate import Leaves as Estimated
+from synth_engine.marginals import nested
+from synth_engine.marginals.factors import Floats
+from synth_engine.marginals.tables import fit_margins
+from synth_engine.measurement import Answers, Leaves, Measurement, Session
+from synth_engine.mechanisms.growing import further
+from synth_engine.mechanisms.growing.trees import TreePlan, settled
+from synth_engine.mechanisms.models.model import Model
+from synth_engine.mechanisms.models.prefix_tree import PrefixTree
+from synth_engine.mechanisms.planning.needs import Needs
+from synth_engine.mechanisms.planning.plan import Budget
+
+MOST_PARTS = 4_096
+_WORTH = 32
+"""A beginning is divided where it has so many times as many records as one count of a column there has noise: less, and sums of many
+small parts, from which large ones are read, hold too much of it."""
+
+
+def plan(texts: TreePlan, *, cap: Budget) -> WordedPlan:
+    """Errors: SpecError where a column beside the texts has too many values to be counted by beginnings."""
+    further.require_small(further.without(texts.domain, texts.hierarchy.columns), beside="texts")
+    found = WordedPlan(config=texts.config, domain=texts.domain, spec=texts.spec, cap=cap, texts=texts)
+    found.noises()
+    return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class WordedPlan(further.FurtherPlan):
+    """`adaptive` for texts and other columns, its budget cut up. Records whose text has another sign are counted nowhere:
+    columns and pairs are those of the root."""
+
+    texts: TreePlan
+
+    @property
+    def first(self) -> Sequence[str]:
+        return self.texts.hierarchy.columns
+
+    # ---- the run -----------------------------------------------------------------------------------------------------
+
+    def run(self, session: Session) -> Answers:
+        noises, where, root = self.noises(), self.texts.run(session), self.texts.root
+        columns = [session.leaves(root, noise=noise, by=(name,)) for name, noise in noises.columns.items()]
+        rows, leaves = self.texts.estimated(where)
+        parts = self._parts(leaves)
+        within = [session.leaves(parts, noise=noises.areas, by=(name,)) for name in self.sizes]
+        chosen = self.chosen(session, [_of_root(one) for one in columns], rows=rows)
+        tables = [session.leaves(root, noise=noises.pair, by=pair) for pair in chosen.taken] if noises.pair else []
+        return Answers(
+            measurements=where.measurements,
+            selections=tuple(chosen.indices),
+            growths=where.growths,
+            leaves=(*where.leaves, *columns, *within, *tables),
+            calls=session.calls,
+        )
+
+    def _parts(self, leaves: Estimated) -> Partition:
+        """Texts and beginnings by which columns are counted: a function of the tree, which was paid for."""
+        least = _WORTH * math.sqrt(self.noises().areas.variance)
+        return beginnings(self.texts.hierarchy, leaves, least=least, most=min(MOST_PARTS, self.most))
+
+    # ---- the model ---------------------------------------------------------------------------------------------------
+
+    def fit(self, answers: Answers) -> Model:
+        own, beside = ([each for each in answers.leaves if bool(each.by) is further_] for further_ in (False, True))
+        where = replace(answers, selections=(), leaves=tuple(own))
+        rows, leaves = self.texts.estimated(where)
+        parts, number = self._parts(leaves), len(self.sizes)
+        columns, within, tables = beside[:number], beside[number : 2 * number], beside[2 * number :]
+        of_root = [_of_root(one) for one in (*columns, *tables) if len(one.partition) == 1]
+        self.require_asked([each.clique for each in of_root], [each.by for each in within])
+        if any(each.partition.digest != parts.digest for each in within):
+            raise InputError("these answers are not of this plan", repair="use the answers of this release")
+        known = self.denoised(of_root, rows=rows)
+        held = float(leaves.counts.sum())
+        places = parts.places(self.texts.hierarchy, leaves.prefixes)
+        counts = np.bincount(places, weights=leaves.counts * (rows / held), minlength=len(parts)).astype(np.float64)
+        spread = {one.by[0]: self._spread(one, counts, known.oneways[one.by[0]]) for one in within}
+        tree = self.texts.tree(leaves)
+        assert isinstance(tree, PrefixTree)  # noqa: S101 - of texts
+        tree = replace(tree, attached=self.attached(known, spread, areas=places, rows=rows))
+        notes, domain = self.texts.notes(where, rows=rows), settled(self.domain)
+        return Model(mechanism=self.mechanism, domain=domain, rows=rows, tables=(), tree=tree, notes=notes)
+
+    def _spread(self, one: Leaves, counts: Floats, oneway: Floats) -> Floats:
+        """Parts by values: each read against the beginnings that it lies in, with the sums that are known."""
+        depths = self._depths(one.partition)
+        table = nested.spread(one.values, depths, counts=counts, whole=oneway, variance=one.noise.variance)
+        return fit_margins(table, [((0,), counts), ((1,), oneway)])
+
+    def _depths(self, parts: Partition) -> Iterator[npt.NDArray[np.intp]]:
+        for level in range(1, int(parts.levels.max(initial=0)) + 1):
+            yield np.unique(self.texts.hierarchy.prefix(parts.prefixes, level), return_inverse=True)[1]
+
+    # ---- forecasts ---------------------------------------------------------------------------------------------------
+
+    def needs(self, rows: int | None = None) -> Needs:
+        found = self._guess(rows)
+        cells = min(MOST_PARTS, self.most) * sum(self.sizes.values()) + sum(self.sizes.values()) ** 2
+        more = Needs(memory_bytes=24 * cells, seconds=2e-8 * found * len(self.sizes) ** 2 + 2e-6 * cells)
+        return self.texts.needs(rows) + more
+
+    def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:
+        return self.forecast_with(self.texts.expected_error(rows=rows))
+
+
+def _of_root(leaves: Leaves) -> Measurement:
+    """A table of the root as one of columns alone."""
+    return Measurement(clique=leaves.by, noise=leaves.noise, values=leaves.values[0])
