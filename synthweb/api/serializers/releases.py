@@ -8,7 +8,7 @@ from django.conf import settings
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from synth_engine.mechanisms.notes import Why
+from synth_engine.mechanisms.models.notes import Why
 from synthweb.api.serializers.amounts import AmountField
 from synthweb.api.serializers.strict import StrictSerializer, Text, WholeNumber
 from synthweb.releases import trees
