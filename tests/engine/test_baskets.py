@@ -27,7 +27,6 @@ from synth_engine.values import Integers, Listed
 SHOP = ("beer", "bread", "butter", "jam", "milk", "soap", "tea", "yeast")
 KNOWN = Basket(name="items", items=SHOP[:4])
 OPEN = WeakBasket(name="items", values=Listed(list(SHOP)), keep=4)
-RNG = np.random.default_rng(5)
 
 
 def written(folder: Path, text: str | bytes, name: str = "baskets.dat") -> Path:
@@ -44,12 +43,12 @@ def lines_of(path: Path, **limits: int) -> list[str]:
 
 def shopping(rows: int = 4_000) -> str:
     """Bread and butter go together, soap and yeast are rare."""
-    lines = []
+    rng, lines = np.random.default_rng(5), []
     for _ in range(rows):
-        bread = RNG.random() < 0.5
+        bread = rng.random() < 0.5
         basket = {"bread"} if bread else set()
-        basket |= {"butter"} if RNG.random() < (0.8 if bread else 0.1) else set()
-        basket |= {item for item, share in (("beer", 0.3), ("milk", 0.4), ("soap", 0.01)) if RNG.random() < share}
+        basket |= {"butter"} if rng.random() < (0.8 if bread else 0.1) else set()
+        basket |= {item for item, share in (("beer", 0.3), ("milk", 0.4), ("soap", 0.01)) if rng.random() < share}
         lines.append(" ".join(sorted(basket)))
     return "\n".join(lines) + "\n"
 
@@ -138,12 +137,13 @@ def test_with_another_separator_items_may_have_blanks(separator: str) -> None:
 
 
 def test_drawn_cells_encode_to_the_codes_they_came_from() -> None:
-    codes = {part.name: RNG.integers(0, 2, 200).astype(np.uint16) for part in KNOWN.parts}
+    rng = np.random.default_rng(5)
+    codes = {part.name: rng.integers(0, 2, 200).astype(np.uint16) for part in KNOWN.parts}
     for wide in (False, True):
         domain = Domain(
             attributes=(Basket(name="items", items=KNOWN.items, wide=wide), Integer(name="n", low=0, high=1))
         )
-        frame = codec.as_text(domain, codec.decode(domain, codes | {"n": codes["items=beer"]}, RNG))
+        frame = codec.as_text(domain, codec.decode(domain, codes | {"n": codes["items=beer"]}, rng))
         assert list(frame) == ([*(f"items={item}" for item in KNOWN.items), "n"] if wide else ["items", "n"])
         if wide:
             assert {name: frame[name].astype(int).tolist() for name in codes} == {

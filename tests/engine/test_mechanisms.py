@@ -212,13 +212,15 @@ def test_the_same_answers_give_the_same_model_and_table_byte_for_byte() -> None:
 
 
 def test_the_model_is_near_the_truth_and_its_error_below_what_was_expected() -> None:
+    """The error of two cells has nearly an exponential law, whose mean is 0.9 of what was expected: the mean of a hundred goes
+    beyond 1.6 once in 10⁸ times."""
     domain = domain_of()
     truth = smooth_counts(domain)
     for delta in (Fraction(0), DELTA):
         plan = plan_of(domain, delta=delta, epsilon="0.02")
         expected = plan.expected_error(rows=20_000)
         distances: list[dict[str, float]] = []
-        for _ in range(10):
+        for _ in range(100):
             model = plan.fit(answers_of(plan))
             distances.append(
                 {

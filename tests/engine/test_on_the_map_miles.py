@@ -60,26 +60,28 @@ def county(rng: np.random.Generator) -> tuple[Domain, pd.DataFrame]:
     ],
 )
 def test_miles_are_foreseen_within_a_factor_of_two(epsilon: str, parameters: dict[str, Any], tmp_path: Path) -> None:
+    """What is foreseen is a mean: that of one release strays from it by a fifth, that of ten releases by a fifteenth."""
     domain, rows = county(np.random.default_rng(4))
     rows.to_csv(tmp_path / "county.csv", index=False)
     plan = plan_of(domain, epsilon, "1e-5", **parameters)
-    model = plan.fit(pipeline.measure(tmp_path / "county.csv", plan=plan))
     home, work = (np.array([point[:2] for point in points.at]) for points in domain.points)
-    apart = pd.DataFrame(
-        decay.miles(work, home),
-        index=domain.attribute("work").value_labels,
-        columns=domain.attribute("home").value_labels,
-    )
-    means = [
-        pd.Series([apart.at[w, h] for h, w in zip(one["home"], one["work"], strict=True)])
-        .groupby(one["work"].to_numpy())
-        .mean()
-        for one in (rows, mechanisms.draw_table(model, model.rows, "seed"))
-    ]
-    off = np.average((means[0] - means[1]).abs(), weights=rows["work"].value_counts()[means[0].index])
+    apart = decay.miles(work, home)
+    homes, works = (pd.Index(domain.attribute(name).value_labels) for name in ("home", "work"))
+
+    def by_work(one: pd.DataFrame) -> pd.Series:
+        """Mean miles of each place of work."""
+        miles = apart[works.get_indexer(one["work"]), homes.get_indexer(one["home"])]
+        return pd.Series(miles).groupby(one["work"].to_numpy()).mean()
+
+    real, weights = by_work(rows), rows["work"].value_counts()
+    found = []
+    for _ in range(10):
+        model = plan.fit(pipeline.measure(tmp_path / "county.csv", plan=plan))
+        drawn = by_work(mechanisms.draw_table(model, model.rows, "seed"))
+        found.append(np.average((real - drawn).abs(), weights=weights[real.index]))
     said = re.search(r"off by about ([\d.]+) miles", plan.expected_error()["assumes"])
     assert said is not None
-    assert 0.5 < float(said[1]) / off < 2
+    assert 0.5 < float(said[1]) / np.mean(found) < 2
 
 
 def test_without_points_no_miles_are_foreseen() -> None:

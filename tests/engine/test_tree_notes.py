@@ -87,11 +87,13 @@ def test_more_nodes_or_one_larger_count_than_noise_gives_stand_out() -> None:
 @pytest.mark.parametrize("delta", ["0", "1/1000000"])
 @pytest.mark.parametrize("mechanism", TREES)
 def test_a_release_of_noise_is_told_and_one_of_records_is_not(mechanism: str, delta: str) -> None:
+    """Of an empty table it is told 19 times out of 20 or more. Each of 20 records makes any answer exp(1/100) times likelier at
+    most, so that one run in 16 goes untold at most, and more than eight of twelve do once in 10⁸ times."""
     domain, rng = square(), np.random.default_rng(0)
     few = {name: rng.integers(0, 64, 20) for name in domain.names}
-    found = [fitted(mechanism, domain, few, epsilon="1/100", delta=delta) for _ in range(6)]
+    found = [fitted(mechanism, domain, few, epsilon="1/100", delta=delta) for _ in range(12)]
     told = [tree_notes.sentences(model) for model in found]
-    assert sum("stood out of the noise" in "".join(each) and "a larger ε" in "".join(each) for each in told) >= 2
+    assert sum("stood out of the noise" in "".join(each) and "a larger ε" in "".join(each) for each in told) >= 4
     assert all(model.rows >= 0 and len(model.sample(10, seed="s")["x0"]) == 10 for model in found)
     many = {name: np.clip(rng.normal(20, 4, 4_000), 0, 63) for name in domain.names}
     model = fitted(mechanism, domain, many, delta=delta)
@@ -189,7 +191,7 @@ def test_the_command_line_tells(tmp_path: Path, capsys: pytest.CaptureFixture[st
     ):
         (tmp_path / "t.csv").write_text("x0,x1\n" + "7,9\n" * rows)
         said = False
-        for _ in range(4):
+        for _ in range(8):  # noise is taken for records in one run of 20 at most
             if said:
                 break
             code = cli.main(["synthesize", str(tmp_path / "t.csv"), "--domain", str(tmp_path / "domain.json"), "--mechanism",
