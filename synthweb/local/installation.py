@@ -126,7 +126,7 @@ class Installation:
         if demo:
             _say("  Names and passwords of the demo users:  make demo-logins")
             if first:
-                _say("  An example (UCI Adult) is being described, paid for and released; it is there within a minute.")
+                _say("  Two examples (UCI Adult, commutes) are being released; the first is there within a minute.")
                 watching.start(processes.demo(), at_end=self._demo_ended)
         _say(f"  Logs: {self._places.logs}    Ctrl-C stops everything.\n")
 
@@ -138,10 +138,10 @@ class Installation:
 
     def _demo_ended(self, code: int) -> None:
         if code:
-            _say(f"The example could not be loaded (exit code {code}); see {self._places.logs / 'demo.log'}.")
+            _say(f"The examples could not be loaded (exit code {code}); see {self._places.logs / 'demo.log'}.")
             return
         (self._places.run / "demo-loaded").touch(mode=0o600)
-        _say("The example is there: open Datasets, or its release under Releases.")
+        _say("The examples are there: open Datasets, or Releases.")
 
     def _environment(self) -> dict[str, str]:
         return {

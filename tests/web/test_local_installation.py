@@ -194,9 +194,9 @@ def test_the_first_start_shows_a_compared_release_and_the_second_keeps_everythin
     assert f"already running at {address}" in again.stdout
     assert "running" in running.verb("reset", "--force").stderr
 
-    _wait(lambda: (running.var / "run" / "demo-loaded").exists())
-    assert _rows(running.var, "select state from runs_synthesisrun") == [("finished",)] * 2
-    assert _rows(running.var, "select count(*) from datasets_preview where kind = 'report'") == [(2,)]
+    _wait(lambda: (running.var / "run" / "demo-loaded").exists(), seconds=2 * START_SECONDS)
+    assert _rows(running.var, "select state from runs_synthesisrun") == [("finished",)] * 3
+    assert _rows(running.var, "select count(*) from datasets_preview where kind = 'report'") == [(3,)]
     open_to_others = [path for path in running.var.rglob("*") if path.stat().st_mode & 0o077 and not path.is_socket()]
     assert open_to_others == []
 
@@ -209,7 +209,7 @@ def test_the_first_start_shows_a_compared_release_and_the_second_keeps_everythin
     assert _ready(running.start())
     assert {path: path.read_bytes() for path in secrets} == secrets
     assert running.verb("demo-logins").stdout == logins
-    assert _rows(running.var, "select count(*) from runs_synthesisrun") == [(2,)]
+    assert _rows(running.var, "select count(*) from runs_synthesisrun") == [(3,)]
 
 
 @pytest.mark.slow

@@ -1,5 +1,5 @@
-"""`manage.py load_demo`: the example tables, one after the other, uploaded, described, paid for, released, compared and
-shared by the demo users through the same services as everybody's. Goes on where it stopped; nothing is done twice."""
+"""`manage.py load_demo`: the example tables, uploaded, described, paid for, released, compared and shared by the demo users
+through the same services as everybody's. Goes on where it stopped; nothing is done twice."""
 
 from __future__ import annotations
 
@@ -35,20 +35,32 @@ EXAMPLES = Path(settings.BASE_DIR) / "examples"
 
 @dataclass(frozen=True, kw_only=True)
 class Example:
-    """A public table below `EXAMPLES`, and what people are told of it. `key` is part of the run's request key."""
+    """A public table below `EXAMPLES`, and what people are told of it."""
 
-    key: str
     table: str
     kind: Kind
     domain: str
     name: str
     about: str
     protected: str
-    run: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Made:
+    """A release of an example. `key` is the run's request key: with it the run is found again."""
+
+    key: str
+    example: Example
+    name: str
+    mechanism: str
+    delta: Fraction = Fraction(0)
+
+    @property
+    def spec(self) -> Spec:
+        return Spec(mechanism=self.mechanism, epsilon=Fraction(1), delta=self.delta)
 
 
 ADULT = Example(
-    key="demo",
     table="adult.csv.gz",
     kind="csv.gz",
     domain="adult.domain.json",
@@ -56,10 +68,8 @@ ADULT = Example(
     about="48,842 records of the 1994 US census survey. Becker, B. & Kohavi, R. (1996), Adult, UCI Machine Learning "
     "Repository, CC BY 4.0. A public table, to try things on.",
     protected="Respondents of the example survey",
-    run="Adult, every column by itself",
 )
 COMMUTES = Example(
-    key="demo-commutes",
     table="commutes/commutes.parquet",
     kind="parquet",
     domain="commutes/commutes.domain.json",
@@ -67,29 +77,36 @@ COMMUTES = Example(
     about="406,052 jobs of 2019 by place of home and of work. US Census Bureau, LEHD Origin-Destination Employment "
     "Statistics, public domain. A public table with two points a row, to see what becomes of distances.",
     protected="People with a job in the example",
-    run="Commutes, every column by itself",
+)
+ONE_IN_A_BILLION = Fraction(1, 10**9)
+# The first one is there to be looked at before the next begins; the last one shows what the same epsilon can be worth.
+RELEASES = (
+    Made(
+        key="demo", example=ADULT, name="Adult, every column by itself", mechanism="independent", delta=ONE_IN_A_BILLION
+    ),
+    Made(key="demo-commutes-tree", example=COMMUTES, name="Commutes, a tree of places", mechanism="adaptive"),
+    Made(key="demo-pairs", example=ADULT, name="Adult, columns and pairs", mechanism="auto", delta=ONE_IN_A_BILLION),
 )
 CAP = Amount(epsilon=nano(Fraction(4)), delta=atto(Fraction(1, 10**6)))
-SPEC = Spec(mechanism="independent", epsilon=Fraction(1), delta=Fraction(1, 10**9))
 PATIENCE_SECONDS = 300
 CHUNK = 1 << 18
 
 
 class Command(BaseCommand):
-    help = "Load the example tables and release each once; needs the demo users and running workers."
+    help = "Load the example tables and release them; needs the demo users and running workers."
 
     def handle(self, *_args: Any, **_options: Any) -> None:
         steward, custodian, analyst = (_demo_user(role) for role in ("steward", "custodian", "analyst"))
-        for example in (ADULT, COMMUTES):  # the first one is there to be looked at before the second begins
-            dataset = self._uploaded(example, steward=steward)
+        for made in RELEASES:
+            dataset = self._uploaded(made.example, steward=steward)
             if not dataset.domain_versions.exists():
-                document = json.loads((EXAMPLES / example.domain).read_text())
+                document = json.loads((EXAMPLES / made.example.domain).read_text())
                 datasets.declare_domain(actor=steward, dataset=dataset, document=document)
-            self._paid_for(example, dataset, steward=steward, custodian=custodian)
-            release = self._released(example, dataset, steward=steward)
+            self._paid_for(made.example, dataset, steward=steward, custodian=custodian)
+            release = self._released(made, dataset, steward=steward)
             releases.share(actor=steward, release=release, analyst=analyst)
             self._compared(release, steward=steward)
-            self.stdout.write(f"“{example.name}” is released; its comparison is ready.")
+            self.stdout.write(f"“{made.name}” is released; its comparison is ready.")
 
     def _uploaded(self, example: Example, *, steward: User) -> Dataset:
         organisation = organisation_of(steward)
@@ -131,11 +148,8 @@ class Command(BaseCommand):
             reason="A public table: enough for a few releases.",
         )
 
-    def _released(self, example: Example, dataset: Dataset, *, steward: User) -> Release:
-        existing = Release.objects.filter(dataset=dataset).order_by("pk").first()
-        if existing is not None:
-            return existing
-        run = runs.submit(steward=steward, dataset=dataset, spec=SPEC, name=example.run, request_key=example.key)
+    def _released(self, made: Made, dataset: Dataset, *, steward: User) -> Release:
+        run = runs.submit(steward=steward, dataset=dataset, spec=made.spec, name=made.name, request_key=made.key)
         _wait("the release is made", lambda: _state(run) not in SynthesisRun.OPEN)
         if run.release is None:
             raise CommandError(f"The run ended as “{run.get_state_display()}”; see its page.")
