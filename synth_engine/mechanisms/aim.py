@@ -64,15 +64,11 @@ class Aim(workload.Weighted):
         "type": "object",
         "properties": {
             **workload.PROPERTIES,
-            "columns_share": {
-                "type": "number",
-                "minimum": 0,
-                "maximum": 0.9,
-                "default": 0,
-                "title": "Share of the budget for single columns",
-                "description": "More of it makes each column more accurate, and relations less. 0: a half where there is"
+            "columns_share": shares.parameter(
+                "single columns",
+                "More of it makes each column more accurate, and relations less. 0: a half where there is"
                 " little budget, down to a tenth where there is much.",
-            },
+            ),
             "memory_mb": pairs.MEMORY,
         },
         "additionalProperties": False,

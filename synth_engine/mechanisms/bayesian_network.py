@@ -76,24 +76,18 @@ class BayesianNetwork(Mechanism):
                 "title": "Most cells of a table",
                 "description": "Larger groups of columns are not considered. 0: 20,000.",
             },
-            "columns_share": {
-                "type": "number",
-                "minimum": 0,
-                "maximum": 0.95,
-                "default": 0,
-                "title": "Share of the budget for single columns",
-                "description": "More of it makes each column more accurate, and relations less. 0: 0.6, up to 0.9 "
+            "columns_share": shares.parameter(
+                "single columns",
+                "More of it makes each column more accurate, and relations less. 0: 0.6, up to 0.9 "
                 "where epsilon is so small that tables of groups would hold little but noise.",
-            },
-            "structure_share": {
-                "type": "number",
-                "minimum": 0,
-                "maximum": 0.95,
-                "default": 0,
-                "title": "Share of the budget for choosing",
-                "description": "0: 0.1, but at most half of what single columns leave. The rest is spent on the "
+                most=0.95,
+            ),
+            "structure_share": shares.parameter(
+                "choosing",
+                "0: 0.1, but at most half of what single columns leave. The rest is spent on the "
                 "tables of the groups chosen.",
-            },
+                most=0.95,
+            ),
         },
         "additionalProperties": False,
     }

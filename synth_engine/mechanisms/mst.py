@@ -56,22 +56,14 @@ class Mst(Mechanism):
     parameters: ClassVar[dict[str, Any]] = {
         "type": "object",
         "properties": {
-            "columns_share": {
-                "type": "number",
-                "minimum": 0,
-                "maximum": 0.9,
-                "default": 0,
-                "title": "Share of the budget for single columns",
-                "description": "More of it makes each column more accurate, and relations less. 0: one half.",
-            },
-            "choices_share": {
-                "type": "number",
-                "minimum": 0,
-                "maximum": 0.9,
-                "default": 0,
-                "title": "Share of the budget for choosing pairs",
-                "description": "0: one tenth. The rest is spent on the tables of the pairs.",
-            },
+            "columns_share": shares.parameter(
+                "single columns",
+                "More of it makes each column more accurate, and relations less. 0: one half.",
+            ),
+            "choices_share": shares.parameter(
+                "choosing pairs",
+                "0: one tenth. The rest is spent on the tables of the pairs.",
+            ),
             "memory_mb": pairs.MEMORY,
         },
         "additionalProperties": False,

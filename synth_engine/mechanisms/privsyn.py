@@ -60,23 +60,15 @@ class PrivSyn(Mechanism):
     parameters: ClassVar[dict[str, Any]] = {
         "type": "object",
         "properties": {
-            "columns_share": {
-                "type": "number",
-                "minimum": 0,
-                "maximum": 0.9,
-                "default": 0,
-                "title": "Share of the budget for single columns",
-                "description": "More of it makes each column more accurate, and relations less. 0: a half where there is"
+            "columns_share": shares.parameter(
+                "single columns",
+                "More of it makes each column more accurate, and relations less. 0: a half where there is"
                 " little budget, down to a tenth where there is much.",
-            },
-            "scores_share": {
-                "type": "number",
-                "minimum": 0,
-                "maximum": 0.9,
-                "default": 0,
-                "title": "Share of the budget for scores of pairs",
-                "description": "0: one tenth. The rest is spent on the tables of the pairs chosen.",
-            },
+            ),
+            "scores_share": shares.parameter(
+                "scores of pairs",
+                "0: one tenth. The rest is spent on the tables of the pairs chosen.",
+            ),
             "joined_cells": {
                 "type": "integer",
                 "minimum": 0,

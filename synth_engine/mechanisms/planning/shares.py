@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import Any
 
 from synth_engine.domain import Domain
 from synth_engine.measurement import Noise
@@ -15,6 +16,18 @@ from synth_engine.privacy import calibrate, filter
 from synth_engine.privacy.events import HALF_PI
 from synth_engine.privacy.loss import Budget, GaussianDP, Pure
 from synth_engine.privacy.unit import Sensitivity, histogram_sensitivity
+
+
+def parameter(of: str, description: str, *, most: float = 0.9) -> dict[str, Any]:
+    """The JSON schema of a share of the budget that people may choose; 0 leaves it to the method."""
+    return {
+        "type": "number",
+        "minimum": 0,
+        "maximum": most,
+        "default": 0,
+        "title": f"Share of the budget for {of}",
+        "description": description,
+    }
 
 
 def noise(part: Budget, sensitivity: Sensitivity, *, laplace: bool = False) -> Noise:
