@@ -246,22 +246,29 @@ class DirectPlan(Plan):
         levels, prefixes, counts = allocation.leaves()
         tree = ends.tree(self.hierarchy, levels, prefixes, counts.astype(np.float64), partly=self.config.partial)
         domain, rows = trees.settled(self.domain), allocation.total
-        depth, _, stop = self._asked(own)
+        rule = self._rule(own)
         counted = [(each.values, each.noise) for each in answers.leaves[int(self._texts) :]]
-        rule = Rule(name="basic", depth=depth, threshold=max(1, stop) + 1)
         cells = levels, prefixes, counts
         told = Notes(  # that a node was divided says no more than its count does
             noise=not notes.stands_out(counted),
-            opened_from=rule.threshold,
+            opened_from=notes.opened_from(rule),
             ended=notes.ended(self.hierarchy, rule, cells, looked=int(levels.max()), rows=rows),
         )
         return Model(mechanism=self.mechanism, domain=domain, rows=rows, tables=(), tree=tree, notes=told)
 
+    def opened_from(self, rows: int | None = None) -> int:
+        return notes.opened_from(self._rule(float(self._guess(rows))))
+
+    def _rule(self, own: float | None) -> Rule:
+        """As of a tree that is grown: what is above the number at which nothing is handed on is divided. own: as `_asked`."""
+        depth, _, stop = self._asked(own)
+        return Rule(name="basic", depth=depth, threshold=max(1, stop) + 1)
+
     def needs(self, rows: int | None = None) -> Needs:
         """Codes, sorted again for each depth, and the children of nodes that have records enough."""
         found = self._guess(rows)
-        depth, _, stop = self._asked(float(found))
-        nodes = tree_needs.nodes(self.hierarchy, Rule(name="basic", depth=depth, threshold=max(1, stop) + 1), found)
+        rule = self._rule(float(found))
+        depth, nodes = rule.depth, tree_needs.nodes(self.hierarchy, rule, found)
         seconds = depth * 6e-8 * found * len(self.hierarchy.columns) + 1.5e-6 * nodes
         return super().needs(rows) + Needs(memory_bytes=int(40 * found + 100 * nodes) + MEGABYTE, seconds=seconds)
 

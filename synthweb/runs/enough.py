@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from synth_engine.domain import Domain
+from synth_engine.mechanisms.growing import trees
 from synth_engine.mechanisms.growing.mixed import placed
 from synth_engine.mechanisms.planning import enough
 from synthweb.lib.letters import grouped
 
 NAMED = 5
-TREES = ("adaptive", "adaptive-improved", "adaptive-basic", "privtree", "direct-synthesis")
 OPEN = " What is still to be learned is not in that: values that are not found become “(other)”."
 TITLES: dict[enough.Level, str] = {
     "enough": "Enough records",
@@ -31,20 +31,59 @@ class Enough:
     assumed: bool
 
 
-def told(domain: Domain, *, rows: int, epsilon: Fraction, assumed: bool, mechanism: str = "") -> Enough:
-    """The engine's verdict as sentences. `mechanism`: the method chosen; trees open where there are records enough, and count
-    no code of a place by itself."""
+def told(domain: Domain, *, rows: int, epsilon: Fraction, assumed: bool, opened_from: int | None = None) -> Enough:
+    """The engine's verdict as sentences. `opened_from`: of a plan that grows a tree, about how many records it takes for a node to
+    be divided; it counts no code of a place by itself."""
+    if opened_from is not None and rows < opened_from:
+        return _nothing_opens(domain, rows=rows, epsilon=epsilon, opened_from=opened_from, assumed=assumed)
     verdict = enough.verdict(domain, rows=rows, epsilon=epsilon)
-    if mechanism in TREES and verdict.level == "too-little" and set(verdict.lost) <= set(placed(domain)):
-        verdict = replace(verdict, level="thin")
+    reason, advice = _reason(domain, verdict), tuple(_advice(domain, verdict))
+    if opened_from is not None:
+        reason = f"{reason} {_divided(domain, opened_from)}."
+        weak = verdict.lost or tuple(domain.sizes)  # where no column is lost, pairs of any may be
+        if verdict.level != "enough" and set(weak) <= set(placed(domain)):
+            verdict, reason, advice = replace(verdict, level="thin"), _of_cells(domain, rows, opened_from), ()
     certain = verdict.level == "enough"
     return Enough(
         level=verdict.level,
         title=f"Enough, if there are {grouped(rows)} records" if certain and assumed else TITLES[verdict.level],
-        reason=_reason(domain, verdict),
-        advice=tuple(_advice(domain, verdict)),
+        reason=reason,
+        advice=advice,
         assumed=assumed,
     )
+
+
+def _of_cells(domain: Domain, rows: int, opened_from: int) -> str:
+    """Of a tree of places that have more codes than noise bears."""
+    most = rows // opened_from
+    cells = "one cell is" if most == 1 else f"{grouped(most)} cells are"
+    return (
+        f"{_divided(domain, opened_from)}, so that about {cells} divided at a depth, at most: places are kept as finely as "
+        "there are records, and no single code of them has to hold more than its noise."
+    )
+
+
+def _nothing_opens(domain: Domain, *, rows: int, epsilon: Fraction, opened_from: int, assumed: bool) -> Enough:
+    """Of a tree that most likely ends where it begins."""
+    what = "which texts there are" if trees.texts_of(domain) else "where records lie"
+    return Enough(
+        level="too-little",
+        title=TITLES["too-little"],
+        reason=f"{_divided(domain, opened_from)}, and there are {grouped(rows)} in all. Most likely nothing is divided below the "
+        f"first depth; what such a release says of {what} is mostly noise, and the budget would be spent for nothing.",
+        advice=(
+            f"About {grouped(opened_from)} records are the least, if all lie together; with these records, an ε of about "
+            f"{float(epsilon) * opened_from / rows:.2g}. A custodian decides whether that is acceptable.",
+            "Choose a method that asks less of the table: the forecast below ε says what each gives.",
+            "If none of this will do, publish a few totals instead of a table.",
+        ),
+        assumed=assumed,
+    )
+
+
+def _divided(domain: Domain, opened_from: int) -> str:
+    node = "A beginning of a text" if trees.texts_of(domain) else "A cell"
+    return f"{node} is divided from about {grouped(opened_from)} records on at this ε"
 
 
 def _reason(domain: Domain, verdict: enough.Verdict) -> str:

@@ -130,7 +130,7 @@ def estimate(proposal: Proposal, *, guess: int | None = None, hasty: bool = Fals
             rows=rows,
             epsilon=proposal.spec.epsilon,
             assumed=source == ASSUMED,
-            mechanism=proposal.spec.mechanism,
+            opened_from=proposal.plan.opened_from(rows),
         ),
         learning=learning.told(error),
         priors=priors.told(proposal.plan, assumes=error.get("assumes", "")),

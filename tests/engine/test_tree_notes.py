@@ -14,7 +14,7 @@ from synth_engine import cli, mechanisms
 from synth_engine.codec import prefixes
 from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.session import open_session
-from synth_engine.domain import Categorical, Domain, Integer, Partition, Place
+from synth_engine.domain import Categorical, Domain, Integer, Partition, Place, Weak
 from synth_engine.errors import InputError
 from synth_engine.evaluation import tree_notes
 from synth_engine.hierarchy import Growth, Rule
@@ -23,7 +23,9 @@ from synth_engine.measurement import Noise
 from synth_engine.mechanisms.growing import opening
 from synth_engine.mechanisms.models import notes
 from synth_engine.mechanisms.models.model import Model
+from synth_engine.privacy.unit import PrivacyUnit, Relation
 from synth_engine.spec import Spec
+from synth_engine.values.strings import Strings
 
 TREES = ("adaptive", "adaptive-basic", "adaptive-improved", "privtree", "direct-synthesis")
 
@@ -99,6 +101,44 @@ def test_a_release_of_noise_is_told_and_one_of_records_is_not(mechanism: str, de
     model = fitted(mechanism, domain, many, delta=delta)
     assert model.notes is not None and not model.notes.noise
     assert "stood out" not in "".join(tree_notes.sentences(model))
+
+
+@pytest.mark.parametrize("mechanism", TREES)
+def test_from_how_many_records_on_is_known_before_the_run(mechanism: str) -> None:
+    domain = Domain(attributes=square().attributes, relation=Relation.REPLACE_ONE, rows=500)
+    spec = Spec(mechanism=mechanism, epsilon=Fraction(1))
+    model = fitted(mechanism, domain, one_place(domain, 500))
+    assert model.notes is not None
+    assert mechanisms.plan(domain, spec).opened_from() == model.notes.opened_from
+
+
+def test_methods_with_columns_beside_a_tree_say_it_of_the_tree_and_those_without_one_do_not() -> None:
+    beside = Categorical(name="trade", values=tuple("abc"), outside="clamp")
+    place = Place(name="home", latitude="x0", longitude="x1")
+    places = Domain(attributes=(*square().attributes, beside), places=(place,))
+    words = Weak(name="word", values=Strings(alphabet="ab", min_length=1, max_length=4))
+    texts = Domain(attributes=(words, beside))
+    persons = Domain(attributes=square().attributes, unit=PrivacyUnit(max_records=3, column="who"))
+    for domain in (places, texts, persons):
+        found = mechanisms.plan(domain, Spec(mechanism="adaptive", epsilon=Fraction(1))).opened_from(1_000)
+        more = mechanisms.plan(domain, Spec(mechanism="adaptive", epsilon=Fraction(1, 10))).opened_from(1_000)
+        assert found is not None and more is not None and 5 * found < more < 20 * found
+    assert mechanisms.plan(places, Spec(mechanism="independent", epsilon=Fraction(1))).opened_from(1_000) is None
+
+
+@pytest.mark.parametrize("mechanism", TREES[:4])
+def test_with_fewer_records_in_all_the_tree_most_likely_ends_at_its_first_depth(mechanism: str) -> None:
+    """By noise that is really drawn; everybody lies at one place, which is the best case."""
+
+    def deeper(times: float) -> int:
+        domain, records = square(), 100
+        plan = mechanisms.plan(domain, Spec(mechanism=mechanism, epsilon=Fraction(1, 10)))
+        for _ in range(9):  # where the number itself depends on how many there are
+            records = max(1, int(times * (plan.opened_from(records) or 0)))
+        found = [fitted(mechanism, domain, one_place(domain, records), epsilon="1/10") for _ in range(15)]
+        return sum(model.tree is not None and int(model.tree.levels.max()) > 1 for model in found)
+
+    assert deeper(0.25) < 8 < deeper(4)
 
 
 @pytest.mark.parametrize("mechanism", TREES[:4])

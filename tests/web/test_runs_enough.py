@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -10,7 +11,9 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from synth_engine import mechanisms
 from synth_engine.domain import Domain
+from synth_engine.spec import Spec
 from synthweb.datasets.models import Dataset
 from synthweb.releases.models import Release
 from synthweb.runs import enough, worker
@@ -66,18 +69,64 @@ PLACES: dict[str, Any] = {
 
 def test_trees_of_places_need_fewer_records_than_a_code_each() -> None:
     domain = Domain.from_json(PLACES)
-    said = {
-        name: enough.told(domain, rows=300, epsilon=Fraction(1), assumed=False, mechanism=name)
-        for name in ("auto", "adaptive")
-    }
-    assert {name: each.level for name, each in said.items()} == {"auto": "too-little", "adaptive": "thin"}
-    assert all("methods for places" in each.advice[0] for each in said.values())
+
+    def said(rows: int, mechanism: str) -> enough.Enough:
+        plan = mechanisms.plan(domain, Spec(mechanism=mechanism, epsilon=Fraction(1)))
+        return enough.told(domain, rows=rows, epsilon=Fraction(1), assumed=False, opened_from=plan.opened_from(rows))
+
+    by_code, by_cell = said(300, "auto"), said(300, "adaptive")
+    assert (by_code.level, by_cell.level) == ("too-little", "thin")
+    assert "methods for places" in by_code.advice[0] and not by_cell.advice
+    assert re.search(
+        r"A cell is divided from about \d+ records on at this ε, so that about \d+ cells are", by_cell.reason
+    )
+    few = said(5, "adaptive")
+    least = int(str(re.search(r"from about (\d+) records on", few.reason)[1]))  # type: ignore[index]
+    assert few.level == "too-little" and few.title == "Do not release this" and 5 < least < 300
+    assert "there are 5 in all" in few.reason and f"an ε of about {least / 5:.2g}" in few.advice[0]
+    assert said(least - 1, "adaptive").level == "too-little" and said(least, "adaptive").level == "thin"
+
+
+@pytest.mark.parametrize("records", [{"rows": 40, "relation": "replace-one"}, {}])
+def test_a_tree_in_which_nothing_would_be_divided_is_told_before_it_is_paid_for(
+    cast: Cast, browser: Open, records: dict[str, Any]
+) -> None:
+    document = {"schema": "synth_engine/domain/1", **PLACES, **records}
+    dataset = scene.funded(cast, table="home\n" + "block 7\n" * 40, document=document)
+    client, address = browser(cast.steward), reverse("runs:estimate", args=[dataset.code])
+    fields = {"mechanism": "adaptive", "epsilon": "0.1", "delta": "0", "records": "40"}
+    page = client.post(address, fields).text
+    assert "Do not release this" in page and 'role="alert"' in page
+    assert re.search(r"A cell is divided from about \d+ records on at this ε, and there are 40 in all", page)
+    assert ("the public number of records" if records else "your guess") in page
+    assert "A cell is divided" not in client.post(address, fields | {"mechanism": "independent"}).text
+    divided = client.post(address, fields | {"epsilon": "3"}).text
+    assert "Do not release this" not in divided and "so that about" in divided
+
+
+def test_trees_of_points_are_not_judged_by_tables_of_two_columns() -> None:
+    sides: list[dict[str, Any]] = [
+        {"name": name, "kind": "number", "low": 0, "high": 1, "edges": [i / 64 for i in range(65)], "outside": "clamp"}
+        for name in ("north", "east")
+    ]
+    place = [{"name": "home", "latitude": "north", "longitude": "east"}]
+    beside = {"name": "age", "kind": "integer", "low": 0, "high": 63, "width": 1}
+    pairs = "Tables of two columns do not"
+    for attributes, expected in ((sides, False), ([*sides, beside], True)):
+        domain = Domain.from_json({"attributes": attributes, "places": place})
+        said = enough.told(domain, rows=1_000, epsilon=Fraction(1), assumed=False, opened_from=50)
+        assert said.level == "thin" and (pairs in said.reason) is expected
+        assert ("about 20 cells are divided at a depth, at most" in said.reason) is not expected
+        assert pairs in enough.told(domain, rows=1_000, epsilon=Fraction(1), assumed=False).reason
 
 
 def test_what_is_still_to_be_learned_is_not_called_enough() -> None:
     words = {"set": "strings", "alphabet": "abc", "min_length": 1, "max_length": 4}
     domain = Domain.from_json({"attributes": [{"name": "term", "kind": "weak", "values": words}]})
     said = enough.told(domain, rows=100_000, epsilon=Fraction(1), assumed=False)
+    few = enough.told(domain, rows=100, epsilon=Fraction(1), assumed=False, opened_from=101)
+    assert few.reason.startswith("A beginning of a text is divided from about 101 records on")
+    assert "which texts there are" in few.reason
     assert said.level == "enough"
     assert "not found become “(other)”" in said.reason
 

@@ -114,6 +114,9 @@ class MixedPlan(further.FurtherPlan):
 
     # ---- forecasts ---------------------------------------------------------------------------------------------------
 
+    def opened_from(self, rows: int | None = None) -> int:
+        return self.places.opened_from(rows)
+
     def needs(self, rows: int | None = None) -> Needs:
         found = self._guess(rows)
         cells = MOST_AREAS * sum(self.sizes.values()) + sum(self.sizes.values()) ** 2

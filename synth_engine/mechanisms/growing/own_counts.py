@@ -18,7 +18,7 @@ from synth_engine.mechanisms.growing import opening, tree_needs
 from synth_engine.mechanisms.models import ends
 from synth_engine.mechanisms.models.attached import Attached
 from synth_engine.mechanisms.models.model import Model
-from synth_engine.mechanisms.models.notes import Notes, of_growth
+from synth_engine.mechanisms.models.notes import Notes, of_growth, opened_from
 from synth_engine.mechanisms.models.tree import Placed, Tree
 from synth_engine.mechanisms.planning import shares
 from synth_engine.mechanisms.planning.needs import Needs
@@ -191,6 +191,9 @@ class OwnCounts(Plan):
             return found
         assert isinstance(found, Tree)  # noqa: S101 - columns are attached to points alone
         return replace(found, attached=attached(cells))
+
+    def opened_from(self, rows: int | None = None) -> int:
+        return opened_from(self._grown_by(float(self._guess(rows)))[0])
 
     def needs(self, rows: int | None = None) -> Needs:
         """Sorted codes, and noise for each child of a node that can be opened."""

@@ -22,7 +22,7 @@ from synth_engine.measurement import Answers, Leaves, Measurement, Noise, Sessio
 from synth_engine.mechanisms.growing import tree_needs
 from synth_engine.mechanisms.models import ends
 from synth_engine.mechanisms.models.model import Model
-from synth_engine.mechanisms.models.notes import Notes, of_growth
+from synth_engine.mechanisms.models.notes import Notes, of_growth, opened_from
 from synth_engine.mechanisms.models.prefix_tree import Partial, column
 from synth_engine.mechanisms.planning import shares
 from synth_engine.mechanisms.planning.needs import Needs
@@ -305,6 +305,9 @@ class TreePlan(Plan):
     def _nodes(self, rows: int) -> float:
         """About how many nodes are looked at."""
         return tree_needs.nodes(self.hierarchy, self.grown_by(rows)[0], rows)
+
+    def opened_from(self, rows: int | None = None) -> int:
+        return opened_from(self.grown_by(self._guess(rows))[0])
 
     def needs(self, rows: int | None = None) -> Needs:
         """Sorted codes, and nodes with their siblings."""

@@ -108,6 +108,9 @@ class WordedPlan(further.FurtherPlan):
 
     # ---- forecasts ---------------------------------------------------------------------------------------------------
 
+    def opened_from(self, rows: int | None = None) -> int:
+        return self.texts.opened_from(rows)
+
     def needs(self, rows: int | None = None) -> Needs:
         found = self._guess(rows)
         cells = min(MOST_PARTS, self.most) * sum(self.sizes.values()) + sum(self.sizes.values()) ** 2

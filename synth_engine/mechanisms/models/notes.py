@@ -80,12 +80,17 @@ def of_growth(
         (int(level.opens.sum()), one.size) for level, one in zip(grown.levels(hierarchy), grown.opened, strict=True)
     ]
     tables = [*counted, *((counts, noise) for counts in grown.counts)]
-    least = rule.threshold + (rule.discount if rule.name == "privtree" else 0)
     return Notes(
         noise=not (opened_more(levels, chance=noise.reaches(rule.least)) or stands_out(tables)),
-        opened_from=-(-least // rule.parts),
+        opened_from=opened_from(rule),
         ended=ended(hierarchy, rule, ends, looked=len(grown.opened), rows=rows),
     )
+
+
+def opened_from(rule: Rule) -> int:
+    """About how many records it takes for a node of such a tree to be opened, so that with fewer in all most likely none is."""
+    least = rule.threshold + (rule.discount if rule.name == "privtree" else 0)
+    return -(-least // rule.parts)
 
 
 def opened_more(levels: Sequence[tuple[int, int]], *, chance: float) -> bool:

@@ -158,6 +158,11 @@ class Plan(ABC):
         """What to think over about these parameters before they are paid for, in words; it keeps nothing from running."""
         return ""
 
+    def opened_from(self, rows: int | None = None) -> int | None:  # noqa: ARG002 - for those that grow a tree
+        """About how many records it takes for a node of its tree to be opened, from public facts alone: where there are fewer in
+        all, most likely none is below the first depth. None of a method without a tree. `rows` as in `expected_error`."""
+        return None
+
     def needs(self, rows: int | None = None) -> Needs:
         """Memory and time of a run, from public facts alone; `rows` as in `expected_error`. For a static mechanism, by its
         calls; one that chooses what to ask says more."""

@@ -170,6 +170,11 @@ class StagedPlan(Plan):
                     raise
             most = max(most // 2, learning.FORESEEN)
 
+    def opened_from(self, rows: int | None = None) -> int | None:
+        """Of the mechanism, for a domain as it may become."""
+        domain = learning.foreseen(self.domain) if self.questions else self.domain
+        return self.config.calibrate(domain, self.spec, within=self.left).opened_from(rows)
+
     def needs(self, rows: int | None = None) -> Needs:
         """Of the mechanism, for a domain as it may become."""
         return self.config.calibrate(learning.foreseen(self.domain), self.spec, within=self.left).needs(rows)
