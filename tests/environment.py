@@ -13,6 +13,9 @@ from pathlib import Path
 
 from synthweb.local import keys
 
+WORKER = os.environ.get("PYTEST_XDIST_WORKER", "gw0")  # for what parallel workers must not share
+WORKERS = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+
 
 def _make() -> None:
     folder = Path(tempfile.mkdtemp(prefix="synthweb-tests-"))

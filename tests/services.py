@@ -10,6 +10,7 @@ import contextlib
 import importlib.util
 import os
 import pwd
+import random
 import re
 import secrets
 import shutil
@@ -26,9 +27,11 @@ from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 
 from synthweb.local import broker
+from tests.environment import WORKER, WORKERS
 
 WINDOW = (1440, 1000)  # of a browser, in pixels
 OLDEST_POSTGRES = 15
+PORTS = range(12_000, 32_000)  # Linux gives connections those from 32 768 on by itself
 UNPRIVILEGED = ("postgres", "nobody")  # PostgreSQL refuses to run as root
 Started = TypeVar("Started")
 
@@ -131,10 +134,14 @@ def find_chromium() -> tuple[str, str]:
 
 
 def free_port() -> int:
-    """A TCP port that nobody uses at this moment."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A TCP port that nobody uses, nor takes before whoever asked for it does: none that connections are given by the
+    system meanwhile, and none of another worker's."""
+    own = PORTS[int(WORKER.removeprefix("gw")) :: WORKERS]
+    for port in random.SystemRandom().sample(own, 50):
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise RuntimeError("no port is free")
 
 
 def _postgres_programs() -> Path:

@@ -20,10 +20,12 @@ from synthweb.ledger import services as ledger
 from synthweb.ledger.amounts import Amount
 from synthweb.ledger.models import LedgerEntry
 from synthweb.lib import append_only, application_role
+from tests.environment import WORKER
 from tests.web.ledger_setup import dataset, granted, hold, people
 from tests.web.test_ledger_hammer import assert_sound, at_once
 
 RUNS = 15
+ROLE = f"limited_{WORKER}"  # roles are the server's, and the workers share it
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
@@ -93,7 +95,7 @@ def test_a_row_that_refers_to_the_account_is_no_deadlock_for_two_submissions():
         with transaction.atomic():
             with connection.cursor() as cursor:  # what a row with a foreign key to the account does at its commit
                 cursor.execute("SELECT 1 FROM ledger_budgetaccount WHERE id = %s FOR KEY SHARE", [account.pk])
-            meet.wait(timeout=10)
+            meet.wait(timeout=60)
             hold(account, f"run{number}", (1, 0, 0))
 
     assert at_once(lambda: submit(1), lambda: submit(2)) == [None, None]
@@ -122,13 +124,13 @@ def test_the_check_notices_a_trigger_that_is_there_but_switched_off():
 @pytest.fixture
 def as_application(settings: Any) -> Iterator[Callable[[], Any]]:
     """`with as_application():` speaks to the database with the rights that the application's role has."""
-    settings.APPLICATION_ROLE, settings.APPLICATION_PASSWORD = "limited_application", "limited"
+    settings.APPLICATION_ROLE, settings.APPLICATION_PASSWORD = ROLE, "limited"
     call_command("migrate", verbosity=0, interactive=False)
 
     @contextlib.contextmanager
     def role() -> Iterator[None]:
         with connection.cursor() as cursor:
-            cursor.execute("SET ROLE limited_application")
+            cursor.execute(f"SET ROLE {ROLE}")
         try:
             yield
         finally:
@@ -137,8 +139,8 @@ def as_application(settings: Any) -> Iterator[Callable[[], Any]]:
 
     yield role
     with connection.cursor() as cursor:
-        cursor.execute("DROP OWNED BY limited_application")
-        cursor.execute("DROP ROLE limited_application")
+        cursor.execute(f"DROP OWNED BY {ROLE}")
+        cursor.execute(f"DROP ROLE {ROLE}")
 
 
 def refused(statement: str) -> bool:
@@ -173,9 +175,7 @@ def test_the_applications_role_is_nobody_special(as_application):
         ):  # fmt: skip
             assert refused(statement), statement
     with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT rolsuper OR rolcreatedb OR rolcreaterole FROM pg_roles WHERE rolname = 'limited_application'"
-        )
+        cursor.execute("SELECT rolsuper OR rolcreatedb OR rolcreaterole FROM pg_roles WHERE rolname = %s", [ROLE])
         assert cursor.fetchone() == (False,)
 
 
@@ -196,20 +196,21 @@ def test_the_rights_are_the_same_after_every_migration_and_a_changed_password_ho
         with connection.cursor() as cursor:
             cursor.execute(
                 "SELECT table_name, privilege_type FROM information_schema.role_table_grants"
-                " WHERE grantee = 'limited_application' ORDER BY 1, 2"
+                " WHERE grantee = %s ORDER BY 1, 2",
+                [ROLE],
             )
             return cursor.fetchall()
 
     before = rights()
     assert ("ledger_ledgerentry", "INSERT") in before and ("ledger_ledgerentry", "UPDATE") not in before
     with connection.cursor() as cursor:
-        cursor.execute("GRANT UPDATE, DELETE ON ledger_ledgerentry TO limited_application")
+        cursor.execute(f"GRANT UPDATE, DELETE ON ledger_ledgerentry TO {ROLE}")
     settings.APPLICATION_PASSWORD = "another"
     call_command("migrate", verbosity=0, interactive=False)
     assert rights() == before
 
 
-@pytest.mark.parametrize(("role", "password"), [("Robert; DROP", "x"), ("limited_application", ""), ("1st", "x")])
+@pytest.mark.parametrize(("role", "password"), [("Robert; DROP", "x"), ("limited", ""), ("1st", "x")])
 def test_a_role_that_cannot_be_is_refused(role, password):
     with pytest.raises(ImproperlyConfigured):
         application_role.grant(role, password)

@@ -16,8 +16,8 @@ from tests.web import scene
 from tests.web.rest import Caller
 from tests.web.scene import Scene
 
-YESTERDAY = (dt.datetime.now(dt.UTC) - dt.timedelta(days=1)).date()
-TOMORROW = YESTERDAY + dt.timedelta(days=2)
+TODAY = dt.datetime.now(dt.UTC).date()
+BEFORE, LATER = TODAY - dt.timedelta(days=9), TODAY + dt.timedelta(days=9)  # whatever midnight the tests run over
 
 
 @pytest.fixture
@@ -46,10 +46,10 @@ def test_runs_are_narrowed_and_sorted(cast: Cast, played: Scene) -> None:
         f"dataset={played.fresh.code}": [],
         "q=first+release": both,
         "q=first+nowhere": [],
-        f"since={YESTERDAY}": both,
-        f"since={TOMORROW}": [],
-        f"until={TOMORROW}&state=held": [played.waiting.code],
-        f"until={YESTERDAY}": [],
+        f"since={BEFORE}": both,
+        f"since={LATER}": [],
+        f"until={LATER}&state=held": [played.waiting.code],
+        f"until={BEFORE}": [],
         "sort=created_at": both[::-1],
         "sort=-created_at": both,
     }.items():
@@ -79,7 +79,7 @@ def test_datasets_are_narrowed_and_sorted(cast: Cast, played: Scene) -> None:
         "q=later": [played.fresh.code],
         "sort=name": [played.dataset.code, played.fresh.code],
         "sort=-name": [played.fresh.code, played.dataset.code],
-        f"since={TOMORROW}": [],
+        f"since={LATER}": [],
     }.items():
         assert found(calls, f"/datasets/?{query}") == expected, query
 
@@ -92,8 +92,8 @@ def test_releases_are_narrowed_and_sorted(cast: Cast, played: Scene) -> None:
         "mechanism=random": [],
         "q=first": [code],
         "q=nowhere": [],
-        f"since={YESTERDAY}&until={TOMORROW}": [code],
-        f"since={TOMORROW}": [],
+        f"since={BEFORE}&until={LATER}": [code],
+        f"since={LATER}": [],
     }.items():
         assert found(calls, f"/releases/?{query}") == expected, query
 
@@ -107,7 +107,7 @@ def test_the_ledger_is_narrowed_and_sorted(cast: Cast, played: Scene) -> None:
         "kind=CHARGE": [entry.sequence for entry in every if entry.kind == "CHARGE"],
         f"run={played.waiting.code}": [entry.sequence for entry in every if entry.run_code == played.waiting.code],
         f"dataset={played.fresh.code}": [],
-        f"until={YESTERDAY}": [],
+        f"until={BEFORE}": [],
     }.items():
         assert found(calls, f"{address}?{query}", "sequence") == expected, query
 
@@ -129,9 +129,9 @@ def test_samples_and_shares_are_narrowed_and_sorted(cast: Cast, played: Scene) -
     calls, address = Caller(cast.steward, "read"), f"/releases/{played.release.code}"
     assert found(calls, f"{address}/samples/?sort=-rows") == [large.code, played.own_sample.code]
     assert found(calls, f"{address}/samples/?sort=rows") == [played.own_sample.code, large.code]
-    assert found(calls, f"{address}/samples/?since={TOMORROW}") == []
-    assert found(calls, f"{address}/grants/?sort=created_at&since={YESTERDAY}", "analyst") == ["reader"]
-    assert found(calls, f"{address}/grants/?until={YESTERDAY}", "analyst") == []
+    assert found(calls, f"{address}/samples/?since={LATER}") == []
+    assert found(calls, f"{address}/grants/?sort=created_at&since={BEFORE}", "analyst") == ["reader"]
+    assert found(calls, f"{address}/grants/?until={BEFORE}", "analyst") == []
 
 
 def test_a_filter_shows_nobody_what_they_may_not_see(cast: Cast, played: Scene) -> None:

@@ -293,7 +293,7 @@ def test_when_the_preview_has_expired_what_was_typed_stays_and_the_table_can_be_
     assert "The preview has expired" in page
     assert reverse("pages:read-again", args=[desk.dataset.code]) in page
     assert "17 to 90" in page
-    assert "Farm" not in page
+    assert not re.search(r"\bFarm\b", page)  # the token of a form may hold the four letters
     assert "Real data" not in page
     assert "read the table again" in desk.press("finish").text
 

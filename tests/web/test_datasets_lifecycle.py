@@ -4,6 +4,7 @@ budget, releases and records stay what they were."""
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -287,7 +288,7 @@ def test_only_the_steward_learns_the_line_of_a_refusal(browser: Browser, cast: C
         for who in ("custodian", "auditor"):
             text = seen(browser(cast.by_name()[who]), page, dataset)
             assert "cells than the" in text
-            assert "712" not in text
+            assert not re.search(r"\b4?712\b", text)  # the token of a form may hold the digits
     assert "4712" not in str(list(AuditEntry.objects.values_list("detail", flat=True)))
     assert "4712" not in str(dataset.refusal)
 

@@ -291,7 +291,7 @@ HOSTILE = [
     "../../etc/passwd.csv",
     "..\\..\\boot.csv",
     "C:\\Users\\me\\people.csv",
-    "CON.csv",
+    "CONOUT$.csv",  # a device; its sign is in no token, of which the database holds some
     "x" * 300 + ".csv",
     "people\x00.csv",
     "people\r\nX-Injected: 1.csv",

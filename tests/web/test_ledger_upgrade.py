@@ -17,6 +17,7 @@ from django.conf import settings
 from django.db import connection
 
 from synthweb.local.places import REPOSITORY
+from tests.environment import WORKER
 from tests.web import old_database_rows as rows
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
@@ -24,17 +25,18 @@ pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 
 @pytest.fixture
 def empty(tmp_path: Path) -> Iterator[str]:
-    """The address of an empty database beside that of the tests, on the same kind of server."""
+    """The address of an empty database beside that of the tests, on the same kind of server, and of this worker alone."""
     if connection.vendor == "sqlite":
         yield f"sqlite:///{tmp_path / 'old.sqlite3'}"
         return
+    name = f"upgraded_{WORKER}"
     with connection.cursor() as cursor:
-        cursor.execute("CREATE DATABASE upgraded")
+        cursor.execute(f"CREATE DATABASE {name}")
     try:
-        yield os.environ["DATABASE_URL"].rpartition("/")[0] + "/upgraded"
+        yield os.environ["DATABASE_URL"].rpartition("/")[0] + f"/{name}"
     finally:
         with contextlib.suppress(Exception), connection.cursor() as cursor:
-            cursor.execute("DROP DATABASE upgraded WITH (FORCE)")
+            cursor.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
 def upgraded(address: str, *, rows_file: Path | None = None) -> dict[str, Any]:

@@ -111,7 +111,13 @@ def test_a_run_like_an_earlier_one_begins_with_its_choices_and_never_with_its_se
     browser: Open, cast: Cast, dataset: Dataset
 ) -> None:
     run = finished(cast, dataset)
-    spec = {"mechanism": "bayesian-network", "epsilon": "0.25", "delta": "0.000000001", "rows": 77, "seed": "tulip"}
+    spec = {
+        "mechanism": "bayesian-network",
+        "epsilon": "0.25",
+        "delta": "0.000000001",
+        "rows": 77,
+        "seed": "tulip of mine",
+    }
     SynthesisRun.objects.filter(pk=run.pk).update(spec=spec | {"parameters": {"degree": 1, "columns_share": 0.5}})
     address = reverse("runs:new", args=[dataset.code])
     page = browser(cast.steward).get(address, {"like": run.code}).content.decode()
@@ -120,7 +126,7 @@ def test_a_run_like_an_earlier_one_begins_with_its_choices_and_never_with_its_se
         assert re.search(rf'name="{name}"[^>]*value="{value}"', page), name
     assert "First release, again" in page
     assert "Spend ε 0.25 and run" in page
-    assert "tulip" not in page
+    assert "tulip of mine" not in page
     assert browser(cast.steward).get(address, {"like": "nothing"}).status_code == 404
     assert f"{address}?like={run.code}" in browser(cast.steward).get(f"/runs/{run.code}/").content.decode()
     assert f"{address}?like={run.code}" in browser(cast.steward).get(f"/releases/{run.release.code}/").content.decode()
