@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from synth_engine.domain import Domain, Integer, Number, Place
 
 EARTH_RADIUS_KM = 6371.0088  # the mean radius of the International Union of Geodesy and Geophysics
+KILOMETRES_A_MILE = 1.609344
 MOST_BINS = 400
 _BLOCK = 2**16
 

@@ -15,7 +15,6 @@ from synth_engine.evaluation import wording
 from synth_engine.evaluation.distances import shares
 from synth_engine.evaluation.tallies import Pair, Tallies
 
-KILOMETRES_A_MILE = 1.609344
 DIGITS = 9
 NO_DISTANCE = {"level": "large", "words": "One of the tables has no record with both places: nothing to compare."}
 
@@ -78,4 +77,4 @@ def by_chance(first: int, second: int) -> float:
 
 
 def miles(kilometres: float) -> float:
-    return kilometres / KILOMETRES_A_MILE
+    return kilometres / places.KILOMETRES_A_MILE

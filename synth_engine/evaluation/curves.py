@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from synth_engine.evaluation.apart import KILOMETRES_A_MILE
+from synth_engine.codec.places import KILOMETRES_A_MILE
 from synth_engine.evaluation.style import INK, QUIET, REAL, SYNTHETIC, SYNTHETIC_SOFT, escaped
 
 Traces = list[dict[str, Any]]

@@ -122,9 +122,8 @@ def profile(tree: Cells) -> list[Depth]:
     return [Depth(depth=d, cells=int(counts[d]), share=float(mass[d])) for d in range(first, counts.size)]
 
 
-def sites(tree: Cells, domain: Domain) -> list[Site]:
-    """The places of the domain whose columns are in the tree, and its columns of codes that have public points."""
-    points = tree.hierarchy
+def sites(points: Hierarchy, domain: Domain) -> list[Site]:
+    """The places of the domain whose columns are in the hierarchy of a tree, and its columns of codes that have public points."""
     if not isinstance(points, Points):
         return []
     pairs = {place.name: tuple(map(points.axes.index, place.columns)) for place in domain.places if _has(points, place)}

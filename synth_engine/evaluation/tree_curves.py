@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from synth_engine.evaluation import figures, style, wording
+from synth_engine.evaluation import cell_sizes, figures, style, wording
 from synth_engine.evaluation.cards import MARKS, Card, card_of, table_of
 from synth_engine.evaluation.report import Report
+from synth_engine.evaluation.tree_figures import SIDES, SIZE
 
 Entry = dict[str, Any]
 _NAMES = {"synthetic": "this release", "resample": "plain resample"}
@@ -23,9 +24,11 @@ def cards(report: Report) -> list[Card]:
 
 def _card(report: Report, entry: Entry, place: int) -> Card:
     moved, differing, verdict = entry["moved"], entry["differing"], entry["verdict"]
+    sizes = _sizes(entry)
     rows = [
         (
             str(depth),
+            *sizes[row : row + 1],
             f"{entry['cells'][row]:,}".replace(",", "\u202f"),
             *(f"{differing[line][row]:.4f}" for line in _NAMES),
             *(f"{moved[line][row]:.5f}" for line in _NAMES),
@@ -33,13 +36,35 @@ def _card(report: Report, entry: Entry, place: int) -> Card:
         )
         for row, depth in enumerate(entry["depths"])
     ]
-    head = ("Depth", "Cells with records", "Differing", "Of a resample", "Cumulated", "Of a resample", "Ratio")
+    head = (
+        "Depth",
+        *([SIZE] if sizes else []),
+        "Cells with records",
+        "Differing",
+        "Of a resample",
+        "Cumulated",
+        "Of a resample",
+        "Ratio",
+    )
     names = " and ".join(entry["places"])
-    reading = {**report["reading"]["cells"], "title": f"{report['reading']['cells']['title']}: {names}"}
+    read = report["reading"]["cells"]
+    how = f"{read['how']} {SIDES}" if sizes else read["how"]
+    reading = {**read, "title": f"{read['title']}: {names}", "how": how}
     table = table_of("Earth mover's distance by depth", head, rows)
     mark, price = MARKS[verdict["level"]], "" if report["private"] else wording.PRICE_OF_COMPARISON
     figure = _figure(report, entry)
     return card_of(report, f"cells-{place}", reading, table, verdict["words"], mark=mark, figure=figure, price=price)
+
+
+def _sizes(entry: Entry) -> list[str]:
+    """How large a cell of each depth is; of an earlier report nothing."""
+    found = entry.get("kilometres", {})
+    return [
+        cell_sizes.words(
+            [cell_sizes.Size(name=name, north=sides[row][0], east=sides[row][1]) for name, sides in found.items()]
+        )
+        for row in range(len(entry["depths"]) if found else 0)
+    ]
 
 
 def _ratio(value: float, resample: float) -> str:
@@ -59,6 +84,7 @@ def _figure(report: Report, entry: Entry) -> figures.Figure:
 
 
 def _curve(line: str, entry: Entry) -> dict[str, Any]:
+    sizes = _sizes(entry) if line == "synthetic" else []
     return {
         "type": "scatter",
         "mode": "lines+markers",
@@ -67,5 +93,6 @@ def _curve(line: str, entry: Entry) -> dict[str, Any]:
         "y": entry["moved"][line],
         "line": _LINES[line],
         "marker": {"symbol": "circle" if line == "synthetic" else "circle-open", "size": 6},
-        "hovertemplate": "%{y:.4f}",
+        "hovertemplate": "%{y:.4f}" + (", cells of %{customdata}" if sizes else ""),
+        **({"customdata": sizes} if sizes else {}),
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,14 +22,23 @@ _MAP_HOW = (
 )
 
 
-def profile(depths: Sequence[Depth], *, rows: int) -> Card:
-    """How deep the tree goes: shares of records and of cells by depth."""
+SIZE = "A cell about"
+SIDES = "A cell is told by its sides on the ground, from south to north and from west to east."
+
+
+def profile(depths: Sequence[Depth], *, rows: int, sizes: Mapping[int, str] | None = None) -> Card:
+    """How deep the tree goes: shares of records and of cells by depth. sizes: of trees of places, how large a cell of a depth
+    is, in words."""
+    sizes = sizes or {}
     names = [f"{each.depth}" for each in depths]
     cells = sum(each.cells for each in depths)
     traces = [
         _bars("records", names, [each.share for each in depths], style.SYNTHETIC, hatch=True),
         _bars("cells", names, [each.cells / cells for each in depths], style.INK, hatch=False),
     ]
+    if sizes:
+        traces[0] |= {"customdata": [sizes[each.depth] for each in depths]}
+        traces[0]["hovertemplate"] = "%{y:.1%} of the records<br>cells of %{customdata}<extra></extra>"
     layout = {
         "xaxis": {"type": "category", "title": {"text": "depth at which a cell ends"}, "showgrid": False},
         "yaxis": {**_QUIET, "tickformat": ".0%", "title": {"text": "share"}, "automargin": True},
@@ -38,13 +47,23 @@ def profile(depths: Sequence[Depth], *, rows: int) -> Card:
     }
     half = _half(depths)
     many = "1 cell" if cells == 1 else f"{count(cells)} cells"
-    verdict = f"{many}, to depth {depths[-1].depth}. Half of the records lie at depth {half} or deeper."
+    large = f", in cells of {sizes[half]} or smaller" if sizes else ""
+    verdict = f"{many}, to depth {depths[-1].depth}. Half of the records lie at depth {half} or deeper{large}."
     if len(depths) == 1:
-        verdict = f"{many}, all at depth {half}." if cells > 1 else "One cell, which holds every record."
+        each_of = f" of {sizes[half]}" if sizes else ""
+        verdict = f"{many}{each_of}, all at depth {half}." if cells > 1 else "One cell, which holds every record."
     rows_of = [
-        (str(each.depth), count(each.cells), f"{each.share:.2%}", f"{rows * each.share:.1f}", _each(each, rows))
+        (
+            str(each.depth),
+            *([sizes[each.depth]] if sizes else []),
+            count(each.cells),
+            f"{each.share:.2%}",
+            f"{rows * each.share:.1f}",
+            _each(each, rows),
+        )
         for each in depths
     ]
+    head = ("Depth", *([SIZE] if sizes else []), "Cells", "Share", "Records", "Records a cell")
     return Card(
         key="depths",
         title="How deep the tree goes",
@@ -52,8 +71,8 @@ def profile(depths: Sequence[Depth], *, rows: int) -> Card:
         "that end there, and which share of the cells they are.",
         how="Records deep in the tree are placed finely, those near its top coarsely. Many cells with few records at the "
         "last depth mean that the tree spent itself on noise; most records at the first depths, that there were too few of "
-        "them, or too little budget, to say where they are.",
-        table=_table("Cells and records by depth", ("Depth", "Cells", "Share", "Records", "Records a cell"), rows_of),
+        "them, or too little budget, to say where they are." + (" " + SIDES if sizes else ""),
+        table=_table("Cells and records by depth", head, rows_of),
         figure=figures.of_release(traces, layout, words=f"Shares of records and cells by depth. {verdict}"),
         verdict=verdict,
     )

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from synth_engine.codec import prefixes
 from synth_engine.domain import Domain
 from synth_engine.errors import DomainError
-from synth_engine.evaluation import wording
+from synth_engine.evaluation import cell_sizes, wording
 from synth_engine.hierarchy import Codes, Hierarchy, Points
 
 Floats = NDArray[np.float64]
@@ -102,11 +102,21 @@ def _entry(real: Occupied, synthetic: Occupied, domain: Domain) -> dict[str, Any
         "columns": list(real.hierarchy.columns),
         "places": [*(place.name for place in domain.places), *(one.column for one in domain.points if one.column)],
         "depths": list(depths),
+        "kilometres": _kilometres(real.hierarchy, domain, depths),
         "cells": [len(pair[0].codes) for pair in at],
         "differing": {line: np.round(values, DIGITS).tolist() for line, values in lines.items()},
         "moved": {line: np.round(values, DIGITS).tolist() for line, values in moved.items()},
         "verdict": wording.moved_verdict(value, chance=chance),
     }
+
+
+def _kilometres(hierarchy: Hierarchy, domain: Domain, depths: Iterable[int]) -> dict[str, list[list[float]]]:
+    """Of each place the cells of every depth, from south to north and from west to east."""
+    found: dict[str, list[list[float]]] = {}
+    for depth in depths:
+        for size in cell_sizes.of_depth(hierarchy, domain, depth):
+            found.setdefault(size.name, []).append([round(size.north, 6), round(size.east, 6)])
+    return found
 
 
 def differing(first: Occupied, second: Occupied) -> float:

@@ -256,6 +256,10 @@ class DirectPlan(Plan):
         )
         return Model(mechanism=self.mechanism, domain=domain, rows=rows, tables=(), tree=tree, notes=told)
 
+    @property
+    def grown_over(self) -> Points | Words:
+        return self.hierarchy
+
     def opened_from(self, rows: int | None = None) -> int:
         return notes.opened_from(self._rule(float(self._guess(rows))))
 

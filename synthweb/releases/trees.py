@@ -16,7 +16,7 @@ from django.http import QueryDict
 
 from synth_engine.domain import Domain
 from synth_engine.errors import DomainError
-from synth_engine.evaluation import tree_cells, tree_classes, tree_figures, tree_notes
+from synth_engine.evaluation import cell_sizes, tree_cells, tree_classes, tree_figures, tree_notes
 from synth_engine.evaluation.cards import Card
 from synth_engine.hierarchy import Hierarchy, Points, Words
 from synth_engine.mechanisms import Model
@@ -152,13 +152,21 @@ def page(release: Release, query: QueryDict) -> Page | None:
     words = model.tree.hierarchy
     return Page(
         notes=tree_notes.sentences(model),
-        depths=tree_figures.profile(tree_cells.profile(model.tree), rows=model.rows),
+        depths=tree_figures.profile(tree_cells.profile(model.tree), rows=model.rows, sizes=_sizes(model)),
         maps=maps(model, query),
         texts=beginnings.explore(model.tree, query.get("at", ""), rows=model.rows)
         if isinstance(words, Words)
         else None,
         classes=classes.explore(model.tree, query, domain=model.domain, rows=model.rows),
     )
+
+
+def _sizes(model: Model) -> dict[int, str]:
+    """How large a cell of each depth is, in words; of a tree without places nothing."""
+    assert model.tree is not None  # noqa: S101 - the caller looked
+    found = model.tree.hierarchy
+    sizes = {depth: cell_sizes.of_depth(found, model.domain, depth) for depth in range(found.depth + 1)}
+    return {depth: cell_sizes.words(each) for depth, each in sizes.items() if each}
 
 
 def _model(release: Release) -> Model | None:
@@ -168,7 +176,7 @@ def _model(release: Release) -> Model | None:
 def maps(model: Model, query: QueryDict) -> Maps | None:
     """None where no place is in the tree."""
     tree = None if model.tree is None else tree_classes.of_points(model.tree)
-    sites = {} if tree is None else {site.name: site for site in tree_cells.sites(tree, model.domain)}
+    sites = {} if tree is None else {site.name: site for site in tree_cells.sites(tree.hierarchy, model.domain)}
     if tree is None or not sites:
         return None
     finest = min(tree_cells.MOST_HALVINGS, max(tree_cells.deepest(tree, pair) for pair in sites.values()))

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.db.models import Avg, DurationField, ExpressionWrapper, F
 
+from synth_engine.evaluation import cell_sizes
 from synthweb.datasets.models import Dataset
 from synthweb.ledger import selectors as ledger
 from synthweb.ledger.models import Rule
@@ -80,6 +81,7 @@ class Estimate:
     learning: Learning | None
     priors: priors.Told | None
     advice: str
+    cells: str
 
     @property
     def price(self) -> Bar:
@@ -135,7 +137,14 @@ def estimate(proposal: Proposal, *, guess: int | None = None, hasty: bool = Fals
         learning=learning.told(error),
         priors=priors.told(proposal.plan, assumes=error.get("assumes", "")),
         advice=proposal.plan.advice,
+        cells=_cells(proposal),
     )
+
+
+def _cells(proposal: Proposal) -> str:
+    """How large cells of its tree are, depth by depth; empty of a method without a tree of places."""
+    found = proposal.plan.grown_over
+    return "" if found is None else cell_sizes.listed(found, proposal.plan.domain)
 
 
 def rows_known(proposal: Proposal, *, guess: int | None = None) -> tuple[int, str]:

@@ -67,6 +67,34 @@ def test_a_release_of_places_begins_with_the_method_for_them(cast: Cast, browser
 
 
 @pytest.mark.django_db
+def test_how_large_cells_are_is_said_where_a_depth_is_chosen_and_where_depths_are_shown(
+    release: Release, cast: Cast, browser: Open
+) -> None:
+    client = browser(cast.steward)
+    tab = client.get(reverse("releases:tree", args=[release.code])).text
+    assert ">A cell about</th>" in tab and "14 × 10 km (8.6 × 6.5 miles)" in tab and "in cells of" in tab
+    worker.table_errand(code=runs.request_report(release=release, actor=cast.steward).code)
+    beside = client.get(reverse("releases:compare", args=[release.code])).text
+    assert ">A cell about</th>" in beside and "56 × 42 km (35 × 26 miles)" in beside
+
+    form = client.get(reverse("runs:new", args=[release.dataset.code])).text
+    said = re.search(r'<div id="depth-cells" class="form-text">([^<]*)</div>', form)
+    assert said is not None and said[1].startswith(
+        "From south to north and from west to east a cell is about 56 × 42 km (35 × 26 miles) at depth 1; "
+    )
+    address = reverse("runs:estimate", args=[release.dataset.code])
+    choices = {"mechanism": "adaptive", "parameters_of": "adaptive", "epsilon": "1", "delta": "0"}
+    moved = client.post(address, choices | {"param-halving": "one"}).text
+    assert (
+        'id="depth-cells" class="form-text" hx-swap-oob="true">From south to north and from west to east a cell is about home 56 × 83 km'
+        in moved
+    )
+    faulty = client.post(address, choices | {"epsilon": "x"}).text
+    assert 'id="depth-cells" class="form-text" hx-swap-oob="true"></div>' in faulty
+    assert "depth-cells" not in client.post(address, {"mechanism": "auto", "epsilon": "1", "delta": "1e-9"}).text
+
+
+@pytest.mark.django_db
 def test_the_tab_is_for_whoever_may_draw_samples_and_for_models_with_a_tree(
     release: Release, cast: Cast, browser: Open
 ) -> None:

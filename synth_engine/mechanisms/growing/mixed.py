@@ -11,7 +11,7 @@ import numpy as np
 
 from synth_engine.domain import Domain
 from synth_engine.errors import InputError
-from synth_engine.hierarchy import Partition, Prefixes, areas
+from synth_engine.hierarchy import Hierarchy, Partition, Prefixes, areas
 from synth_engine.hierarchy.estimate import Leaves as Estimated
 from synth_engine.marginals.factors import Floats
 from synth_engine.marginals.tables import fit_margins, shrink_towards
@@ -113,6 +113,10 @@ class MixedPlan(further.FurtherPlan):
         return fit_margins(table, [((0,), counts), ((1,), oneway)])
 
     # ---- forecasts ---------------------------------------------------------------------------------------------------
+
+    @property
+    def grown_over(self) -> Hierarchy:
+        return self.places.points
 
     def opened_from(self, rows: int | None = None) -> int:
         return self.places.opened_from(rows)

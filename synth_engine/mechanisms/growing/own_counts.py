@@ -192,6 +192,10 @@ class OwnCounts(Plan):
         assert isinstance(found, Tree)  # noqa: S101 - columns are attached to points alone
         return replace(found, attached=attached(cells))
 
+    @property
+    def grown_over(self) -> Hierarchy:
+        return self.points
+
     def opened_from(self, rows: int | None = None) -> int:
         return opened_from(self._grown_by(float(self._guess(rows)))[0])
 

@@ -306,6 +306,10 @@ class TreePlan(Plan):
         """About how many nodes are looked at."""
         return tree_needs.nodes(self.hierarchy, self.grown_by(rows)[0], rows)
 
+    @property
+    def grown_over(self) -> Hierarchy:
+        return self.hierarchy
+
     def opened_from(self, rows: int | None = None) -> int:
         return opened_from(self.grown_by(self._guess(rows))[0])
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from synth_engine.errors import InputError
-from synth_engine.hierarchy import Partition, beginnings
+from synth_engine.hierarchy import Hierarchy, Partition, beginnings
 from synth_engine.hierarchy.estimate import Leaves as Estimated
 from synth_engine.marginals import nested
 from synth_engine.marginals.factors import Floats
@@ -107,6 +107,10 @@ class WordedPlan(further.FurtherPlan):
             yield np.unique(self.texts.hierarchy.prefix(parts.prefixes, level), return_inverse=True)[1]
 
     # ---- forecasts ---------------------------------------------------------------------------------------------------
+
+    @property
+    def grown_over(self) -> Hierarchy:
+        return self.texts.hierarchy
 
     def opened_from(self, rows: int | None = None) -> int:
         return self.texts.opened_from(rows)

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Literal, Self
 
 from synth_engine.domain import Domain, Open
 from synth_engine.errors import RelationMismatch, SpecError
+from synth_engine.hierarchy import Hierarchy
 from synth_engine.marginals import expected
 from synth_engine.measurement import Answers, Call, Session
 from synth_engine.mechanisms.models.model import Model
@@ -157,6 +158,11 @@ class Plan(ABC):
     def advice(self) -> str:
         """What to think over about these parameters before they are paid for, in words; it keeps nothing from running."""
         return ""
+
+    @property
+    def grown_over(self) -> Hierarchy | None:
+        """The hierarchy of its tree; None of a method without one."""
+        return None
 
     def opened_from(self, rows: int | None = None) -> int | None:  # noqa: ARG002 - for those that grow a tree
         """About how many records it takes for a node of its tree to be opened, from public facts alone: where there are fewer in

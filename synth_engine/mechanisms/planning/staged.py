@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 from synth_engine.domain import MAX_CODES, Domain, WeakBasket
 from synth_engine.errors import SpecError
+from synth_engine.hierarchy import Hierarchy
 from synth_engine.measurement import Answers, Discovery, Noise, Session
 from synth_engine.mechanisms.models.model import Model
 from synth_engine.mechanisms.planning import grouped, learning
@@ -170,10 +171,18 @@ class StagedPlan(Plan):
                     raise
             most = max(most // 2, learning.FORESEEN)
 
+    @property
+    def grown_over(self) -> Hierarchy | None:
+        return self._outlook.grown_over
+
     def opened_from(self, rows: int | None = None) -> int | None:
+        return self._outlook.opened_from(rows)
+
+    @property
+    def _outlook(self) -> Plan:
         """Of the mechanism, for a domain as it may become."""
         domain = learning.foreseen(self.domain) if self.questions else self.domain
-        return self.config.calibrate(domain, self.spec, within=self.left).opened_from(rows)
+        return self.config.calibrate(domain, self.spec, within=self.left)
 
     def needs(self, rows: int | None = None) -> Needs:
         """Of the mechanism, for a domain as it may become."""

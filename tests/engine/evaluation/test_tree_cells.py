@@ -208,7 +208,7 @@ def gazetteered() -> tuple[Domain, Tree]:
 
 def test_columns_of_codes_are_places_and_their_records_are_at_their_points(gazetteered: tuple[Domain, Tree]) -> None:
     described, found = gazetteered
-    home, work = tree_cells.sites(found, described)
+    home, work = tree_cells.sites(found.hierarchy, described)
     assert (home.name, work.name) == ("home", "work")
     drawn = found.sample(40_000, population=40_000, domain=described, rng=np.random.default_rng(1))
     at = np.array(list(AT.values()))
@@ -222,7 +222,7 @@ def test_columns_of_codes_are_places_and_their_records_are_at_their_points(gazet
 
 def test_of_those_at_a_public_point_the_others_are_where_the_model_has_them(gazetteered: tuple[Domain, Tree]) -> None:
     described, found = gazetteered
-    home, work = tree_cells.sites(found, described)
+    home, work = tree_cells.sites(found.hierarchy, described)
     drawn = found.sample(200_000, population=200_000, domain=described, rng=np.random.default_rng(2))
     at = np.array(list(AT.values()))
     chosen = tree_cells.square(found, described, home, at=(at[7, 0], at[7, 1]), halvings=4)

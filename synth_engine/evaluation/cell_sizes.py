@@ -1,0 +1,97 @@
+"""How large a cell of a tree of places is at each depth, on the ground. Public facts alone: the box, and how often each of its sides
+has been halved."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from synth_engine.codec.places import EARTH_RADIUS_KM, KILOMETRES_A_MILE
+from synth_engine.domain import Domain
+from synth_engine.evaluation import tree_cells
+from synth_engine.hierarchy import Hierarchy, Points, Product
+
+FEET_A_MILE = 5280
+LISTED = 5
+"""Depths of which sizes are listed in a line, at most."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Units:
+    """A unit in kilometres, for sides of at least so many of them, and a smaller one."""
+
+    large: float
+    small: float
+    names: tuple[str, str]
+    least: float
+
+
+_METRES = _Units(large=1.0, small=0.001, names=("km", "m"), least=1.0)
+_MILES = _Units(large=KILOMETRES_A_MILE, small=KILOMETRES_A_MILE / FEET_A_MILE, names=("miles", "ft"), least=0.1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Size:
+    """The mean cell of one place, in kilometres from south to north and, at the middle latitude of the box, from west to
+    east."""
+
+    name: str
+    north: float
+    east: float
+
+
+def of_depth(hierarchy: Hierarchy, domain: Domain, depth: int) -> tuple[Size, ...]:
+    """One for each place of the tree; none of a tree without places. Bins of several widths make cells of several sizes, of
+    which these are the mean along each side; a degree is as long as on a sphere."""
+    found = _points(hierarchy)
+    if found is None:
+        return ()
+    points, at = found
+    own = int(hierarchy.own_levels(at)[depth]) if isinstance(hierarchy, Product) else depth
+    return tuple(_size(points, site, own) for site in tree_cells.sites(points, domain))
+
+
+def _points(hierarchy: Hierarchy) -> tuple[Points, int] | None:
+    """The points of a hierarchy, and which of its components they are."""
+    parts = hierarchy.components if isinstance(hierarchy, Product) else (hierarchy,)
+    return next(((each, at) for at, each in enumerate(parts) if isinstance(each, Points)), None)
+
+
+def _size(points: Points, site: tree_cells.Site, level: int) -> Size:
+    north, east = (
+        math.radians(points.high[axis] - points.low[axis]) * EARTH_RADIUS_KM / 2 ** points.halvings(level, axis)
+        for axis in site.axes
+    )
+    middle = math.radians((points.low[site.north] + points.high[site.north]) / 2)
+    return Size(name=site.name, north=north, east=east * math.cos(middle))
+
+
+def words(sizes: Sequence[Size]) -> str:
+    """`1.4 × 1.1 km (0.87 × 0.68 miles)`, from south to north and from west to east; of places whose cells differ, each with its
+    name."""
+    said = {size.name: f"{_sides(size, _METRES)} ({_sides(size, _MILES)})" for size in sizes}
+    if len(set(said.values())) == 1:
+        return next(iter(said.values()))
+    return " and ".join(f"{name} {each}" for name, each in said.items())
+
+
+def listed(hierarchy: Hierarchy, domain: Domain) -> str:
+    """Some depths of a tree, the first and the last among them, in a sentence; empty for a tree without places."""
+    last = hierarchy.depth
+    depths = sorted({1 + round((last - 1) * step / (LISTED - 1)) for step in range(LISTED)})
+    said = [f"{words(sizes)} at depth {depth}" for depth in depths if (sizes := of_depth(hierarchy, domain, depth))]
+    return f"From south to north and from west to east a cell is about {'; '.join(said)}." if said else ""
+
+
+def _sides(size: Size, units: _Units) -> str:
+    is_large = max(size.north, size.east) >= units.least * units.large
+    each, unit = (units.large, units.names[0]) if is_large else (units.small, units.names[1])
+    return f"{_short(size.north / each)} × {_short(size.east / each)} {unit}"
+
+
+def _short(value: float) -> str:
+    """Two digits that count, without an exponent."""
+    rounded = float(f"{value:.2g}")
+    places = max(0, 1 - math.floor(math.log10(rounded))) if rounded > 0 else 0
+    return f"{rounded:,.{places}f}".replace(",", "\u202f")
