@@ -24,7 +24,8 @@ def composed_epsilon(
     from dp_accounting.pld import privacy_loss_distribution as pld_library  # type: ignore[import-untyped]
 
     parts = pld.losses(events, cells=pld.cells_that_move(unit, relation))
-    interval = float(near) / (_INTERVALS * math.sqrt(parts.total()))
+    # By what is larger: losses that spread far beyond a small epsilon would need millions of intervals of its size.
+    interval = max(float(near), pld.deviation(parts)) / (_INTERVALS * math.sqrt(parts.total()))
     total = pld_library.identity(value_discretization_interval=interval)
     for part, times in parts.items():
         if isinstance(part, pld.PureLoss):

@@ -32,8 +32,10 @@ then falls in steps that a grid sees less sharply."""
 _MARGIN_IN_STEPS = 1e-3
 _WORTH = 1e-3
 _PRECISION = 1e-5
-_FARTHEST = -3.0
-"""The logarithm of a factor below which nobody needs to look: deltas for which it would matter promise nothing."""
+FARTHEST = -3.2
+"""The logarithm of the smallest factor: noise shrinks to a twenty-fourth and no further. Losses of single calls that are
+larger still, beside an epsilon that is small, would need longer grids than the verifier takes. It binds where delta is above
+epsilon (for a dozen tables; above half of it for a hundred, a thirtieth for a thousand), which promises next to nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +98,7 @@ def _shrunk(
 
 
 def _least(excess: Callable[[float], float]) -> float:
-    """The least number below zero at which a falling function is not positive; zero if there is none.
+    """The least number from FARTHEST to zero at which a falling function is not positive; zero if there is none.
 
     Between two points the function is nearly straight, so its zero is guessed and enclosed from both sides.
     """
@@ -105,9 +107,9 @@ def _least(excess: Callable[[float], float]) -> float:
         return high
     low = -0.1
     while (at_low := excess(low)) <= 0:
-        if low < _FARTHEST:
+        if low <= FARTHEST:
             return low
-        high, at_high, low = low, at_low, 2 * low
+        high, at_high, low = low, at_low, max(2 * low, FARTHEST)
     nudge = _PRECISION / 3
     while high - low > _PRECISION:
         straight = math.isfinite(at_high) and math.isfinite(at_low)

@@ -77,12 +77,12 @@ def log_delta(parts: Counter[Loss], epsilon: float) -> float:
     """
     if epsilon >= sum(_largest(part) * times for part, times in parts.items()):
         return -math.inf
-    if sum(_mean(part, 0.0) * times for part, times in parts.items()) > epsilon:
-        return 0.0  # most of the distribution lies above epsilon; nobody asks for a delta of that size
-    tilt = _tilt(parts, epsilon)
-    deviation = math.sqrt(sum(_variance(part, tilt) * times for part, times in parts.items()))
+    tilt = _tilt(parts, epsilon)  # zero where most of the distribution lies above epsilon
+    spread = deviation(parts, tilt=tilt)
+    if sum(_mean(part, 0.0) * times for part, times in parts.items()) > epsilon + spread:
+        return 0.0  # nearly all of it does, and would pass the window; nobody asks for a delta of that size
     points = 1 << max(12, math.ceil(math.log2(800 * math.sqrt(parts.total()))))
-    step = max(_WINDOW * deviation / points, epsilon * 1e-7)
+    step = max(_WINDOW * spread / points, epsilon * 1e-7)
     spectrum: npt.NDArray[np.complex128] = np.ones(points // 2 + 1, dtype=np.complex128)
     log_total = 0.0
     for part, times in parts.items():
@@ -96,6 +96,11 @@ def log_delta(parts: Counter[Loss], epsilon: float) -> float:
     weights = np.exp(-tilt * beyond) * -np.expm1(-beyond)
     share = float(np.clip(tilted[index % points], 0, None) @ weights)
     return log_total - tilt * epsilon + math.log(share) if share > 0 else -math.inf
+
+
+def deviation(parts: Counter[Loss], *, tilt: float = 0.0) -> float:
+    """The standard deviation of the total."""
+    return math.sqrt(sum(_variance(part, tilt) * times for part, times in parts.items()))
 
 
 def _on_grid(atoms: Atoms, *, tilt: float, step: float, points: int) -> tuple[Floats, float]:
