@@ -1,6 +1,6 @@
 """The samplers draw from the laws that the proofs assume: chi-square against the exact chances, through our own calls.
 
-A test fails only if fresh draws are improbable twice (1e-4 each time), so a false alarm has a chance of 1e-8.
+Draws of a law are refused, and those of another one taken, with the chances that `chance.py` and the tests state.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from synth_engine.errors import PrivacyError
 from synth_engine.measurement import Noise, NoiseLaw
 from synth_engine.privacy import calibrate
 from tests.privacy import exact
+from tests.privacy.chance import fits
 
-THRESHOLD = 1e-4
 Floats = npt.NDArray[np.float64]
 # 10/7 rounded up as calibration does it: a scale that is no short binary fraction.
 SCALES = [Fraction(1, 2), Fraction(1), calibrate.laplace_scale(Fraction(7, 10), 1), Fraction(10)]
@@ -40,7 +40,7 @@ def p_value(observed: npt.NDArray[np.int64], expected: Floats) -> float:
 
 
 def passes(draw: Callable[[], npt.NDArray[np.int64]], expected: Floats) -> bool:
-    return any(p_value(draw(), expected) > THRESHOLD for _ in range(2))
+    return fits(lambda: p_value(draw(), expected))
 
 
 def histogram(law: NoiseLaw, scale: Fraction, width: int, *, size: int) -> npt.NDArray[np.int64]:
@@ -60,6 +60,7 @@ def test_noise_follows_its_exact_law(law: NoiseLaw, scale: Fraction) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("law", ["discrete-laplace", "discrete-gaussian"])
 def test_the_comparison_notices_a_scale_that_is_off_by_a_twelfth(law: NoiseLaw) -> None:
+    """Taken for the other one with chance 1e-33 at most, by the noncentral chi-square distribution."""
     expected = chances(law, Fraction(27, 25), 4)
     assert not passes(lambda: histogram(law, Fraction(1), 4, size=50_000), expected)
 
@@ -77,7 +78,8 @@ def test_a_selection_follows_its_exact_law(law: SelectionLaw, scores: tuple[int,
 
 @pytest.mark.slow
 def test_the_two_laws_of_selection_are_told_apart() -> None:
-    """OpenDP picks the law by the measure of loss; the wrong one would be priced wrongly."""
+    """OpenDP picks the law by the measure of loss; the wrong one would be priced wrongly. Taken for the
+    other one with chance 1e-27, by the noncentral chi-square distribution."""
     expected = selection_chances((0, 1, 3), "gumbel")
     assert not passes(selections((0, 1, 3), "permute-and-flip"), expected)
 

@@ -1,7 +1,8 @@
 """Statistical audit of each verb and each mechanism: real room, real noise, nothing known of the inside (`audit.py`).
 
 An honest mechanism fails its test only if two audits in a row, on fresh runs, disprove its claim: chance 1e-8. A
-planted defect passes unseen only if four audits in a row miss it: about 1e-5 where it is hardest to see.
+planted defect passes unseen only if eight audits in a row miss it: about 1e-10 where it is hardest to see, for there one
+audit in thirty misses (8 of 260 for Laplace noise that is too small by a tenth; fewer for all others).
 `--nightly` runs the larger audits as well.
 """
 
@@ -57,7 +58,7 @@ def holds(runs: Runs, pair: Pair, claim: Claim, *, size: int = RUNS) -> bool:
 
 
 def is_caught(runs: Runs, pair: Pair, claim: Claim, *, size: int = RUNS) -> bool:
-    return any(flagged(runs, pair, claim, size=size) for _ in range(4))
+    return any(flagged(runs, pair, claim, size=size) for _ in range(8))
 
 
 # ---- what is audited: runs with noise as claimed or smaller, the worst pair, and the claim ----------------------
