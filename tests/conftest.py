@@ -14,6 +14,8 @@ from typing import TypeVar
 import pytest
 from django.conf import settings
 from django.test import Client
+from hypothesis import HealthCheck
+from hypothesis import settings as hypothesis_settings
 from pytest_django import Settings
 from selenium import webdriver
 
@@ -24,6 +26,9 @@ from tests import services as started
 from tests.flush import flush_empties_append_only_tables  # noqa: F401  (a fixture for every test)
 
 Started = TypeVar("Started")
+# Whether a machine is busy says nothing of the code: no example fails for the time it takes.
+hypothesis_settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+hypothesis_settings.load_profile("untimed")
 PASSWORD = "correct horse battery staple"  # of everybody in the cast
 
 
