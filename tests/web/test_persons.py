@@ -31,10 +31,10 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("
 
 VISITS = "who,region,age\n" + "".join(
     f"id-{person},{'north' if person % 3 else 'south'},{(person * 7) % 100}\n"
-    for person in range(1_000)
+    for person in range(4_000)
     for _ in range(1 + person % 2)
 )
-"""A thousand persons, half of whom have two rows."""
+"""Four thousand persons, half of whom have two rows."""
 DOMAIN = {
     "relation": "add-remove",
     "unit": {"max_records": 2, "column": "who"},
