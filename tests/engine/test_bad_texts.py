@@ -69,7 +69,7 @@ def test_texts_with_other_signs_are_dropped_and_neither_drawn_nor_told(
 @pytest.mark.parametrize(
     ("cells", "epsilon", "column"),
     [
-        (["abba"] * 3_000, "1", {}),
+        (["abba"] * 3_000, "4", {}),
         (COMMON, "1/10000", {}),
         ([""] * 300, "1", {"missing": [""], "outside": "missing"}),
         (COMMON + [""] * 300, "1", {"values": SIGNS | {"min_length": 0}}),

@@ -57,13 +57,13 @@ def run(
 
 @pytest.mark.parametrize("name", NAMES)
 def test_frequent_texts_come_back_with_their_counts(name: str) -> None:
-    plan, answers, model = run(name, rows_of(COMMON))
+    plan, answers, model = run(name, rows_of(COMMON), epsilon="4")
     total = sum(COMMON.values())
     assert abs(model.rows - total) < 400
     drawn = mechanisms.draw_table(model, total, "s")["word"].value_counts()
     found = sum(min(drawn.get(text, 0), count) for text, count in COMMON.items())
     assert found > 0.9 * total
-    assert verify.verify(plan.receipt(answers)).epsilon <= 2
+    assert verify.verify(plan.receipt(answers)).epsilon <= 4
     kept = Model.from_json(json.loads(json.dumps(model.to_json())))
     assert mechanisms.draw_table(kept, 50, "t").equals(mechanisms.draw_table(model, 50, "t"))
 
@@ -73,7 +73,7 @@ def test_points_lie_where_they_were(name: str) -> None:
     rng = np.random.default_rng(0)
     drawn = np.clip(np.rint(rng.normal([[20, 40]], 3, (20_000, 2))), 0, 63).astype(np.uint16)
     rows = Rows({"x": drawn[:, 0], "y": drawn[:, 1]}, domain=SQUARE)
-    plan, answers, model = run(name, rows, epsilon="1")
+    plan, answers, model = run(name, rows, epsilon="2")
     codes = model.sample(20_000, seed="s")
     for axis, column in enumerate(("x", "y")):
         ours, theirs = (np.cumsum(np.bincount(one, minlength=64)) for one in (codes[column], drawn[:, axis]))
@@ -83,7 +83,8 @@ def test_points_lie_where_they_were(name: str) -> None:
 
 
 def test_what_is_drawn_survives_the_codec_and_says_what_is_cut() -> None:
-    plan, answers, _ = run("adaptive-improved", rows_of(COMMON), epsilon="1/4", partial="marked")
+    """By so large a threshold nothing but "a" is a text of its own; all others are cut."""
+    plan, answers, _ = run("adaptive-improved", rows_of(COMMON), partial="marked", threshold=2_500)
     model = plan.fit(answers)
     assert isinstance(model.tree, PrefixTree) and model.tree.partial.any()
     table = mechanisms.draw_table(model, 3_000, "s")
@@ -125,7 +126,7 @@ def test_one_text_may_hold_everything() -> None:
 
 
 def test_texts_with_other_signs_take_no_part() -> None:
-    _, answers, model = run("adaptive", rows_of(COMMON, others=50_000))
+    _, answers, model = run("adaptive", rows_of(COMMON, others=50_000), epsilon="4")
     assert model.rows < sum(COMMON.values()) + 400
     assert [call.query.verb for call in answers.calls] == ["leaves", "grow", "leaves"]
 
@@ -264,11 +265,11 @@ def test_the_command_line_draws_texts(tmp_path: Path, capsys: pytest.CaptureFixt
     (tmp_path / "d.json").write_text(json.dumps({"schema": "synth_engine/domain/1", **description}))
     out, receipt = tmp_path / "out.csv", tmp_path / "receipt.json"
     asked = ["synthesize", str(tmp_path / "words.csv"), "--domain", str(tmp_path / "d.json"), "--mechanism", "adaptive"]
-    assert cli.main([*asked, "--epsilon", "2", "--out", str(out), "--receipt", str(receipt)]) == 0
+    assert cli.main([*asked, "--epsilon", "4", "--out", str(out), "--receipt", str(receipt)]) == 0
     drawn = pd.read_csv(out, keep_default_na=False)
     assert abs(len(drawn) - 8_100) < 400 and drawn["word"].value_counts().index[0] == "a"
     assert not drawn["word"].str.contains("zebra").any()
-    assert verify.verify(json.loads(receipt.read_text())).epsilon <= 2
+    assert verify.verify(json.loads(receipt.read_text())).epsilon <= 4
     assert "threshold" not in capsys.readouterr().err
     asked = [*asked[:-1], "adaptive-improved", "--param", "threshold=1", "--param", "discount=evenly"]
     assert cli.main([*asked, "--epsilon", "2", "--out", str(out)]) == 0

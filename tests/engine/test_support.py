@@ -86,7 +86,7 @@ def test_a_cell_is_there_if_both_ends_have_a_public_point(seed: int, together: b
 @pytest.mark.parametrize("together", [True, False])
 def test_codes_of_a_part_of_the_coordinates_are_taken_out_and_put_back(together: bool) -> None:
     points = supported(TWO, together=together)
-    codes = RNG.integers(0, 1 << 24, 500).astype(np.uint64)
+    codes = np.random.default_rng(11).integers(0, 1 << 24, 500).astype(np.uint64)
     parts = [points.lift(points.project(codes, each.axes), each.axes) for each in points.supports]
     assert (parts[0] | parts[1] == codes).all() and not (parts[0] & parts[1]).any()
     assert points.project(codes, (0, 1)).max() < 1 << 12
@@ -157,7 +157,7 @@ def test_columns_of_codes_come_out_valid_and_where_they_were(halving: str, depth
     home, work = commutes()
     at = coded(home, work)
     codes = {"block": home.astype(np.uint16), **{name: at[name] for name in WORK.columns}}
-    model = released(MIXED, codes, halving=halving, depth=depth)
+    model = released(MIXED, codes, epsilon="16", halving=halving, depth=depth)
     drawn = model.sample(8_000, seed="s")
     assert drawn["block"].max() < 40
     apart = np.abs(np.bincount(drawn["block"], minlength=40) - np.bincount(home, minlength=40)).sum() / 8_000

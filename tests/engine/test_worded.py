@@ -110,7 +110,7 @@ def test_all_of_the_budget_is_used_and_no_more() -> None:
 
 def test_records_whose_text_is_not_read_take_no_part_in_any_column() -> None:
     columns = asked(others=12_000)
-    _, _, model = released(BAND, REGION, epsilon="2", columns=columns)
+    _, _, model = released(BAND, REGION, epsilon="12", columns=columns)
     inside = {name: column[columns["query"] < len(TEXTS)] for name, column in columns.items()}
     found = drawn(model, 8_000)
     assert abs(model.rows - inside["query"].size) < 200
