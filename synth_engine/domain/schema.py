@@ -312,6 +312,7 @@ _FULL: Schema = {
                 "properties": {
                     "column": _NAME,
                     "counts": {"type": "object", "additionalProperties": {"type": "integer", "minimum": 0}},
+                    "source": _optional(_SOURCE),
                 },
                 "required": ["column", "counts"],
                 "additionalProperties": False,

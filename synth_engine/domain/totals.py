@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from synth_engine.domain import sources
 from synth_engine.domain.attributes import Attribute
 from synth_engine.domain.open import Open
 from synth_engine.domain.reading import Fields
+from synth_engine.domain.sources import Source
 from synth_engine.errors import DomainError
 from synth_engine.privacy.receipt import TOTALS
 
@@ -16,10 +18,12 @@ _REPAIR = 'give "column" and "counts", an object of values and whole numbers'
 
 @dataclass(frozen=True, kw_only=True)
 class Totals:
-    """`counts`: how many records have each code of `column`, "other" and missing included; 0 is allowed."""
+    """`counts`: how many records have each code of `column`, "other" and missing included; 0 is allowed. `source`: where that is
+    published."""
 
     column: str
     counts: tuple[int, ...]
+    source: Source | None = None
 
     @property
     def rows(self) -> int:
@@ -53,6 +57,7 @@ class Totals:
         return {
             "column": self.column,
             "counts": {label: n for label, n in zip(attribute.labels, self.counts, strict=True) if n},
+            **({} if self.source is None else {"source": self.source.to_json()}),
         }
 
 
@@ -61,7 +66,7 @@ def parse(document: object, attributes: Sequence[Attribute]) -> Totals:
     if not isinstance(document, Mapping):
         raise DomainError("totals are not an object", repair=_REPAIR)
     fields = Fields(document)
-    fields.only("column", "counts")
+    fields.only("column", "counts", "source")
     column, counts = fields.text("column"), document.get("counts")
     if not isinstance(counts, Mapping):
         raise DomainError("counts are not an object", repair=_REPAIR, column=column or None)
@@ -76,4 +81,5 @@ def parse(document: object, attributes: Sequence[Attribute]) -> Totals:
             repair="declare the value, or take it out",
             column=column,
         )
-    return Totals(column=column, counts=tuple(counts.get(label, 0) for label in labels))
+    source = sources.parse(document.get("source"))
+    return Totals(column=column, counts=tuple(counts.get(label, 0) for label in labels), source=source)

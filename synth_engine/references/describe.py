@@ -82,7 +82,7 @@ def weighted(points: Mapping[str, Any], density: Reference, *, floor: float = 0.
     return {**points, "at": at}
 
 
-def totals_of(counts: Reference, values: Sequence[str], *, column: str) -> dict[str, Any]:
+def totals_of(counts: Reference, values: Sequence[str], *, column: str, source: Source) -> dict[str, Any]:
     """An entry `totals`: how many records have each value, by a table of codes and whole numbers; a value that it does not
     name has none. Errors: DomainError for what is no number of records, and for codes that no value stands for."""
     numbers = dict(zip(counts.codes, counts.weights or (), strict=bool(counts.weights)))
@@ -101,7 +101,8 @@ def totals_of(counts: Reference, values: Sequence[str], *, column: str) -> dict[
             f"{strange:,} codes of the table have records and are no declared value",
             repair="declare them, or give totals of the declared values alone", column=column,
         )  # fmt: skip
-    return {"column": column, "counts": {value: int(numbers[value]) for value in values if numbers.get(value)}}
+    found = {value: int(numbers[value]) for value in values if numbers.get(value)}
+    return {"column": column, "counts": found, "source": source.to_json()}
 
 
 def support_of(reference: Reference, *, place: str, source: Source, weights: bool = True) -> dict[str, Any]:

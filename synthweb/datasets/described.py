@@ -3,9 +3,12 @@ read once in a process."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 
 from synth_engine.domain import Domain
+from synth_engine.domain.sources import Source
 from synthweb.datasets.models import Dataset, DomainVersion
 
 KEPT = 4  # in the memory of a process
@@ -19,6 +22,42 @@ def domain_of(version: DomainVersion) -> Domain:
 def newest(dataset: Dataset) -> DomainVersion | None:
     """The description in force, its document left in the database."""
     return dataset.domain_versions.defer("document").order_by("-number").first()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cited:
+    """Public facts that a description has from one published table: its name, version and the SHA-256 of the file, each empty
+    where it is not said."""
+
+    name: str
+    version: str
+    sha256: str
+    about: tuple[str, ...]
+
+
+def cited(domain: Domain) -> tuple[Cited, ...]:
+    """What stands beside the columns of a description, by where it comes from; what names no source last."""
+    found: dict[tuple[str, str, str], list[str]] = {}
+    for about, said in _copied(domain):
+        source = said.get("name", ""), said.get("version", ""), said.get("sha256", "")
+        found.setdefault(source, []).append(about)
+    named = sorted(found.items(), key=lambda item: not item[0][0])
+    return tuple(
+        Cited(name=name, version=version, sha256=sha256, about=tuple(about)) for (name, version, sha256), about in named
+    )
+
+
+def _copied(domain: Domain) -> Iterator[tuple[str, Mapping[str, str]]]:
+    if domain.totals is not None:
+        yield f"public totals of {domain.totals.column}", _said(domain.totals.source)
+    for points in domain.points:
+        yield f"points of {points.column or points.place}", _said(points.source)
+    for partition in domain.partitions:
+        yield f"{partition.name} of {partition.column}", dict(partition.source)
+
+
+def _said(source: Source | None) -> Mapping[str, str]:
+    return {} if source is None else source.to_json()
 
 
 @lru_cache(maxsize=KEPT)

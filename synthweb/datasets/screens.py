@@ -17,7 +17,7 @@ from synth_engine.privacy.unit import Relation
 from synthweb.accounts.models import User
 from synthweb.datasets import constraining, grid, points, selectors, together
 from synthweb.datasets import draft as drafts
-from synthweb.datasets.described import domain_of, newest
+from synthweb.datasets.described import cited, domain_of, newest
 from synthweb.datasets.editing import Outcome
 from synthweb.datasets.forms import Posted
 from synthweb.datasets.models import Dataset, DomainVersion, Preview
@@ -258,6 +258,7 @@ def domain(user: User, version: DomainVersion) -> dict[str, Any]:
         "crumbs": crumbs(dataset, ("", f"Description, version {version.number}")),
         "domain": described,
         "beside": drafts.told_beside(version.document),
+        "cited": cited(described),
         "attributes": [_described(attribute) for attribute in described.attributes],
         "versions": dataset.domain_versions.defer("document").select_related("confirmed_by"),
         "describes": selectors.may(user, dataset, Need.DESCRIBE),

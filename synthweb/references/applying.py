@@ -107,7 +107,8 @@ def use(
     if version.kind == "density" and totals:
         listed = _described(held, column)
         values = None if listed else _all_codes(version.read, level=ITSELF, column=column)
-        counts = engine.totals_of(version.read, listed.values if listed else values or (), column=column)
+        among = listed.values if listed else values or ()
+        counts = engine.totals_of(version.read, among, column=column, source=version.source)
         beside, taken, told = beside | {"totals": counts}, {}, [f"public totals of {len(counts['counts']):,} values"]
     elif version.kind == "density":
         taken, told = _weights(held, version, column=column, floor=floor), ["weights of its points"]

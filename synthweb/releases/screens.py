@@ -16,7 +16,7 @@ from synth_engine.privacy import receipt as receipts
 from synth_engine.privacy import verify
 from synth_engine.privacy.unit import PrivacyUnit, Relation
 from synthweb.accounts.models import User
-from synthweb.datasets.described import domain_of
+from synthweb.datasets.described import cited, domain_of
 from synthweb.datasets.selectors import table_of_run
 from synthweb.lib.letters import RELATIONS
 from synthweb.lib.listing import Column, listing
@@ -169,6 +169,7 @@ def tabs(user: User, release: Release) -> list[Tab]:
 def overview(release: Release) -> dict[str, Any]:
     """What the release is: mechanism, what it keeps, what it does not."""
     described = {one["id"]: one for one in mechanisms.describe()}
+    domain = domain_of(release.domain_version)
     unknown = {"title": release.mechanism, "keeps": [], "summary": ""}
     return {
         "mechanism": described.get(release.mechanism, unknown),
@@ -177,7 +178,8 @@ def overview(release: Release) -> dict[str, Any]:
         "told": trees.warning(release),
         "asked": asked.asked(release),
         "protects": _protects(release.receipt),
-        "constraints": [each.sentence for each in domain_of(release.domain_version).constraints],
+        "cited": cited(domain),
+        "constraints": [each.sentence for each in domain.constraints],
     }
 
 

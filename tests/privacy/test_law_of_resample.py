@@ -17,6 +17,7 @@ from scipy import stats
 from synth_engine.confidential.growth import uniform
 from synth_engine.confidential.session import RoomSession, open_session
 from synth_engine.domain import Categorical, Domain, Partition, Totals
+from synth_engine.domain.sources import Source
 from synth_engine.errors import BudgetExceeded, DomainError, PrivacyError, UnsupportedEvent, VerificationError
 from synth_engine.measurement import Answers, Call, Counts, Query
 from synth_engine.privacy import resampling, urn, verify_calls, verify_groups
@@ -471,6 +472,14 @@ def test_totals_belong_to_the_description_and_come_back_from_it() -> None:
     again = Domain.from_json(domain.to_json())
     assert again == domain
     assert again.digest == domain.digest != domain_of((3, 0, 2), origins=3).digest
+    assert domain.totals is not None
+    source = Source(name="Jobs by place of work", version="2", sha256="0a" * 32)
+    cited = replace(domain, totals=replace(domain.totals, source=source))
+    assert Domain.from_json(cited.to_json()) == cited and cited.digest != domain.digest
+    with pytest.raises(DomainError, match="64 hexadecimal"):
+        Domain.from_json(
+            cited.to_json() | {"totals": cited.to_json()["totals"] | {"source": {"name": "x", "sha256": "?"}}}
+        )
     document = domain.to_json() | {"totals": {"column": "work", "counts": {"somewhere else": 5}}}
     with pytest.raises(DomainError, match="value that the column does not have"):
         Domain.from_json(document)

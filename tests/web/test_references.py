@@ -368,7 +368,9 @@ def test_public_totals_come_from_a_table_of_numbers_and_a_release_keeps_them(cli
     use(client, desk, gazetteer, column="home")
     use(client, desk, gazetteer, column="work")
     assert "public totals of 2 values of work" in use(client, desk, totals, column="work", totals="on").text
-    assert desk.beside["totals"] == {"column": "work", "counts": {BLOCKS[0]: 30, BLOCKS[1]: 14}}
+    source = {"name": "Jobs by place of work", "version": "1", "sha256": totals.sha256}
+    counts = {BLOCKS[0]: 30, BLOCKS[1]: 14}
+    assert desk.beside["totals"] == {"column": "work", "counts": counts, "source": source}
     assert "public totals" in desk.page()
     kept = {name: {**column, "confirmed": True} for name, column in desk.draft["columns"].items()}
     datasets.keep(actor=cast.steward, dataset=dataset, columns=kept)
@@ -386,6 +388,14 @@ def test_public_totals_come_from_a_table_of_numbers_and_a_release_keeps_them(cli
     run.refresh_from_db()
     assert run.release is not None, run.failure
     assert run.release.rows == 44
+    description = client.get(reverse("datasets:domain", args=[dataset.code, 1])).text
+    overview = client.get(reverse("releases:release", args=[run.release.code])).text
+    for shown in (description, overview):
+        assert "Jobs by place of work, version 1: public totals of work" in shown and totals.sha256[:12] in shown
+        assert "Blocks, version 1: points of " in shown and "No source is named" not in shown
+    cited = Caller(cast.steward, "read").get(f"/releases/{run.release.code}/").json()["sources"]
+    assert cited[0] == {"about": ["public totals of work"], **source} and cited[1]["name"] == "Blocks"
+    assert "points of home" in cited[1]["about"]
     use_forgotten = client.post(reverse("references:forget", args=[dataset.code]), {"column": "work"})
     assert use_forgotten.status_code == 302 and "totals" not in desk.beside
 

@@ -11,6 +11,7 @@ from rest_framework import serializers
 from synth_engine.mechanisms.models.notes import Why
 from synthweb.api.serializers.amounts import AmountField
 from synthweb.api.serializers.strict import StrictSerializer, Text, WholeNumber
+from synthweb.datasets.described import cited, domain_of
 from synthweb.releases import trees
 from synthweb.releases.models import Edition, Release, ReleaseGrant, Sample
 
@@ -84,19 +85,33 @@ class NotesSerializer(serializers.Serializer[Any]):
     sentences = serializers.ListField(child=serializers.CharField(), help_text="The same in words.")
 
 
+class CitedSerializer(serializers.Serializer[Any]):
+    """Public facts of the description, and the published table that they were copied from."""
+
+    about = serializers.ListField(child=serializers.CharField())
+    name = serializers.CharField(allow_blank=True, help_text="Empty, as the others: the description does not say.")
+    version = serializers.CharField(allow_blank=True)
+    sha256 = serializers.CharField(allow_blank=True, help_text="Of the unpacked file.")
+
+
 class OneReleaseSerializer(ReleaseSerializer):
     """One release, with what lists leave out."""
 
     notes = serializers.SerializerMethodField(help_text="Of its tree; null where the method grows none.")
+    sources = serializers.SerializerMethodField(help_text="Of public totals, points and partitions.")
 
     class Meta(ReleaseSerializer.Meta):
-        fields = [*ReleaseSerializer.Meta.fields, "notes"]
+        fields = [*ReleaseSerializer.Meta.fields, "notes", "sources"]
         read_only_fields = fields
 
     @extend_schema_field(NotesSerializer(allow_null=True))
     def get_notes(self, release: Release) -> dict[str, Any] | None:
         found = trees.told(release)
         return None if found is None else dict(NotesSerializer(found).data)
+
+    @extend_schema_field(CitedSerializer(many=True))
+    def get_sources(self, release: Release) -> list[dict[str, Any]]:
+        return [dict(each) for each in CitedSerializer(cited(domain_of(release.domain_version)), many=True).data]
 
 
 class SampleSerializer(serializers.ModelSerializer[Sample]):
