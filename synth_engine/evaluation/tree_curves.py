@@ -23,7 +23,7 @@ def cards(report: Report) -> list[Card]:
 
 
 def _card(report: Report, entry: Entry, place: int) -> Card:
-    moved, differing, verdict = entry["moved"], entry["differing"], entry["verdict"]
+    (moved, unit), differing, verdict = _moved(entry), entry["differing"], entry["verdict"]
     sizes = _sizes(entry)
     rows = [
         (
@@ -31,7 +31,7 @@ def _card(report: Report, entry: Entry, place: int) -> Card:
             *sizes[row : row + 1],
             f"{entry['cells'][row]:,}".replace(",", "\u202f"),
             *(f"{differing[line][row]:.4f}" for line in _NAMES),
-            *(f"{moved[line][row]:.5f}" for line in _NAMES),
+            *(f"{moved[line][row]:.3g}" for line in _NAMES),
             _ratio(moved["synthetic"][row], moved["resample"][row]),
         )
         for row, depth in enumerate(entry["depths"])
@@ -42,8 +42,8 @@ def _card(report: Report, entry: Entry, place: int) -> Card:
         "Cells with records",
         "Differing",
         "Of a resample",
-        "Cumulated",
-        "Of a resample",
+        f"Cumulated, {unit}",
+        f"Of a resample, {unit}",
         "Ratio",
     )
     names = " and ".join(entry["places"])
@@ -67,6 +67,13 @@ def _sizes(entry: Entry) -> list[str]:
     ]
 
 
+def _moved(entry: Entry) -> tuple[dict[str, list[float]], str]:
+    """How far records would have to be moved, by line and depth, and the unit; an earlier report knows no kilometres."""
+    diagonal = entry.get("diagonal_km")
+    scale, unit = (1.0, "diagonals of the box") if diagonal is None else (diagonal, "km")
+    return {line: [round(scale * part, 6) for part in entry["moved"][line]] for line in _NAMES}, unit
+
+
 def _ratio(value: float, resample: float) -> str:
     return f"{value / resample:.2f}" if resample else "–"
 
@@ -76,7 +83,7 @@ def _figure(report: Report, entry: Entry) -> figures.Figure:
     quiet = {"gridcolor": style.QUIET, "zeroline": False}
     layout = {
         "xaxis": {**quiet, "title": {"text": "depth: how often each side is halved", "standoff": 8}, "nticks": 12},
-        "yaxis": {**quiet, "automargin": True, "rangemode": "tozero", "title": {"text": "parts of the box's diagonal"}},
+        "yaxis": {**quiet, "automargin": True, "rangemode": "tozero", "title": {"text": _moved(entry)[1]}},
         "hovermode": "x unified",
     }
     words = f"Earth mover's distance cumulated by depth. {entry['verdict']['words']}"
@@ -85,14 +92,15 @@ def _figure(report: Report, entry: Entry) -> figures.Figure:
 
 def _curve(line: str, entry: Entry) -> dict[str, Any]:
     sizes = _sizes(entry) if line == "synthetic" else []
+    moved, unit = _moved(entry)
     return {
         "type": "scatter",
         "mode": "lines+markers",
         "name": _NAMES[line],
         "x": entry["depths"],
-        "y": entry["moved"][line],
+        "y": moved[line],
         "line": _LINES[line],
         "marker": {"symbol": "circle" if line == "synthetic" else "circle-open", "size": 6},
-        "hovertemplate": "%{y:.4f}" + (", cells of %{customdata}" if sizes else ""),
+        "hovertemplate": f"%{{y:.3~g}} {unit}" + (", cells of %{customdata}" if sizes else ""),
         **({"customdata": sizes} if sizes else {}),
     }

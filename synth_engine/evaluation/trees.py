@@ -11,13 +11,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from math import exp as exponential
-from math import floor, lgamma, log, log1p, sqrt
+from math import floor, hypot, lgamma, log, log1p, sqrt
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from synth_engine.codec import prefixes
+from synth_engine.codec import places, prefixes
 from synth_engine.domain import Domain
 from synth_engine.errors import DomainError
 from synth_engine.evaluation import cell_sizes, wording
@@ -98,7 +98,9 @@ def _entry(real: Occupied, synthetic: Occupied, domain: Domain) -> dict[str, Any
     }
     moved = {line: np.cumsum(weights * values) for line, values in lines.items()}
     value, chance = (float(moved[line][-1]) for line in ("synthetic", "resample"))
+    across = diagonal(real.hierarchy)
     return {
+        "diagonal_km": round(across, 3),
         "columns": list(real.hierarchy.columns),
         "places": [*(place.name for place in domain.places), *(one.column for one in domain.points if one.column)],
         "depths": list(depths),
@@ -106,7 +108,7 @@ def _entry(real: Occupied, synthetic: Occupied, domain: Domain) -> dict[str, Any
         "cells": [len(pair[0].codes) for pair in at],
         "differing": {line: np.round(values, DIGITS).tolist() for line, values in lines.items()},
         "moved": {line: np.round(values, DIGITS).tolist() for line, values in moved.items()},
-        "verdict": wording.moved_verdict(value, chance=chance),
+        "verdict": wording.moved_verdict(value, chance=chance, kilometres=across),
     }
 
 
@@ -117,6 +119,14 @@ def _kilometres(hierarchy: Hierarchy, domain: Domain, depths: Iterable[int]) -> 
         for size in cell_sizes.of_depth(hierarchy, domain, depth):
             found.setdefault(size.name, []).append([round(size.north, 6), round(size.east, 6)])
     return found
+
+
+def diagonal(hierarchy: Hierarchy) -> float:
+    """Kilometres along the diagonal of a box of degrees, of which every two coordinates are north and east of a place: of
+    several places, of all of them together, the root of the sum of squares."""
+    assert isinstance(hierarchy, Points)  # noqa: S101 - the only ones with a box
+    (south, west), (north, east) = ((ends[0::2], ends[1::2]) for ends in (hierarchy.low, hierarchy.high))
+    return hypot(*(places.across(*box) for box in zip(south, west, north, east, strict=True)))
 
 
 def differing(first: Occupied, second: Occupied) -> float:

@@ -100,7 +100,10 @@ def _whole_tiles(report: Report) -> list[Tile]:
             found.append((f"Distance of {' and '.join(entry['places'])}", f"{entry['ks']:.3f}", entry["verdict"]))
     for entry in report.get("cells", ()):
         named = ", ".join(entry["places"] or entry["columns"])
-        found.append((f"Places: {named}", f"{entry['moved']['synthetic'][-1]:.3f}", entry["verdict"]))
+        moved, diagonal = entry["moved"]["synthetic"][-1], entry.get("diagonal_km")  # which earlier reports lack
+        found.append(
+            (f"Places: {named}", f"{diagonal * moved:.3g} km" if diagonal else f"{moved:.3f}", entry["verdict"])
+        )
     for entry in report.get("texts", ()):
         found.append((f"Texts of {entry['column']}", f"{1 - entry['found']:.3f}", entry["verdict"]))
     return [

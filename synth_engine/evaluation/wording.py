@@ -91,7 +91,7 @@ READINGS: dict[str, Reading] = {
         "in its cells are compared, and what differs counts as much as the cell's side measures beside the box's: a half at "
         "depth 1, a quarter at depth 2. Added up from the top, that is the earth mover's distance by depth.",
         "how": "The lower, the better. At the last depth the curve is at most how far an average record would have to be moved "
-        "for both tables to agree, as a part of the diagonal of the box. The dotted line is what as many records drawn from "
+        "for both tables to agree: kilometres of all places of a record together. The dotted line is what as many records drawn from "
         "the real ones with replacement would come to, on average: a release below it at some depth has the coarse picture "
         "better than a sample would; far above it, noise or a tree that is not deep enough is what one sees. Records stand in "
         "their bins, so nothing finer counts.",
@@ -148,9 +148,9 @@ READINGS: dict[str, Reading] = {
         "title": "In short",
         "what": "Mean distances over all single columns, all pairs and up to 200 triples, and the mean difference of "
         "normalised mutual information over all pairs. Before them what a table of places or texts is for: the largest gap "
-        "between curves of distances, how far records would have to be moved in parts of the box's diagonal, and the share "
+        "between curves of distances, how many kilometres records would have to be moved, and the share "
         "of texts that are not found again.",
-        "how": "Each runs from 0 (the same) to 1. 'By chance' is the distance that dealing all records out at random to two "
+        "how": "Each but kilometres runs from 0 (the same) to 1. 'By chance' is the distance that dealing all records out at random to two "
         "tables of these sizes would give: a value near it is as good as a second sample of the same people.",
     },
     "rows": {
@@ -186,11 +186,16 @@ def gap_verdict(value: float, *, chance: float) -> Verdict:
     return {"level": level, "words": f"{words} (about {per_hundred(chance)} by chance alone)."}
 
 
-def moved_verdict(value: float, *, chance: float) -> Verdict:
-    """On the earth mover's distance, as a part of the diagonal of the box, judged by its excess over a plain resample."""
+def moved_verdict(value: float, *, chance: float, kilometres: float) -> Verdict:
+    """On the earth mover's distance, as a part of the diagonal of the box, which is so many kilometres long; judged by its
+    excess over a plain resample."""
     level = _level(max(0.0, value - chance), DISTANCE_STEPS)
-    words = f"an average record would have to be moved by at most {per_hundred(value)} hundredths of the box's diagonal"
-    return {"level": level, "words": f"{_LEVEL_WORDS[level]}: {words} ({per_hundred(chance)} by a plain resample)."}
+    far, by_chance = (f"{kilometres * part:.3g} km" for part in (value, chance))
+    words = f"an average record would have to be moved by at most {far}"
+    return {
+        "level": level,
+        "words": f"{_LEVEL_WORDS[level]}: {words} ({by_chance} in a plain resample of the real records).",
+    }
 
 
 PRICE_OF_COMPARISON = (

@@ -4,6 +4,7 @@ What comes of it are two columns of numbers as the describe page would have them
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +20,10 @@ MOST_HALVINGS = 13
 MOST_DRAWN = 3_000
 """Public points on the map; of more, every so many-th is drawn."""
 UNITS = {"degrees": "Degrees", "other": "Metres, or another"}
+SAYS_NORTH, SAYS_EAST = (
+    frozenset({"lat", "latitude", "northing"}),
+    frozenset({"lon", "long", "lng", "longitude", "easting"}),
+)
 BEYOND = {"north": 90, "south": 90, "east": 180, "west": 180}
 MEANT = "Are north and east swapped?"
 
@@ -26,7 +31,7 @@ MEANT = "Are north and east swapped?"
 class PointForm(forms.Form):
     """One point of every record."""
 
-    name = forms.CharField(label="Name of the place", max_length=100, help_text="Such as home.")
+    name = forms.CharField(label="Name of the place", max_length=100, help_text="Such as home, or check-in.")
     northing = forms.ChoiceField(label="Column that says how far north")
     easting = forms.ChoiceField(label="Column that says how far east")
     unit = forms.ChoiceField(label="Unit of both", choices=list(UNITS.items()))
@@ -114,14 +119,20 @@ def _clashes(line: str, name: str, pair: tuple[str, str]) -> bool:
     return known.strip() == name or bool(set(split(columns)) & set(pair))
 
 
-def initial(draft: Mapping[str, Any], place: str) -> dict[str, Any]:
-    """What is described of a place already, as the form has it; nothing for one that is not there."""
+def initial(draft: Mapping[str, Any], place: str, *, names: Sequence[str] = ()) -> dict[str, Any]:
+    """What is described of a place already, as the form has it; for one that is not there, the two columns whose names
+    say what they are, where only two do."""
     for line in str((draft.get("table") or {}).get("places", "")).splitlines():
         name, _, columns = line.partition(":")
         pair = split(columns)
         if name.strip() == place and len(pair) == 2:
             return {"name": place, "northing": pair[0], "easting": pair[1], **_box(draft, pair)}
-    return {}
+    north, east = (_called(names, words) for words in (SAYS_NORTH, SAYS_EAST))
+    return {"northing": north[0], "easting": east[0]} if len(north) == len(east) == 1 else {}
+
+
+def _called(names: Sequence[str], words: frozenset[str]) -> list[str]:
+    return [name for name in names if words & set(re.split(r"[^a-z]+", name.lower()))]
 
 
 def _box(draft: Mapping[str, Any], pair: Sequence[str]) -> dict[str, str]:

@@ -58,7 +58,8 @@ def point(request: HttpRequest, code: str) -> HttpResponse:
         return redirect("pages:upload-status", dataset.code)
     names = selectors.columns_of(dataset) or list(dataset.draft.get("columns") or ())
     posted = request.POST if request.method == "POST" else None
-    form = points.PointForm(posted, names=names, initial=points.initial(dataset.draft, request.GET.get("place", "")))
+    known = points.initial(dataset.draft, request.GET.get("place", ""), names=names)
+    form = points.PointForm(posted, names=names, initial=known)
     if form.is_valid():
         services.describe_point(actor=_me(request), dataset=dataset, said=form.cleaned_data, names=names)
         messages.success(request, f"“{form.cleaned_data['name']}” is described, and both of its columns are confirmed.")

@@ -27,6 +27,7 @@ ALONE = frozenset(
         "adaptive-improved",
         "direct-synthesis",
         "independent",
+        "on-the-map",
         "privtree",
         "random",
         "weak-domain",

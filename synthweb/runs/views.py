@@ -48,7 +48,7 @@ def new(request: HttpRequest, code: str) -> HttpResponse:
     like = selectors.run_for(_user(request), request.GET["like"]) if request.GET.get("like") else None
     suggested = screens.suggested(ledger.balance(account), domain) | screens.again(like)
     form = ReleaseForm(request.POST if request.method == "POST" else None, domain=domain, **suggested)
-    found = _estimate(form, dataset)
+    found = _estimate(form, dataset, hasty=not form.is_bound or form.is_pressed)
     if form.is_pressed and found and form.nothing_pending():
         if found.dear and form.cleaned_data["confirmed"] != found.digest:
             return render(request, "runs/confirm.html", screens.frame(dataset) | {"form": form, "estimate": found})
@@ -65,7 +65,7 @@ def preview(request: HttpRequest, code: str) -> HttpResponse:
     form = ReleaseForm(request.POST, domain=planning.described(dataset))
     context = {
         "form": form,
-        "estimate": _estimate(form, dataset),
+        "estimate": _estimate(form, dataset, hasty=False),
         "dataset": dataset,
         "swapped": request.POST.get("parameters_of", form.chosen) != form.chosen,  # another method has other parameters
         "edited": bool(request.POST.get(purpose.EDIT)),
@@ -74,9 +74,9 @@ def preview(request: HttpRequest, code: str) -> HttpResponse:
     return render(request, "runs/_estimate.html", context)
 
 
-def _estimate(form: ReleaseForm, dataset: Dataset) -> Estimate | None:
-    """The estimate of what is typed, or of the suggestions before anything is; errors go to the form."""
-    hasty = not form.is_bound
+def _estimate(form: ReleaseForm, dataset: Dataset, *, hasty: bool) -> Estimate | None:
+    """The estimate of what is typed, or of the suggestions before anything is; errors go to the form. `hasty`: as of a
+    forecast; nobody should wait for other methods who has chosen one and pressed the button."""
     if not form.is_bound:
         form = form.as_suggested()
     if not form.is_valid():

@@ -20,6 +20,10 @@ from tests.conftest import Cast
 from tests.e2e.patience import complaints, until
 from tests.web import scene
 
+BEYOND = """return Math.max(...[...document.querySelectorAll(".forecast-label")].map(
+    (name) => name.getBoundingClientRect().right - name.closest(".panel").getBoundingClientRect().right));"""
+"""By how many pixels the names at the ends of the forecast's lines stand out of their panel."""
+
 pytestmark = [pytest.mark.services, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 
 
@@ -43,6 +47,12 @@ def test_slider_number_and_price_move_together_and_the_button_spends_it(cast: Ca
         def price(words: str) -> None:
             shown(words, "#estimate button")
 
+        until(browser, lambda page: "more method" not in page.find_element(By.ID, "forecast").text)
+        beyond = {}
+        for width in (600, 698, 840, 980, 1180, 1380, 1440):
+            browser.set_window_size(width, 1000)
+            beyond[width] = browser.execute_script(BEYOND)
+        assert max(beyond.values()) <= 0, beyond
         field = browser.find_element(By.ID, "id_epsilon")
         slider = browser.find_element(By.ID, "epsilon-range")
         price("Spend ε 1 and run")

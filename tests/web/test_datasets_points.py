@@ -119,6 +119,13 @@ def test_a_box_that_is_none_is_refused_in_words_and_nothing_is_kept(
     assert f'value="{changed.get("south", "41")}"' in answer.content.decode()
 
 
+def test_columns_whose_names_say_what_they_are_are_chosen_where_there_are_no_two_of_a_kind() -> None:
+    names = ["check_in", "Latitude", "pos.lon", "platform"]
+    assert points.initial({}, "", names=names) == {"northing": "Latitude", "easting": "pos.lon"}
+    assert points.initial({}, "", names=["home_lat", "home_lon", "work_lat", "work_lon"]) == {}
+    assert points.initial({}, "", names=["lat", "age"]) == {}
+
+
 @pytest.mark.django_db
 def test_nobody_but_who_describes_the_table_opens_it(dataset: Dataset, cast: Cast, browser: Open) -> None:
     address = reverse("datasets:point", args=[dataset.code])

@@ -200,6 +200,7 @@ def test_what_is_wrong_with_a_file_is_said_in_words(
     answer = bring(client, content, **said)
     assert answer.status_code == 422
     assert re.search(words, answer.text)
+    assert '<details class="mb-3" open>' in answer.text  # the columns can be said where they were not found
     assert not ReferenceTable.objects.exists()
 
 
@@ -231,6 +232,8 @@ def test_codes_come_from_a_gazetteer_with_points_and_partitions_and_none_is_conf
 ) -> None:
     version = brought(client)
     desk = described(client, cast)
+    describing = client.get(reverse("datasets:describe", args=[desk.dataset.code])).text
+    assert re.search(r'<select [^>]*form="to-reference" name="column".*<option>home</option>', describing)
     page = client.get(
         reverse("references:use", args=[desk.dataset.code]), {"column": "home", "reference": version.reference.code}
     ).text

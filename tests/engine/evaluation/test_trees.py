@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from synth_engine.codec import places
 from synth_engine.domain import Domain
 from synth_engine.evaluation import tree_curves, trees
 from synth_engine.evaluation.report import compare
@@ -92,6 +93,9 @@ def test_a_report_has_the_curve_of_all_places_together_and_a_second_sample_is_as
     assert entry["columns"] == list(domain().names) and entry["places"] == ["a", "b"] and entry["depths"] == [1, 2, 3]
     assert entry["moved"]["synthetic"][-1] == pytest.approx(np.dot([0.5, 0.25, 0.125], entry["differing"]["synthetic"]))
     assert entry["verdict"]["level"] in ("same", "small")
+    side = places.EARTH_RADIUS_KM * np.radians(1)  # of the box from 10 to 11 degrees
+    assert entry["diagonal_km"] == pytest.approx(np.sqrt(2 * side**2 * (1 + np.cos(np.radians(10)) ** 2)), abs=1e-3)
+    assert f"at most {entry['diagonal_km'] * entry['moved']['synthetic'][-1]:.3g} km" in entry["verdict"]["words"]
     [shifted] = compared(shift=1)["cells"]
     assert shifted["moved"]["synthetic"][-1] > 1.5 * entry["moved"]["synthetic"][-1]
     assert shifted["moved"]["resample"] == entry["moved"]["resample"]
@@ -102,6 +106,8 @@ def test_its_card_says_what_it_is_how_to_read_it_and_its_price_and_draws_both_li
     report = compared(shift=1)
     [card] = tree_curves.cards(report)
     assert card.figure is not None and card.price and card.red
+    moved = report["cells"][0]["diagonal_km"] * report["cells"][0]["moved"]["synthetic"][-1]
+    assert card.figure["data"][0]["y"][-1] == pytest.approx(moved) and "Cumulated, km" in card.table.head
     assert [trace["name"] for trace in card.figure["data"]] == ["this release", "plain resample"]
     assert [row[0] for row in card.table.rows] == ["1", "2", "3"]
     assert card.table.rows[0][1] == "56 × 55 km (35 × 34 miles)"  # half a degree
@@ -115,6 +121,6 @@ def test_its_card_says_what_it_is_how_to_read_it_and_its_price_and_draws_both_li
 def test_places_that_may_be_missing_are_not_compared_by_cells() -> None:
     columns = [{"name": n, "kind": "number", "low": 0, "high": 1, "outside": "missing", "missing": [""]} for n in "ab"]
     document = {"schema": "synth_engine/domain/1", "attributes": columns}
-    places = [{"name": "home", "latitude": "a", "longitude": "b"}]
-    assert trees.hierarchies(Domain.from_json(document | {"places": places})) == []
+    home = [{"name": "home", "latitude": "a", "longitude": "b"}]
+    assert trees.hierarchies(Domain.from_json(document | {"places": home})) == []
     assert trees.hierarchies(Domain.from_json(document)) == []
