@@ -27,10 +27,10 @@ from synth_engine.errors import Cancelled, PrivacyError, SynthError
 from synth_engine.evaluation import recovered, tallies, trees
 from synth_engine.evaluation import report as comparison
 from synth_engine.formats import Dialect, Kind
+from synth_engine.hierarchy import Words
 from synth_engine.measurement import Answers
-from synth_engine.mechanisms.models import groups
+from synth_engine.mechanisms.models import ends, groups
 from synth_engine.mechanisms.models.model import Model
-from synth_engine.mechanisms.models.prefix_tree import PrefixTree
 from synth_engine.mechanisms.planning.plan import Plan
 from synth_engine.privacy import certificate, verify
 from synth_engine.privacy.unit import PrivacyUnit
@@ -320,37 +320,36 @@ def _real_tallies(
 
 def _synthetic_texts(model: Model, rows: int, seed: str) -> list[trees.Occupied]:
     """Of a tree of texts: how often each is drawn."""
-    if not isinstance(model.tree, PrefixTree):
+    if (tree := ends.texts(model.tree)) is None:
         return []
     written = model.written(rows, seed=seed)
-    return [recovered.of_texts(model.tree.hierarchy, *each) for each in written.values()]
+    return [recovered.of_texts(tree.hierarchy, *each) for each in written.values()]
 
 
 def _real_texts(path: Path | str, *, model: Model, read: _Read, values: Strings | None) -> list[trees.Occupied]:
     """Of the same column, how many records have each text; read once more, as a column of unknown texts, and again without
     its rules for reading if it has any."""
-    if not isinstance(model.tree, PrefixTree):
+    if (tree := ends.texts(model.tree)) is None:
         return []
-    words = model.tree.hierarchy
+    words = tree.hierarchy
     plain = Strings(words.alphabet, words.shortest, words.longest)
     values = plain if values is None else values
-    asked = _of_texts(model, values)
+    asked = _of_texts(model, words, values)
     rows = read(path, asked)
     found = trees.occupied(words, *counts.occupied(rows, words))
     every = rows if asked.unit.column is None else read(path, dataclasses.replace(asked, unit=PrivacyUnit()))
     outside, missing = counts.unread(every, words.columns[0])
     written = fits = every.total - outside - missing
     if values.to_json() != plain.to_json():
-        again = read(path, dataclasses.replace(_of_texts(model, plain), unit=PrivacyUnit()))
+        again = read(path, dataclasses.replace(_of_texts(model, words, plain), unit=PrivacyUnit()))
         written = again.total - sum(counts.unread(again, words.columns[0]))
     told = {"as written": written, "changed": fits - written, "outside": outside, "missing": missing}
     return [dataclasses.replace(found, read=told)]
 
 
-def _of_texts(model: Model, values: Strings) -> Domain:
+def _of_texts(model: Model, words: Words, values: Strings) -> Domain:
     """Its column of texts alone, as one of unknown texts of this set."""
-    assert model.tree is not None  # noqa: S101 - the caller looked
-    known = model.domain.attribute(model.tree.columns[0])
+    known = model.domain.attribute(words.columns[0])
     column = Weak(
         name=known.name, values=values, missing=known.missing, outside="other", provenance=known.facts["kind"]
     )
@@ -359,10 +358,10 @@ def _of_texts(model: Model, values: Strings) -> Domain:
 
 def _declared_texts(described: Domain | None, *, model: Model) -> Strings | None:
     """How texts of the model's column are read, as it was described."""
-    if described is None or not isinstance(model.tree, PrefixTree):
+    if described is None or (tree := ends.texts(model.tree)) is None:
         return None
     for attribute in described.open:
-        if attribute.name in model.tree.columns and isinstance(attribute, Weak):
+        if attribute.name in tree.columns and isinstance(attribute, Weak):
             return attribute.values if isinstance(attribute.values, Strings) else None
     return None
 

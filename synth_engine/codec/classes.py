@@ -57,10 +57,14 @@ def suits(domain: Domain, *, placed: Sequence[str]) -> bool:
     declared = {each.column for each in domain.partitions} - set(placed)
     if domain.open or not declared:
         return False
-    others = [domain.attribute(name) for name in domain.names if name not in declared and name not in placed]
-    return all(
-        each.missing is None and each.value_count > 1
-        if isinstance(each, Integer | Number)
-        else each.size <= MOST_SYMBOLS
-        for each in others
-    )
+    return all(divisible(domain, name) for name in domain.names if name not in placed)
+
+
+def divisible(domain: Domain, name: str) -> bool:
+    """Whether a column is a coordinate that every record has, has partitions, or only few values."""
+    attribute = domain.attribute(name)
+    if any(each.column == name for each in domain.partitions):
+        return True
+    if isinstance(attribute, Integer | Number):
+        return attribute.missing is None and attribute.value_count > 1
+    return attribute.size <= MOST_SYMBOLS

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,12 +21,14 @@ FINEST = 16
 """How often each side of a box around public points is halved at most: cells of a state are then a few metres long."""
 
 
-def hierarchy(domain: Domain, columns: Sequence[str], *, together: bool = True) -> Hierarchy:
+def hierarchy(
+    domain: Domain, columns: Sequence[str], *, together: bool = True, texts: Words | None = None
+) -> Hierarchy:
     """Of columns of numbers, points in the box of their bounds, as fine as all of their bins allow; of columns of codes that
     have public points, these points in the box around them; where there are public points, only cells that have some. Of
     one column of unknown texts over an alphabet, its signs. Of one column with partitions, its classes. Of several columns
-    among which some are no coordinates, all coordinates as points and the classes of each other column, by turns. Errors:
-    DomainError naming the column."""
+    among which some are no coordinates, all coordinates as points, the classes of each other column, and the signs of one column of
+    unknown texts, by turns. texts: of a release, whose texts are made up, what they were. Errors: DomainError naming the column."""
     attributes = [domain.attribute(name) for name in columns]
     if len(attributes) == 1 and isinstance(attributes[0], Weak):
         return words(attributes[0])
@@ -36,21 +38,29 @@ def hierarchy(domain: Domain, columns: Sequence[str], *, together: bool = True) 
         return _points(domain, columns, together=together)
     if len(attributes) == 1 and not any(each.column == columns[0] for each in domain.partitions):
         return _points(domain, columns, together=together)  # which says what is amiss
-    return _product(domain, columns, sided=sided, together=together)
+    return _product(domain, columns, sided=sided, together=together, texts=texts)
 
 
-def _product(domain: Domain, columns: Sequence[str], *, sided: Sequence[str], together: bool) -> Taxonomy | Product:
+def _product(
+    domain: Domain, columns: Sequence[str], *, sided: Sequence[str], together: bool, texts: Words | None
+) -> Taxonomy | Product:
+    found: list[Points | Taxonomy | Words] = [_points(domain, sided, together=together)] if sided else []
     for name in columns:
-        if isinstance(attribute := domain.attribute(name), Weak) or not attribute.size:
+        attribute = domain.attribute(name)
+        if texts is not None and name in texts.columns:
+            found.append(texts)
+        elif isinstance(attribute, Weak) and not any(isinstance(each, Words) for each in found):
+            found.append(words(attribute))
+        elif isinstance(attribute, Weak) or not attribute.size:
             raise attribute.error(
                 "a column whose values are not known, among those of a tree",
                 repair="describe its values, or leave it out",
             )
-    sorted_ = [classes.taxonomy(domain, name) for name in columns if name not in sided]
-    if len(columns) == 1:
-        return sorted_[0]
-    points = [_points(domain, sided, together=together)] if sided else []
-    return Product(columns=tuple(columns), components=(*points, *sorted_))
+        elif name not in sided:
+            found.append(classes.taxonomy(domain, name))
+    if len(columns) == 1 and isinstance(found[0], Taxonomy):
+        return found[0]
+    return Product(columns=tuple(columns), components=tuple(found))
 
 
 def _points(domain: Domain, columns: Sequence[str], *, together: bool) -> Points:
@@ -139,10 +149,14 @@ def words(attribute: Weak) -> Words:
     )
 
 
-def of_codes(found: Hierarchy, columns: Mapping[str, NDArray[np.integer[Any]]], domain: Domain) -> Codes:
+def of_codes(found: Hierarchy, columns: Mapping[str, NDArray[Any]], domain: Domain) -> Codes:
     """Codes of records from the numbers of their bins. A part of the box is the bins that begin in it, so that bins of one
     width and a power of two of them are its parts. Where cells have public points, a record in a cell without any is moved to
-    the nearest, by itself; the code of one that lies nowhere means nothing. Of classes the code is that of the value."""
+    the nearest, by itself; the code of one that lies nowhere means nothing. Of classes the code is that of the value. Of texts, whose
+    values have no bins, the codes themselves are given (`ranked`)."""
+    if isinstance(found, Words):
+        given: Codes = columns[found.columns[0]]
+        return given
     if isinstance(found, Taxonomy):
         codes: Codes = found.codes[columns[found.columns[0]]]
         return codes
@@ -185,19 +199,14 @@ def first_bins(points: Points, positions: NDArray[np.int64], *, size: int) -> ND
     return found
 
 
-def ranked(found: Hierarchy, domain: Domain) -> Callable[[Sequence[int]], tuple[Codes, NDArray[np.bool_]]] | None:
-    """Of texts: what makes codes of their numbers within the public set, and tells which of these are of a text at all:
-    "other" and missing are not. None for what is counted by bins."""
-    attribute = domain.attribute(found.columns[0])
-    if not isinstance(found, Words) or not isinstance(attribute, Weak) or not isinstance(attribute.values, Strings):
-        return None
+def ranked(texts: Words, domain: Domain, ranks: Sequence[int]) -> tuple[Codes, NDArray[np.bool_]]:
+    """Codes of texts from their numbers within the public set, and which of these are of a text at all: "other" and missing
+    are not."""
+    attribute = domain.attribute(texts.columns[0])
+    assert isinstance(attribute, Weak) and isinstance(attribute.values, Strings)  # noqa: S101 - by `words`
     values: Strings = attribute.values
-
-    def codes(ranks: Sequence[int]) -> tuple[Codes, NDArray[np.bool_]]:
-        inside = np.array([rank < values.size for rank in ranks], dtype=np.bool_)
-        return found.code(_signs(values, [rank if rank < values.size else 0 for rank in ranks])), inside
-
-    return codes
+    inside = np.array([rank < values.size for rank in ranks], dtype=np.bool_)
+    return texts.code(_signs(values, [rank if rank < values.size else 0 for rank in ranks])), inside
 
 
 def _signs(values: Strings, ranks: Sequence[int]) -> NDArray[np.uint8]:

@@ -14,7 +14,7 @@ from synth_engine.codec.commutes import Commute
 from synth_engine.confidential.rows import Rows
 from synth_engine.constraints import counting
 from synth_engine.domain import Weak, WeakBasket
-from synth_engine.hierarchy import Codes, Hierarchy, Partition
+from synth_engine.hierarchy import Codes, Hierarchy, Partition, Words, words_of
 from synth_engine.measurement import Merged
 from synth_engine.privacy.unit import VOTE
 
@@ -112,10 +112,9 @@ Sorted = tuple[Codes, NDArray[np.int64] | None]
 def by_leaf(rows: Rows, hierarchy: Hierarchy) -> Sorted:
     """Codes, increasing, and how many records have each, None where every record has its own; records without a code count
     nowhere. Exact, and it tells what occurs: for `growth`, and for comparisons that are not private."""
-    if (found := prefixes.ranked(hierarchy, rows.domain)) is not None:
-        values, times = rows.ranked(hierarchy.columns[0])
-        codes, inside = found(times)
-        counted = np.bincount(values, minlength=len(times))[inside]
+    if isinstance(hierarchy, Words):
+        values, codes, inside = _texts(rows, hierarchy)
+        counted = np.bincount(values, minlength=codes.size)[inside]
         order = np.argsort(codes[inside])
         return codes[inside][order], counted[order].astype(np.int64)
     codes, lacking = _codes(rows, hierarchy)
@@ -138,9 +137,8 @@ def by_part(
         lie = partition.places(hierarchy, leaves[0])
         # Sums of whole numbers below 2^53, which floats hold.
         return np.bincount(lie, weights=leaves[1], minlength=len(partition) + 1)[:-1].astype(np.int64)
-    if (found := prefixes.ranked(hierarchy, rows.domain)) is not None:
-        values, times = rows.ranked(hierarchy.columns[0])
-        codes, inside = found(times)
+    if isinstance(hierarchy, Words):
+        values, codes, inside = _texts(rows, hierarchy)
         parts = np.where(inside, partition.places(hierarchy, codes), len(partition))[values]
     else:
         codes, lacking = _codes(rows, hierarchy)
@@ -154,9 +152,20 @@ def by_part(
 
 def _codes(rows: Rows, hierarchy: Hierarchy) -> tuple[Codes, NDArray[np.bool_] | None]:
     """Of every record, and which of them lie nowhere."""
-    columns = {name: rows.codes(name) for name in hierarchy.columns}
-    found = prefixes.of_codes(hierarchy, columns, rows.domain)
-    return found, prefixes.nowhere(hierarchy, columns, rows.domain)
+    columns: dict[str, NDArray[Any]] = {name: rows.codes(name) for name in hierarchy.columns}
+    lacking = prefixes.nowhere(hierarchy, columns, rows.domain)
+    if (words := words_of(hierarchy)) is not None:
+        values, texts, inside = _texts(rows, words)
+        columns[words.columns[0]], unread = texts[values], ~inside[values]
+        lacking = unread if lacking is None else lacking | unread
+    return prefixes.of_codes(hierarchy, columns, rows.domain), lacking
+
+
+def _texts(rows: Rows, words: Words) -> tuple[NDArray[np.int32], Codes, NDArray[np.bool_]]:
+    """Of every record the place of its text, and of those texts the codes, and which of them are of the set at all."""
+    (name,) = words.columns
+    values, times = rows.ranked(name)
+    return values, *prefixes.ranked(words, rows.domain, times)
 
 
 def occupied(rows: Rows, hierarchy: Hierarchy) -> tuple[Codes, NDArray[np.int64]]:

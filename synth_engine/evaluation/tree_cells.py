@@ -102,11 +102,13 @@ class Child:
 @dataclass(frozen=True, kw_only=True)
 class Node:
     """A node of a tree of symbols, as far as the tree goes. `depth`: of the cell that holds it, where the tree ends at or
-    above it; then it has no children that were looked at."""
+    above it; then it has no children that were looked at. `ends`: of the share what lies in cells that end here while
+    others go on, which are of other classes."""
 
     share: float
     depth: int | None
     children: tuple[Child, ...]
+    ends: float = 0.0
 
 
 def shares(tree: Cells) -> Floats:
@@ -240,11 +242,9 @@ def node(tree: Cells, symbols: Sequence[int]) -> Node:
     reached = np.minimum(tree.levels, depth)
     same = (codes[:, :depth] == asked) | (np.arange(depth) >= reached[:, None])
     inside = same.all(axis=1)
-    ends = np.flatnonzero(inside & (tree.levels <= depth))
-    if ends.size:
-        level = int(tree.levels[ends[0]])
-        return Node(share=float(mass[ends[0]]), depth=level, children=())
-    under = np.flatnonzero(inside)
+    ends, under = (np.flatnonzero(inside & lie) for lie in (tree.levels <= depth, tree.levels > depth))
+    if ends.size and not under.size:
+        return Node(share=float(mass[ends].sum()), depth=int(tree.levels[ends].max()), children=())
     following = codes[under, depth] if depth < paths.depth else np.zeros(0, dtype=np.uint8)
     weight = np.bincount(following, weights=mass[under], minlength=1)
     cells = np.bincount(following, minlength=1)
@@ -254,12 +254,13 @@ def node(tree: Cells, symbols: Sequence[int]) -> Node:
             symbol=int(symbol),
             share=float(weight[symbol]),
             cells=int(cells[symbol]),
-            opened=bool(deeper[symbol]),
+            opened=bool(symbol and deeper[symbol]),
             ended=symbol == 0,
         )
         for symbol in np.flatnonzero(cells)
     )
-    return Node(share=float(mass[under].sum()), depth=None, children=children)
+    here = float(mass[ends[tree.levels[ends] == depth]].sum())
+    return Node(share=float(mass[under].sum()) + here, depth=None, children=children, ends=here)
 
 
 def _points(tree: Cells) -> Points:

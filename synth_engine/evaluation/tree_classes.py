@@ -1,4 +1,4 @@
-"""A tree as one of its columns or its points see it, and how many records each class of a column has.
+"""A tree as one of its columns, its points or its texts see it, and how many records each class of a column has.
 
 Functions of the model alone, as private as the release. Shares are of all records.
 """
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synth_engine.evaluation.tree_cells import Cells, Floats, shares
-from synth_engine.hierarchy import Hierarchy, Points, Product, Taxonomy
+from synth_engine.hierarchy import Hierarchy, Points, Product, Taxonomy, Words
 from synth_engine.hierarchy.taxonomy import Path
 
 
@@ -55,6 +55,42 @@ def of_points(tree: Cells) -> Cells | None:
     if isinstance(tree.hierarchy, Points):
         return tree
     return next((side for side in _sides(tree) if isinstance(side.hierarchy, Points)), None)
+
+
+def of_texts(tree: Cells) -> Cells | None:
+    """The tree as its texts see it; None where it has none."""
+    if isinstance(tree.hierarchy, Words):
+        return tree
+    return next((side for side in _sides(tree) if isinstance(side.hierarchy, Words)), None)
+
+
+def widest(tree: Cells) -> tuple[tuple[str, str], ...]:
+    """The widest classes of all columns of classes: column and name."""
+    return tuple(
+        (column, name)
+        for column, side in of_classes(tree).items()
+        for name in dict.fromkeys(path[0] for path in _taxonomy(side).paths)
+    )
+
+
+def texts_within(tree: Cells, column: str, name: str) -> tuple[Cells, float]:
+    """The texts of a tree that has some, of one of the widest classes; and the share of all records that this class has. Of a
+    cell that holds several of its values, an even part."""
+    side, texts = of_classes(tree)[column], of_texts(tree)
+    assert texts is not None  # noqa: S101 - the caller looked
+    classes = _taxonomy(side)
+    mine = np.append(0, np.cumsum([path[0] == name for path in _named(side)]))
+    first, last = classes.inside(side.cells, side.levels)
+    weights = (tree.weights * ((mine[last] - mine[first]) / (last - first))).astype(np.int64)
+    kept = np.flatnonzero(weights)
+    found = Side(
+        hierarchy=texts.hierarchy,
+        levels=texts.levels[kept],
+        cells=texts.cells[kept],
+        weights=weights[kept],
+        placed="density",
+    )
+    return found, float(weights.sum() / tree.weights.sum())
 
 
 def of_classes(tree: Cells) -> dict[str, Cells]:

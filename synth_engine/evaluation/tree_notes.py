@@ -7,6 +7,7 @@ from typing import Literal
 
 from synth_engine.hierarchy import Points, Words
 from synth_engine.mechanisms import Model
+from synth_engine.mechanisms.models import class_tree
 from synth_engine.mechanisms.models.notes import Notes, Why
 
 Of = Literal["points", "texts", "classes"]
@@ -59,7 +60,7 @@ _FULL_OF_TEXTS = (
 
 def of_what(kind: str | None) -> Of:
     """kind: as the tree of a model says it, None where it says none."""
-    return "texts" if kind == "texts" else "classes" if kind == "classes" else "points"
+    return "texts" if kind == "texts" else "classes" if kind in ("classes", class_tree.WITH_TEXTS) else "points"
 
 
 def sentences(model: Model) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from synth_engine.hierarchy.discount import discounted, order
 from synth_engine.hierarchy.growth import Growth, Level, Rule, children, parts
 from synth_engine.hierarchy.partition import Partition, ordered, unopened
 from synth_engine.hierarchy.points import Points
-from synth_engine.hierarchy.product import Product
+from synth_engine.hierarchy.product import Product, words_of
 from synth_engine.hierarchy.search import firsts
 from synth_engine.hierarchy.supported import Support, Supported
 from synth_engine.hierarchy.taxonomy import Taxonomy
@@ -42,4 +42,5 @@ __all__ = [
     "ordered",
     "parts",
     "unopened",
+    "words_of",
 ]

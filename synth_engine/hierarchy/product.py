@@ -13,15 +13,17 @@ import numpy.typing as npt
 from synth_engine.hierarchy.base import MOST_SYMBOLS, Codes, Hierarchy, Paths, Prefixes
 from synth_engine.hierarchy.points import Points
 from synth_engine.hierarchy.taxonomy import Taxonomy
+from synth_engine.hierarchy.words import Words
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Product(Paths):
-    """Points and classifications of different columns. In each round every component that has a further depth goes one
+    """Points, classifications and texts of different columns. In each round every component that has a further depth goes one
     deeper, the one with the fewest children first, so that what is coarse comes before what is fine; one that has ended is
-    passed over. A symbol is that of the component whose turn it is; of points, one more than there."""
+    passed over. A symbol is that of the component whose turn it is; of points and texts, one more than there. A text that has
+    ended has one child where its turn comes, which is its end again."""
 
-    components: tuple[Points | Taxonomy, ...]
+    components: tuple[Points | Taxonomy | Words, ...]
 
     def __post_init__(self) -> None:
         named = [name for component in self.components for name in component.columns]
@@ -31,6 +33,10 @@ class Product(Paths):
             if isinstance(component, Points) and component.branching(1)[0] > MOST_SYMBOLS:
                 component.refuse(
                     f"cells with more than {MOST_SYMBOLS} parts beside classes", repair="halve one side after another"
+                )
+            if isinstance(component, Words) and len(component.alphabet) >= MOST_SYMBOLS:
+                component.refuse(
+                    f"an alphabet of {MOST_SYMBOLS} signs beside other columns", repair="leave the rare ones out"
                 )
             if isinstance(component, Taxonomy) and any(
                 component.symbols(level)[0] == 0 for level in range(component.depth)
@@ -58,7 +64,7 @@ class Product(Paths):
     def symbols(self, level: int) -> npt.NDArray[np.int64]:
         at, own = self.schedule[level]
         component = self.components[at]
-        return component.symbols(own) + isinstance(component, Points)
+        return component.symbols(own) + (not isinstance(component, Taxonomy))
 
     def opens(self, level: int) -> npt.NDArray[np.bool_]:
         return Hierarchy.opens(self, level)
@@ -73,6 +79,8 @@ class Product(Paths):
         component, path = self.components[at], self.path(prefixes)[:, self._turns(at)]
         if isinstance(component, Taxonomy):
             return component.code(path)
+        if isinstance(component, Words):
+            return component.code(np.maximum(path, 1) - np.uint8(1))
         found = np.zeros(len(path), dtype=np.uint64)
         for level, shift in enumerate(_shifts(component)):
             found |= np.maximum(path[:, level], 1).astype(np.uint64) - np.uint64(1) << shift
@@ -83,8 +91,8 @@ class Product(Paths):
         found = np.zeros((len(codes[0]), self.width), dtype=np.uint8)
         for at, (component, own) in enumerate(zip(self.components, codes, strict=True)):
             turns = self._turns(at)
-            if isinstance(component, Taxonomy):
-                found[:, turns] = component.path(own)
+            if isinstance(component, Taxonomy | Words):
+                found[:, turns] = component.path(own) + np.uint8(isinstance(component, Words))
                 continue
             last = np.uint64(component.branching(1)[0] - 1)
             for level, shift in enumerate(_shifts(component)):
@@ -114,6 +122,12 @@ class Product(Paths):
     def to_json(self) -> dict[str, Any]:
         components = [component.to_json() for component in self.components]
         return {"kind": "product", "columns": list(self.columns), "components": components}
+
+
+def words_of(hierarchy: Hierarchy) -> Words | None:
+    """What reads texts in a hierarchy, alone or beside others, if it has any."""
+    parts = hierarchy.components if isinstance(hierarchy, Product) else (hierarchy,)
+    return next((each for each in parts if isinstance(each, Words)), None)
 
 
 def _shifts(points: Points) -> list[np.uint64]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -51,6 +51,17 @@ class Words(Paths):
     def opens(self, level: int) -> npt.NDArray[np.bool_]:
         return (self.symbols(level) > 0) & (level + 1 < self.depth)
 
+    def exists(self, prefixes: Prefixes, level: int) -> npt.NDArray[np.bool_]:
+        """Nothing but its end follows the end of a text, and none ends too early."""
+        signs, lengths = self.path(prefixes), _lengths(prefixes)
+        found: npt.NDArray[np.bool_] = np.count_nonzero(signs, axis=-1) == lengths
+        found &= (signs.max(axis=-1) <= len(self.alphabet)) & (lengths >= min(self.shortest, level))
+        return found
+
+    def divides(self, prefixes: Prefixes, level: int) -> npt.NDArray[np.bool_]:
+        found: npt.NDArray[np.bool_] = (_lengths(prefixes) == level) & (level < self.depth)
+        return found
+
     def member(self, text: str) -> bool:
         """Whether a text is one of these, after the rule for case."""
         text = self._cased(text)
@@ -96,3 +107,15 @@ class Words(Paths):
             "longest": self.longest,
             "case": self.case,
         }
+
+    @classmethod
+    def from_json(cls, obj: Mapping[str, Any]) -> Words:
+        """What `to_json` wrote. Errors: KeyError, TypeError, DomainError."""
+        facts = {key: value for key, value in obj.items() if key not in ("kind", "columns")}
+        return cls(columns=tuple(obj["columns"]), **facts)
+
+
+def _lengths(prefixes: Prefixes) -> npt.NDArray[np.int64]:
+    """How many signs there are before the end, or so far."""
+    found: npt.NDArray[np.int64] = np.char.str_len(prefixes)
+    return found

@@ -9,7 +9,7 @@ from synth_engine.codec import classes, prefixes
 from synth_engine.domain import Domain, Open, Weak
 from synth_engine.errors import SpecError
 from synth_engine.hierarchy import Product, Taxonomy
-from synth_engine.mechanisms.growing import further, mixed, published, trees, worded
+from synth_engine.mechanisms.growing import further, mixed, published, recounted, trees, worded
 from synth_engine.mechanisms.growing.own_counts import OwnCounts
 from synth_engine.mechanisms.models.prefix_tree import Partial
 from synth_engine.mechanisms.models.tree import Placed
@@ -32,7 +32,8 @@ class Adaptive(Mechanism):
         all columns, and `leaves` of the parts at which the tree ends and of up to two depths above; else, or to a depth of two,
         one `grow` by the basic rule, as deep as noise and that number bear. Of further columns a `measure` of each, one by
         areas of the tree (`leaves`), and pairs by `select` and `measure` (adaptive, under a cap). Beside texts all tables are `leaves`, so
-        that records without a text of the set count nowhere.
+        that records without a text of the set count nowhere. With texts and columns in one tree its large parts are counted once
+        more by `leaves`.
     Privacy: discrete Laplace noise for delta 0, else rounded Gaussian noise, under a cap on epsilon or mu².
         Proofs: docs/proofs/adaptive.md, docs/proofs/grow.md.
     Public assumptions: the box, its bins, partitions of columns of classes, public points if there are some (no record is assumed to be elsewhere, and none is
@@ -89,8 +90,9 @@ class Adaptive(Mechanism):
                 "default": "attached",
                 "title": "Further columns",
                 "x-labels": {"attached": "By areas of the tree", "product": "In the tree itself, all columns together"},
-                "description": "Columns beside places are counted by area, which serves many of them; or they divide the tree as "
-                "places do, class by class of their partitions, which keeps two or three columns far closer together.",
+                "description": "Columns beside places or texts are counted by parts of the tree, which serves many of them; or they "
+                "divide the tree as places and signs do, class by class of their partitions, which keeps two or three columns far "
+                "closer together.",
             },
             "partial": published.PARAMETERS["partial"],
         },
@@ -123,7 +125,7 @@ class Adaptive(Mechanism):
 
     def calibrate(self, domain: Domain, spec: Spec, *, within: Budget | None = None) -> Plan:
         texts = trees.texts_of(domain)
-        if texts is not None and (self.together == "attached" or len(domain.names) == 1):
+        if texts is not None:
             return self._of_texts(texts, domain, spec, within=within)
         if domain.constraints:
             raise SpecError("adaptive keeps no constraints", repair="take them away, or choose another method")
@@ -164,6 +166,8 @@ class Adaptive(Mechanism):
 
     def _of_texts(self, texts: Weak, domain: Domain, spec: Spec, *, within: Budget | None) -> Plan:
         settings = replace(OF_TEXTS, depth=self.depth, partial=self.partial)
+        if self.together == "product" and len(domain.names) > 1:
+            return recounted.plan(self, spec, domain=domain, settings=settings, within=within)
         if trees.text_column(domain) is not None:
             return trees.plan(self, spec, domain=domain, settings=settings, within=within)
         cap = within or conversion.budget_for(spec.epsilon, spec.delta, adds_up=self.adds_up)

@@ -13,7 +13,6 @@ import numpy as np
 
 from synth_engine.codec import prefixes
 from synth_engine.domain import Domain, Open, Weak
-from synth_engine.domain.attributes import Attribute
 from synth_engine.errors import InputError, SpecError
 from synth_engine.hierarchy import Hierarchy, Partition, Points, Product, Rule, Words
 from synth_engine.marginals import expected, oneway
@@ -108,8 +107,10 @@ class DirectSynthesis(Mechanism):
     def calibrate(self, domain: Domain, spec: Spec, *, within: Budget | None = None) -> Plan:
         hierarchy = prefixes.hierarchy(domain, domain.names)
         if not isinstance(hierarchy, Points | Words):
-            raise _of_classes(domain, hierarchy).error(
-                "a column of classes, which direct-synthesis does not divide",
+            what = _undivided(hierarchy)
+            raise domain.attribute(what.columns[0]).error(
+                f"a column of {'texts beside others' if isinstance(what, Words) else 'classes'}, which direct-synthesis does not "
+                "divide",
                 repair="take adaptive-improved, or leave it out",
             )
         if self.depth > hierarchy.depth:
@@ -126,10 +127,10 @@ class DirectSynthesis(Mechanism):
         return plan
 
 
-def _of_classes(domain: Domain, hierarchy: Hierarchy) -> Attribute:
-    """The first column that is neither a coordinate nor a text."""
+def _undivided(hierarchy: Hierarchy) -> Hierarchy:
+    """The first part that is no points."""
     parts = hierarchy.components if isinstance(hierarchy, Product) else (hierarchy,)
-    return domain.attribute(next(each.columns[0] for each in parts if not isinstance(each, Points)))
+    return next(each for each in parts if not isinstance(each, Points))
 
 
 @dataclass(frozen=True, kw_only=True)

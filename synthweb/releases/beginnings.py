@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from urllib.parse import urlencode
 
-from synth_engine.evaluation import tree_cells
+from django.http import QueryDict
+
+from synth_engine.evaluation import tree_cells, tree_classes
 from synth_engine.evaluation.tree_figures import number
 from synth_engine.hierarchy import Words
 from synth_engine.hierarchy.words import LONGEST
 
+HEAD = ("beginning", "signs", "ends")
+"""Of what `of_cells` says."""
 BLANK = "␣"
 """What a blank looks like where it would not be seen."""
 
@@ -35,7 +40,9 @@ class Line:
 @dataclass(frozen=True, kw_only=True)
 class Explorer:
     """One level: the beginning that was asked for, the shorter ones, and what may follow. `share`: of the records that begin
-    like that, of all of them; of a line, of those. `closed`: the beginning at which the tree ends, if it ends there."""
+    like that, of all of them; of a line, of those. `closed`: the beginning at which the tree ends, if it ends there; `ends`: the
+    share of its records for which it does, while it goes on for those of other classes. `groups`: the classes whose texts can
+    be shown by themselves, `of` the one that is."""
 
     text: str
     shown: str
@@ -44,10 +51,30 @@ class Explorer:
     share: float
     lines: tuple[Line, ...]
     closed: str | None
+    ends: float
     error: str
+    groups: tuple[str, ...] = ()
+    of: str = ""
+
+    @property
+    def kept(self) -> str:
+        """What an address of another beginning has of this one."""
+        return f"&{urlencode({'of': self.of})}" if self.of else ""
 
 
-def explore(tree: tree_cells.Cells, asked: str, *, rows: int) -> Explorer:
+def page(tree: tree_cells.Cells, asked: QueryDict, *, rows: int) -> Explorer | None:
+    """The level that was asked for (`at`), of all records or of those of a class (`of`). None for a tree without texts."""
+    if (texts := tree_classes.of_texts(tree)) is None:
+        return None
+    groups = {f"{column}: {name}": (column, name) for column, name in tree_classes.widest(tree)}
+    of, share = str(asked.get("of", "")), 1.0
+    if of in groups:
+        texts, share = tree_classes.texts_within(tree, *groups[of])
+    found = explore(texts, str(asked.get("at", "")), rows=rows * share)
+    return replace(found, groups=tuple(groups), of=of if of in groups else "")
+
+
+def explore(tree: tree_cells.Cells, asked: str, *, rows: float) -> Explorer:
     """What follows a beginning, which is read as the texts are; of one that cannot be, the whole tree, with the reason."""
     words = _words(tree)
     text, error = _read(words, asked)
@@ -62,6 +89,7 @@ def explore(tree: tree_cells.Cells, asked: str, *, rows: int) -> Explorer:
         share=node.share,
         lines=tuple(_line(child, text, words, whole=node.share, rows=rows) for child in ordered),
         closed=None if node.depth is None else visible(text[: node.depth]),
+        ends=node.ends / node.share if node.share else 0.0,
         error=error,
     )
 
@@ -76,7 +104,7 @@ def _read(words: Words, asked: str) -> tuple[str, str]:
     return text, ""
 
 
-def _line(child: tree_cells.Child, text: str, words: Words, *, whole: float, rows: int) -> Line:
+def _line(child: tree_cells.Child, text: str, words: Words, *, whole: float, rows: float) -> Line:
     longer = text if child.ended else text + words.alphabet[child.symbol - 1]
     return Line(
         text=longer,
@@ -95,11 +123,18 @@ def visible(text: str) -> str:
 
 def lines(tree: tree_cells.Cells, *, rows: int) -> Iterator[Sequence[object]]:
     """Every cell of the tree as a head and rows: its beginning, whether the text ends with it, and the records in it."""
-    words = _words(tree)
-    yield "beginning", "signs", "ends", "records"
-    texts = words.decode(tree.cells)
-    for text, level, share in zip(texts, tree.levels.tolist(), tree_cells.shares(tree).tolist(), strict=True):
-        yield text, len(text), "yes" if len(text) < level or level == words.depth else "no", f"{rows * share:.6g}"
+    yield (*HEAD, "records")
+    for cells, share in zip(of_cells(tree), tree_cells.shares(tree).tolist(), strict=True):
+        yield (*cells, f"{rows * share:.6g}")
+
+
+def of_cells(side: tree_cells.Cells) -> list[tuple[str, int, str]]:
+    """Of every cell: how its texts begin, with how many signs, and whether they end so."""
+    words = _words(side)
+    return [
+        (text, len(text), "yes" if len(text) < level or level == words.depth else "no")
+        for text, level in zip(words.decode(side.cells), side.levels.tolist(), strict=True)
+    ]
 
 
 def _words(tree: tree_cells.Cells) -> Words:

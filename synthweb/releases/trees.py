@@ -149,14 +149,11 @@ def page(release: Release, query: QueryDict) -> Page | None:
     """None for a model without a tree."""
     if (model := _model(release)) is None or model.tree is None:
         return None
-    words = model.tree.hierarchy
     return Page(
         notes=tree_notes.sentences(model),
         depths=tree_figures.profile(tree_cells.profile(model.tree), rows=model.rows, sizes=_sizes(model)),
         maps=maps(model, query),
-        texts=beginnings.explore(model.tree, query.get("at", ""), rows=model.rows)
-        if isinstance(words, Words)
-        else None,
+        texts=beginnings.page(model.tree, query, rows=model.rows),
         classes=classes.explore(model.tree, query, domain=model.domain, rows=model.rows),
     )
 
@@ -237,7 +234,8 @@ def _depths(tree: tree_cells.Cells, *, rows: int) -> Lines:
 
 
 def _cells(model: Model) -> Lines:
-    """Every cell of the tree: its bounds, coordinate by coordinate, its class in each column of classes, and the records in it."""
+    """Every cell of the tree: its bounds, coordinate by coordinate, how its texts begin, its class in each column of
+    classes, and the records in it."""
     tree = model.tree
     assert tree is not None  # noqa: S101 - the caller looked
     columns = _sides(tree, model.domain)
@@ -247,14 +245,16 @@ def _cells(model: Model) -> Lines:
         yield (level, *(cell for side in sides for cell in side), f"{model.rows * share:.6g}")
 
 
-def _sides(tree: tree_cells.Cells, domain: Domain) -> list[tuple[Sequence[str], list[list[str]]]]:
-    """Of the points, and of each column of classes: a head, and a row for each cell."""
-    found: list[tuple[Sequence[str], list[list[str]]]] = []
+def _sides(tree: tree_cells.Cells, domain: Domain) -> list[tuple[Sequence[str], Sequence[Sequence[object]]]]:
+    """Of the points, the texts, and each column of classes: a head, and a row for each cell."""
+    found: list[tuple[Sequence[str], Sequence[Sequence[object]]]] = []
     if (points := tree_classes.of_points(tree)) is not None:
         low, high = tree_cells.bounds(points, domain)
         head = [f"{name} {end}" for name in _coordinates(points.hierarchy) for end in ("from", "to")]
         ends = np.stack((low, high), axis=2).reshape(len(low), -1)
         found.append((head, [[f"{end:.9g}" for end in row] for row in ends.tolist()]))
+    if (texts := tree_classes.of_texts(tree)) is not None:
+        found.append((beginnings.HEAD, beginnings.of_cells(texts)))
     for column, side in tree_classes.of_classes(tree).items():
         found.append((classes.named(domain, column), classes.of_cells(side)))
     return found

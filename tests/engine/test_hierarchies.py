@@ -217,7 +217,7 @@ def test_what_makes_no_hierarchy_is_refused_by_name() -> None:
     )
     found = prefixes.hierarchy(domain, ("word",))
     assert isinstance(found, Words) and (found.alphabet, found.shortest, found.longest) == ("ab", 1, 3)
-    for columns, column in ((("kind",), "kind"), (("age",), "age"), (("word", "age"), "word")):
+    for columns, column in ((("kind",), "kind"), (("age",), "age"), (("word", "age"), "age")):
         with pytest.raises(DomainError) as refused:
             prefixes.hierarchy(domain, columns)
         assert refused.value.column == column and refused.value.repair

@@ -164,8 +164,8 @@ def test_what_cannot_stand_beside_texts_is_refused_by_name() -> None:
         with pytest.raises((SpecError, DomainError), match=says):
             mechanisms.plan(domain, Spec(mechanism="adaptive", epsilon=Fraction(1)))
     product = Spec(mechanism="adaptive", epsilon=Fraction(1), parameters={"together": "product"})
-    with pytest.raises(DomainError, match=r"query.*among those of a tree"):
-        mechanisms.plan(Domain(attributes=(QUERY, BAND)), product)
+    with pytest.raises(DomainError, match=r"reply.*among those of a tree"):
+        mechanisms.plan(Domain(attributes=(QUERY, BAND, second)), product)
     assert not mechanisms.REGISTRY["adaptive"].suits(Domain(attributes=(QUERY, second)))
     assert mechanisms.REGISTRY["adaptive"].suits(Domain(attributes=(BAND, QUERY)))
 

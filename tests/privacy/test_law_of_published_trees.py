@@ -17,7 +17,8 @@ from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.session import RoomSession
 from synth_engine.domain import Categorical, Domain, Integer, Weak
 from synth_engine.measurement import Counts, Noise
-from synth_engine.mechanisms.growing import worded
+from synth_engine.mechanisms import adaptive
+from synth_engine.mechanisms.growing import recounted, trees, worded
 from synth_engine.mechanisms.planning.plan import Plan
 from synth_engine.privacy.unit import PrivacyUnit, Relation
 from synth_engine.spec import Spec
@@ -93,13 +94,41 @@ BESIDE = Domain(
 )
 
 
+def divide(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every count that is not zero is kept, and every part with records is divided."""
+    monkeypatch.setattr(adaptive, "OF_TEXTS", trees.Settings(rule="improved", clean=0))
+    for module in (worded, recounted):
+        monkeypatch.setattr(module, "_WORTH", 0.01)
+
+
+def partitions(plan: Plan) -> int:
+    """By how many sets of parts the last table is counted, branch by branch."""
+    law = exact.law_of(program_of(plan), ((0, 0),), domain=plan.domain, cap=plan.loss, high=1)
+    return len({outcome[2][-1][0] for outcome in law})  # type: ignore[index]
+
+
 @pytest.mark.parametrize("divided", [False, True])
 def test_texts_with_a_column_beside_them_lose_no_more_than_is_claimed(
     divided: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also where the column is counted by texts that noise has found, which are other ones in every branch."""
-    monkeypatch.setattr(worded, "_WORTH", 0.1 if divided else worded._WORTH)
-    assert 0.6 * 2 < worst(plan_of("adaptive", BESIDE)) < inf
+    """Also where the column is counted by texts that noise has found, which are other ones in other branches."""
+    if divided:
+        divide(monkeypatch)
+    plan = plan_of("adaptive", BESIDE)
+    assert (partitions(plan) > 1) == divided
+    assert 0.6 * 2 < worst(plan) < inf
+
+
+@pytest.mark.parametrize("divided", [False, True])
+def test_texts_and_a_column_in_one_tree_lose_no_more_than_is_claimed(
+    divided: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where parts are counted that noise has found, which are other ones in other branches."""
+    if divided:
+        divide(monkeypatch)
+    plan = plan_of("adaptive", BESIDE, together="product")
+    assert (partitions(plan) > 1) == divided
+    assert 0.5 * 2 < worst(plan) < inf
 
 
 class HalvedTables(Replay):
@@ -127,6 +156,11 @@ class ExactTotal(Replay):
 @pytest.mark.parametrize("mutant", [ExactTotal, HalvedTables])
 def test_a_mistake_beside_texts_is_noticed(mutant: type[Replay]) -> None:
     assert worst(plan_of("adaptive", BESIDE), sampler=mutant) == inf
+
+
+@pytest.mark.parametrize("mutant", [ExactTotal, HalvedEnds, OccupiedEnds])
+def test_a_mistake_in_one_tree_with_texts_is_noticed(mutant: type[Replay]) -> None:
+    assert worst(plan_of("adaptive", BESIDE, together="product"), sampler=mutant) == inf
 
 
 class OccupiedNodes(Replay):

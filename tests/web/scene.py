@@ -103,11 +103,18 @@ def submit(*, steward: User, dataset: Dataset, epsilon: str = "1") -> SynthesisR
 
 
 def released(
-    cast: Cast, *, mechanism: str, epsilon: str, name: str, table: str, document: dict[str, Any] | None = None
+    cast: Cast,
+    *,
+    mechanism: str,
+    epsilon: str,
+    name: str,
+    table: str,
+    document: dict[str, Any] | None = None,
+    parameters: dict[str, Any] | None = None,
 ) -> Release:
     """The one release of a table of its own, by any method, shared with nobody."""
     dataset = funded(cast, table=table, document=document)
-    spec = Spec.from_json({"mechanism": mechanism, "epsilon": epsilon, "delta": "1e-9"})
+    spec = Spec.from_json({"mechanism": mechanism, "epsilon": epsilon, "delta": "1e-9", "parameters": parameters or {}})
     worker.synthesize(code=runs.submit(steward=cast.steward, dataset=dataset, spec=spec, name=name).code)
     return Release.objects.get()
 

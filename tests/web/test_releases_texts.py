@@ -119,3 +119,36 @@ def test_texts_are_compared_as_described_under_a_heading_of_their_own(
     assert "40 of 1\u202f040 real records have a text outside what is declared." in page
     row = page.split("after their case was changed")[1].split("</tr>")[0]
     assert "300" in row
+
+
+@pytest.mark.django_db
+def test_texts_by_class_of_one_tree_are_shown_of_all_and_of_one_class(
+    cast: Cast, browser: Callable[..., Client]
+) -> None:
+    lines = [("cafe", "old"), ("abba", "young"), ("a", "old")]
+    table = "word,age\n" + "".join(f"{text},{age}\n" * COUNTS[text] for text, age in lines)
+    age = {"name": "age", "kind": "categorical", "values": ["young", "old"], "outside": "clamp"}
+    document = DOMAIN | {"attributes": [*DOMAIN["attributes"], age]}
+    parameters = {"together": "product"}
+    release = scene.released(
+        cast, mechanism="adaptive", epsilon="4", name="By age", table=table, document=document, parameters=parameters
+    )
+    client, address = browser(cast.steward), reverse("releases:tree", args=[release.code])
+    page = client.get(address).text
+    assert "<option selected>" not in page and "<option>age: young</option>" in page and "Records by class" in page
+    assert 'href="?at=c#tree-texts"' in page and 'href="?at=a#tree-texts"' in page
+    old = client.get(address, {"at": "c", "of": "age: old"}).text
+    assert "<option selected>age: old</option>" in old and 'href="?at=ca&amp;of=age%3A+old#tree-texts"' in old
+    young = client.get(address, {"at": "c", "of": "age: young"}).text
+    assert "those of age: young" in young and "?at=ca&amp;" not in young
+    assert "<option selected>" not in client.get(address, {"of": "age: none"}).text
+    answer = client.get(reverse("releases:tree-csv", args=[release.code]) + "?what=cells")
+    cells = list(csv.DictReader(io.StringIO(b"".join(answer.streaming_content).decode())))  # type: ignore[attr-defined]
+    most = max(cells, key=lambda row: float(row["records"]))
+    assert (most["age"], most["beginning"][:1]) == ("old", "c") and set(most) >= {"depth", "signs", "ends"}
+    worker.table_errand(code=runs.request_report(release=release, actor=cast.steward).code)
+    compared = client.get(reverse("releases:compare", args=[release.code])).text
+    assert 'id="texts-title">Texts found again</h2>' in compared
+    drawn = "".join(tables.stream_csv(services.draw_sample(user=cast.steward, release=release, rows=900, seed="tulip")))
+    found = Counter((row["word"], row["age"]) for row in csv.DictReader(io.StringIO(drawn)))
+    assert found["cafe", "old"] > 400 and found["cafe", "young"] < 20

@@ -94,7 +94,9 @@ class PublishedTree(Mechanism):
     def suits(cls, domain: Domain) -> bool:
         placed = mixed.placed(domain)
         everywhere = not domain.open and set(domain.names) <= set(placed)
-        return trees.text_column(domain) is not None or everywhere or classes.suits(domain, placed=placed)
+        if (texts := trees.texts_of(domain)) is not None:
+            return all(classes.divisible(domain, name) for name in domain.names if name not in (texts.name, *placed))
+        return everywhere or classes.suits(domain, placed=placed)
 
     @classmethod
     def learns(cls, attribute: Open) -> bool:

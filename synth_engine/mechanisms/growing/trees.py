@@ -1,5 +1,5 @@
 """Trees by any rule: grown, counted anew where they end, and cleaned. One plan for points, classes and for one column of texts over
-an alphabet, whatever the method is called."""
+an alphabet, and for all of them in one tree, whatever the method is called."""
 
 from __future__ import annotations
 
@@ -16,7 +16,19 @@ import numpy.typing as npt
 from synth_engine.codec import prefixes
 from synth_engine.domain import Domain, Weak
 from synth_engine.errors import InputError, SpecError
-from synth_engine.hierarchy import Growth, Hierarchy, Partition, Points, Rule, Words, estimate, growth, unopened
+from synth_engine.hierarchy import (
+    Growth,
+    Hierarchy,
+    Partition,
+    Points,
+    Product,
+    Rule,
+    Words,
+    estimate,
+    growth,
+    unopened,
+    words_of,
+)
 from synth_engine.marginals import expected, oneway
 from synth_engine.measurement import Answers, Leaves, Measurement, Noise, Session
 from synth_engine.mechanisms.growing import tree_needs
@@ -143,7 +155,10 @@ class TreePlan(Plan):
 
     def _usual(self, records: float) -> int:
         if isinstance(self.hierarchy, Points | Words):
-            return min(DEPTHS["points" if isinstance(self.hierarchy, Points) else "texts"], self.hierarchy.depth)
+            return _usual_alone(self.hierarchy)
+        if isinstance(self.hierarchy, Product) and self._of_texts:
+            whole = [(self.hierarchy.own_levels(at), each) for at, each in enumerate(self.hierarchy.components)]
+            return max(int(np.searchsorted(levels, _usual_alone(each))) for levels, each in whole)
         for depth in range(self.hierarchy.depth, 1, -1):
             borne = math.log(max(records / self._basic(depth)[0].threshold, 1))
             if math.log(tree_needs.room(self.hierarchy, depth - 1)) <= BORNE * borne:
@@ -218,7 +233,7 @@ class TreePlan(Plan):
     def run(self, session: Session) -> Answers:
         totals: tuple[Measurement, ...] = ()
         roots: tuple[Leaves, ...] = ()
-        if isinstance(self.hierarchy, Words):  # texts with other signs are counted nowhere
+        if self._of_texts:  # texts with other signs are counted nowhere
             roots = (session.leaves(self.root, noise=self.total_noise()),)
         elif self.domain.rows is None:
             totals = (session.measure((), noise=self.total_noise()),)
@@ -231,6 +246,10 @@ class TreePlan(Plan):
         """The public number of records, or a noisy one; of texts it is not asked for."""
         totals = [each for each in measurements if not each.clique]
         return float(totals[0].values) if totals else self.domain.rows
+
+    @property
+    def _of_texts(self) -> bool:
+        return words_of(self.hierarchy) is not None
 
     @property
     def root(self) -> Partition:
@@ -282,7 +301,7 @@ class TreePlan(Plan):
     def _checked(self, answers: Answers) -> tuple[Leaves, int]:
         """Counts of the ends of the tree, and the number of records. Errors: InputError where these are not answers of this
         plan."""
-        texts = isinstance(self.hierarchy, Words)
+        texts = self._of_texts
         wanted = (0 if texts or self.domain.rows is not None else 1, 1, 2 if texts else 1)
         if (len(answers.measurements), len(answers.growths), len(answers.leaves)) == wanted:
             (grown,), counted = answers.growths, answers.leaves[-1]
@@ -328,6 +347,12 @@ class TreePlan(Plan):
         spread = Noise(law="discrete-laplace", scale=Fraction(math.sqrt(noise.variance / 2 * each)))
         forecast = expected.independent(dict.fromkeys(sizes, spread), sizes=sizes, rows=found)
         return forecast | {"assumes": f"{self.advice} {forecast['assumes']}".strip()}
+
+
+def _usual_alone(hierarchy: Hierarchy) -> int:
+    """How deep a hierarchy goes where every depth costs: classes, which are few levels, to their values."""
+    kind = "points" if isinstance(hierarchy, Points) else "texts" if isinstance(hierarchy, Words) else ""
+    return min(DEPTHS.get(kind, hierarchy.depth), hierarchy.depth)
 
 
 def settled(domain: Domain) -> Domain:

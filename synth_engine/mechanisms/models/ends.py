@@ -12,6 +12,7 @@ import numpy.typing as npt
 from synth_engine.domain import Domain, Text
 from synth_engine.domain.completions import Completions
 from synth_engine.hierarchy import Hierarchy, Points, Prefixes, Product, Taxonomy, Words
+from synth_engine.mechanisms.models import class_tree
 from synth_engine.mechanisms.models.class_tree import ClassTree
 from synth_engine.mechanisms.models.prefix_tree import Partial, PrefixTree
 from synth_engine.mechanisms.models.tree import Placed, Tree
@@ -30,23 +31,20 @@ def tree(
     completions: Completions | None = None,
     placed: Placed = "density",
 ) -> AnyTree:
-    """Nodes, none inside another, with weights in proportion to their counts. Of texts a node that has not ended is a
-    beginning, unless no sign may follow."""
+    """Nodes, none inside another, with weights in proportion to their counts."""
     weights = whole_weights(counts)
     if isinstance(hierarchy, Words):
-        texts = hierarchy.decode(prefixes)
-        partial = np.array([len(text) == level for text, level in zip(texts, levels.tolist(), strict=True)])
-        partial &= levels < hierarchy.longest
-        return PrefixTree(
+        return PrefixTree.of_nodes(hierarchy, levels, prefixes, weights, partly=partly, completions=completions)
+    if isinstance(hierarchy, Taxonomy | Product):
+        return ClassTree(
             hierarchy=hierarchy,
-            texts=tuple(texts),
-            partial=partial,
+            levels=levels,
+            cells=prefixes,
             weights=weights,
+            placed=placed,
             partly=partly,
             completions=completions,
         )
-    if isinstance(hierarchy, Taxonomy | Product):
-        return ClassTree(hierarchy=hierarchy, levels=levels, cells=prefixes, weights=weights, placed=placed)
     assert isinstance(hierarchy, Points)  # noqa: S101 - no other hierarchy is made of a domain
     return Tree(hierarchy=hierarchy, levels=levels, cells=prefixes, weights=weights, placed=placed)
 
@@ -54,12 +52,17 @@ def tree(
 def read(obj: Mapping[str, Any], domain: Domain) -> AnyTree:
     """What `to_json` of any of them wrote. Errors: KeyError, TypeError, ValueError, DomainError, InputError."""
     match obj.get("kind"):
-        case "classes":
+        case "classes" | class_tree.WITH_TEXTS:
             return ClassTree.from_json(obj, domain)
         case "texts":
             return PrefixTree.from_json(obj, domain)
         case _:
             return Tree.from_json(obj, domain)
+
+
+def texts(found: AnyTree | None) -> PrefixTree | None:
+    """A tree as its texts see it; None where it has none."""
+    return found.texts if isinstance(found, ClassTree) else found if isinstance(found, PrefixTree) else None
 
 
 def in_release(domain: Domain, text: Text) -> Domain:

@@ -22,6 +22,7 @@ from synth_engine.marginals import finish, flow, topological
 from synth_engine.mechanisms.models import conditional, ends, groups, networks
 from synth_engine.mechanisms.models import finished as finishing
 from synth_engine.mechanisms.models import merged as bins
+from synth_engine.mechanisms.models.class_tree import ClassTree
 from synth_engine.mechanisms.models.drawn import Cells
 from synth_engine.mechanisms.models.merged import Merged
 from synth_engine.mechanisms.models.networks import Codes as Codes
@@ -167,11 +168,11 @@ class Model:
     def written(self, rows: int, *, seed: str) -> Texts:
         """Of the columns whose codes do not say what a table has: for each, texts, and the place among them of each record
         of `sample`."""
-        if not isinstance(self.tree, PrefixTree):
+        if not isinstance(self.tree, PrefixTree | ClassTree) or (texts := ends.texts(self.tree)) is None:
             return {}
         population = max(rows, min(self.rows, POPULATION))
         rng = generator(seed, purpose=("tree",))
-        return {self.tree.hierarchy.columns[0]: self.tree.drawn(rows, population=population, rng=rng)}
+        return {texts.hierarchy.columns[0]: self.tree.drawn(rows, population=population, rng=rng)}
 
     def _repaired(self, codes: Codes, *, seed: str, components: Sequence[Component] | None = None) -> Codes:
         purpose = "repair" if components is None else "repair before the finish"

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from synth_engine.errors import InputError
-from synth_engine.hierarchy import Growth, Hierarchy, Points, Prefixes, Product, Rule, Taxonomy, Words
+from synth_engine.hierarchy import Growth, Hierarchy, Points, Prefixes, Product, Rule, Taxonomy
 from synth_engine.hierarchy.growth import MOST_NODES
 from synth_engine.hierarchy.points import BITS
 from synth_engine.measurement import Noise
@@ -146,8 +146,6 @@ def ended(
 
 def _divisible(hierarchy: Hierarchy, prefixes: Prefixes, level: int) -> npt.NDArray[np.bool_]:
     """Which nodes would be divided, were there a further depth."""
-    if isinstance(hierarchy, Words):
-        return np.full(prefixes.shape, level < hierarchy.depth) & (hierarchy.path(prefixes)[:, level - 1] > 0)
     if level < hierarchy.depth or type(hierarchy) is not Product:
         found = hierarchy.divides(prefixes, level)
         return found & (level < hierarchy.depth) if isinstance(hierarchy, Taxonomy) else found

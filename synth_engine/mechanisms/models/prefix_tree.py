@@ -103,13 +103,37 @@ class PrefixTree:
         """Whether it says of no text how it begins."""
         return self.texts == ("",) and bool(self.partial.all())
 
+    @classmethod
+    def of_nodes(
+        cls,
+        hierarchy: Words,
+        levels: npt.NDArray[np.int64],
+        cells: Prefixes,
+        weights: Weights,
+        *,
+        partly: Partial,
+        completions: Completions | None,
+    ) -> PrefixTree:
+        """A node that has not ended is a beginning, unless no sign may follow."""
+        texts = hierarchy.decode(cells)
+        partial = np.array([len(text) == level for text, level in zip(texts, levels.tolist(), strict=True)])
+        partial &= levels < hierarchy.longest
+        return cls(
+            hierarchy=hierarchy,
+            texts=tuple(texts),
+            partial=partial,
+            weights=weights,
+            partly=partly,
+            completions=completions,
+        )
+
     def drawn(
         self, rows: int, *, population: int, rng: np.random.Generator
     ) -> tuple[npt.NDArray[np.object_], npt.NDArray[np.int64]]:
         """Texts, and which of them each of `rows` records has."""
-        return self._drawn(self.chosen(rows, population=population, rng=rng), rng)
+        return self.drawn_in(self.chosen(rows, population=population, rng=rng), rng)
 
-    def _drawn(
+    def drawn_in(
         self, chosen: npt.NDArray[np.int64], rng: np.random.Generator
     ) -> tuple[npt.NDArray[np.object_], npt.NDArray[np.int64]]:
         """The same of records in these nodes."""
@@ -161,14 +185,20 @@ class PrefixTree:
         self, rows: int, *, population: int, domain: Domain, rng: np.random.Generator
     ) -> dict[str, npt.NDArray[np.uint16]]:
         """Codes of the column, lengths and first signs, and of those beside it."""
+        chosen = self.chosen(rows, population=population, rng=rng)
+        codes = self.within(chosen, domain=domain, rng=rng)
+        return codes | (self.attached.sample(chosen, rng) if self.attached else {})
+
+    def within(
+        self, chosen: npt.NDArray[np.int64], *, domain: Domain, rng: np.random.Generator
+    ) -> dict[str, npt.NDArray[np.uint16]]:
+        """Codes of the column of records in these nodes."""
         (name,) = self.hierarchy.columns
         attribute = domain.attribute(name)
         if not isinstance(attribute, Text):
             raise malformed()
-        chosen = self.chosen(rows, population=population, rng=rng)
-        texts, places = self._drawn(chosen, rng)
-        beside = self.attached.sample(chosen, rng) if self.attached else {}
-        return {name: lengths.codes_of(attribute, texts.tolist())[places], **beside}
+        texts, places = self.drawn_in(chosen, rng)
+        return {name: lengths.codes_of(attribute, texts.tolist())[places]}
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -186,11 +216,10 @@ class PrefixTree:
     @classmethod
     def from_json(cls, obj: Mapping[str, Any], domain: Domain) -> PrefixTree:
         """Errors: KeyError, TypeError, ValueError, DomainError, InputError."""
-        words = {key: value for key, value in obj["hierarchy"].items() if key not in ("kind", "columns")}
         partial = np.zeros(len(obj["texts"]), dtype=np.bool_)
         partial[np.array(obj["partial"], dtype=np.int64)] = True
         return cls(
-            hierarchy=Words(columns=tuple(obj["hierarchy"]["columns"]), **words),
+            hierarchy=Words.from_json(obj["hierarchy"]),
             texts=tuple(map(str, obj["texts"])),
             partial=partial,
             weights=np.array(obj["weights"], dtype=np.int64),
