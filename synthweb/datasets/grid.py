@@ -49,6 +49,7 @@ class Line:
     selected: bool = False
     sharing: int = 1  # columns that share a release's ε
     max_records: int = 1
+    placed: bool = False  # whether its codes have public points
 
     @property
     def confirmed(self) -> bool:
@@ -135,6 +136,12 @@ class Line:
         if isinstance(self._read, DomainError | Open) or self._read.size <= enough.MANY_CODES:
             return ""
         needed = grouped(enough.rows_for(self._read.size, columns=self.sharing))
+        if self.placed:
+            return (
+                f"{grouped(self._read.size)} codes with public points: methods for places, “adaptive” and with public totals "
+                "“on-the-map”, count none by itself and keep places as finely as there are records. Other methods, at ε = 1 "
+                f"shared by {self.sharing} columns, lose them in noise below about {needed} records."
+            )
         return (
             f"{grouped(self._read.size)} codes: at ε = 1, shared by {self.sharing} columns, noise outweighs them "
             f"below about {needed} records. Fewer values or wider bins keep more."
@@ -268,8 +275,10 @@ def lines(
     draft: Mapping[str, Any],
     editing: Collection[int] | None = (),
     selected: Collection[int] = (),
+    placed: Collection[str] = (),
 ) -> list[Line]:
-    """A line for each column of the table, or of the draft when the preview has expired. `editing` None: all."""
+    """A line for each column of the table, or of the draft when the preview has expired. `editing` None: all. `placed`: columns
+    whose codes have public points."""
     typed = drafts.columns(draft)
     sharing = drafts.sharing(draft, total=len(typed if payload is None else payload["columns"]))
     records = drafts.max_records(draft)
@@ -285,6 +294,7 @@ def lines(
                 selected=index in selected,
                 sharing=sharing,
                 max_records=records,
+                placed=name in placed,
             )
             for index, name in sorted(known.items())
         ]
@@ -301,6 +311,7 @@ def lines(
             selected=index in selected,
             sharing=sharing,
             max_records=records,
+            placed=name in placed,
         )
         for index, name in enumerate(payload["columns"])
     ]

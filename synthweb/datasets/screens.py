@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlencode
 
@@ -99,12 +99,13 @@ SHOWN = {"open": "Still open", "wrong": "To mend", "typed": "Typed, not confirme
 def describe(user: User, dataset: Dataset, query: QueryDict, *, errors: Sequence[DomainError] = ()) -> dict[str, Any]:
     """The describe page. Opens the preview, which the audit log notes."""
     payload = selectors.preview_for(user, dataset, Preview.Kind.TABLE)
-    wanted = query.get("edit", "")
+    wanted, beside = query.get("edit", ""), selectors.beside(dataset)
     lines = grid.lines(
         payload=payload,
         draft=dataset.draft,
         editing=None if wanted == "all" else numbers(wanted),
         selected=numbers(query.get("select", "")),
+        placed=[each["column"] for each in beside.get("points") or () if each.get("column")],
     )
     visible = {line.index for line in lines if _is_shown(line, query)}
     latest = newest(dataset)
@@ -133,7 +134,7 @@ def describe(user: User, dataset: Dataset, query: QueryDict, *, errors: Sequence
         "tells_nobody_apart": payload is not None and table["unit_column"] in payload.get("unique", ()),
         "relations": RELATIONS,
         "constraints": constraining.lines(dataset.draft),
-        "beside": drafts.told_beside(selectors.beside(dataset)),
+        "beside": drafts.told_beside(beside),
     }
 
 
@@ -202,6 +203,8 @@ def after_a_press(dataset: Dataset, posted: Posted, outcome: Outcome) -> dict[st
         sharing=drafts.sharing(dataset.draft, total=posted.total or 1),
         max_records=drafts.max_records(dataset.draft),
     )
+    if line.many and name in selectors.placed(dataset):
+        line = replace(line, placed=True)
     still, total = drafts.open_count(dataset.draft) or (0, 0)  # (0, 0) shows nothing
     return {
         "dataset": dataset,

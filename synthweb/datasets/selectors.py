@@ -31,6 +31,8 @@ from synthweb.datasets.models import (
 )
 
 logger = logging.getLogger(__name__)
+MOST_POINTS = 8
+"""Columns with public points that are looked for: no tree takes more coordinates."""
 
 
 class Need(Enum):
@@ -159,6 +161,13 @@ def beside(dataset: Dataset) -> dict[str, Any]:
     """What its draft says beside columns: points, partitions, totals. Asks the database each time: it may have megabytes."""
     found = DraftFacts.objects.filter(dataset=dataset).values_list("facts", flat=True).first()
     return dict(found or {})
+
+
+def placed(dataset: Dataset) -> frozenset[str]:
+    """Columns of its draft whose codes have public points. The points themselves stay in the database."""
+    each = [f"facts__points__{place}__column" for place in range(MOST_POINTS)]
+    found = DraftFacts.objects.filter(dataset=dataset).values_list(*each).first()
+    return frozenset(filter(None, found or ()))
 
 
 def holding(content_keys: Iterable[str], *, organisation_id: int) -> QuerySet[Dataset]:

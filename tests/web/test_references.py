@@ -19,6 +19,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from synth_engine.errors import DomainError
+from synth_engine.mechanisms.planning import enough
 from synthweb.accounts.selectors import organisation_of
 from synthweb.audit.models import AuditEntry
 from synthweb.datasets import preview_store
@@ -31,7 +32,7 @@ from synthweb.runs import worker
 from tests.conftest import Cast
 from tests.engine.test_references import BLOCKS, XWALK
 from tests.web import scene
-from tests.web.desk import Desk, ready
+from tests.web.desk import Desk, line, ready
 from tests.web.rest import Caller, assert_problem
 
 pytestmark = pytest.mark.usefixtures("places")
@@ -355,6 +356,21 @@ def test_programs_bring_read_use_and_delete_reference_tables(client: Client, cas
 
 
 # --- totals that everybody knows ------------------------------------------------------------------------------------
+def test_very_many_codes_with_points_are_for_methods_that_count_none_by_itself(
+    client: Client, cast: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(enough, "MANY_CODES", 3)
+    version, desk = brought(client), described(client, cast)
+    use(client, desk, version, column="home")
+    shown = line(desk.page(), 0)
+    assert "5 codes with public points: methods for places" in shown and "below about 10 records" in shown
+    pressed = desk.press("confirm:0", in_place=True).text
+    assert "5 codes with public points" in pressed and "noise outweighs them" not in pressed
+    assert "10 codes: at ε = 1" in desk.press("confirm:1", in_place=True).text
+    client.post(reverse("references:forget", args=[desk.dataset.code]), {"column": "home"})
+    assert "5 codes: at ε = 1" in line(desk.page(), 0)
+
+
 TOTALS = "code,jobs\n" + f"{BLOCKS[0]},30\n{BLOCKS[1]},14\n"
 
 
