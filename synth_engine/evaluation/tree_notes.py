@@ -7,7 +7,7 @@ from typing import Literal
 
 from synth_engine.hierarchy import Points, Words
 from synth_engine.mechanisms import Model
-from synth_engine.mechanisms.models import class_tree
+from synth_engine.mechanisms.models import class_tree, ends
 from synth_engine.mechanisms.models.notes import Notes, Why
 
 Of = Literal["points", "texts", "classes"]
@@ -69,7 +69,7 @@ def sentences(model: Model) -> tuple[str, ...]:
         return ()
     hierarchy = model.tree.hierarchy
     of: Of = "texts" if isinstance(hierarchy, Words) else "points" if isinstance(hierarchy, Points) else "classes"
-    return said(model.notes, of=of, rows=model.rows, root_alone=model.tree.bare)
+    return said(model.notes, of=of, rows=model.rows, root_alone=ends.root_alone(model.tree))
 
 
 def said(notes: Notes | None, *, of: Of, rows: int, root_alone: bool) -> tuple[str, ...]:

@@ -162,7 +162,7 @@ class Adaptive(Mechanism):
         plan.asked(0.0)
         if plan.counts_last:
             plan.counting(1, 0.0)
-        return mixed.plan(plan, cap=cap) if beside else plan
+        return mixed.MixedPlan.of(plan, cap=cap) if beside else plan
 
     def _of_texts(self, texts: Weak, domain: Domain, spec: Spec, *, within: Budget | None) -> Plan:
         settings = replace(OF_TEXTS, depth=self.depth, partial=self.partial)
@@ -173,4 +173,4 @@ class Adaptive(Mechanism):
         cap = within or conversion.budget_for(spec.epsilon, spec.delta, adds_up=self.adds_up)
         part = cap.of(cap.amount * further.TREE_SHARE)
         plan = trees.plan(self, spec, domain=domain, settings=settings, within=part, columns=(texts.name,))
-        return worded.plan(plan, cap=cap)
+        return worded.WordedPlan.of(plan, cap=cap)

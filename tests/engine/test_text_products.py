@@ -22,6 +22,7 @@ from synth_engine.evaluation import tree_cells, tree_classes, tree_notes
 from synth_engine.hierarchy import Points, Product, Taxonomy, Words, children
 from synth_engine.measurement import Answers
 from synth_engine.mechanisms.growing import tree_needs
+from synth_engine.mechanisms.models import ends
 from synth_engine.mechanisms.models.model import Model
 from synth_engine.privacy import verify
 from synth_engine.spec import Spec
@@ -214,7 +215,7 @@ def test_hardly_any_budget_and_no_records_give_a_release(mechanism: str, epsilon
 
 def test_a_root_alone_is_told_as_of_columns_together() -> None:
     _, _, model = released(epsilon="1/1000", columns=asked(300))
-    assert model.tree is not None and model.tree.bare
+    assert model.tree is not None and ends.root_alone(model.tree)
     assert "says nothing of how columns go together" in " ".join(tree_notes.sentences(model))
     assert tree_notes.of_what(model.to_json()["tree"]["kind"]) == "classes"
 
@@ -251,6 +252,9 @@ def test_the_nodes_of_a_tree_are_foretold_within_a_few_times(mechanism: str, eps
     assert 0.25 * looked < tree_needs.nodes(hierarchy, grown.rule, 20_000) < 5 * looked
     less, more = plan.needs(2_000), plan.needs(200_000)
     assert less.seconds < more.seconds < 10 and less.memory_bytes < more.memory_bytes
+    least = plan.opened_from(20_000)
+    assert plan.grown_over is not None and plan.grown_over.columns == plan.domain.names
+    assert least is not None and 0.5 * grown.rule.threshold <= least <= 2 * (grown.rule.threshold + grown.rule.discount)
     assert set(plan.expected_error(rows=20_000)["attributes"]) == {"query", "band", "region"}
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -20,10 +19,12 @@ from synth_engine.marginals.denoised import Denoised, denoised
 from synth_engine.marginals.factors import Floats
 from synth_engine.marginals.tables import fit_margins
 from synth_engine.measurement import Candidate, Clique, Measurement, Noise, Session
+from synth_engine.mechanisms.growing.around import PlanAround
 from synth_engine.mechanisms.models.attached import Attached, Beside
 from synth_engine.mechanisms.models.model import whole_weights
 from synth_engine.mechanisms.pairing import pairs
 from synth_engine.mechanisms.planning import shares
+from synth_engine.mechanisms.planning.needs import Needs
 from synth_engine.mechanisms.planning.plan import Plan
 from synth_engine.privacy.loss import Budget as Loss
 
@@ -61,23 +62,32 @@ class Noises:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FurtherPlan(Plan):
-    """A tree over some columns, half of the budget, and what is asked of the others."""
+class FurtherPlan(PlanAround):
+    """A tree over some columns, half of the budget, and what is asked of the others. `beside`: what these stand beside; `most_parts`:
+    how many parts of the tree they are counted by at most."""
 
-    @property
-    @abstractmethod
-    def first(self) -> Sequence[str]:
-        """The columns of the tree."""
+    beside: ClassVar[str]
+    most_parts: ClassVar[int]
+
+    @classmethod
+    def of(cls, tree: Plan, *, cap: Loss) -> Self:
+        """Errors: SpecError where a column beside the tree has too many values to be counted by parts of it."""
+        found = cls(config=tree.config, domain=tree.domain, spec=tree.spec, cap=cap, tree=tree)
+        require_small(found.sizes, beside=cls.beside)
+        found.noises()
+        return found
 
     @cached_property
     def sizes(self) -> dict[str, int]:
         """Of the columns beside the tree."""
-        return without(self.domain, self.first)
+        hierarchy = self.tree.grown_over
+        return without(self.domain, () if hierarchy is None else hierarchy.columns)
 
     @property
     def most(self) -> int:
-        """Parts that the tables of the model bear."""
-        return max(1, MOST_CELLS // max(self.sizes.values()) ** (2 if len(self.sizes) > 1 else 1))
+        """Parts, as many as the tables of the model bear."""
+        borne = MOST_CELLS // max(self.sizes.values()) ** (2 if len(self.sizes) > 1 else 1)
+        return max(1, min(self.most_parts, borne))
 
     @cached_property
     def _noises(self) -> Noises:
@@ -145,14 +155,20 @@ class FurtherPlan(Plan):
         columns = tuple(_beside(one.attribute, one.parents, one.table, within=tables) for one in drawn)
         return Attached(areas=areas.astype(np.int64), columns=columns)
 
-    def forecast_with(self, tree: Mapping[str, Any]) -> dict[str, Any]:
+    def needs(self, rows: int | None = None) -> Needs:
+        found = self._guess(rows)
+        cells = self.most * sum(self.sizes.values()) + sum(self.sizes.values()) ** 2
+        more = Needs(memory_bytes=24 * cells, seconds=2e-8 * found * len(self.sizes) ** 2 + 2e-6 * cells)
+        return self.tree.needs(rows) + more
+
+    def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:
         """Of the tree as of one alone; of the other columns as of a network. Pairs of a column of the tree and another one are
         taken for pairs of columns."""
-        noises = self.noises()
+        tree, noises = self.tree.expected_error(rows=rows), self.noises()
         beside = expected.network(noises.columns, noises.pair or noises.areas, sizes=self.sizes, rows=tree["rows"])
         errors = tree["attributes"] | beside["attributes"]
         means = tree["mean_pairs"], beside["mean_pairs"]
-        return dict(tree) | {
+        return tree | {
             "attributes": errors,
             "mean": sum(errors.values()) / len(errors),
             "mean_pairs": max(means) if len(self.sizes) > 1 else tree["mean_pairs"],

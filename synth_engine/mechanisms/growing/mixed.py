@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 
 from synth_engine.domain import Domain
 from synth_engine.errors import InputError
-from synth_engine.hierarchy import Hierarchy, Partition, Prefixes, areas
+from synth_engine.hierarchy import Partition, Prefixes, areas
 from synth_engine.hierarchy.estimate import Leaves as Estimated
 from synth_engine.marginals.factors import Floats
 from synth_engine.marginals.tables import fit_margins, shrink_towards
@@ -20,10 +19,7 @@ from synth_engine.mechanisms.growing import further
 from synth_engine.mechanisms.growing.own_counts import OwnCounts
 from synth_engine.mechanisms.models.attached import Attached
 from synth_engine.mechanisms.models.model import Model
-from synth_engine.mechanisms.planning.needs import Needs
-from synth_engine.mechanisms.planning.plan import Budget
 
-MOST_AREAS = 256
 _WORTH = 8
 """An area is divided where it has so many times as many records as the noise of a whole column, mean size: then its parts, a
 quarter of it or less, still say something of that column by themselves."""
@@ -36,32 +32,23 @@ def placed(domain: Domain) -> tuple[str, ...]:
     return tuple(name for name in domain.names if name in found)
 
 
-def plan(places: OwnCounts, *, cap: Budget) -> MixedPlan:
-    """Errors: SpecError where a column beside the points has too many values to be counted by area."""
-    further.require_small(further.without(places.domain, places.points.columns), beside="points")
-    found = MixedPlan(config=places.config, domain=places.domain, spec=places.spec, cap=cap, places=places)
-    found.noises()
-    return found
-
-
 @dataclass(frozen=True, kw_only=True)
 class MixedPlan(further.FurtherPlan):
     """`adaptive` for points and other columns, its budget cut up."""
 
-    places: OwnCounts
+    beside: ClassVar[str] = "points"
+    most_parts: ClassVar[int] = 256
 
-    @property
-    def first(self) -> Sequence[str]:
-        return self.places.points.columns
+    tree: OwnCounts
 
     # ---- the run -----------------------------------------------------------------------------------------------------
 
     def run(self, session: Session) -> Answers:
-        noises, where = self.noises(), self.places.run(session)
+        noises, where = self.noises(), self.tree.run(session)
         columns = [session.measure((name,), noise=noise) for name, noise in noises.columns.items()]
         parts = self._areas(where)
         within = [session.leaves(parts, noise=noises.areas, by=(name,)) for name in self.sizes]
-        chosen = self.chosen(session, columns, rows=self.places.estimated(where)[0])
+        chosen = self.chosen(session, columns, rows=self.tree.estimated(where)[0])
         tables = [session.measure(pair, noise=noises.pair) for pair in chosen.taken] if noises.pair else []
         return Answers(
             measurements=(*where.measurements, *columns, *tables),
@@ -76,16 +63,16 @@ class MixedPlan(further.FurtherPlan):
         size = sum(self.sizes.values()) / len(self.sizes)
         least = _WORTH * size * math.sqrt(self.noises().areas.variance)
         (grown,) = where.growths
-        leaves = self.places.estimated(where)[1]
-        return areas(grown, self.places.points, leaves, least=least, most=min(MOST_AREAS, self.most))
+        leaves = self.tree.estimated(where)[1]
+        return areas(grown, self.tree.points, leaves, least=least, most=self.most)
 
     # ---- the model ---------------------------------------------------------------------------------------------------
 
     def fit(self, answers: Answers) -> Model:
-        first = 0 if self.places.total_noise() is None else 1
+        first = 0 if self.tree.total_noise() is None else 1
         own, within = ([each for each in answers.leaves if bool(each.by) is beside] for beside in (False, True))
         where = replace(answers, measurements=answers.measurements[:first], selections=(), leaves=tuple(own))
-        rows, cells = self.places.estimated(where)
+        rows, cells = self.tree.estimated(where)
         parts, beside = self._areas(where), answers.measurements[first:]
         self.require_asked([each.clique for each in beside], [each.by for each in within])
         if any(each.partition.digest != parts.digest for each in within):
@@ -95,14 +82,14 @@ class MixedPlan(further.FurtherPlan):
         tables = {one.by[0]: self._within(one, counts, known.oneways[one.by[0]], rows=rows) for one in within}
 
         def attached(prefixes: Prefixes) -> Attached:
-            return self.attached(known, tables, areas=parts.places(self.places.points, prefixes), rows=rows)
+            return self.attached(known, tables, areas=parts.places(self.tree.points, prefixes), rows=rows)
 
-        tree, notes = self.places.tree(cells, attached=attached), self.places.notes(where, cells, rows=rows)
+        tree, notes = self.tree.tree(cells, attached=attached), self.tree.notes(where, cells, rows=rows)
         return Model(mechanism=self.mechanism, domain=self.domain, rows=rows, tables=(), tree=tree, notes=notes)
 
     def _counts(self, parts: Partition, cells: Estimated) -> Floats:
         """How many records each area has, by the tree."""
-        places = parts.places(self.places.points, cells.prefixes)
+        places = parts.places(self.tree.points, cells.prefixes)
         found = np.bincount(places, weights=cells.counts, minlength=len(parts))
         return found.astype(np.float64)
 
@@ -111,21 +98,3 @@ class MixedPlan(further.FurtherPlan):
         alike: Floats = np.multiply.outer(counts, oneway / max(rows, 1))
         table = shrink_towards(leaves.values, alike, sigma=math.sqrt(leaves.noise.variance))
         return fit_margins(table, [((0,), counts), ((1,), oneway)])
-
-    # ---- forecasts ---------------------------------------------------------------------------------------------------
-
-    @property
-    def grown_over(self) -> Hierarchy:
-        return self.places.points
-
-    def opened_from(self, rows: int | None = None) -> int:
-        return self.places.opened_from(rows)
-
-    def needs(self, rows: int | None = None) -> Needs:
-        found = self._guess(rows)
-        cells = MOST_AREAS * sum(self.sizes.values()) + sum(self.sizes.values()) ** 2
-        more = Needs(memory_bytes=24 * cells, seconds=2e-8 * found * len(self.sizes) ** 2 + 2e-6 * cells)
-        return self.places.needs(rows) + more
-
-    def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:
-        return self.forecast_with(self.places.expected_error(rows=rows))

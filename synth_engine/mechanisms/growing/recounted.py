@@ -17,10 +17,11 @@ from synth_engine.hierarchy import Partition, beginnings
 from synth_engine.hierarchy.estimate import Leaves as Estimated
 from synth_engine.measurement import Answers, Leaves, Noise, Session
 from synth_engine.mechanisms.growing import trees
+from synth_engine.mechanisms.growing.around import PlanAround
 from synth_engine.mechanisms.models.model import Model
 from synth_engine.mechanisms.planning import shares
 from synth_engine.mechanisms.planning.needs import Needs
-from synth_engine.mechanisms.planning.plan import Budget, Mechanism, Plan
+from synth_engine.mechanisms.planning.plan import Budget, Mechanism
 from synth_engine.privacy.loss import Pure
 from synth_engine.spec import Spec
 
@@ -46,7 +47,7 @@ def plan(
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecountedPlan(Plan):
+class RecountedPlan(PlanAround):
     """A tree, most of the budget, and counts of the parts of it that hold many records."""
 
     tree: trees.TreePlan

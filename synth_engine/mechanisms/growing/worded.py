@@ -4,15 +4,15 @@ the columns go together."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from synth_engine.errors import InputError
-from synth_engine.hierarchy import Hierarchy, Partition, beginnings
+from synth_engine.hierarchy import Partition, beginnings
 from synth_engine.hierarchy.estimate import Leaves as Estimated
 from synth_engine.marginals import nested
 from synth_engine.marginals.factors import Floats
@@ -22,21 +22,10 @@ from synth_engine.mechanisms.growing import further
 from synth_engine.mechanisms.growing.trees import TreePlan, settled
 from synth_engine.mechanisms.models.model import Model
 from synth_engine.mechanisms.models.prefix_tree import PrefixTree
-from synth_engine.mechanisms.planning.needs import Needs
-from synth_engine.mechanisms.planning.plan import Budget
 
-MOST_PARTS = 4_096
 _WORTH = 32
 """A beginning is divided where it has so many times as many records as one count of a column there has noise: less, and sums of many
 small parts, from which large ones are read, hold too much of it."""
-
-
-def plan(texts: TreePlan, *, cap: Budget) -> WordedPlan:
-    """Errors: SpecError where a column beside the texts has too many values to be counted by beginnings."""
-    further.require_small(further.without(texts.domain, texts.hierarchy.columns), beside="texts")
-    found = WordedPlan(config=texts.config, domain=texts.domain, spec=texts.spec, cap=cap, texts=texts)
-    found.noises()
-    return found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,18 +33,17 @@ class WordedPlan(further.FurtherPlan):
     """`adaptive` for texts and other columns, its budget cut up. Records whose text has another sign are counted nowhere:
     columns and pairs are those of the root."""
 
-    texts: TreePlan
+    beside: ClassVar[str] = "texts"
+    most_parts: ClassVar[int] = 4_096
 
-    @property
-    def first(self) -> Sequence[str]:
-        return self.texts.hierarchy.columns
+    tree: TreePlan
 
     # ---- the run -----------------------------------------------------------------------------------------------------
 
     def run(self, session: Session) -> Answers:
-        noises, where, root = self.noises(), self.texts.run(session), self.texts.root
+        noises, where, root = self.noises(), self.tree.run(session), self.tree.root
         columns = [session.leaves(root, noise=noise, by=(name,)) for name, noise in noises.columns.items()]
-        rows, leaves = self.texts.estimated(where)
+        rows, leaves = self.tree.estimated(where)
         parts = self._parts(leaves)
         within = [session.leaves(parts, noise=noises.areas, by=(name,)) for name in self.sizes]
         chosen = self.chosen(session, [_of_root(one) for one in columns], rows=rows)
@@ -71,14 +59,14 @@ class WordedPlan(further.FurtherPlan):
     def _parts(self, leaves: Estimated) -> Partition:
         """Texts and beginnings by which columns are counted: a function of the tree, which was paid for."""
         least = _WORTH * math.sqrt(self.noises().areas.variance)
-        return beginnings(self.texts.hierarchy, leaves, least=least, most=min(MOST_PARTS, self.most))
+        return beginnings(self.tree.hierarchy, leaves, least=least, most=self.most)
 
     # ---- the model ---------------------------------------------------------------------------------------------------
 
     def fit(self, answers: Answers) -> Model:
         own, beside = ([each for each in answers.leaves if bool(each.by) is further_] for further_ in (False, True))
         where = replace(answers, selections=(), leaves=tuple(own))
-        rows, leaves = self.texts.estimated(where)
+        rows, leaves = self.tree.estimated(where)
         parts, number = self._parts(leaves), len(self.sizes)
         columns, within, tables = beside[:number], beside[number : 2 * number], beside[2 * number :]
         of_root = [_of_root(one) for one in (*columns, *tables) if len(one.partition) == 1]
@@ -87,13 +75,13 @@ class WordedPlan(further.FurtherPlan):
             raise InputError("these answers are not of this plan", repair="use the answers of this release")
         known = self.denoised(of_root, rows=rows)
         held = float(leaves.counts.sum())
-        places = parts.places(self.texts.hierarchy, leaves.prefixes)
+        places = parts.places(self.tree.hierarchy, leaves.prefixes)
         counts = np.bincount(places, weights=leaves.counts * (rows / held), minlength=len(parts)).astype(np.float64)
         spread = {one.by[0]: self._spread(one, counts, known.oneways[one.by[0]]) for one in within}
-        tree = self.texts.tree(leaves)
+        tree = self.tree.tree(leaves)
         assert isinstance(tree, PrefixTree)  # noqa: S101 - of texts
         tree = replace(tree, attached=self.attached(known, spread, areas=places, rows=rows))
-        notes, domain = self.texts.notes(where, rows=rows), settled(self.domain)
+        notes, domain = self.tree.notes(where, rows=rows), settled(self.domain)
         return Model(mechanism=self.mechanism, domain=domain, rows=rows, tables=(), tree=tree, notes=notes)
 
     def _spread(self, one: Leaves, counts: Floats, oneway: Floats) -> Floats:
@@ -104,25 +92,7 @@ class WordedPlan(further.FurtherPlan):
 
     def _depths(self, parts: Partition) -> Iterator[npt.NDArray[np.intp]]:
         for level in range(1, int(parts.levels.max(initial=0)) + 1):
-            yield np.unique(self.texts.hierarchy.prefix(parts.prefixes, level), return_inverse=True)[1]
-
-    # ---- forecasts ---------------------------------------------------------------------------------------------------
-
-    @property
-    def grown_over(self) -> Hierarchy:
-        return self.texts.hierarchy
-
-    def opened_from(self, rows: int | None = None) -> int:
-        return self.texts.opened_from(rows)
-
-    def needs(self, rows: int | None = None) -> Needs:
-        found = self._guess(rows)
-        cells = min(MOST_PARTS, self.most) * sum(self.sizes.values()) + sum(self.sizes.values()) ** 2
-        more = Needs(memory_bytes=24 * cells, seconds=2e-8 * found * len(self.sizes) ** 2 + 2e-6 * cells)
-        return self.texts.needs(rows) + more
-
-    def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:
-        return self.forecast_with(self.texts.expected_error(rows=rows))
+            yield np.unique(self.tree.hierarchy.prefix(parts.prefixes, level), return_inverse=True)[1]
 
 
 def _of_root(leaves: Leaves) -> Measurement:

@@ -53,11 +53,6 @@ class ClassTree:
         """All that it gives."""
         return self.hierarchy.columns
 
-    @property
-    def bare(self) -> bool:
-        """Whether it says of no record where it lies."""
-        return bool(self.levels.tolist() == [0])
-
     def sample(
         self, rows: int, *, population: int, domain: Domain, rng: np.random.Generator
     ) -> dict[str, npt.NDArray[np.uint16]]:

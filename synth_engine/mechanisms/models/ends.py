@@ -60,6 +60,11 @@ def read(obj: Mapping[str, Any], domain: Domain) -> AnyTree:
             return Tree.from_json(obj, domain)
 
 
+def root_alone(found: AnyTree) -> bool:
+    """Whether a tree has its root and nothing below: it says of no record where it lies, or how its text begins."""
+    return bool(found.levels.tolist() == [0])
+
+
 def texts(found: AnyTree | None) -> PrefixTree | None:
     """A tree as its texts see it; None where it has none."""
     return found.texts if isinstance(found, ClassTree) else found if isinstance(found, PrefixTree) else None

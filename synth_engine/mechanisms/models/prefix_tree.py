@@ -98,11 +98,6 @@ class PrefixTree:
         """The first codes of its nodes."""
         return replace(self.hierarchy, shortest=0).encode(self.texts)
 
-    @property
-    def bare(self) -> bool:
-        """Whether it says of no text how it begins."""
-        return self.texts == ("",) and bool(self.partial.all())
-
     @classmethod
     def of_nodes(
         cls,

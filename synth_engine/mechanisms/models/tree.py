@@ -59,11 +59,6 @@ class Tree:
         """All that it gives."""
         return (*self.hierarchy.columns, *(self.attached.sizes if self.attached else ()))
 
-    @property
-    def bare(self) -> bool:
-        """Whether it says of no record where it lies."""
-        return bool(self.levels.tolist() == [0])
-
     def sample(
         self, rows: int, *, population: int, domain: Domain, rng: np.random.Generator
     ) -> dict[str, npt.NDArray[np.uint16]]:
