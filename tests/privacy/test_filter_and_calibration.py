@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from synth_engine import mechanisms
 from synth_engine.domain import Domain, Integer
 from synth_engine.errors import BudgetExceeded, SpecError, UnsupportedEvent
-from synth_engine.privacy import calibrate, conversion, fixed, pld
+from synth_engine.privacy import calibrate, certificate, conversion, fixed, pld
 from synth_engine.privacy.events import DiscreteGaussian, DiscreteLaplace, Event, Gumbel
 from synth_engine.privacy.filter import Filter
 from synth_engine.privacy.loss import Pure, ZeroConcentrated
@@ -74,6 +74,23 @@ def test_every_legal_budget_is_planned_within_its_target_and_nearly_used_up(
     target = epsilon if isinstance(plan.loss, Pure) else conversion.rho_for(epsilon, delta)
     spent = plan.loss.epsilon if isinstance(plan.loss, Pure) else plan.loss.rho
     assert target * (1 - Fraction(1, 10**6)) <= spent <= target
+
+
+@pytest.mark.parametrize(
+    ("columns", "epsilon", "delta"),
+    [
+        (60, "1", fixed.LEAST_DELTA),  # many steps of composition, each of which may lose a little
+        (60, "1/10", fixed.LEAST_DELTA),
+        (5, "1/8000", Fraction(1, 10)),  # losses that spread far beyond epsilon
+    ],
+)
+def test_what_is_planned_is_confirmed_where_delta_is_least_and_where_it_is_largest(
+    columns: int, epsilon: str, delta: Fraction
+) -> None:
+    domain, target = domain_of(list(range(2, columns + 2)), Relation.ADD_REMOVE, 1), Fraction(epsilon)
+    plan = mechanisms.plan(domain, Spec(mechanism="independent", epsilon=target, delta=delta))
+    assert plan.certificate == "pld"
+    certificate.confirm(plan.events, epsilon=target, delta=delta, unit=domain.unit, relation=domain.relation)
 
 
 @pytest.mark.parametrize("loss", [0.05, 0.2, 1.0])

@@ -374,13 +374,18 @@ def test_a_threshold_that_nothing_reaches_is_planned_and_run_at_once(threshold: 
     """Powers of so small a chance have as many digits as the threshold, and so many numbers as are set aside are not listed
     where no node has them."""
     domain = Domain(attributes=(Integer(name="x", low=0, high=255, width=1),))
-    spec = Spec(mechanism="adaptive-improved", epsilon=Fraction(1), parameters={"threshold": threshold})
-    started = time.process_time()
-    plan = mechanisms.plan(domain, spec)
     rows = exact.rows_of(((7,),) * 50, domain)
-    answers = plan.run(open_session(rows, domain=domain, cap=plan.loss))
+
+    def run(threshold: int) -> Answers:
+        spec = Spec(mechanism="adaptive-improved", epsilon=Fraction(1), parameters={"threshold": threshold})
+        plan = mechanisms.plan(domain, spec)
+        return plan.run(open_session(rows, domain=domain, cap=plan.loss))
+
+    run(1_000)  # the first run of a process compiles
+    started = time.process_time()
+    answers = run(threshold)
+    assert time.process_time() - started < 20  # it is a tenth of a second
     assert [one.size for one in answers.growths[0].opened] == [0]
-    assert time.process_time() - started < 20  # of which the first run of a process compiles for some
 
 
 def test_an_enclosure_of_what_is_below_its_last_digit_is_the_one_that_powers_would_give() -> None:
