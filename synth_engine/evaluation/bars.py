@@ -15,6 +15,7 @@ Layout = dict[str, Any]
 BARS_UP_TO = 400
 GROUPED_UP_TO = 40  # codes: beyond it the synthetic side is a dashed line over solid bars
 CATEGORIES_DRAWN = 30
+DWARFED = 4  # times the longest bar of a value: what all others together may be to be drawn as long as it is
 ROW_PIXELS = 34
 NARROW_ROW_PIXELS = 24  # from a dozen categories on
 
@@ -152,17 +153,26 @@ def _in_order(entry: dict[str, Any]) -> tuple[Traces, Layout]:
 
 
 def _by_frequency(entry: dict[str, Any]) -> tuple[Traces, Layout]:
-    """Horizontal bars, the most frequent real value on top; the 30 values most frequent on either side have their own,
-    the rest is one bar."""
+    """Horizontal bars, the most frequent real value on top; the 30 values most frequent on either side have their own if
+    a record has them, the rest is one bar. Where that would dwarf the others it leaves the figure, and its name says how
+    much it is."""
     share = entry["shares"]
     codes = range(len(entry["labels"]))
     kept = set(sorted(codes, key=lambda code: -max(share["real"][code], share["synthetic"][code]))[:CATEGORIES_DRAWN])
+    if len(codes) > CATEGORIES_DRAWN:
+        kept = {code for code in kept if share["real"][code] or share["synthetic"][code]}
     drawn = sorted(kept, key=lambda code: -share["real"][code])
     rest = [code for code in codes if code not in kept]
-    labels = [entry["labels"][code] for code in drawn] + ([f"{len(rest)} more"] if rest else [])
+    together = [sum(share[side][code] for code in rest) for side in ("real", "synthetic")]
+    longest = max((share[side][code] for side in ("real", "synthetic") for code in drawn), default=0.0)
+    dwarfs = 0 < DWARFED * longest < max(together)
+    said = f": {together[0]:.0%}, {together[1]:.0%}" if dwarfs else ""
+    labels = [entry["labels"][code] for code in drawn] + (
+        [f"{len(rest):,} more".replace(",", "\u202f") + said] if rest else []
+    )
     traces = []
-    for side in ("real", "synthetic"):
-        values = [share[side][code] for code in drawn] + ([sum(share[side][code] for code in rest)] if rest else [])
+    for side, remaining in zip(("real", "synthetic"), together, strict=True):
+        values = [share[side][code] for code in drawn] + ([remaining] if rest else [])
         traces.append(
             {
                 **_bar(side),
@@ -177,7 +187,7 @@ def _by_frequency(entry: dict[str, Any]) -> tuple[Traces, Layout]:
         "barmode": "group",
         "bargap": 0.25,
         "height": max(240, 110 + len(labels) * (ROW_PIXELS if len(labels) <= 12 else NARROW_ROW_PIXELS)),
-        "xaxis": _share_axis("share of records"),
+        "xaxis": _share_axis("share of records") | ({"range": [0, 1.1 * longest]} if dwarfs else {}),
         "yaxis": {
             "autorange": "reversed",
             "tickvals": list(range(len(labels))),

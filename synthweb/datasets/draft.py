@@ -15,7 +15,7 @@ from typing import Any
 from synth_engine.domain import Attribute, Domain
 from synth_engine.domain.texts import CLASSES
 from synthweb.datasets import sets
-from synthweb.datasets.listed import join, plain, quoted, spelled
+from synthweb.datasets.listed import join, plain, quoted, spelled, split
 from synthweb.datasets.typed import CHECKED, equal_edges
 
 Column = dict[str, Any]
@@ -238,6 +238,12 @@ def open_count(draft: Mapping[str, Any]) -> tuple[int, int] | None:
     """(columns still open, columns in all); None while nobody has looked at the table's columns."""
     total = draft.get("total")
     return (max(0, total - len(confirmed(draft))), total) if isinstance(total, int) else None
+
+
+def placed(draft: Mapping[str, Any]) -> frozenset[str]:
+    """Columns that are latitude or longitude of a place, as its lines are typed."""
+    lines = str((draft.get("table") or {}).get("places") or "").splitlines()
+    return frozenset(column for line in lines for column in split(line.partition(":")[2]))
 
 
 def sharing(draft: Mapping[str, Any], *, total: int) -> int:

@@ -49,7 +49,7 @@ class Line:
     selected: bool = False
     sharing: int = 1  # columns that share a release's ε
     max_records: int = 1
-    placed: bool = False  # whether its codes have public points
+    placed: bool = False  # whether its codes have public points, or are those of a coordinate of a place
 
     @property
     def confirmed(self) -> bool:
@@ -136,14 +136,16 @@ class Line:
         if isinstance(self._read, DomainError | Open) or self._read.size <= enough.MANY_CODES:
             return ""
         needed = grouped(enough.rows_for(self._read.size, columns=self.sharing))
+        columns = "one column" if self.sharing == 1 else f"{self.sharing} columns"
         if self.placed:
+            named = "codes with public points" if self.kind == "categorical" else "codes of a coordinate"
             return (
-                f"{grouped(self._read.size)} codes with public points: methods for places, “adaptive” and with public totals "
+                f"{grouped(self._read.size)} {named}: methods for places, “adaptive” and with public totals "
                 "“on-the-map”, count none by itself and keep places as finely as there are records. Other methods, at ε = 1 "
-                f"shared by {self.sharing} columns, lose them in noise below about {needed} records."
+                f"shared by {columns}, lose them in noise below about {needed} records."
             )
         return (
-            f"{grouped(self._read.size)} codes: at ε = 1, shared by {self.sharing} columns, noise outweighs them "
+            f"{grouped(self._read.size)} codes: at ε = 1, shared by {columns}, noise outweighs them "
             f"below about {needed} records. Fewer values or wider bins keep more."
         )
 
@@ -282,6 +284,7 @@ def lines(
     typed = drafts.columns(draft)
     sharing = drafts.sharing(draft, total=len(typed if payload is None else payload["columns"]))
     records = drafts.max_records(draft)
+    placed = drafts.placed(draft) | set(placed)
     if payload is None:
         known = {column.get("place", place): name for place, (name, column) in enumerate(typed.items())}
         return [

@@ -203,7 +203,7 @@ def after_a_press(dataset: Dataset, posted: Posted, outcome: Outcome) -> dict[st
         sharing=drafts.sharing(dataset.draft, total=posted.total or 1),
         max_records=drafts.max_records(dataset.draft),
     )
-    if line.many and name in selectors.placed(dataset):
+    if line.many and name in drafts.placed(dataset.draft) | selectors.placed(dataset):
         line = replace(line, placed=True)
     still, total = drafts.open_count(dataset.draft) or (0, 0)  # (0, 0) shows nothing
     return {

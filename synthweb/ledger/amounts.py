@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields
 from decimal import Decimal
 
 from synthweb.ledger.models import Rule
+from synthweb.lib import letters
 
 NANO = 10**9
 ATTO = 10**18
@@ -80,8 +81,7 @@ def exact(currency: str, value: int) -> str:
 
 def typed(currency: str, value: int) -> str:
     """The same as somebody would type it: `0.5`, and `1e-9` where the zeros could no longer be counted."""
-    amount = number(currency, value)
-    return f"{amount.normalize():e}".replace("e-0", "e-") if 0 < amount < Decimal("0.0001") else exact(currency, value)
+    return letters.short(exact(currency, value))
 
 
 def number(currency: str, value: int) -> Decimal:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal, InvalidOperation
 
 GREEK = {"epsilon": "ε", "delta": "δ", "rho": "ρ"}
 RELATIONS = {"add-remove": "added or removed", "replace-one": "replaced"}
 _AMOUNT = re.compile(r"\b(epsilon|delta|rho) = (?=[0-9])")
 _PAIR = re.compile(r"\((ε [^()]*, δ [^()]*)\)")
 _NAME = re.compile(r"\b(epsilon|delta|rho)\b")
+_SMALL = re.compile(r"(?<=δ )0\.000[0-9]+")
 THIN_SPACE = "\u202f"  # narrow and not breaking
 
 
@@ -17,7 +19,17 @@ def grouped(number: int) -> str:
     return f"{number:,}".replace(",", THIN_SPACE)
 
 
+def short(number: str) -> str:
+    """`0.0000005` becomes `5e-7`, because nobody counts zeros; larger numbers, and what is none, stay."""
+    try:
+        amount = Decimal(number)
+    except InvalidOperation:
+        return number
+    return f"{amount.normalize():e}".replace("e-0", "e-") if 0 < amount < Decimal("0.0001") else number
+
+
 def in_letters(text: str) -> str:
     """`(epsilon = 1, delta = 1e-9) differential privacy` becomes `ε 1, δ 1e-9 differential privacy`."""
     lettered = _AMOUNT.sub(lambda found: f"{GREEK[found[1]]} ", text)
-    return _NAME.sub(lambda found: GREEK[found[1]], _PAIR.sub(r"\1", lettered))
+    named = _NAME.sub(lambda found: GREEK[found[1]], _PAIR.sub(r"\1", lettered))
+    return _SMALL.sub(lambda found: short(found[0]), named)

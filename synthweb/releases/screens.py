@@ -18,7 +18,7 @@ from synth_engine.privacy.unit import PrivacyUnit, Relation
 from synthweb.accounts.models import User
 from synthweb.datasets.described import cited, domain_of
 from synthweb.datasets.selectors import table_of_run
-from synthweb.lib.letters import RELATIONS
+from synthweb.lib import letters
 from synthweb.lib.listing import Column, listing
 from synthweb.releases import asked, citation, groups, learned, maps, measured, network, selectors, trees, words
 from synthweb.releases.models import Release
@@ -203,7 +203,7 @@ def receipt(release: Release) -> dict[str, Any]:
         "receipt": document,
         "calls": [call_line(number, call, pure=pure) for number, call in enumerate(document["calls"], start=1)],
         "epsilon": short(guarantee["epsilon"]),
-        "delta": receipts.scientific(Fraction(guarantee["delta"])),
+        "delta": letters.short(receipts.scientific(Fraction(guarantee["delta"]))),
         "rho": short(guarantee["rho"]) if guarantee.get("rho") else "",
         "protects": _protects(document),
         "facts": ", ".join(f"{count} {origin}" for origin, count in document["domain_facts"].items()),
@@ -212,7 +212,7 @@ def receipt(release: Release) -> dict[str, Any]:
 
 def _protects(document: dict[str, Any]) -> str:
     """`one person, at most 5 rows, added or removed`."""
-    return f"{PrivacyUnit.from_json(document['unit']).sentence()}, {RELATIONS[document['relation']]}"
+    return f"{PrivacyUnit.from_json(document['unit']).sentence()}, {letters.RELATIONS[document['relation']]}"
 
 
 def call_line(number: int, call: dict[str, Any], *, pure: bool) -> CallLine:
@@ -249,7 +249,7 @@ def _drawn(noise: dict[str, Any]) -> str:
 
 
 def _delta(cost: dict[str, str]) -> str:
-    return f", δ {receipts.scientific(Fraction(cost['delta']))}" if "delta" in cost else ""
+    return f", δ {letters.short(receipts.scientific(Fraction(cost['delta'])))}" if "delta" in cost else ""
 
 
 def _what(query: dict[str, Any]) -> str:
@@ -285,5 +285,5 @@ def check(release: Release) -> Verdict:
         accepted=True,
         sentences=tuple(found.sentences),
         epsilon=f"{float(found.epsilon):.6g}",
-        delta=receipts.scientific(Fraction(found.delta)),
+        delta=letters.short(receipts.scientific(Fraction(found.delta))),
     )

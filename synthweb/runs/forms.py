@@ -11,12 +11,12 @@ from typing import Any
 from django import forms
 
 from synth_engine import mechanisms
-from synth_engine.domain import Domain
+from synth_engine.domain import Domain, Weak
 from synth_engine.errors import InputError, SpecError
 from synth_engine.privacy import receipt
 from synth_engine.privacy.loss import parse_amount, plain
 from synth_engine.spec import LARGEST_ROWS, Spec
-from synthweb.lib.letters import grouped, in_letters
+from synthweb.lib.letters import grouped, in_letters, short
 from synthweb.runs import methods, purpose
 from synthweb.runs.purpose import PREFIX
 
@@ -75,7 +75,13 @@ class ReleaseForm(forms.Form):
 
     def _schema(self) -> Mapping[str, Mapping[str, Any]]:
         found: Mapping[str, Mapping[str, Any]] = self.described.get(self.chosen, {}).get("parameters", {})
-        return found.get("properties", {})
+        rules = found.get("properties", {})
+        return rules if self._completes_texts() else {**rules, **_marked(rules)}
+
+    def _completes_texts(self) -> bool:
+        """Whether there is no column of unknown values, or public texts to complete those of which only a beginning is found."""
+        unknown = [each for each in self.domain.attributes if isinstance(each, Weak)] if self.domain else []
+        return not unknown or any(each.completions for each in unknown)
 
     def _defaults(self) -> dict[str, Any]:
         """What stands in fields that were not sent: those of a method that was chosen a moment ago. An unticked box is
@@ -93,8 +99,11 @@ class ReleaseForm(forms.Form):
 
     @property
     def beyond_forecast(self) -> str:
-        """What forecasts of columns and pairs do not say of the recommended method."""
-        return methods.BEYOND.get(self.first, "")
+        """What forecasts of columns and pairs do not say of the recommended method, or of the one chosen."""
+        said = (
+            (methods.BEYOND.get(name), word) for name, word in ((self.first, "recommended"), (self.chosen, "chosen"))
+        )
+        return next((words.format(word=word) for words, word in said if words), "")
 
     def purpose_fields(self) -> list[forms.BoundField]:
         """The fields of the chosen mechanism that name columns: what the release is for."""
@@ -190,6 +199,12 @@ class ReleaseForm(forms.Form):
         self.add_error(next((field for field in fields if field in self.fields), None), error.text)
 
 
+def _marked(rules: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+    """The rule by which beginnings of texts are written, with the mark suggested: nobody takes one for a text then."""
+    rule = rules.get("partial", {})
+    return {"partial": {**rule, "default": "marked"}} if rule.get("default") == "completed" else {}
+
+
 def choices_of(spec: Mapping[str, Any]) -> dict[str, Any]:
     """What the form begins with to ask for the same again: everything of a spec but its seed, and nothing of a method
     that is no longer on offer."""
@@ -198,7 +213,7 @@ def choices_of(spec: Mapping[str, Any]) -> dict[str, Any]:
     parameters = {PREFIX + name: purpose.as_text(value) for name, value in spec.get("parameters", {}).items()}
     amounts = {
         "epsilon": plain(Fraction(spec["epsilon"])),
-        "delta": receipt.scientific(Fraction(spec.get("delta") or 0)),
+        "delta": short(receipt.scientific(Fraction(spec.get("delta") or 0))),
     }
     return {"mechanism": spec["mechanism"], "rows": spec.get("rows"), **amounts, **parameters}
 

@@ -26,11 +26,11 @@ WHY = {
     "on-the-map": "Public totals are declared: the first one keeps them exactly.",
 }
 BEYOND = {
-    "adaptive": "What the recommended method is for is not in these figures: which places or texts there are, and how far "
+    "adaptive": "What the {word} method is for is not in these figures: which places or texts there are, and how far "
     "apart places lie. They look at columns one by one, where other methods may seem better.",
-    "on-the-map": "What the recommended method is for is not in these figures: totals that are kept, and distances.",
+    "on-the-map": "What the {word} method is for is not in these figures: totals that are kept, and distances.",
 }
-"""Said beside forecasts of columns and pairs."""
+"""Said beside forecasts of columns and pairs; `word`: recommended or chosen."""
 WORDS = {
     "literature": "Published methods under their own names, for comparison with other work or a taste of one’s own.",
     "special": "For tables and purposes that need less, or something else.",

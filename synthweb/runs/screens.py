@@ -20,6 +20,7 @@ from synthweb.datasets.models import Dataset
 from synthweb.ledger.amounts import exact
 from synthweb.ledger.models import Rule
 from synthweb.ledger.selectors import Balance
+from synthweb.lib import letters
 from synthweb.lib.listing import Column, listing
 from synthweb.releases import screens as releases
 from synthweb.releases.models import Release
@@ -148,7 +149,7 @@ def run(found: SynthesisRun, *, may_act: bool) -> dict[str, Any]:
         "title": titles.get(found.spec["mechanism"], found.spec["mechanism"]),
         "unit": unit,
         "price": getattr(found, unit),
-        "delta": receipt.scientific(Fraction(found.spec["delta"])),
+        "delta": letters.short(receipt.scientific(Fraction(found.spec["delta"]))),
         "spent": found.charged_at is not None,
         "stages": stage_lines(found),
         "elapsed": _seconds(found.created_at, found.finished_at),

@@ -534,4 +534,7 @@ def test_very_many_codes_say_how_many_records_they_need(desk: Desk) -> None:
     desk.press("drop:3")
     answer = desk.press("keep:1", edit="1", in_place=True, _1_low="0", _1_high="999", _1_width="1", _1_bins="")
     assert "1\u202f000 codes: at ε = 1, shared by 3 columns, noise outweighs them below about 3\u202f000" in answer.text
-    assert "below about 3\u202f000 records" in line(desk.page(), 1)
+    assert "below about 3\u202f000 records. Fewer values or wider bins keep more." in line(desk.page(), 1)
+    name = next(name for name, column in desk.draft["columns"].items() if column.get("place") == 1)
+    services.keep(actor=desk.dataset.steward, dataset=desk.dataset, table={"places": f"home: {name}, other"})
+    assert "1\u202f000 codes of a coordinate: methods for places" in line(desk.page(), 1)

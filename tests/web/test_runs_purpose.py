@@ -356,3 +356,18 @@ def test_rest_is_strict_with_their_types_and_says_where(
     answer = rest.Caller(cast.steward, "spend").send("/runs/", body)
     assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (status, pointer)
     assert "nobody" not in answer.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("completed", "partial"), [({}, "marked"), ({"completions": {"set": "list", "values": ["abc"]}}, "completed")]
+)
+def test_beginnings_of_texts_are_marked_where_no_public_texts_complete_them(
+    completed: dict[str, Any], partial: str
+) -> None:
+    form = ReleaseForm(domain=Domain.from_json({"attributes": [WORDS | completed]}))
+    assert form["param-partial"].value() == partial
+    places = Domain.from_json({"attributes": [HOME, AGE], "points": AT})
+    chosen = ReleaseForm({"mechanism": "adaptive"}, domain=places)
+    assert chosen["param-partial"].value() == "completed"
+    assert chosen.beyond_forecast.startswith("What the chosen method is for is not in these figures")
+    assert not ReleaseForm(domain=places).beyond_forecast

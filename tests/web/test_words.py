@@ -24,6 +24,8 @@ PERSON = PrivacyUnit(max_records=5, column="person")
     [
         (Fraction(0), "ε 0.5 differential privacy for one record added or removed."),
         (Fraction(1, 10**9), "ε 0.5, δ 1e-9 differential privacy for one record added or removed."),
+        (Fraction(5, 10**7), "ε 0.5, δ 5e-7 differential privacy for one record added or removed."),
+        (Fraction(1, 500), "ε 0.5, δ 0.002 differential privacy for one record added or removed."),
     ],
 )
 def test_the_sentence_of_a_receipt_reads_in_letters(delta: Fraction, words: str) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from synth_engine.domain import Domain, Integer
 from synth_engine.evaluation import figures, report, style, view
+from synth_engine.evaluation.bars import arranged
 from synth_engine.evaluation.thumbnails import BARS_UP_TO, thumbnail
 from tests.engine.evaluation.tables import DOMAIN, HOSTILE, codes, compared, tally
 
@@ -86,6 +87,23 @@ def test_categories_beyond_thirty_are_one_bar_together() -> None:
     figure = figures.histogram(MADE, "place")
     assert figure["layout"]["yaxis"]["ticktext"][-1] == "50 more"
     assert len(figure["layout"]["yaxis"]["ticktext"]) == 31
+
+
+def test_others_that_would_dwarf_the_thirty_are_told_in_numbers() -> None:
+    names = [f"v{place}" for place in range(2030)]
+    sides = {"real": [1e-2] * 30 + [3.5e-4] * 2000, "synthetic": [5e-3] * 30 + [4.25e-4] * 2000}
+    (bars, _), layout = arranged({"labels": names, "shares": sides, "ordered": False, "cuts": None})
+    assert layout["yaxis"]["ticktext"][-1] == "2\u202f000 more: 70%, 85%"
+    assert layout["xaxis"]["range"] == [0, pytest.approx(1.1e-2)] and bars["x"][-1] == pytest.approx(0.7)
+
+
+def test_values_that_nobody_has_are_no_bars_where_there_are_many_and_a_small_rest_fits() -> None:
+    names = [f"v{place}" for place in range(60)]
+    shares = [0.02 * (place < 25) + 0.1 * (place < 5) for place in range(60)]
+    entry = {"labels": names, "shares": {"real": shares, "synthetic": shares}, "ordered": False, "cuts": None}
+    (bars, _), layout = arranged(entry)
+    assert layout["yaxis"]["ticktext"][-1] == "35 more" and len(bars["x"]) == 26
+    assert "range" not in layout["xaxis"]
 
 
 def test_thousands_of_ordered_codes_are_drawn_as_a_few_hundred_bars() -> None:
