@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synth_engine.codec import places
-from synth_engine.domain import Domain
+from synth_engine.domain import Domain, names
 from synth_engine.domain.points import Points
 
 LARGEST = 2**62  # cells of both ends together: their numbers have to fit 64 bits
@@ -145,7 +145,7 @@ def _column(domain: Domain, points: Points) -> End:
         name=attribute.name,
         columns=(attribute.name,),
         sizes=(attribute.size,),
-        labels=tuple(attribute.labels),
+        labels=names.titled(attribute.labels, points.names),
         north=at[:, 0],
         east=at[:, 1],
     )

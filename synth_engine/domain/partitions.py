@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from synth_engine.domain import names as naming
 from synth_engine.domain.attributes import Attribute
+from synth_engine.domain.names import Names
 from synth_engine.domain.open import Open
 from synth_engine.domain.reading import Fields
 from synth_engine.errors import DomainError
@@ -21,17 +23,23 @@ _SOURCE = ("name", "version", "sha256")
 @dataclass(frozen=True, kw_only=True)
 class Partition:
     """`of`: the part of each declared value of `column`, in order. `source`: the public table it was copied from, if any, as
-    (field, text)."""
+    (field, text). `names`: what people call parts."""
 
     name: str
     column: str
     of: tuple[str, ...]
     source: Source = ()
+    names: Names = ()
 
     @cached_property
     def parts(self) -> tuple[str, ...]:
         """Names of the parts, in order."""
         return tuple(sorted(set(self.of)))
+
+    @property
+    def titles(self) -> tuple[str, ...]:
+        """Of the parts, in order: each with its name."""
+        return naming.titled(self.parts, self.names)
 
     def codes(self, attribute: Attribute) -> tuple[int, ...]:
         """The part of each code of the column, from 0 on; "other" and missing, where there are any, are parts of their own
@@ -62,6 +70,7 @@ class Partition:
             "column": self.column,
             "of": of,
             **({"source": dict(self.source)} if self.source else {}),
+            **({"names": dict(self.names)} if self.names else {}),
         }
 
 
@@ -83,7 +92,7 @@ def _partition(document: object, attributes: Sequence[Attribute]) -> Partition:
     if not isinstance(document, Mapping) or not isinstance(document.get("of"), Mapping):
         raise DomainError("a partition is no object of values and parts", repair=_REPAIR)
     fields = Fields(document)
-    fields.only("name", "column", "of", "source")
+    fields.only("name", "column", "of", "source", "names")
     name, column, of = fields.text("name"), fields.text("column"), document["of"]
     labels = next((each.value_labels for each in attributes if each.name == column), ())
     if not labels or set(of) != set(labels):
@@ -95,7 +104,8 @@ def _partition(document: object, attributes: Sequence[Attribute]) -> Partition:
     if not all(isinstance(part, str) for part in of.values()):
         raise DomainError(f"a part of {name!r} is no text", repair="name each part", column=column)
     source = _source(document.get("source"), column=column)
-    return Partition(name=name, column=column, of=tuple(of[label] for label in labels), source=source)
+    names = naming.parse(document.get("names"), sorted(set(of.values())), column=column)
+    return Partition(name=name, column=column, of=tuple(of[label] for label in labels), source=source, names=names)
 
 
 def _source(document: object, *, column: str) -> Source:

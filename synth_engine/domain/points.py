@@ -7,8 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from synth_engine.domain import names as naming
 from synth_engine.domain import sources
 from synth_engine.domain.attributes import Attribute
+from synth_engine.domain.names import Names
 from synth_engine.domain.open import Open
 from synth_engine.domain.places import Place
 from synth_engine.domain.reading import Fields
@@ -27,12 +29,14 @@ Point = tuple[float, float, float]
 @dataclass(frozen=True, kw_only=True)
 class Points:
     """`at`: latitude and longitude in degrees and a weight (residents, or 1). Of `column`: of each declared value, in order;
-    "other" and missing have none. Of `place`, instead: of every point where a record may be, in any order."""
+    "other" and missing have none. Of `place`, instead: of every point where a record may be, in any order. `names`: what people
+    call values."""
 
     at: tuple[Point, ...]
     column: str = ""
     place: str = ""
     source: Source | None = None
+    names: Names = ()
 
     def check(self, attributes: Sequence[Attribute], places: Sequence[Place]) -> None:
         """Refuses points of another column, and points that lie nowhere."""
@@ -87,7 +91,7 @@ class Points:
             return {"place": self.place, "at": [list(each) for each in self.at], **source}
         [attribute] = [each for each in attributes if each.name == self.column]
         at = {k: list(v) for k, v in zip(attribute.value_labels, self.at, strict=True)}
-        return {"column": self.column, "at": at, **source}
+        return {"column": self.column, "at": at, **source, **({"names": dict(self.names)} if self.names else {})}
 
 
 def parse(documents: Sequence[object], attributes: Sequence[Attribute]) -> tuple[Points, ...]:
@@ -97,10 +101,12 @@ def parse(documents: Sequence[object], attributes: Sequence[Attribute]) -> tuple
         if not isinstance(document, Mapping) or not isinstance(document.get("at"), Mapping | list):
             raise DomainError("points are no objects with places", repair=_REPAIR)
         fields = Fields(document)
-        fields.only("column", "place", "at", "source")
+        fields.only("column", "place", "at", "source", *(["names"] if document.get("column") else []))
         column, place = fields.text("column"), fields.text("place")
         of = {"column": column, "place": place, "source": sources.parse(document.get("source"))}
-        found.append(Points(at=_all(document["at"], attributes, column=column, place=place), **of))
+        at = _all(document["at"], attributes, column=column, place=place)
+        names = naming.parse(document.get("names"), document["at"], column=column)
+        found.append(Points(at=at, names=names, **of))
     if len({(each.column, each.place) for each in found}) < len(found):
         raise DomainError("points of one column or place are given twice", repair="give them once")
     return tuple(found)

@@ -19,6 +19,7 @@ from synth_engine.domain.document import SCHEMA_NAME
 from synth_engine.domain.facts import PROVENANCES
 from synth_engine.domain.identifiers import LONGEST_PATTERN, REGENERATE, Identifier
 from synth_engine.domain.moments import UNITS, DateTime
+from synth_engine.domain.names import LONGEST as LONGEST_NAME_OF_CODE
 from synth_engine.domain.open import MOST_BINS, SCALES, Range, Weak
 from synth_engine.domain.places import MOST_PLACES
 from synth_engine.domain.reading import BARE
@@ -234,6 +235,11 @@ _CONSTRAINTS: tuple[Schema, ...] = (
 )
 
 _POINT: Schema = {"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 3}
+_NAMES: Schema = {
+    "type": "object",
+    "description": "What people call codes, where a public table says so.",
+    "additionalProperties": {"type": "string", "minLength": 1, "maxLength": LONGEST_NAME_OF_CODE},
+}
 _SOURCE: Schema = {
     "type": "object",
     "description": "The published table that this is a copy of.",
@@ -254,7 +260,12 @@ def _points(of: str) -> Schema:
     }
     return {
         "type": "object",
-        "properties": {of: _NAME, "at": at[of], "source": _optional(_SOURCE)},
+        "properties": {
+            of: _NAME,
+            "at": at[of],
+            "source": _optional(_SOURCE),
+            **({"names": _NAMES} if of == "column" else {}),
+        },
         "required": [of, "at"],
         "additionalProperties": False,
     }
@@ -338,6 +349,7 @@ _FULL: Schema = {
                         "properties": {key: {"type": "string"} for key in ("name", "version", "sha256")},
                         "additionalProperties": False,
                     },
+                    "names": _NAMES,
                 },
                 "required": ["name", "column", "of"],
                 "additionalProperties": False,

@@ -109,7 +109,7 @@ def each(end: End) -> Parts:
 
 
 def _of_values(end: End, partition: Partition) -> Parts:
-    labels, numbers = partition.parts, _numbers(end, partition)
+    labels, numbers = partition.titles, _numbers(end, partition)
     order = np.argsort(numbers, kind="stable")
     first = np.searchsorted(numbers[order], np.arange(len(labels) + 1))
     middle = [_middle(end, order[first[at] : first[at + 1]]) for at in range(len(labels))]

@@ -9,6 +9,7 @@ import numpy as np
 
 from synth_engine.codec.commutes import Commute
 from synth_engine.domain import Domain
+from synth_engine.domain.names import SEPARATOR
 from synth_engine.evaluation import parts
 from synth_engine.evaluation.commute_view import Spot
 from synth_engine.evaluation.commutes import Flows, by_destination
@@ -18,12 +19,17 @@ OFFERED = 500  # names, at most: more are found when they are typed
 
 
 def find(text: str, *, commute: Commute, domain: Domain) -> Spot | None:
-    """By its name, whatever its letters' case, or by latitude and longitude; None if there is no such point."""
+    """By its code or its name, whatever its letters' case, or by latitude and longitude; None if there is no such point."""
     if (degrees := DEGREES.fullmatch(text)) is not None:
         north, east = float(degrees[1]), float(degrees[2])
         return Spot(text.strip(), north, east) if abs(north) <= 90 and abs(east) <= 180 else None
     wanted = text.strip().casefold()
-    return next((spot for spot in _named(commute, domain) if spot.name.casefold() == wanted), None)
+    return next((spot for spot in _named(commute, domain) if wanted in _called(spot)), None)
+
+
+def _called(spot: Spot) -> set[str]:
+    whole = spot.name.casefold()
+    return {whole, *whole.split(SEPARATOR, 1)}
 
 
 def names(*, commute: Commute, domain: Domain) -> list[str]:

@@ -16,7 +16,7 @@ MOST_CODES = 500_000
 @dataclass(frozen=True, kw_only=True)
 class Roles:
     """Which column of a file is what. `code` names the places; the others may be absent, but not all of them.
-    `parents` are (name of the partition, column). With `adds`, lines of one code are summed: an earlier release."""
+    `parents` are (name of the partition, column), `names` the same of columns that say what people call its parts. With `adds`, lines of one code are summed: an earlier release."""
 
     code: str
     latitude: str | None = None
@@ -24,6 +24,7 @@ class Roles:
     weight: str | None = None
     parents: tuple[tuple[str, str], ...] = ()
     adds: bool = False
+    names: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
         if (self.latitude is None) != (self.longitude is None):
@@ -38,6 +39,8 @@ class Roles:
         names = [name for name, _ in self.parents]
         if len(set(names)) < len(names) or not all(0 < len(name) <= 100 for name in names):
             raise TableError("two partitions have one name, or one has none", repair="name each, in up to 100 letters")
+        if not {name for name, _ in self.names} <= set(names):
+            raise TableError("names of parts of no partition", repair="say the column of the parts too")
         if self.adds and (self.weight is None or self.latitude is not None or self.parents):
             raise TableError(
                 "lines are to be summed, but not as numbers alone",
@@ -47,11 +50,20 @@ class Roles:
     @property
     def columns(self) -> tuple[str, ...]:
         """All columns of the file that have a role, each once."""
-        named = (self.code, self.latitude, self.longitude, self.weight, *(column for _, column in self.parents))
+        named = (
+            *(self.code, self.latitude, self.longitude, self.weight),
+            *(column for _, column in (*self.parents, *self.names)),
+        )
         return tuple(column for column in dict.fromkeys(named) if column is not None)
 
     def to_json(self) -> dict[str, Any]:
-        return asdict(self) | {"parents": [list(pair) for pair in self.parents]}
+        """As versions are told apart by it: without names where none are given."""
+        found = asdict(self) | {"parents": [list(pair) for pair in self.parents]}
+        return found | {"names": [list(pair) for pair in self.names]} if self.names else _without(found, "names")
+
+
+def _without(document: dict[str, Any], key: str) -> dict[str, Any]:
+    return {name: value for name, value in document.items() if name != key}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,12 +81,14 @@ class Source:
 @dataclass(frozen=True, kw_only=True)
 class Reference:
     """One line a code, in the order of the file. `at`: latitude and longitude in degrees. `weights`: above or equal to
-    0, in a unit of their own. `parents`: the part of each partition that a code belongs to; "" for none."""
+    0, in a unit of their own. `parents`: the part of each partition that a code belongs to; "" for none. `names`: by partition,
+    or "" for the codes themselves, what people call a part."""
 
     codes: tuple[str, ...]
     at: tuple[tuple[float, float], ...] | None = None
     weights: tuple[float, ...] | None = None
     parents: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    names: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @property
     def kind(self) -> str:
@@ -104,6 +118,7 @@ class Reference:
             at=None if self.at is None else tuple(self._middle(group) for group in groups),
             weights=None if self.weights is None else tuple(sum(self.weights[i] for i in group) for group in groups),
             parents=kept,
+            names={"" if name == level else name: of for name, of in self.names.items() if name in (level, *kept)},
         )
 
     def _middle(self, group: list[int]) -> tuple[float, float]:
@@ -124,6 +139,7 @@ class Reference:
             "at": None if self.at is None else [list(point) for point in self.at],
             "weights": None if self.weights is None else list(self.weights),
             "parents": {name: list(parts) for name, parts in self.parents.items()},
+            **({"names": {name: dict(of) for name, of in self.names.items()}} if self.names else {}),
         }
 
     @classmethod
@@ -137,4 +153,5 @@ class Reference:
             at=None if at is None else tuple((latitude, longitude) for latitude, longitude in at),
             weights=None if weights is None else tuple(weights),
             parents={name: tuple(parts) for name, parts in document["parents"].items()},
+            names=document.get("names", {}),
         )

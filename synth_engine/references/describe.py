@@ -63,7 +63,7 @@ def points_of(
     }
     if heavy is not None:
         _check_weights([heavy[line] for line in found.lines], column=column)
-    return {"column": column, "at": points, "source": source.to_json()}
+    return {"column": column, "at": points, "source": source.to_json(), **_named(found, ITSELF, values)}
 
 
 def weighted(points: Mapping[str, Any], density: Reference, *, floor: float = 0.0) -> dict[str, Any]:
@@ -134,8 +134,16 @@ def partitions_of(
                 repair="name the part of each in the file, or leave this partition out", column=column,
             )  # fmt: skip
         of = dict(zip(values, parts, strict=True))
-        entries.append({"name": name, "column": column, "of": of, "source": source.to_json()})
+        called = _named(found, name, set(parts))
+        entries.append({"name": name, "column": column, "of": of, "source": source.to_json(), **called})
     return entries
+
+
+def _named(found: Found, level: str, codes: Collection[str]) -> dict[str, Any]:
+    """What people call those codes of a level, where the reference says it."""
+    names = found.reference.names.get(level, {})
+    called = {code: names[code] for code in sorted(codes) if code in names}
+    return {"names": called} if called else {}
 
 
 def worthwhile(found: Found) -> list[str]:

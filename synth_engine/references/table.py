@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from synth_engine.domain.names import LONGEST as LONGEST_NAME
 from synth_engine.errors import TableError
 from synth_engine.references import degrees
 from synth_engine.references.base import MOST_CODES, Reference, Roles, Source
@@ -37,6 +38,10 @@ def read(text: bytes, *, roles: Roles) -> Reference:
         at=at,
         weights=None if weights is None else tuple(weights),
         parents={name: tuple(sheet.cells[column]) for name, column in roles.parents},
+        names={
+            name: _names(sheet.cells[dict(roles.parents)[name]], sheet.cells[column], column=column)
+            for name, column in roles.names
+        },
     )
 
 
@@ -70,6 +75,22 @@ def load(
         raise TableError("it does not show which column is the code", repair="say the columns")
     source = Source(name=path.name, version="1", sha256=hashlib.sha256(text).hexdigest())
     return read(text, roles=roles), source
+
+
+def _names(parts: Sequence[str], names: Sequence[str], *, column: str) -> dict[str, str]:
+    """What each part is called in the first line that says so."""
+    found: dict[str, str] = {}
+    for line, (part, name) in enumerate(zip(parts, names, strict=True), start=2):
+        if len(name) > LONGEST_NAME or not name.isprintable():
+            raise TableError(
+                f"a name is no text of up to {LONGEST_NAME} printable letters",
+                repair="mend it",
+                column=column,
+                line=line,
+            )
+        if part and name.strip():
+            found.setdefault(part, name.strip())
+    return found
 
 
 def _check_codes(codes: Sequence[str], *, column: str, twice: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from django import forms
@@ -9,6 +10,19 @@ from django import forms
 from synth_engine.errors import TableError
 from synth_engine.references import Roles
 from synthweb.references.services import MOST_BYTES, WORD, Brought
+
+
+def parts_of(lines: Iterable[str]) -> dict[str, tuple[tuple[str, str], ...]]:
+    """`parents` and `names` of Roles, from lines of a partition, its column and perhaps the column of its names, with colons
+    between them. Errors: ValueError."""
+    parents, names = [], []
+    for line in filter(None, map(str.strip, lines)):
+        name, column, *called = (part.strip() for part in line.split(":", 2))  # too few are a ValueError
+        if not (name and column and all(called)):
+            raise ValueError("a part is empty")
+        parents.append((name, column))
+        names += [(name, each) for each in called]
+    return {"parents": tuple(parents), "names": tuple(names)}
 
 
 class FileForm(forms.Form):
@@ -30,9 +44,10 @@ class FileForm(forms.Form):
     parents = forms.CharField(
         required=False,
         max_length=5_000,
-        widget=forms.Textarea(attrs={"rows": 3, "placeholder": "town: ctycsub"}),
+        widget=forms.Textarea(attrs={"rows": 3, "placeholder": "town: ctycsub: ctycsubname"}),
         label="Larger parts that each code belongs to",
-        help_text="One a line: what to call the partition, a colon, and its column.",
+        help_text="One a line: what to call the partition, a colon, and its column; after another colon, if there is one, the "
+        "column of its names.",
     )
     adds = forms.BooleanField(
         required=False, label="An earlier release: codes stand in several lines, and their weights are summed"
@@ -60,21 +75,19 @@ class FileForm(forms.Form):
             raise forms.ValidationError(f"Type “{WORD}” if the file is public. If it is not, do not upload it here.")
         return word
 
-    def clean_parents(self) -> tuple[tuple[str, str], ...]:
-        found = []
-        for line in filter(None, map(str.strip, self.cleaned_data["parents"].splitlines())):
-            name, colon, column = (part.strip() for part in line.partition(":"))
-            if not (name and colon and column):
-                raise forms.ValidationError(
-                    "A line is not a name, a colon and a column: write it like “town: ctycsub”."
-                )
-            found.append((name, column))
-        return tuple(found)
+    def clean_parents(self) -> dict[str, tuple[tuple[str, str], ...]]:
+        try:
+            return parts_of(self.cleaned_data["parents"].splitlines())
+        except ValueError:
+            raise forms.ValidationError(
+                "A line is not a name, a colon and a column: write it like “town: ctycsub”, or “town: ctycsub: ctycsubname”."
+            ) from None
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
-        texts = {key: cleaned.get(key) or None for key in ("latitude", "longitude", "weight")}
-        told = any(texts.values()) or bool(cleaned.get("parents")) or bool(cleaned.get("adds"))
+        texts: dict[str, Any] = {key: cleaned.get(key) or None for key in ("latitude", "longitude", "weight")}
+        parents = cleaned.get("parents") or {"parents": (), "names": ()}
+        told = any(texts.values()) or bool(parents["parents"]) or bool(cleaned.get("adds"))
         cleaned["roles"] = None
         if not cleaned.get("code"):
             if told:
@@ -84,8 +97,7 @@ class FileForm(forms.Form):
             return cleaned
         try:
             adds = bool(cleaned.get("adds"))
-            parents = cleaned.get("parents") or ()
-            cleaned["roles"] = Roles(code=cleaned["code"], parents=parents, adds=adds, **texts)
+            cleaned["roles"] = Roles(code=cleaned["code"], adds=adds, **parents, **texts)
         except TableError as error:
             self.add_error("code", f"{error.text[0].upper()}{error.text[1:]}.")
         return cleaned

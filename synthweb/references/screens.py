@@ -61,7 +61,8 @@ def detail(user: User, table: ReferenceTable, version: ReferenceVersion) -> dict
 def _roles(roles: Mapping[str, Any]) -> list[tuple[str, str]]:
     named = [("codes", "code"), ("latitudes", "latitude"), ("longitudes", "longitude"), ("weights", "weight")]
     found = [(title, str(roles[key])) for title, key in named if roles.get(key)]
-    return [*found, *((name, column) for name, column in roles.get("parents") or ())]
+    names = [(f"names of {name}", column) for name, column in roles.get("names") or ()]
+    return [*found, *((name, column) for name, column in roles.get("parents") or ()), *names]
 
 
 def using(

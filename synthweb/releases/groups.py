@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from synth_engine.domain import Domain
+from synth_engine.domain import Domain, names
 from synthweb.releases.measured import deviation_of
 from synthweb.releases.models import Release
 from synthweb.releases.models_read import holds
@@ -49,7 +49,7 @@ def page(release: Release) -> Page | None:
     if (published := release.model.get("published")) is None:
         return None
     groups = sorted(published["groups"], key=lambda group: -group[2])
-    labels = _labels(release, published["columns"])
+    labels = _labels(release, published["columns"], named=True)
     lines = tuple(
         Line(values=tuple(_values(group, labels, most=NAMED)), records=round(group[2])) for group in groups[:SHOWN]
     )
@@ -82,9 +82,11 @@ def _lines(release: Release, published: dict[str, Any]) -> Iterator[Sequence[obj
         yield (*_values(group, labels), f"{group[2]:.6g}")
 
 
-def _labels(release: Release, columns: Sequence[str]) -> list[tuple[str, ...]]:
+def _labels(release: Release, columns: Sequence[str], *, named: bool = False) -> list[tuple[str, ...]]:
+    """`named`: codes with what people call them."""
     domain = Domain.from_json(release.model["domain"])
-    return [domain.attribute(name).labels for name in columns]
+    called = {points.column: points.names for points in domain.points} if named else {}
+    return [names.titled(domain.attribute(name).labels, called.get(name, ())) for name in columns]
 
 
 def _values(group: list[Any], labels: list[tuple[str, ...]], *, most: int | None = None) -> Iterator[str]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import jsonschema
 import pytest
 
-from synth_engine.domain import Categorical, Domain, Partition, Points
+from synth_engine.domain import Categorical, Domain, Partition, Points, names
 from synth_engine.domain.parting import VALUES, cells, parting
+from synth_engine.domain.schema import SCHEMA
 from synth_engine.errors import DomainError
 
 HOMES = ("a1", "a2", "b1", "b2", "b3")
@@ -76,3 +78,29 @@ def test_partitions_that_cannot_be_right_are_refused(changed: dict[str, Any], re
 def test_two_partitions_of_one_name_are_refused() -> None:
     with pytest.raises(DomainError, match="one name"):
         domain_of(TOWN, TOWN)
+
+
+NAMED: dict[str, Any] = {
+    "attributes": [{"name": "home", "kind": "categorical", "values": ["b", "a", "c"], "outside": "clamp"}],
+    "points": [{"column": "home", "at": {"b": [41, -71], "a": [42, -72], "c": [43, -73]}, "names": {"b": "Bristol"}}],
+    "partitions": [{"name": "town", "column": "home", "of": {"b": "2", "a": "1", "c": "1"}, "names": {"1": "Warren"}}],
+}
+
+
+def test_names_stand_with_their_codes_and_come_back() -> None:
+    domain = Domain.from_json(NAMED)
+    assert Domain.from_json(json.loads(json.dumps(domain.to_json()))) == domain and hash(domain.partitions[0])
+    assert domain.partitions[0].titles == ("1 · Warren", "2") and domain.partitions[0].parts == ("1", "2")
+    assert names.titled(("b", "a"), domain.points[0].names) == ("b · Bristol", "a")
+    assert names.titled(("b",), (("b", "b"),)) == ("b",)
+    jsonschema.validate(domain.to_json(), SCHEMA)
+
+
+@pytest.mark.parametrize("bad", [{"x": "Nowhere"}, {"1": ""}, {"1": "a\nb"}, {"1": "x" * 201}, {"1": 1}, ["1"]])
+def test_names_of_other_codes_and_names_that_are_none_are_refused(bad: Any) -> None:
+    (partition,), (points,) = NAMED["partitions"], NAMED["points"]
+    with pytest.raises(DomainError, match="name") as caught:
+        Domain.from_json(NAMED | {"partitions": [partition | {"names": bad}]})
+    assert caught.value.column == "home"
+    with pytest.raises(DomainError, match="name"):
+        Domain.from_json(NAMED | {"points": [points | {"names": bad}]})

@@ -51,6 +51,35 @@ def test_a_crosswalk_of_lodes_is_read_as_it_is() -> None:
     assert Reference.from_json(found.to_json()) == found
 
 
+def test_names_of_parts_are_kept_with_them_and_go_where_their_codes_are_used() -> None:
+    found = crosswalk()
+    called = {"4400105140": "Barrington town, RI", "4400318640": "Coventry town, RI"}
+    assert found.names == {"town": called}
+    assert Reference.from_json(found.to_json()) == found
+    of_blocks = references.fitting(found, BLOCKS, column="home")
+    towns, counties = references.partitions_of(
+        of_blocks, BLOCKS, column="home", source=SOURCE, names=["town", "county"]
+    )
+    assert towns["names"] == called and "names" not in counties
+    assert "names" not in references.points_of(of_blocks, BLOCKS, column="home", source=SOURCE)
+    few = list(called)[:1]
+    of_towns = references.fitting(found, few, column="home")
+    assert of_towns.level == "town"
+    assert references.points_of(of_towns, few, column="home", source=SOURCE)["names"] == {few[0]: called[few[0]]}
+    assert found.coarsened("town").names == {"": called} and found.coarsened("tract").names == {"town": called}
+
+
+def test_names_are_those_of_the_first_line_and_of_partitions_alone() -> None:
+    roles = Roles(code="code", parents=(("town", "t"),), names=(("town", "n"),))
+    lines = ("a,1, Warren ", "b,1,Bristol", "c,2,", "d,,Nowhere")
+    assert of_places(*lines, roles=roles, header="code,t,n").names == {"town": {"1": "Warren"}}
+    assert roles.to_json()["names"] == [["town", "n"]] and "names" not in PLACES.to_json()
+    with pytest.raises(TableError, match="line 3, column 'n': a name is no text"):
+        of_places("a,1,Warren", f"b,2,{'x' * 201}", roles=roles, header="code,t,n")
+    with pytest.raises(TableError, match="names of parts of no partition"):
+        Roles(code="code", parents=(("town", "t"),), names=(("county", "n"),))
+
+
 def test_lines_of_an_earlier_release_are_summed_by_their_code() -> None:
     text = b"w_geocode,h_geocode,S000,SA01\n1,44,2,2\n1,45,1,0\n2,44,3,1\n"
     roles = references.recognise(references.read_sheet(text).names)

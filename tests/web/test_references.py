@@ -371,6 +371,25 @@ def test_very_many_codes_with_points_are_for_methods_that_count_none_by_itself(
     assert "5 codes: at ε = 1" in line(desk.page(), 0)
 
 
+def test_names_of_parts_are_said_with_their_column_by_page_and_by_rest(client: Client, cast: Cast) -> None:
+    table = "code,lat,lon,t,n\na,41.1,-71.1,1,Warren\nb,41.2,-71.2,1,Warren\nc,41.3,-71.3,2,Bristol\n"
+    said = {"code": "code", "latitude": "lat", "longitude": "lon"}
+    version = brought(client, table, **said, parents="town: t: n")
+    assert version.roles["names"] == [["town", "n"]]
+    page = client.get(reverse("references:detail", args=[version.reference.code])).text
+    assert "names of town: n" in page
+    assert bring(client, table.encode(), **said, parents="town:").status_code == 422
+    query = "word=public&name=Towns&published=here&code=code&latitude=lat&longitude=lon&parents="
+    calls = Caller(cast.steward, "spend")
+    bad = calls.client.post(f"/api/v1/references/?{query}town:t:", table, content_type="text/csv")
+    assert_problem(bad, status=400)
+    made = calls.client.post(f"/api/v1/references/?{query}town:t:n", table, content_type="text/csv")
+    assert made.status_code == 201, made.text
+    desk = described(client, cast)
+    use(client, desk, version, column="home", partitions=["town"])
+    assert desk.beside["partitions"][0]["names"] == {"1": "Warren", "2": "Bristol"}
+
+
 TOTALS = "code,jobs\n" + f"{BLOCKS[0]},30\n{BLOCKS[1]},14\n"
 
 

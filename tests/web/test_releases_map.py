@@ -72,6 +72,27 @@ def test_an_analyst_sees_maps_of_a_shared_release_and_nothing_real(release: Rele
 
 
 @pytest.mark.django_db
+def test_towns_that_have_names_are_shown_with_them_and_found_by_either(cast: Cast, browser: Open) -> None:
+    towns = {"north": "44001", "south": "44002", "isle": "44002"}
+    homes = {"column": "home", "at": HOMES, "names": {"isle": "Block <Island>"}}
+    parts = [
+        {"name": "town", "column": column, "of": of, "names": {"44001": "Warren town", "44002": "New Shoreham"}}
+        for column, of in (("home", towns), ("work", {"port": "44001", "<hill>": "44002"}))
+    ]
+    document = DOMAIN | {"points": [homes, DOMAIN["points"][1]], "partitions": parts}
+    release = scene.released(cast, mechanism="on-the-map", epsilon="2", name="Named", table=TABLE, document=document)
+    client = browser(cast.steward)
+    page = client.get(address("map", release), {"by": "declared:town", "near": "new shoreham"}).text
+    assert ("44001 · Warren town" in page and "miles of 44002 · New Shoreham" in page) or "km of 44002 · New" in page
+    assert "Block <Island>" not in page
+    for near in ("ISLE", "block <island>", "isle · Block <Island>"):
+        found = client.get(address("map", release), {"by": "each", "near": near}).text
+        assert "of isle · Block &lt;Island&gt;" in found, near
+    rows = lines(client, address("map-csv", release, "commutes-matrix") + "?by=declared:town")
+    assert {row["home"] for row in rows} == {"44001 · Warren town", "44002 · New Shoreham"}
+
+
+@pytest.mark.django_db
 def test_its_tables_are_whole_files_of_plain_numbers(release: Release, cast: Cast, browser: Open) -> None:
     client = browser(cast.steward)
     found = lines(client, address("map-csv", release, "commutes-matrix"))

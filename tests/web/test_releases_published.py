@@ -61,6 +61,20 @@ def test_groups_are_shown_the_largest_first_and_are_in_the_file(cast: Cast, brow
 
 
 @pytest.mark.django_db
+def test_codes_that_have_names_are_shown_with_them_and_are_codes_in_the_file(
+    cast: Cast, browser: Callable[..., Client]
+) -> None:
+    at = {area: [41 + place / 10, -71] for place, area in enumerate(SIZES)}
+    named = DOMAIN | {"points": [{"column": "area", "at": at, "names": {"north": "Up <there>"}}]}
+    release = scene.released(cast, mechanism="generalize", epsilon="4", name="Rents", table=TABLE, document=named)
+    client = browser(cast.steward)
+    assert "<td>north · Up &lt;there&gt;</td>" in client.get(reverse("releases:groups", args=[release.code])).text
+    answer = client.get(reverse("releases:groups-csv", args=[release.code]))
+    lines = list(csv.DictReader(io.StringIO(b"".join(answer.streaming_content).decode())))  # type: ignore[attr-defined]
+    assert "north" in {line["area"] for line in lines} and not any("Up" in line["area"] for line in lines)
+
+
+@pytest.mark.django_db
 def test_other_releases_have_no_such_tab(cast: Cast, browser: Callable[..., Client]) -> None:
     release, client = released(cast, mechanism="independent"), browser(cast.steward)
     address = reverse("releases:groups", args=[release.code])

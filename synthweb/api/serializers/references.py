@@ -8,6 +8,7 @@ from rest_framework import serializers
 
 from synth_engine.references import Roles
 from synthweb.api.serializers.strict import StrictSerializer, Text, Truth, WholeNumber
+from synthweb.references.forms import parts_of
 from synthweb.references.models import ReferenceTable, ReferenceVersion
 
 
@@ -46,19 +47,25 @@ class FileQuerySerializer(StrictSerializer):
     longitude = Text(required=False, max_length=200)
     weight = Text(required=False, max_length=200)
     parents = Text(
-        required=False, max_length=5000, help_text="Partitions and their columns: `town:ctycsub,county:cty`."
+        required=False,
+        max_length=5000,
+        help_text="Partitions, their columns, and perhaps columns of names: `town:ctycsub:ctycsubname,county:cty`.",
     )
     adds = serializers.BooleanField(required=False, default=False, help_text="Sum the weights of lines of one code.")
 
-    def validate_parents(self, text: str) -> tuple[tuple[str, str], ...]:
-        pairs = [tuple(part.strip() for part in each.split(":", 1)) for each in text.split(",")]
-        if not all(len(pair) == 2 and all(pair) for pair in pairs):
-            raise serializers.ValidationError("Write each as name:column, with commas between them.")
-        return tuple((name, column) for name, column in pairs)
+    def validate_parents(self, text: str) -> dict[str, tuple[tuple[str, str], ...]]:
+        lines = text.split(",")
+        try:
+            if all(map(str.strip, lines)):
+                return parts_of(lines)
+        except ValueError:
+            pass
+        raise serializers.ValidationError("Write each as name:column or name:column:names, with commas between them.")
 
     @property
     def roles(self) -> Roles | None:
         said: dict[str, Any] = {key: value for key, value in self.validated_data.items() if key not in NOT_ROLES}
+        said |= said.pop("parents", {})
         return Roles(**said) if "code" in said else None
 
 
