@@ -28,7 +28,7 @@ from tests.engine.workbooks import workbook
 
 ROOT = Path(__file__).parents[2]
 CELL = "SECRET"
-LONGEST = 10.0  # seconds, for any of them
+LONGEST = 10.0  # seconds of this process alone, for any of them: others may keep the machine busy
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -224,10 +224,10 @@ def test_a_table_that_is_refused_is_so_by_place_rule_and_repair(path: Path, name
     case = CASES[name]
     assert isinstance(case, Refused)
     path.write_bytes(case.content)
-    start = time.monotonic()
+    start = time.process_time()
     with pytest.raises(TableError, match=case.rule) as refusal:
         read(path, case.said)
-    assert time.monotonic() - start < LONGEST
+    assert time.process_time() - start < LONGEST
     assert refusal.value.line == case.line
     assert refusal.value.repair
     assert CELL not in str(refusal.value)
@@ -275,9 +275,9 @@ SUGGESTED: dict[str, tuple[list[str], dict[str, Any], str]] = {
 def test_what_is_suggested_for_odd_values_is_no_guess(path: Path, name: str) -> None:
     values, expected, question = SUGGESTED[name]
     path.write_text("x,y\n" + "".join(f'"{value}",1\n' for value in values))
-    start = time.monotonic()
+    start = time.process_time()
     reading = ingest.read(path, kind="csv")
-    assert time.monotonic() - start < LONGEST
+    assert time.process_time() - start < LONGEST
     draft = reading.suggestions[0]
     assert {key: draft[key] for key in expected} == expected
     assert question in draft["why"]
@@ -359,9 +359,9 @@ def _only(path: Path, values: list[str], domain: Domain, dialect: Dialect) -> An
 def test_97_many_names_are_told_apart_in_time(path: Path) -> None:
     names = [f"{i:b}" + "a" * (i % 7) for i in range(1, 2_000)]
     path.write_text(",".join(names) + "\n" + ",".join(["1"] * len(names)) + "\n")
-    start = time.monotonic()
+    start = time.process_time()
     assert readers.columns(path, kind="csv") == tuple(names)
-    assert time.monotonic() - start < LONGEST
+    assert time.process_time() - start < LONGEST
 
 
 # Of a body that trickles in (92) the server in front decides when it has had enough; that nothing stays of it is ours.
