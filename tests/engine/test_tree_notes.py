@@ -128,22 +128,24 @@ def test_methods_with_columns_beside_a_tree_say_it_of_the_tree_and_those_without
 
 @pytest.mark.parametrize("mechanism", TREES[:4])
 def test_with_fewer_records_in_all_the_tree_most_likely_ends_at_its_first_depth(mechanism: str) -> None:
-    """By noise that is really drawn; everybody lies at one place, which is the best case."""
+    """By noise that is really drawn; everybody lies at one place, which is the best case. With a quarter of the records one tree
+    in five is deeper: half of 120 once in 10⁸ times even if it were one in four."""
 
     def deeper(times: float) -> int:
         domain, records = square(), 100
         plan = mechanisms.plan(domain, Spec(mechanism=mechanism, epsilon=Fraction(1, 10)))
         for _ in range(9):  # where the number itself depends on how many there are
             records = max(1, int(times * (plan.opened_from(records) or 0)))
-        found = [fitted(mechanism, domain, one_place(domain, records), epsilon="1/10") for _ in range(15)]
+        found = [fitted(mechanism, domain, one_place(domain, records), epsilon="1/10") for _ in range(120)]
         return sum(model.tree is not None and int(model.tree.levels.max()) > 1 for model in found)
 
-    assert deeper(0.25) < 8 < deeper(4)
+    assert deeper(0.25) < 60 < deeper(4)
 
 
 @pytest.mark.parametrize("mechanism", TREES[:4])
 def test_one_place_that_holds_everything_is_told_where_cells_end(mechanism: str) -> None:
-    model = fitted(mechanism, square(16), one_place(square(16), 50_000), epsilon="2")
+    """With hardly any noise: else the places beside it have now and then as much as is divided."""
+    model = fitted(mechanism, square(16), one_place(square(16), 50_000), epsilon="100")
     assert model.notes is not None and model.notes.ended is not None
     ended = model.notes.ended
     assert (ended.why, ended.depth, ended.cells) == ("bins", 4, 1) and ended.share > 0.9
@@ -206,8 +208,8 @@ def test_classes_and_texts_end_where_nothing_is_left_to_tell_apart() -> None:
     alone = Domain(attributes=(trade,), partitions=(halves,))
     model = fitted("adaptive-improved", alone, {"trade": codes["trade"]}, epsilon="4")
     assert model.notes is not None and model.notes.ended is None and not model.notes.noise
-    nobody = fitted("privtree", alone, {"trade": []}, epsilon="1/1000")
-    assert "how columns go together" in "".join(tree_notes.sentences(nobody))
+    nobody = [fitted("privtree", alone, {"trade": []}, epsilon="1/1000") for _ in range(6)]  # 19 times of 20 it is told
+    assert any("how columns go together" in "".join(tree_notes.sentences(one)) for one in nobody)
 
 
 def test_notes_that_make_no_sense_are_refused() -> None:
