@@ -116,6 +116,7 @@ def chromium(
         if downloads is not None:
             options.add_experimental_option("prefs", {"download.default_directory": str(downloads)})
         browser = webdriver.Chrome(options=options, service=Service(executable_path=driver))
+        browser.set_script_timeout(120)  # the judge of pages takes seconds, and a busy machine many more
         try:
             yield browser
         finally:

@@ -183,6 +183,7 @@ def _rows(var: Path, query: str) -> list[tuple[object, ...]]:
 
 @pytest.mark.slow
 @pytest.mark.services
+@pytest.mark.timeout(4 * START_SECONDS + 300)  # two starts and the demo, each with its own patience
 def test_the_first_start_shows_a_compared_release_and_the_second_keeps_everything(running: Running) -> None:
     address = running.start()
     assert _ready(address)
