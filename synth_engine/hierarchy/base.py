@@ -47,7 +47,7 @@ class Hierarchy(ABC):
         return np.full(self.symbols(level).size, level + 1 < self.depth)
 
     def exists(self, prefixes: Prefixes, level: int) -> npt.NDArray[np.bool_]:  # noqa: ARG002 - for those that have gaps
-        """Whether public nodes of depth `level` are there at all."""
+        """Whether public nodes of depth `level` are there at all, below a node that is."""
         return np.ones(prefixes.shape, dtype=np.bool_)
 
     def divides(self, prefixes: Prefixes, level: int) -> npt.NDArray[np.bool_]:  # noqa: ARG002 - for those that know

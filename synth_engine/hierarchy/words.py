@@ -53,13 +53,20 @@ class Words(Paths):
 
     def exists(self, prefixes: Prefixes, level: int) -> npt.NDArray[np.bool_]:
         """Nothing but its end follows the end of a text, and none ends too early."""
-        signs, lengths = self.path(prefixes), _lengths(prefixes)
-        found: npt.NDArray[np.bool_] = np.count_nonzero(signs, axis=-1) == lengths
-        found &= (signs.max(axis=-1) <= len(self.alphabet)) & (lengths >= min(self.shortest, level))
+        if level == 0:
+            return super().exists(prefixes, level)
+        signs = self.path(prefixes)
+        last = signs[..., level - 1]
+        goes_on = (
+            last <= len(self.alphabet) if level == 1 else (last <= len(self.alphabet)) & (signs[..., level - 2] > 0)
+        )
+        found: npt.NDArray[np.bool_] = np.where(last > 0, goes_on, level > self.shortest)
         return found
 
     def divides(self, prefixes: Prefixes, level: int) -> npt.NDArray[np.bool_]:
-        found: npt.NDArray[np.bool_] = (_lengths(prefixes) == level) & (level < self.depth)
+        if level in (0, self.depth):
+            return np.full(np.shape(prefixes), level < self.depth)
+        found: npt.NDArray[np.bool_] = self.path(prefixes)[..., level - 1] > 0
         return found
 
     def member(self, text: str) -> bool:
@@ -113,9 +120,3 @@ class Words(Paths):
         """What `to_json` wrote. Errors: KeyError, TypeError, DomainError."""
         facts = {key: value for key, value in obj.items() if key not in ("kind", "columns")}
         return cls(columns=tuple(obj["columns"]), **facts)
-
-
-def _lengths(prefixes: Prefixes) -> npt.NDArray[np.int64]:
-    """How many signs there are before the end, or so far."""
-    found: npt.NDArray[np.int64] = np.char.str_len(prefixes)
-    return found

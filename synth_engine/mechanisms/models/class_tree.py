@@ -41,9 +41,10 @@ class ClassTree:
         check(self.levels, self.cells, self.weights, depth=self.hierarchy.depth)
         if self.placed not in get_args(Placed) or self.partly not in get_args(Partial):
             raise malformed()
-        for level in set(self.levels.tolist()):
-            cells = self.cells[self.levels == level]
-            if not (self.hierarchy.exists(cells, level) & (self.hierarchy.prefix(cells, level) == cells)).all():
+        for level in range(int(self.levels.max()) + 1):
+            cells, below = self.cells[self.levels == level], self.cells[self.levels >= level]
+            there = self.hierarchy.exists(np.unique(self.hierarchy.prefix(below, level)), level)
+            if not (there.all() and (self.hierarchy.prefix(cells, level) == cells).all()):
                 raise malformed()
             if isinstance(self.hierarchy, Product) and not self.hierarchy.path(cells)[:, :level].all():
                 raise malformed()
