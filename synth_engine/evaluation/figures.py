@@ -79,7 +79,7 @@ def place_distances(report: Report, number: int) -> Figure:
         median = entry["median_km"]
         words += (
             f" Half of the records are within {median['real']:g} km in the real table and within "
-            f"{median['synthetic']:g} km in the synthetic one. The gap is largest at {entry['ks_at_km']:g} km."
+            f"{median['synthetic']:g} km in the synthetic one. The gap is largest at {entry['ks_at_km']:.3g} km."
         )
     return framed(report, traces, layout, words=words)
 

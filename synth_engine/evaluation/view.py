@@ -198,7 +198,7 @@ def _apart_line(entry: Entry) -> str:
     if entry["ks"] is None:
         return words
     median = entry["median_km"]
-    return f"{words} Distance of Kolmogorov and Smirnov {entry['ks']:.3f}, at {entry['ks_at_km']:g} km. Half of the records within {median['real']:g} km (real) and {median['synthetic']:g} km (synthetic)."
+    return f"{words} Distance of Kolmogorov and Smirnov {entry['ks']:.3f}, at {entry['ks_at_km']:.3g} km. Half of the records within {median['real']:g} km (real) and {median['synthetic']:g} km (synthetic)."
 
 
 def _round_rows(edges: list[float], within: Entry) -> list[int]:

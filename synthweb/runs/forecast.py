@@ -82,15 +82,16 @@ class Forecast:
     marks: tuple[tuple[float, str], ...]  # of the level scale
     mark: float | None  # where the ε chosen stands; None beyond the slider
     words: str
-    waiting: int  # methods that were left out for now
+    waiting: int  # methods whose lines were left out for now
     width: int = WIDTH
     height: int = 2 * (HEADROOM + PANEL) + GAP
 
 
 def forecast(domain: Domain, *, spec: Spec, rows: int, rule: Rule = "basic", hasty: bool = False) -> Forecast:
     """What every method would give on `domain`, with the loss of `spec` marked. `rule`: how the account that pays adds
-    up losses, which some methods suit their noise to. `hasty`: leave out, for now, methods other than the chosen one
-    that were not asked for before; some take seconds for a wide table, and a page should not wait for them."""
+    up losses, which some methods suit their noise to. `hasty`: leave out, for now, the lines of methods that were not asked
+    for before, and of the chosen one all but where it stands; some take seconds for a wide table or one of census blocks,
+    and a page should not wait for them."""
     facts = Facts(domain=_Known(domain), delta=spec.delta, rows=rows, rule=rule)
     chosen = json.dumps(dict(spec.parameters))
     titles = {one["id"]: one["title"] for one in mechanisms.describe()}
@@ -99,8 +100,9 @@ def forecast(domain: Domain, *, spec: Spec, rows: int, rule: Rule = "basic", has
     waiting = 0
     for name in titles:
         parameters = chosen if name == spec.mechanism else "{}"
-        if hasty and name != spec.mechanism and hash((facts, name)) not in _asked_before:
-            waiting, grid[name], here[name] = waiting + 1, (), None
+        if hasty and hash((facts, name)) not in _asked_before:
+            point = _points(facts, name, parameters, (spec.epsilon,)) if name == spec.mechanism else ()
+            waiting, grid[name], here[name] = waiting + 1, (), next(iter(point), None)
             continue
         _asked_before[hash((facts, name))] = True
         grid[name] = _points(facts, name, parameters, GRID)

@@ -90,8 +90,11 @@ def test_while_the_slider_moves_the_engine_is_asked_for_the_chosen_method_alone(
 def test_a_page_that_cannot_wait_has_the_chosen_method_at_once_and_the_others_once_they_were_asked_for() -> None:
     hasty = forecast(DOMAIN, spec=spec(), rows=4321, hasty=True)
     assert [line.title for line in hasty.lines] == ["Independent columns"]
+    assert [(panel.dot is not None, panel.paths) for panel in hasty.panels] == [
+        (True, ())
+    ] * 2  # where it stands, and no line
     whole = forecast(DOMAIN, spec=spec(), rows=4321)
-    assert hasty.waiting >= len(whole.lines) - 1 > 0 and whole.waiting == 0
+    assert hasty.waiting >= len(whole.lines) > 1 and whole.waiting == 0
     assert forecast(DOMAIN, spec=spec(), rows=4321, hasty=True) == whole
 
 
