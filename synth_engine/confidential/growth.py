@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from synth_engine.confidential import discovery
 from synth_engine.confidential import noise as of_noise
-from synth_engine.hierarchy import Codes, Growth, Hierarchy, Rule, children, discounted, firsts, order
+from synth_engine.hierarchy import Codes, Growth, Hierarchy, Rule, children, discounted, order, ranges
 from synth_engine.measurement import Counts, Noise
 from synth_engine.privacy import thresholds
 
@@ -49,28 +49,31 @@ def grown(
     counts: list[Counts] = []
     while prefixes.size and len(opened) < rule.depth:
         level = children(hierarchy, prefixes, len(opened), depth=rule.depth)
-        first = firsts(codes, level.prefixes, level=level.level, parents=level.parents, starts=start, ends=end)
-        last = np.append(first[1:], codes.size)
-        lasts = np.append(np.flatnonzero(level.parents[1:] != level.parents[:-1]), len(level) - 1)
-        last[lasts] = end[level.parents[lasts]]
-        tally = last - first if reached is None else reached[last] - reached[first]
-        opens = level.opens.copy()
+        first, last, tally = ranges(
+            codes,
+            level.prefixes,
+            level=level.level,
+            parents=level.parents,
+            starts=start,
+            ends=end,
+            reached=reached,
+        )
         if rule.name == "basic":
             counts.append(sampler.counts(tally, noise))
-            opens &= counts[-1] >= rule.threshold
+            opens = np.flatnonzero(level.opens & (counts[-1] >= rule.threshold))
         else:
+            opens = np.flatnonzero(level.opens)
             scores = rule.scores(tally[opens], level=level.level)
-            opens[opens] = sampler.passing(scores, threshold=rule.least, noise=noise)
-        opened.append(np.flatnonzero(opens))
-        if rule.name == "improved" and left is not None and reached is not None:
-            if rule.spread == "chance":
-                _discount(left, first[opens], last[opens], reached, rule.discount, sampler=sampler)
-            else:
-                cells = (first[opens], last[opens], order(codes))
-                left = discounted(left, *cells, rule.discount, fullest=rule.spread == "fullest")
-            reached = np.append(0, np.cumsum(left))
+            opens = opens[sampler.passing(scores, threshold=rule.least, noise=noise)]
+        opened.append(opens)
         prefixes, start, end = level.prefixes[opens], first[opens], last[opens]
         del level, first, last, tally  # before the next depth is laid out: each is as long as that has nodes
+        if rule.name == "improved" and left is not None and reached is not None:
+            if rule.spread == "chance":
+                _discount(left, start, end, reached, rule.discount, sampler=sampler)
+            else:
+                left = discounted(left, start, end, order(codes), rule.discount, fullest=rule.spread == "fullest")
+            reached = np.append(0, np.cumsum(left))
     return Growth(columns=hierarchy.columns, rule=rule, opened=tuple(opened), counts=tuple(counts))
 
 

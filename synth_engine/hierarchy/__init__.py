@@ -14,7 +14,7 @@ from synth_engine.hierarchy.growth import Growth, Level, Rule, children, parts
 from synth_engine.hierarchy.partition import Partition, ordered, unopened
 from synth_engine.hierarchy.points import Points
 from synth_engine.hierarchy.product import Product, words_of
-from synth_engine.hierarchy.search import firsts
+from synth_engine.hierarchy.search import ranges
 from synth_engine.hierarchy.supported import Support, Supported
 from synth_engine.hierarchy.taxonomy import Taxonomy
 from synth_engine.hierarchy.words import Words
@@ -37,10 +37,10 @@ __all__ = [
     "beginnings",
     "children",
     "discounted",
-    "firsts",
     "order",
     "ordered",
     "parts",
+    "ranges",
     "unopened",
     "words_of",
 ]

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numba
 import numpy as np
 import numpy.typing as npt
 
@@ -134,10 +135,10 @@ class Points(Hierarchy):
         codes = np.empty(len(numbers[0]), dtype=np.uint64)
         for start in range(0, codes.size, _BLOCK):  # what fits a processor's cache
             block = slice(start, start + _BLOCK)
-            found = tables[0][numbers[0][block]]
-            for table, column in zip(tables[1:], numbers[1:], strict=True):
-                found |= table[column[block]]
-            codes[block] = found
+            codes[block] = 0
+            for table, column in zip(tables, numbers, strict=True):
+                if not _add_bits(codes[block], table, column[block]):
+                    raise IndexError("a number without a part")
         return codes
 
     def spread(self, parts: npt.NDArray[Any], axis: int) -> Codes:
@@ -168,3 +169,14 @@ class Points(Hierarchy):
             "resolution": self.resolution,
             "together": self.together,
         }
+
+
+@numba.njit(cache=True)
+def _add_bits(codes: Codes, table: Codes, numbers: npt.NDArray[Any]) -> bool:
+    """False: a number is not one of the table's, and codes mean nothing."""
+    for at in range(codes.size):
+        number = numbers[at]
+        if not 0 <= number < table.size:
+            return False
+        codes[at] |= table[number]
+    return True

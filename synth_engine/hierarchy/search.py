@@ -1,6 +1,8 @@
-"""Where among sorted codes each node begins, if where the node above begins and ends is known."""
+"""Where among sorted codes each node begins and ends, if where the node above does is known."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numba
 import numpy as np
@@ -9,28 +11,93 @@ import numpy.typing as npt
 from synth_engine.hierarchy.base import Codes, Prefixes
 
 Places = npt.NDArray[np.int64]
+_MOST_CHILDREN = 256
+_FEW = 32
+"""Codes for each child of a node: so many are tallied as fast as they would be searched."""
 
 
-def firsts(codes: Codes, prefixes: Prefixes, *, level: int, parents: Places, starts: Places, ends: Places) -> Places:
-    """The place of the first code that is not below each prefix: `np.searchsorted`, faster. prefixes: of nodes of that depth,
-    increasing; parents: which range of codes, from starts to ends, each belongs to; what is above them they share."""
+def ranges(
+    codes: Codes,
+    prefixes: Prefixes,
+    *,
+    level: int,
+    parents: Places,
+    starts: Places,
+    ends: Places,
+    reached: Places | None = None,
+) -> tuple[Places, Places, Places]:
+    """The place of the first code of each node and of the first one beyond it, as `np.searchsorted` has them, faster; and how many
+    records lie between. prefixes: of nodes of that depth, increasing; parents: which range of codes, from starts to ends, each belongs
+    to; what is above them they share. reached: records before each place; one a code, where that is left out."""
     if codes.dtype != np.uint64:  # of a sequence of symbols the next one tells
         codes, prefixes = (
             one.view(np.uint8).reshape(one.size, one.dtype.itemsize)[:, level - 1] for one in (codes, prefixes)
         )
-    found: Places = _firsts(codes, prefixes, parents, starts, ends)
+    found: tuple[Places, Places, Places] = _ranges(
+        codes, prefixes, parents, starts, ends, np.empty(0, dtype=np.int64) if reached is None else reached
+    )
     return found
 
 
 @numba.njit(cache=True)
-def _firsts(codes: Codes, prefixes: Prefixes, parents: Places, starts: Places, ends: Places) -> Places:
-    found = np.empty(prefixes.size, dtype=np.int64)
-    parent, low, end = -1, 0, 0
-    for child in range(prefixes.size):
-        if parents[child] != parent:
-            parent = parents[child]
-            low, end = starts[parent], ends[parent]
-        prefix, left = prefixes[child], 4
+def _ranges(
+    codes: Codes, prefixes: Prefixes, parents: Places, starts: Places, ends: Places, reached: Places
+) -> tuple[Places, Places, Places]:
+    first = np.empty(prefixes.size, dtype=np.int64)
+    last, tally = np.empty_like(first), np.empty_like(first)
+    numbers = np.empty(_MOST_CHILDREN + 1, dtype=np.int64)
+    child = 0
+    while child < prefixes.size:
+        parent, beyond = parents[child], child + 1
+        while beyond < prefixes.size and parents[beyond] == parent:
+            beyond += 1
+        low, end = starts[parent], ends[parent]
+        shift = _spacing(prefixes, child, beyond) if end - low <= _FEW * (beyond - child) else -1
+        if shift >= 0:
+            _tallied(codes, prefixes[child], shift, low, end, first[child:beyond], numbers)
+        else:
+            _searched(codes, prefixes[child:beyond], low, end, first[child:beyond])
+        for at in range(child, beyond):
+            last[at] = first[at + 1] if at + 1 < beyond else end
+            tally[at] = reached[last[at]] - reached[first[at]] if reached.size else last[at] - first[at]
+        child = beyond
+    return first, last, tally
+
+
+@numba.njit(cache=True)
+def _spacing(prefixes: Prefixes, first: int, last: int) -> int:
+    """The s for which each prefix is 2^s beyond the one before it, or -1."""
+    if not 1 < last - first <= _MOST_CHILDREN:
+        return -1
+    step, shift = np.uint64(prefixes[first + 1]) - np.uint64(prefixes[first]), 0
+    while shift < 63 and step >> np.uint64(shift + 1):
+        shift += 1
+    if step != np.uint64(1) << np.uint64(shift):
+        return -1
+    for at in range(first + 1, last):
+        if np.uint64(prefixes[at]) - np.uint64(prefixes[at - 1]) != step:
+            return -1
+    return shift
+
+
+@numba.njit(cache=True)
+def _tallied(codes: Codes, first: Any, shift: int, low: int, end: int, found: Places, tally: Places) -> None:
+    """Of few codes: each is looked at once, and no branch depends on where it is."""
+    while low < end and codes[low] < first:
+        low += 1
+    tally[: found.size] = 0
+    beyond, last = np.uint64(first), np.uint64(found.size - 1)
+    for at in range(low, end):
+        tally[min(np.uint64(codes[at]) - beyond >> np.uint64(shift), last)] += 1
+    for at in range(found.size):
+        found[at] = low
+        low += tally[at]
+
+
+@numba.njit(cache=True)
+def _searched(codes: Codes, prefixes: Prefixes, low: int, end: int, found: Places) -> None:
+    for at in range(prefixes.size):
+        prefix, left = prefixes[at], 4
         while low + left <= end and codes[low + left - 1] < prefix:  # the next one is seldom far
             low += left
             left *= 4
@@ -39,5 +106,4 @@ def _firsts(codes: Codes, prefixes: Prefixes, parents: Places, starts: Places, e
             half = (left + 1) >> 1
             low += half * (codes[low + half - 1] < prefix)
             left -= half
-        found[child] = low
-    return found
+        found[at] = low

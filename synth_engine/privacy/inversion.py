@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+import numba
 import numpy as np
 import numpy.typing as npt
 
@@ -24,6 +25,8 @@ Steps = Callable[[int], Iterator[Interval]]
 
 GUARD = 64
 """Bits of a chance beyond what a decision needs."""
+_GUIDE = 10
+"""Leading bits of a word by which a table says about where its part is."""
 
 
 class Choice:
@@ -33,14 +36,18 @@ class Choice:
         self._steps = steps
         self._known: dict[int, tuple[Interval, ...]] = {}
         self._words: dict[int, Words] = {}
+        self._guides: dict[int, Parts] = {}
 
     def of_words(self, words: Words, bits: int) -> tuple[Parts, Flags]:
         """The part that each word of so many bits says, and whether all numbers that begin so say the same."""
         first = self.first_words(bits)
         if first.size == 1:
             return (words > first[0]).astype(np.int64), words != first[0]
-        found = np.searchsorted(first, words)
-        return found, first.take(found, mode="clip") != words
+        shift = np.uint64(max(bits - _GUIDE, 0))
+        if bits not in self._guides:
+            self._guides[bits] = np.searchsorted(first, np.arange(1 << min(bits, _GUIDE), dtype=np.uint64) << shift)
+        found: tuple[Parts, Flags] = _looked_up(first, self._guides[bits], words, shift)
+        return found
 
     def first_words(self, bits: int) -> Words:
         """The words in which the cumulated chances lie, and last the one in which all further ones do; without 1 itself."""
@@ -80,3 +87,18 @@ class Choice:
                         return part
                     break
             word, length = word << more | int(source(1, more)[0]), length + more
+
+
+@numba.njit(cache=True)
+def _looked_up(first: Words, guide: Parts, words: Words, shift: np.uint64) -> tuple[Parts, Flags]:
+    """`np.searchsorted(first, words)`, and whether the word found is another: begun where the guide says, so that few steps are left."""
+    found, sure = np.empty(words.size, dtype=np.int64), np.ones(words.size, dtype=np.bool_)
+    for at in range(words.size):
+        word = words[at]
+        place = guide[min(word >> shift, np.uint64(guide.size - 1))]
+        while place < first.size and first[place] < word:
+            place += 1
+        if place < first.size and first[place] == word:
+            sure[at] = False
+        found[at] = place
+    return found, sure

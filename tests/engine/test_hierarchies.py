@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from synth_engine.codec import prefixes
 from synth_engine.domain import Categorical, Domain, Integer, Number, Weak
 from synth_engine.errors import DomainError
-from synth_engine.hierarchy import Growth, Hierarchy, Points, Rule, Taxonomy, Words, children
+from synth_engine.hierarchy import Growth, Hierarchy, Points, Rule, Taxonomy, Words, children, ranges
 from synth_engine.values import from_json
 
 WORDS = Words(columns=("word",), alphabet="abc", shortest=1, longest=4, case="lower")
@@ -223,3 +223,33 @@ def test_what_makes_no_hierarchy_is_refused_by_name() -> None:
         assert refused.value.column == column and refused.value.repair
     with pytest.raises(DomainError):
         prefixes.hierarchy(domain, ())
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 2**32), st.sampled_from([0, 3, 40, 3_000]), st.integers(0, 3), st.booleans())
+def test_nodes_begin_and_end_where_a_search_of_all_codes_says(seed: int, size: int, shift: int, every: bool) -> None:
+    """Children evenly spaced or not, some of them left out, few codes and many."""
+    rng = np.random.default_rng(seed)
+    codes = np.sort(rng.integers(0, 64 << shift, size).astype(np.uint64))
+    weights = np.append(0, np.cumsum(rng.integers(0, 4, size)))
+    parents = np.sort(rng.choice(8, 5, replace=False)).astype(np.uint64) << np.uint64(3 + shift)
+    starts, ends = (np.searchsorted(codes, parents + np.uint64(more)) for more in (0, 8 << shift))
+    mine = [np.arange(8) if every else np.sort(rng.choice(8, rng.integers(1, 8), replace=False)) for _ in parents]
+    of = np.repeat(np.arange(5), [len(each) for each in mine])
+    nodes = parents[of] + (np.concatenate(mine).astype(np.uint64) << np.uint64(shift))
+    if not every:
+        nodes[rng.integers(nodes.size)] += np.uint64(rng.integers(1 << shift))
+    for reached in (None, weights):
+        first, last, tally = ranges(codes, nodes, level=1, parents=of, starts=starts, ends=ends, reached=reached)
+        assert (first == np.clip(np.searchsorted(codes, nodes), starts[of], ends[of])).all()
+        assert (last == np.where(np.diff(of, append=-1) == 0, np.append(first[1:], 0), ends[of])).all()
+        assert (tally == (last - first if reached is None else weights[last] - weights[first])).all()
+
+
+def test_a_number_without_a_part_is_not_looked_up() -> None:
+    points = box(1, 2)
+    table = points.spread(np.arange(4), 0)
+    assert points.looked_up([np.array([3, 0], dtype=np.uint8)], [table]).tolist() == [3, 0]
+    for wrong in (np.array([0, 4], dtype=np.uint16), np.array([-1], dtype=np.int64)):
+        with pytest.raises(IndexError):
+            points.looked_up([wrong], [table])

@@ -230,3 +230,19 @@ def test_as_many_as_asked_for_whatever_the_blocks() -> None:
 
 def test_hardly_any_noise_is_none() -> None:
     assert not laplace.draws(1000, scale=Fraction(1, 2**40), source=uniform).any()
+
+
+@pytest.mark.parametrize("bits", [4, 10, 11, 32, 63])
+@pytest.mark.parametrize("scale", [Fraction(1, 2), Fraction(8), Fraction(32)])
+def test_a_part_is_found_where_a_search_of_all_chances_finds_it(scale: Fraction, bits: int) -> None:
+    """Words at each chance, beside it, at both ends, and anywhere."""
+    choice = laplace.choices(scale, laplace.USUAL)[1][-1]
+    first = choice.first_words(bits)
+    anywhere = np.frombuffer(os.urandom(8_000), dtype=np.uint64) >> np.uint64(64 - bits)
+    most = np.uint64(2**bits - 1)
+    words = np.concatenate([first, np.minimum(first + 1, most), np.maximum(first, 1) - 1, [0, most], anywhere]).astype(
+        np.uint64
+    )
+    parts, sure = choice.of_words(words, bits)
+    assert (parts == np.searchsorted(first, words)).all()
+    assert (sure == ~np.isin(words, first)).all()
