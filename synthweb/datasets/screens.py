@@ -240,10 +240,19 @@ def address_after(
     return f"{address}#line-{posted.index}" if posted.index is not None else address
 
 
-def point(dataset: Dataset, form: points.PointForm) -> dict[str, Any]:
-    """The page of a point: its form, and public points to draw on the map."""
+def columns_shown(user: User, dataset: Dataset) -> tuple[list[str], bool]:
+    """The names of the table's columns, and whether they were read from it, which the audit log notes: without a header they
+    are a row. When the preview has expired, the names that somebody declared."""
+    payload = selectors.preview_for(user, dataset, Preview.Kind.TABLE)
+    return list(payload["columns"] if payload else drafts.columns(dataset.draft)), payload is not None
+
+
+def point(dataset: Dataset, form: points.PointForm, *, names: Sequence[str], real: bool) -> dict[str, Any]:
+    """The page of a point: its form, and public points to draw on the map. names: of columns, as `columns_shown` has them."""
     return {
         "dataset": dataset,
+        "names": names,
+        "real": real,
         "crumbs": crumbs(dataset, (reverse("datasets:describe", args=[dataset.code]), "Describe"), ("", "A point")),
         "form": form,
         "points": points.public_points(selectors.beside(dataset)),

@@ -56,7 +56,7 @@ def point(request: HttpRequest, code: str) -> HttpResponse:
     dataset = selectors.dataset_for(_me(request), code, Need.DESCRIBE)
     if dataset.status != Dataset.Status.READY:
         return redirect("pages:upload-status", dataset.code)
-    names = selectors.columns_of(dataset) or list(dataset.draft.get("columns") or ())
+    names, real = screens.columns_shown(_me(request), dataset)
     posted = request.POST if request.method == "POST" else None
     known = points.initial(dataset.draft, request.GET.get("place", ""), names=names)
     form = points.PointForm(posted, names=names, initial=known)
@@ -64,7 +64,7 @@ def point(request: HttpRequest, code: str) -> HttpResponse:
         services.describe_point(actor=_me(request), dataset=dataset, said=form.cleaned_data, names=names)
         messages.success(request, f"“{form.cleaned_data['name']}” is described, and both of its columns are confirmed.")
         return redirect("datasets:describe", dataset.code)
-    context = screens.point(dataset, form)
+    context = screens.point(dataset, form, names=names, real=real)
     return render(request, "datasets/point.html", context, status=422 if form.errors else 200)
 
 

@@ -11,6 +11,7 @@ from django.db import transaction
 from synth_engine import references as engine
 from synth_engine.domain import MOST_PLACED, Categorical
 from synth_engine.errors import DomainError
+from synth_engine.privacy.unit import Relation
 from synth_engine.references import Found, Reference
 from synthweb.accounts.models import User
 from synthweb.audit import services as audit
@@ -122,6 +123,13 @@ def use(
     _note(actor, "reference.used", held, version=version, column=column)
     dataset.draft = held.draft
     return told
+
+
+def totals_want_another_relation(dataset: Dataset) -> bool:
+    """Whether the draft has public totals beside a relation, or a number of records a unit, for which they say nothing."""
+    terms = dataset.draft.get("table") or {}
+    neighbours = terms.get("relation"), str(terms.get("max_records") or "1")
+    return "totals" in selectors.beside(dataset) and neighbours != (Relation.REPLACE_ONE.value, "1")
 
 
 @transaction.atomic

@@ -122,6 +122,12 @@ def use(request: HttpRequest, dataset_code: str) -> HttpResponse:
         context = screens.using(_me(request), dataset, cast(Any, request.POST), error=error)
         return render(request, "references/use.html", context, status=HTTPStatus.UNPROCESSABLE_ENTITY)
     messages.success(request, f"Taken into the draft: {told}. Nothing of it is confirmed yet.")
+    if applying.totals_want_another_relation(dataset):
+        messages.warning(
+            request,
+            "Public totals are the same in neighbouring tables only if one record is replaced: choose “Replace one” and one "
+            "record a person on the describe page, under “Whom the releases protect”, before you confirm.",
+        )
     return redirect("references:use", dataset.code)
 
 

@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from synth_engine.domain import Domain, Number
+from synthweb.audit.models import AuditEntry
 from synthweb.datasets import points, preview_store, sets
 from synthweb.datasets import services as datasets
 from synthweb.datasets.models import Dataset, Preview
@@ -183,3 +185,28 @@ def test_a_sign_that_is_ticked_and_typed_is_twice_there_and_said(cast: Cast, bro
     }
     page = browser(cast.steward).post(reverse("datasets:describe", args=[found.code]), typed, follow=True)
     assert "with one twice" in page.content.decode() and "list each character once" in page.content.decode()
+
+
+@pytest.mark.django_db
+def test_who_sees_the_names_of_columns_is_on_record_and_sees_that_they_are_real(
+    dataset: Dataset, cast: Cast, browser: Open
+) -> None:
+    """Without a header the names are a row of the table; when the preview has expired, declared names are left."""
+    client, address = browser(cast.steward), reverse("datasets:point", args=[dataset.code])
+    assert "Read the table again" not in client.get(address).content.decode()
+    Preview.objects.update(expires_at=timezone.now())
+    assert "Read the table again" in client.get(address).content.decode()
+    preview_store.put(dataset, Preview.Kind.TABLE, "", {"columns": [column["name"] for column in COLUMNS]})
+    assert post(client, dataset).status_code == 302
+    names = ["north", "east", "4711-Miller"]
+    for kind in (Preview.Kind.TABLE, Preview.Kind.COLUMNS):
+        preview_store.put(dataset, kind, "", {"columns": names})
+    opened = AuditEntry.objects.filter(action="preview.opened", object_code=dataset.code)
+    before = opened.count()
+    shown = client.get(address).content.decode()
+    assert opened.count() == before + 1
+    assert "4711-Miller" in shown and "were read from your table" in shown
+    Preview.objects.filter(dataset=dataset, kind=Preview.Kind.TABLE).update(expires_at=timezone.now())
+    left = client.get(address).content.decode()
+    assert opened.count() == before + 1
+    assert "4711-Miller" not in left and "far, east" in left and "red-bar" not in left

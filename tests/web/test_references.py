@@ -405,7 +405,8 @@ def test_public_totals_come_from_a_table_of_numbers_and_a_release_keeps_them(cli
     assert "public totals: how many records each value has, exactly" in page.text
     use(client, desk, gazetteer, column="home")
     use(client, desk, gazetteer, column="work")
-    assert "public totals of 2 values of work" in use(client, desk, totals, column="work", totals="on").text
+    told = use(client, desk, totals, column="work", totals="on").text
+    assert "public totals of 2 values of work" in told and "choose “Replace one”" in told
     source = {"name": "Jobs by place of work", "version": "1", "sha256": totals.sha256}
     counts = {BLOCKS[0]: 30, BLOCKS[1]: 14}
     assert desk.beside["totals"] == {"column": "work", "counts": counts, "source": source}
@@ -414,6 +415,7 @@ def test_public_totals_come_from_a_table_of_numbers_and_a_release_keeps_them(cli
     datasets.keep(actor=cast.steward, dataset=dataset, columns=kept)
     assert "public totals need the replace-one relation" in desk.press("finish").text
     desk.press("finish", relation="replace-one")
+    assert "choose “Replace one”" not in use(client, desk, totals, column="work", totals="on").text
     assert dataset.domain_versions.get().document["totals"]["column"] == "work"
     ledger.grant(custodian=cast.custodian, request=scene.ask(steward=cast.steward, dataset=dataset), reason="Agreed.")
     page = client.get(reverse("runs:new", args=[dataset.code]))
