@@ -29,6 +29,8 @@ people (0.06) and of events (0.17), so that either is off by a factor of 1.7 at 
 public fact."""
 UNLEARNT = 0.45
 """The part of it that a network of few parents leaves even without noise: most pairs share no table."""
+KINDS = 100_000
+"""How many texts there are in a column of words or searches, about; most of them are rare."""
 _BINS_PER_OCTAVE = 4
 _OCTAVES = 60
 ASSUMES = (
@@ -117,6 +119,34 @@ def uniform(*, sizes: Mapping[str, int], rows: int) -> dict[str, Any]:
     errors = {name: _from_uniform(size) for name, size in sizes.items()}
     found = _document(errors, rows=rows, pairs=0.0)
     return found | {"mean_pairs": 1 - (1 - found["mean"]) ** 2 if len(sizes) > 1 else 0.0}
+
+
+def with_texts(forecast: Mapping[str, Any], name: str, *, least: float, kinds: int) -> dict[str, Any]:
+    """A forecast in which a column of texts also loses those that fewer than `least` records have, and so are not found. The i-th
+    commonest of up to 100,000 out of so many `kinds` has a share in proportion to 1/i. Of 3,000 to 5,000,000 draws from the words of
+    a language that comes within about 0.15 of what such texts hold, at epsilon 0.1 to 10 (docs/forecast.md)."""
+    kinds, rows = min(kinds, KINDS), forecast["rows"]
+    found = min(float(kinds), rows / (max(least, 1.0) * _harmonic(kinds)))
+    lost = 1.0 if found < 1 else 1 - _harmonic(found) / _harmonic(kinds)
+    errors = forecast["attributes"] | {name: max(forecast["attributes"][name], lost)}
+    mean = math.fsum(errors.values()) / len(errors)
+    together = max(forecast["mean_pairs"], min(1.0, mean)) if len(errors) > 1 else 0.0
+    told = (
+        f"Texts that fewer than about {math.ceil(least):,} records have are not found; texts as frequent as words of a language "
+        f"(the i-th commonest of {kinds:,} has a share in proportion to 1/i)."
+    )
+    return {
+        **forecast,
+        "attributes": errors,
+        "mean": mean,
+        "mean_pairs": together,
+        "assumes": f"{told} {forecast['assumes']}",
+    }
+
+
+def _harmonic(number: float) -> float:
+    """1 + 1/2 + … + 1/number, about."""
+    return math.log(number) + 0.57722 + 0.5 / number
 
 
 def column(cells: int, *, deviation: float) -> float:

@@ -287,9 +287,12 @@ class DirectPlan(Plan):
         """As of tables of single columns, each value of which is the sum of all cells along the other coordinates, or of all
         texts with it: as many as the tree can have there. A rough upper end: what a node hands on adds up to what it was given."""
         found = self._guess(rows)
-        depth, noise = self.asked(float(found))
+        depth, noise, stop = self._asked(float(found))
         domain, nodes = trees.settled(self.domain), self._nodes(float(found), depth)
         parts = self.hierarchy.dimensions if isinstance(self.hierarchy, Points) else 1
         across = nodes / max(domain.sizes.values()) if self._texts else nodes ** (1 - 1 / parts)
         spread = Noise(law="discrete-laplace", scale=Fraction(math.sqrt(noise.variance / 2 * max(1.0, across))))
-        return expected.independent(dict.fromkeys(domain.names, spread), sizes=domain.sizes, rows=found)
+        forecast = expected.independent(dict.fromkeys(domain.names, spread), sizes=domain.sizes, rows=found)
+        if (texts := trees.texts_of(self.domain)) is None:
+            return forecast
+        return expected.with_texts(forecast, texts.name, least=max(1, stop), kinds=texts.values.size)

@@ -322,3 +322,19 @@ def test_completions_that_are_no_list_are_refused_by_column(wrong: object) -> No
     document = {"name": "word", "kind": "weak", "values": SIGNS.to_json(), "completions": wrong}
     with pytest.raises(DomainError, match="word"):
         Domain.from_json({"schema": "synth_engine/domain/1", "attributes": [document]})
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("epsilon", ["1", "8"])
+def test_how_many_texts_will_not_be_found_is_foreseen(name: str, epsilon: str) -> None:
+    """Texts whose frequencies fall off a little faster than the forecast takes them to, as those of languages do, and which are few
+    of all that could be."""
+    rng, shares = np.random.default_rng(8), 1 / (np.arange(30_000) + 4.0) ** 1.1
+    drawn = rng.multinomial(20_000, shares / shares.sum())
+    texts = ["".join("abcdefghij"[int(digit)] for digit in f"{place:06d}") for place in rng.permutation(10**6)[:30_000]]
+    real = {text: int(count) for text, count in zip(texts, drawn, strict=True) if count}
+    plan, _, model = run(name, rows_of(real), epsilon=epsilon)
+    frame = mechanisms.draw_table(model, 20_000, "seed")["word"].value_counts()
+    lost = 1 - sum(min(count, int(frame.get(text, 0))) for text, count in real.items()) / 20_000
+    forecast = plan.expected_error(rows=20_000)
+    assert abs(forecast["mean"] - lost) < 0.2 and "are not found" in forecast["assumes"]

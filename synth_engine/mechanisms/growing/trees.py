@@ -346,6 +346,10 @@ class TreePlan(Plan):
         each = max(1.0, min(self._nodes(found), found / self.kept_from) / max(sizes.values()))
         spread = Noise(law="discrete-laplace", scale=Fraction(math.sqrt(noise.variance / 2 * each)))
         forecast = expected.independent(dict.fromkeys(sizes, spread), sizes=sizes, rows=found)
+        if (texts := texts_of(self.domain)) is not None:
+            rule, _ = self.grown_by(found)
+            least = max(self.kept_from, rule.threshold, rule.discount)
+            forecast = expected.with_texts(forecast, texts.name, least=least, kinds=texts.values.size)
         return forecast | {"assumes": f"{self.advice} {forecast['assumes']}".strip()}
 
 
