@@ -55,7 +55,7 @@ def released(
 # ---- estimates ----------------------------------------------------------------------------------------------------
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.integers(0, 2**32), st.integers(1, 30))
 def test_counts_of_siblings_are_the_nearest_that_are_not_negative(seed: int, parents: int) -> None:
     rng = np.random.default_rng(seed)
@@ -152,7 +152,7 @@ def test_a_tree_is_opened_before_it_is_counted_and_cut_off_where_it_has_too_many
     assert model.tree is not None and abs(model.rows - 20_000) < 100
 
 
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 @given(st.fractions(Fraction(1, 1000), 50, max_denominator=1000), st.integers(1, 5), st.integers(2, 16))
 def test_the_rule_for_a_budget_costs_no_more_and_hardly_less(epsilon: Fraction, l1: int, branching: int) -> None:
     rule, noise = opening.improved(epsilon, l1=l1, branching=branching, depth=3, scales=2.0)

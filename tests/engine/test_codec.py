@@ -94,7 +94,7 @@ def test_a_column_that_is_not_there_is_named() -> None:
         codec.encode(EVERY, {"job": pa.array(["x"])})
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(seed=st.integers(0, 2**32), rows=st.integers(0, 300))
 def test_encoding_a_decoded_table_gives_the_codes_again(seed: int, rows: int) -> None:
     rng = np.random.default_rng(seed)
@@ -104,7 +104,7 @@ def test_encoding_a_decoded_table_gives_the_codes_again(seed: int, rows: int) ->
     assert {name: column.tolist() for name, column in again.items()} == {n: c.tolist() for n, c in drawn.items()}
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(
     low=st.floats(-1e15, 1e15, allow_nan=False),
     width=st.floats(1e-12, 1e15, allow_nan=False),
@@ -121,7 +121,7 @@ def test_numbers_of_any_magnitude_stay_in_their_bins(low: float, width: float, s
     assert codec.encode(alone, {"x": written["x"].to_numpy()})["x"].tolist() == every.tolist()
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(texts=st.lists(st.text() | st.none(), max_size=30))
 def test_any_text_has_a_code_in_every_column(texts: list[str | None]) -> None:
     for attribute in EVERY.modelled:

@@ -417,7 +417,7 @@ def constrained_models(draw: st.DrawFn) -> Model:
     return network(domain, parents, seed=seed)
 
 
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 @given(model=constrained_models(), rows=st.integers(0, 200), joins=st.booleans())
 def test_no_constraint_is_ever_broken(model: Model, rows: int, joins: bool) -> None:
     domain = model.domain

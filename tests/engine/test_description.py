@@ -65,7 +65,7 @@ def stored(model: Model) -> Document:
     return document
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(seed=st.integers(0, 2**32), make=st.sampled_from([flat, network]))
 def test_what_nobody_edited_is_the_model_that_it_was_written_from(seed: int, make: Callable[[int], Model]) -> None:
     model = make(seed)

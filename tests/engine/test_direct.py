@@ -43,7 +43,7 @@ def by_turns(counts: list[int], most: int, start: int) -> list[int]:
     return found
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.lists(st.tuples(st.lists(st.integers(-30, 60), min_size=1, max_size=7), st.integers(0, 60)), min_size=1))
 def test_turns_are_those_of_the_paper(families: list[tuple[list[int], int]]) -> None:
     parents = np.repeat(np.arange(len(families)), [len(counts) for counts, _ in families])

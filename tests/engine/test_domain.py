@@ -254,7 +254,7 @@ texts = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_
 names = texts.filter(lambda text: text.isprintable() and text.strip())
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(
     values=st.lists(texts, min_size=1, max_size=6, unique=True),
     name=names,
@@ -271,7 +271,7 @@ def test_any_list_of_texts_makes_a_domain_that_its_schema_accepts(
     assert Domain.from_json(document) == full
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(sizes=st.dictionaries(names, st.integers(1, 300), min_size=1, max_size=5))
 def test_any_shorthand_is_accepted_by_schema_and_code(sizes: dict[str, int]) -> None:
     VALIDATOR.validate(sizes)

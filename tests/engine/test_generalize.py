@@ -50,7 +50,7 @@ def released(
 # ---- groups -------------------------------------------------------------------------------------------------------
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(st.integers(0, 2**32), st.lists(st.integers(1, 5), min_size=1, max_size=4), st.floats(0.5, 40))
 def test_groups_are_a_table_without_small_ones(seed: int, shape: list[int], least: float) -> None:
     rng = np.random.default_rng(seed)

@@ -96,7 +96,7 @@ def test_only_a_column_of_persons_that_is_made_anew_and_has_several_rows_is_grou
     assert grouped(max_records=2) is None
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     sizes=st.lists(st.integers(1, 9), min_size=1, max_size=30),
     rows=st.integers(0, 200),

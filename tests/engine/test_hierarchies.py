@@ -27,7 +27,7 @@ def box(dimensions: int, resolution: int, *, together: bool = True) -> Points:
     return Points(columns=names, low=low, high=high, resolution=resolution, together=together)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(st.integers(1, 4), st.integers(1, 16), st.booleans(), st.integers(0, 2**32))
 def test_a_point_lies_in_every_node_above_it(dimensions: int, resolution: int, together: bool, seed: int) -> None:
     points = box(dimensions, resolution, together=together)

@@ -171,7 +171,7 @@ def test_columns_come_in_the_declared_order_and_dropped_ones_are_absent(tmp_path
     assert stored["z"].to_pylist() == ["1", "2", "3", "4"]
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(size=st.integers(2, 3_000), seed=st.integers(0, 2**32))
 def test_the_permutation_is_one(size: int, seed: int) -> None:
     keyed = np.random.default_rng(seed).integers(0, 2**64, size=ROUNDS, dtype=np.uint64)

@@ -143,7 +143,7 @@ def test_a_zone_is_plain_text_of_a_declared_format() -> None:
 
 
 # --- there and back --------------------------------------------------------------------------------------------------
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     low=st.datetimes(datetime.datetime(1000, 1, 1), datetime.datetime(2200, 1, 1)),  # noqa: DTZ001  # no zone
     length=st.timedeltas(datetime.timedelta(0), datetime.timedelta(days=4_000)),
@@ -167,7 +167,7 @@ def test_encoding_a_drawn_moment_gives_its_code_and_it_stands_on_a_step(
         assert set(gaps) == {0.0}
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(
     text=st.one_of(
         st.text(max_size=30),

@@ -15,7 +15,7 @@ from synth_engine.measurement import Noise
 NOISE = Noise(law="discrete-gaussian", scale=Fraction(20))
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(
     st.lists(st.integers(-(10**6), 10**6), min_size=1, max_size=70),
     st.integers(0, 10**6),

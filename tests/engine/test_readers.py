@@ -44,9 +44,7 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
 
 
-@settings(
-    deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=150
-)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=150)
 @given(
     body=BYTES,
     dialect=st.builds(
@@ -112,9 +110,7 @@ def written(table: list[list[str]], dialect: Dialect, *, ends: str, last: bool) 
     return (mark + text).encode(dialect.encoding)
 
 
-@settings(
-    deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=150
-)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=150)
 @given(data=st.data(), last=st.booleans(), ends=st.sampled_from(["\n", "\r\n", "\r"]))
 def test_whatever_is_written_in_a_form_is_read_back_exactly(
     tmp_path: Path, small_pieces: None, data: st.DataObject, last: bool, ends: str

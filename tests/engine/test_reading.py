@@ -205,9 +205,7 @@ def test_what_was_normalised_is_told(file: Path) -> None:
     assert reading.dialect == Dialect(delimiter=",")
 
 
-@settings(
-    deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=50
-)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=50)
 @given(
     table=st.integers(1, 4).flatmap(
         lambda width: st.lists(

@@ -67,7 +67,7 @@ def bins(points: tuple[tuple[float, float, float], ...]) -> np.ndarray:
 # ---- which cells are there ----------------------------------------------------------------------------------------
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(st.integers(0, 2**32), st.booleans())
 def test_a_cell_is_there_if_both_ends_have_a_public_point(seed: int, together: bool) -> None:
     points = supported(TWO, together=together)

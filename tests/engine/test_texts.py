@@ -42,7 +42,7 @@ def texts(draw: st.DrawFn) -> Text:
     )
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(attribute=texts(), seed=st.integers(0, 99))
 def test_what_is_drawn_is_read_as_its_code_and_has_the_declared_signs(attribute: Text, seed: int) -> None:
     codes = np.arange(attribute.size).repeat(20)

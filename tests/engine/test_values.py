@@ -42,7 +42,6 @@ SETS: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("document", SETS, ids=lambda document: str(document.get("name", document["set"])))
-@settings(deadline=None)  # the first of them reads a list
 @given(data=st.data())
 def test_rank_and_unrank_undo_each_other(document: dict[str, Any], data: st.DataObject) -> None:
     found = _made(json.dumps(document))
@@ -107,7 +106,7 @@ def test_no_text_is_too_odd_to_be_looked_up(document: dict[str, Any]) -> None:
     [*SETS, SETS[-6] | {"case": "lower", "replace": {"é": "a", "-": ""}}],
     ids=lambda document: str(document["set"]),
 )
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(data=st.data())
 def test_many_texts_are_looked_up_as_each_by_itself(document: dict[str, Any], data: st.DataObject) -> None:
     """Also where what stands side by side in two texts would be a third, and of signs that a number may be written with."""

@@ -123,7 +123,7 @@ def test_a_ripple_takes_from_cells_that_differ_in_one_attribute() -> None:
     assert found == pytest.approx(np.array([[0.0, 8.0, 8.0], [8.0, 10.0, 10.0]]))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(st.integers(1, 4), min_size=1, max_size=3),
     st.integers(0, 1000),
@@ -158,7 +158,7 @@ def test_views_of_no_records_are_empty() -> None:
 # ---- which groups ----------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.integers(1, 40), min_size=1, max_size=12), st.integers(1, 600), st.integers(0, 99))
 def test_a_covering_has_every_attribute_and_every_pair_that_fits(sizes: list[int], cells: int, seed: int) -> None:
     groups = covering.covering(sizes, cells=cells, rng=rng(seed))
@@ -170,7 +170,7 @@ def test_a_covering_has_every_attribute_and_every_pair_that_fits(sizes: list[int
     )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.integers(1, 40), min_size=1, max_size=12), st.integers(1, 600), st.integers(1, 9))
 def test_random_groups_and_coverings_cut_short_have_every_attribute(sizes: list[int], cells: int, number: int) -> None:
     _check_groups(covering.at_random(sizes, cells=cells, number=number, rng=rng(number)), sizes, cells)

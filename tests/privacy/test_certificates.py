@@ -142,7 +142,7 @@ def test_the_bound_is_never_below_the_exact_loss_and_close_to_it() -> None:
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(
     st.lists(st.fractions(min_value=Fraction(1, 1000), max_value=5, max_denominator=1000), min_size=1, max_size=6),
     st.integers(2, 9).map(lambda power: Fraction(1, 10**power)),

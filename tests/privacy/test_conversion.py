@@ -30,7 +30,7 @@ def test_one_hundred_gaussians_of_sigma_30() -> None:
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(epsilons, deltas)
 def test_what_a_budget_buys_converts_back_to_no_more_than_the_budget(epsilon: Fraction, delta: Fraction) -> None:
     rho = conversion.rho_for(epsilon, delta)
@@ -41,7 +41,7 @@ def test_what_a_budget_buys_converts_back_to_no_more_than_the_budget(epsilon: Fr
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.fractions(min_value=Fraction(1, 10**9), max_value=100, max_denominator=10**9), deltas)
 def test_two_implementations_agree_and_err_upwards(rho: Fraction, delta: Fraction) -> None:
     ours, theirs = conversion.epsilon_for(rho, delta), verify_bounds.epsilon_bound(rho, delta)
@@ -62,7 +62,6 @@ def test_the_bound_lies_above_the_exact_loss_of_a_discrete_gaussian() -> None:
         assert exact.get_epsilon_for_delta(1e-6) - 1e-3 <= float(ours) <= 1.3 * exact.get_epsilon_for_delta(1e-6)
 
 
-@settings(deadline=None)
 @given(st.fractions(min_value=Fraction(1, 10**30), max_value=10**30, max_denominator=10**30).filter(lambda x: x > 0))
 def test_the_logarithms_of_the_verifier_are_enclosed(value: Fraction) -> None:
     low, high = verify_bounds.log_bounds(value)

@@ -47,7 +47,7 @@ def shrank_all_the_way(events: Iterable[Event], epsilon: Fraction) -> bool:
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(domains, epsilons, deltas)
 @example(domain_of([5] * 4, Relation.REPLACE_ONE, 1), Fraction(3, 1600), Fraction(1, 100))  # shrinks all the way
 @example(domain_of([1], Relation.ADD_REMOVE, 1), Fraction(1, 100), Fraction(1, 10))  # the mean loss is above epsilon
@@ -102,7 +102,6 @@ def test_delta_is_found_where_the_mean_loss_is_above_epsilon_as_well(loss: float
         assert closed <= pld.log_delta(Counter({pld.PureLoss(loss): 1}), epsilon) <= closed + 0.001
 
 
-@settings(deadline=None)
 @given(shares, st.integers(1, 100))
 def test_calibrated_noise_costs_its_share_or_a_little_less_and_is_a_float(share: Fraction, sensitivity: int) -> None:
     scale = calibrate.laplace_scale(share, sensitivity)
@@ -117,7 +116,6 @@ def test_calibrated_noise_costs_its_share_or_a_little_less_and_is_a_float(share:
     assert share * (1 - Fraction(1, 10**6)) <= selection.pure_epsilon() <= share
 
 
-@settings(deadline=None)
 @given(shares, st.lists(st.integers(1, 1000), min_size=1, max_size=30))
 def test_shares_add_up_to_the_whole_exactly(total: Fraction, weights: list[int]) -> None:
     assert sum(calibrate.split(total, [Fraction(w) for w in weights])) == total

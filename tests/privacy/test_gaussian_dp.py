@@ -370,7 +370,7 @@ def test_what_is_learned_first_is_paid_in_mu_as_well() -> None:
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(st.fractions(min_value=Fraction(1, 1000), max_value=1000, max_denominator=10**4), st.integers(1, 18))
 def test_whatever_is_bought_the_verifier_agrees(epsilon: Fraction, power: int) -> None:
     delta = Fraction(1, 10**power)

@@ -226,7 +226,7 @@ class Adversary:
         return int(self.rng.integers(len(candidates)))
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     sizes=st.lists(st.integers(1, 5), min_size=2, max_size=3),
     epsilon=st.fractions(min_value=Fraction(1, 1000), max_value=50, max_denominator=10**6),

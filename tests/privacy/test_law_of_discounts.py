@@ -61,7 +61,7 @@ def arrays(counts: list[int]) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.nd
     return np.array(counts, dtype=np.int64), np.array([0]), np.array([len(counts)]), places
 
 
-@settings(deadline=None, derandomize=True)
+@settings(derandomize=True)
 @given(st.lists(st.integers(0, 6), min_size=1, max_size=7), st.integers(1, 12), st.booleans(), st.data())
 def test_taking_evenly_or_from_the_fullest_is_stable(counts: list[int], number: int, fullest: bool, data) -> None:
     """One record more leaves one record more, or none; and as much is taken as there is."""

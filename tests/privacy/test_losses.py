@@ -6,7 +6,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from synth_engine.errors import DomainError, SpecError, UnsupportedEvent
@@ -63,14 +63,12 @@ def test_anything_else_is_refused_by_the_name_of_its_field(text: object) -> None
     )
 
 
-@settings(deadline=None)
 @given(amounts)
 def test_plain_text_is_exact(amount: Fraction) -> None:
     assert Fraction(loss.plain(amount)) == amount
     assert Fraction(loss.ratio(amount)) == amount
 
 
-@settings(deadline=None)
 @given(amounts)
 def test_the_ledger_never_writes_less_than_was_spent(amount: Fraction) -> None:
     assert amount <= Fraction(loss.nano(amount), loss.NANO) < amount + Fraction(1, loss.NANO)

@@ -118,7 +118,7 @@ def released(table: list[Record], *, domain: Domain, spec: Spec, seed: int) -> d
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     table=st.lists(RECORDS, min_size=1, max_size=6),
     one_more=RECORDS,

@@ -165,7 +165,7 @@ def test_the_verified_rho_is_what_the_ledger_holds() -> None:
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(
     st.fractions(min_value=Fraction(1, 10**4), max_value=1000, max_denominator=10**6),
     st.one_of(st.just(Fraction(0)), st.integers(1, 18).map(lambda p: Fraction(1, 10**p))),
@@ -520,7 +520,7 @@ def test_something_else_than_a_receipt_is_refused(document: object) -> None:
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(st.data())
 def test_a_receipt_with_any_one_leaf_garbled_is_refused_or_unharmed_and_never_crashes(data: st.DataObject) -> None:
     document = honest()
@@ -564,7 +564,7 @@ def test_neighbouring_tables_change_nothing_in_a_receipt_but_the_digest_of_the_n
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(
     st.lists(st.tuples(st.integers(0, 1), st.integers(0, 2)), max_size=6),
     st.tuples(st.integers(0, 1), st.integers(0, 2)),
