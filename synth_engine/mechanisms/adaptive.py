@@ -17,7 +17,6 @@ from synth_engine.mechanisms.planning.plan import Budget, Mechanism, Plan
 from synth_engine.privacy import conversion
 from synth_engine.privacy.unit import Relation
 from synth_engine.spec import Spec
-from synth_engine.values.strings import Strings
 
 OF_TEXTS = trees.Settings(rule="improved", growing=0.5, clean=4, matched=True)
 """Of texts the improved rule is better than own counts: budget that depends on no depth is worth more than counts that are used
@@ -117,7 +116,7 @@ class Adaptive(Mechanism):
 
     @classmethod
     def learns(cls, attribute: Open) -> bool:
-        return isinstance(attribute, Weak) and isinstance(attribute.values, Strings)
+        return trees.over_alphabet(attribute)
 
     @property
     def at_once(self) -> bool:

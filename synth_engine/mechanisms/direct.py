@@ -12,13 +12,13 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from synth_engine.codec import prefixes
-from synth_engine.domain import Domain, Open, Weak
+from synth_engine.domain import Domain, Open
 from synth_engine.errors import InputError, SpecError
 from synth_engine.hierarchy import Hierarchy, Partition, Points, Product, Rule, Words
 from synth_engine.marginals import expected, oneway
 from synth_engine.marginals.committed import Allocation
 from synth_engine.measurement import Answers, Leaves, Measurement, Noise, Session
-from synth_engine.mechanisms.growing import tree_needs, trees
+from synth_engine.mechanisms.growing import mixed, tree_needs, trees
 from synth_engine.mechanisms.growing.published import PARAMETERS
 from synth_engine.mechanisms.models import ends, notes
 from synth_engine.mechanisms.models.model import Model, generator
@@ -30,7 +30,6 @@ from synth_engine.mechanisms.planning.plan import Budget, Mechanism, Plan
 from synth_engine.privacy import conversion
 from synth_engine.privacy.unit import Relation
 from synth_engine.spec import Spec
-from synth_engine.values.strings import Strings
 
 TOTAL_SHARE = Fraction(3, 100)
 """Of the budget for the number of records, where that is not public."""
@@ -96,13 +95,11 @@ class DirectSynthesis(Mechanism):
 
     @classmethod
     def suits(cls, domain: Domain) -> bool:
-        placed = {column for place in domain.places for column in place.columns}
-        placed |= {points.column for points in domain.points}
-        return trees.text_column(domain) is not None or (not domain.open and set(domain.names) <= placed)
+        return trees.text_column(domain) is not None or (not domain.open and mixed.placed(domain) == domain.names)
 
     @classmethod
     def learns(cls, attribute: Open) -> bool:
-        return isinstance(attribute, Weak) and isinstance(attribute.values, Strings)
+        return trees.over_alphabet(attribute)
 
     def calibrate(self, domain: Domain, spec: Spec, *, within: Budget | None = None) -> Plan:
         hierarchy = prefixes.hierarchy(domain, domain.names)
@@ -287,7 +284,7 @@ class DirectPlan(Plan):
         """As of tables of single columns, each value of which is the sum of all cells along the other coordinates, or of all
         texts with it: as many as the tree can have there. A rough upper end: what a node hands on adds up to what it was given."""
         found = self._guess(rows)
-        depth, noise, stop = self._asked(float(found))
+        depth, noise = self.asked(float(found))
         domain, nodes = trees.settled(self.domain), self._nodes(float(found), depth)
         parts = self.hierarchy.dimensions if isinstance(self.hierarchy, Points) else 1
         across = nodes / max(domain.sizes.values()) if self._texts else nodes ** (1 - 1 / parts)
@@ -295,4 +292,4 @@ class DirectPlan(Plan):
         forecast = expected.independent(dict.fromkeys(domain.names, spread), sizes=domain.sizes, rows=found)
         if (texts := trees.texts_of(self.domain)) is None:
             return forecast
-        return expected.with_texts(forecast, texts.name, least=max(1, stop), kinds=texts.values.size)
+        return expected.with_texts(forecast, texts.name, least=self.opened_from(rows), kinds=texts.values.size)

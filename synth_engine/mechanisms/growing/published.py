@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from synth_engine.codec import classes
-from synth_engine.domain import Domain, Open, Weak
+from synth_engine.domain import Domain, Open
 from synth_engine.hierarchy import growth
 from synth_engine.mechanisms.growing import mixed, trees
 from synth_engine.mechanisms.models.prefix_tree import Partial
 from synth_engine.mechanisms.planning.plan import Budget, Mechanism, Plan
 from synth_engine.privacy.unit import Relation
 from synth_engine.spec import Spec
-from synth_engine.values.strings import Strings
 
 PARAMETERS: dict[str, Any] = {
     "threshold": {
@@ -100,7 +99,7 @@ class PublishedTree(Mechanism):
 
     @classmethod
     def learns(cls, attribute: Open) -> bool:
-        return isinstance(attribute, Weak) and isinstance(attribute.values, Strings)
+        return trees.over_alphabet(attribute)
 
     @property
     def deepest(self) -> int:

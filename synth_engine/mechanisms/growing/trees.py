@@ -8,13 +8,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
 
 from synth_engine.codec import prefixes
-from synth_engine.domain import Domain, Weak
+from synth_engine.domain import Domain, Open, Weak
 from synth_engine.errors import InputError, SpecError
 from synth_engine.hierarchy import (
     Growth,
@@ -75,10 +75,14 @@ class Settings:
     partial: Partial = "completed"
 
 
+def over_alphabet(attribute: Open) -> TypeGuard[Weak]:
+    """Whether it is a column of unknown texts over an alphabet."""
+    return isinstance(attribute, Weak) and isinstance(attribute.values, Strings)
+
+
 def texts_of(domain: Domain) -> Weak | None:
-    """The column of unknown texts over an alphabet, of a table where nothing else is unknown."""
-    attribute = domain.open[0] if len(domain.open) == 1 else None
-    return attribute if isinstance(attribute, Weak) and isinstance(attribute.values, Strings) else None
+    """That column, of a table where nothing else is unknown."""
+    return next((each for each in domain.open if len(domain.open) == 1 and over_alphabet(each)), None)
 
 
 def text_column(domain: Domain) -> Weak | None:
@@ -347,8 +351,7 @@ class TreePlan(Plan):
         spread = Noise(law="discrete-laplace", scale=Fraction(math.sqrt(noise.variance / 2 * each)))
         forecast = expected.independent(dict.fromkeys(sizes, spread), sizes=sizes, rows=found)
         if (texts := texts_of(self.domain)) is not None:
-            rule, _ = self.grown_by(found)
-            least = max(self.kept_from, rule.threshold, rule.discount)
+            least = max(self.kept_from, self.opened_from(rows))
             forecast = expected.with_texts(forecast, texts.name, least=least, kinds=texts.values.size)
         return forecast | {"assumes": f"{self.advice} {forecast['assumes']}".strip()}
 
