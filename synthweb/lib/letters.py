@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+
+from synth_engine.privacy import receipt
 
 GREEK = {"epsilon": "ε", "delta": "δ", "rho": "ρ"}
 RELATIONS = {"add-remove": "added or removed", "replace-one": "replaced"}
@@ -26,6 +29,11 @@ def short(number: str) -> str:
     except InvalidOperation:
         return number
     return f"{amount.normalize():e}".replace("e-0", "e-") if 0 < amount < Decimal("0.0001") else number
+
+
+def delta(amount: str | Fraction) -> str:
+    """An exact delta as people read it: `1e-9`, `5e-7`, `0.01`."""
+    return short(receipt.scientific(Fraction(amount)))
 
 
 def in_letters(text: str) -> str:

@@ -12,7 +12,6 @@ from django.urls import reverse
 
 from synth_engine import mechanisms
 from synth_engine.errors import SynthError
-from synth_engine.privacy import receipt as receipts
 from synth_engine.privacy import verify
 from synth_engine.privacy.unit import PrivacyUnit, Relation
 from synthweb.accounts.models import User
@@ -203,7 +202,7 @@ def receipt(release: Release) -> dict[str, Any]:
         "receipt": document,
         "calls": [call_line(number, call, pure=pure) for number, call in enumerate(document["calls"], start=1)],
         "epsilon": short(guarantee["epsilon"]),
-        "delta": letters.short(receipts.scientific(Fraction(guarantee["delta"]))),
+        "delta": letters.delta(guarantee["delta"]),
         "rho": short(guarantee["rho"]) if guarantee.get("rho") else "",
         "protects": _protects(document),
         "facts": ", ".join(f"{count} {origin}" for origin, count in document["domain_facts"].items()),
@@ -249,7 +248,7 @@ def _drawn(noise: dict[str, Any]) -> str:
 
 
 def _delta(cost: dict[str, str]) -> str:
-    return f", δ {letters.short(receipts.scientific(Fraction(cost['delta'])))}" if "delta" in cost else ""
+    return f", δ {letters.delta(cost['delta'])}" if "delta" in cost else ""
 
 
 def _what(query: dict[str, Any]) -> str:
@@ -285,5 +284,5 @@ def check(release: Release) -> Verdict:
         accepted=True,
         sentences=tuple(found.sentences),
         epsilon=f"{float(found.epsilon):.6g}",
-        delta=letters.short(receipts.scientific(Fraction(found.delta))),
+        delta=letters.delta(found.delta),
     )

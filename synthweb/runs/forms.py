@@ -13,10 +13,9 @@ from django import forms
 from synth_engine import mechanisms
 from synth_engine.domain import Domain, Weak
 from synth_engine.errors import InputError, SpecError
-from synth_engine.privacy import receipt
 from synth_engine.privacy.loss import parse_amount, plain
 from synth_engine.spec import LARGEST_ROWS, Spec
-from synthweb.lib.letters import grouped, in_letters, short
+from synthweb.lib.letters import delta, grouped, in_letters
 from synthweb.runs import methods, purpose
 from synthweb.runs.purpose import PREFIX
 
@@ -213,7 +212,7 @@ def choices_of(spec: Mapping[str, Any]) -> dict[str, Any]:
     parameters = {PREFIX + name: purpose.as_text(value) for name, value in spec.get("parameters", {}).items()}
     amounts = {
         "epsilon": plain(Fraction(spec["epsilon"])),
-        "delta": short(receipt.scientific(Fraction(spec.get("delta") or 0))),
+        "delta": delta(spec.get("delta") or "0"),
     }
     return {"mechanism": spec["mechanism"], "rows": spec.get("rows"), **amounts, **parameters}
 

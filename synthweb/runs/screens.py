@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from fractions import Fraction
 from typing import Any
 
 from django.db.models import QuerySet
@@ -14,7 +13,6 @@ from django.utils import timezone
 
 from synth_engine import mechanisms
 from synth_engine.domain import Domain
-from synth_engine.privacy import receipt
 from synthweb.accounts.models import User
 from synthweb.datasets.models import Dataset
 from synthweb.ledger.amounts import exact
@@ -149,7 +147,7 @@ def run(found: SynthesisRun, *, may_act: bool) -> dict[str, Any]:
         "title": titles.get(found.spec["mechanism"], found.spec["mechanism"]),
         "unit": unit,
         "price": getattr(found, unit),
-        "delta": letters.short(receipt.scientific(Fraction(found.spec["delta"]))),
+        "delta": letters.delta(found.spec["delta"]),
         "spent": found.charged_at is not None,
         "stages": stage_lines(found),
         "elapsed": _seconds(found.created_at, found.finished_at),
