@@ -6,10 +6,14 @@ python bench/noise.py
 from __future__ import annotations
 
 import json
+import sys
 import time
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from synth_engine.confidential import noise
 from synth_engine.measurement import Noise, NoiseLaw
