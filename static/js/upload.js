@@ -7,12 +7,18 @@
     place.hidden = !text;
     return text;
   };
+  // Which endings are taken, and what is said of others, comes with the input: the page and the server have one list.
+  const listed = (input, key) => input.dataset[key].split(" ").filter(Boolean);
+  const ending = (input, key) => {
+    const name = input.files[0].name.toLowerCase();
+    return listed(input, key).filter((one) => name.endsWith(one)).sort((a, b) => b.length - a.length)[0];
+  };
   const problem = (form) => {
-    const file = form.querySelector("input[type=file]").files[0];
+    const input = form.querySelector("input[type=file]");
+    const file = input.files[0];
     if (!file) return "";
-    const packed = /\.gz$/i.test(file.name);
-    if (!/\.((csv|tsv|txt)(\.gz)?|parquet|pq)$/i.test(file.name)) return "This is neither CSV nor Parquet by its name. Save the table as CSV UTF-8 first.";
-    if (!packed && file.size > Number(form.dataset.maxBytes)) return "This table is too large. Leave out columns that are not needed.";
+    if (!ending(input, "endings")) return input.dataset.unknown;
+    if (!ending(input, "packed") && file.size > Number(form.dataset.maxBytes)) return "This table is too large. Leave out columns that are not needed.";
     return "";
   };
   document.addEventListener("change", (event) => {
@@ -20,7 +26,8 @@
     if (!form || event.target.type !== "file") return;
     say(form, problem(form));
     const name = form.querySelector("input[name=name]");
-    if (name && !name.value && event.target.files[0]) name.placeholder = event.target.files[0].name.replace(/\.((csv|tsv|txt)(\.gz)?|parquet|pq)$/i, "");
+    const file = event.target.files[0];
+    if (name && !name.value && file) name.placeholder = file.name.slice(0, file.name.length - (ending(event.target, "endings") || "").length);
   });
   document.addEventListener("htmx:confirm", (event) => {
     if (event.target.matches("form.upload") && say(event.target, problem(event.target))) event.preventDefault();

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -24,10 +25,12 @@ DELIMITED: tuple[Kind, ...] = ("csv", "csv.gz")
 WORKBOOKS: tuple[Kind, ...] = ("xlsx", "xls")
 WITH_SCHEMA: tuple[Kind, ...] = ("parquet", "sav", "dta")  # they say themselves how they are written
 BASKETS: tuple[Kind, ...] = ("baskets", "baskets.gz")
+UPLOADED: tuple[Kind, ...] = tuple(kind for kind in KINDS if kind not in BASKETS)  # what the web application takes
+PACKED: tuple[Kind, ...] = ("csv.gz", "baskets.gz")  # their size says little of what they hold
 HEAD = 512  # bytes at the beginning that are enough to know
 GZIP = b"\x1f\x8b"
 PARQUET = b"PAR1"  # a Parquet file begins and ends with it
-_ENDINGS: dict[str, Kind] = {
+ENDINGS: dict[str, Kind] = {
     ".csv": "csv",
     ".tsv": "csv",
     ".txt": "csv",
@@ -112,12 +115,22 @@ _EXPECTED: dict[Kind, str] = {
 def kind_of(name: Path | str) -> Kind:
     """The kind that a file's name promises by its ending, which is all that is ever used of it. Raises TableError."""
     lowered = str(name).lower()
-    for ending in sorted(_ENDINGS, key=len, reverse=True):
+    for ending in sorted(ENDINGS, key=len, reverse=True):
         if lowered.endswith(ending):
-            return _ENDINGS[ending]
-    raise TableError(
-        "the file's name ends neither in .csv, .csv.gz, .parquet, .xlsx, .xls, .sav, .dta nor .dat", repair=SAVE_AS_CSV
-    )
+            return ENDINGS[ending]
+    raise unknown_ending()
+
+
+def endings(kinds: Iterable[Kind]) -> tuple[str, ...]:
+    """The endings of names that promise one of these kinds, in the order of `ENDINGS`."""
+    wanted = set(kinds)
+    return tuple(ending for ending, kind in ENDINGS.items() if kind in wanted)
+
+
+def unknown_ending(kinds: Iterable[Kind] = KINDS) -> TableError:
+    """The refusal of a file whose name promises none of these kinds."""
+    *first, last = endings(kinds)
+    return TableError(f"the file's name ends neither in {', '.join(first)} nor {last}", repair=SAVE_AS_CSV)
 
 
 def found_kind(head: bytes, *, name: str = "") -> Kind:
@@ -132,7 +145,7 @@ def found_kind(head: bytes, *, name: str = "") -> Kind:
 
 
 def _promises(kind: Kind, name: str) -> bool:
-    return any(name.lower().endswith(ending) for ending, promised in _ENDINGS.items() if promised == kind)
+    return any(name.lower().endswith(ending) for ending, promised in ENDINGS.items() if promised == kind)
 
 
 def check_kind(kind: Kind, head: bytes) -> None:

@@ -7,7 +7,19 @@ from typing import Any
 from django import forms
 
 from synth_engine.errors import TableError
-from synth_engine.formats import DECIMALS, DELIMITERS, ENCODINGS, QUOTES, THOUSANDS, WORKBOOKS, Dialect
+from synth_engine.formats import (
+    DECIMALS,
+    DELIMITERS,
+    ENCODINGS,
+    PACKED,
+    QUOTES,
+    THOUSANDS,
+    UPLOADED,
+    WORKBOOKS,
+    Dialect,
+    endings,
+    unknown_ending,
+)
 from synth_engine.formats.dialect import MOST_LEFT_OUT
 from synthweb.datasets.models import Dataset
 from synthweb.datasets.uploads import FIELD, ReceivedTable
@@ -33,13 +45,30 @@ class NameForm(forms.Form):
     )
 
 
+def file_attributes() -> dict[str, str]:
+    """What the input and its script have to know of the kinds that are taken. A browser offers files by the last part of
+    their names alone: `.csv.gz` is offered as `.gz`."""
+    taken = endings(UPLOADED)
+    offered = dict.fromkeys(f".{ending.rpartition('.')[2]}" for ending in taken)
+    return {
+        "accept": ",".join(offered),
+        "data-endings": " ".join(taken),
+        "data-packed": " ".join(ending for ending in taken if ending in endings(PACKED)),
+        "data-unknown": _sentence(unknown_ending(UPLOADED)),
+    }
+
+
+def _sentence(error: TableError) -> str:
+    return f"{error.text[0].upper()}{error.text[1:]}."
+
+
 class FileForm(forms.Form):
     """A table. Its bytes have gone into the vault while the request came in."""
 
     table = forms.FileField(
         label="Table",
         allow_empty_file=True,
-        widget=forms.FileInput(attrs={"accept": ".csv,.tsv,.txt,.gz,.parquet,.pq,.xlsx,.xlsm,.xls,.sav,.zsav,.dta"}),
+        widget=forms.FileInput(attrs=file_attributes()),
         help_text="CSV, plain or packed with gzip (.csv.gz); Parquet; an Excel sheet; a file of SPSS or Stata.",
     )
 
@@ -48,8 +77,7 @@ class FileForm(forms.Form):
         if not isinstance(received, ReceivedTable):
             raise forms.ValidationError("No table came in; choose a file.")
         if received.refusal is not None:
-            text = received.refusal.text
-            raise forms.ValidationError(f"{text[0].upper()}{text[1:]}.")
+            raise forms.ValidationError(_sentence(received.refusal))
         return received
 
     def clean(self) -> dict[str, Any] | None:
@@ -135,7 +163,7 @@ class DialectForm(forms.Form):
         try:
             _ = self.dialect if not self.errors else None
         except TableError as error:
-            self.add_error("thousands", f"{error.text[0].upper()}{error.text[1:]}.")
+            self.add_error("thousands", _sentence(error))
         return cleaned
 
     @property

@@ -1,0 +1,64 @@
+"""The page takes every kind of file that the server takes, in a real browser: names of every ending are let through by the
+page's script, and a file of every kind is uploaded and read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from django.urls import reverse
+from pytest_django.live_server_helper import LiveServer
+from selenium import webdriver
+from selenium.webdriver.common.by import By
+
+from synth_engine import formats
+from synth_engine.formats import ENDINGS, UPLOADED, Kind
+from synthweb.datasets.models import Dataset
+from synthweb.runs import worker
+from synthweb.runs.models import TableErrand
+from tests.conftest import Cast
+from tests.e2e.keyboard import Keyboard
+from tests.e2e.patience import until
+from tests.engine.kinds import written
+
+pytestmark = [pytest.mark.services, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
+
+
+@pytest.fixture
+def page(chrome: webdriver.Chrome, live_server: LiveServer, cast: Cast) -> Keyboard:
+    found = Keyboard(chrome)
+    found.is_signed_in(cast.steward, address=live_server.url)
+    chrome.get(live_server.url + reverse("pages:upload"))
+    return found
+
+
+def chosen(page: Keyboard, path: Path, content: bytes) -> str:
+    """What the page says of a file that is chosen; nothing if it is let through."""
+    path.write_bytes(content)
+    page.browser.find_element(By.NAME, "table").send_keys(str(path))
+    return page.browser.find_element(By.ID, "upload-problem").text
+
+
+def test_names_of_every_ending_are_let_through_and_others_are_refused(page: Keyboard, tmp_path: Path) -> None:
+    for ending in formats.endings(UPLOADED):
+        assert chosen(page, tmp_path / f"People{ending}", b"x") == "", ending
+        assert chosen(page, tmp_path / f"PEOPLE{ending.upper()}", b"x") == "", ending
+        name = page.browser.find_element(By.NAME, "name")
+        assert name.get_attribute("placeholder") == "PEOPLE"
+    others = [ending for ending in ENDINGS if ending not in formats.endings(UPLOADED)]
+    for ending in [*others, ".pdf", ".ods", ""]:
+        assert "name ends neither in .csv" in chosen(page, tmp_path / f"people{ending}", b"x"), ending
+
+
+@pytest.mark.parametrize("kind", UPLOADED)
+def test_a_file_of_every_kind_is_uploaded_and_read(page: Keyboard, tmp_path: Path, kind: Kind) -> None:
+    page.field("name").send_keys("People")
+    assert chosen(page, tmp_path / f"people.{kind}", written(kind)) == ""
+    page.press("Upload and encrypt")
+    until(page.browser, lambda _: Dataset.objects.exists())
+    page.reads("A worker is reading your table")
+    for errand in TableErrand.objects.filter(state="waiting"):
+        worker.table_errand(code=errand.code)
+    page.reads("Your table is ready")
+    assert Dataset.objects.get().status == "ready"
+    assert not page.complaints()
