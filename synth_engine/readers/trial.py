@@ -2,26 +2,43 @@
 
 The libraries that read them trust what the file says of itself: a damaged or a hostile one ends the process, or worse.
 This one has no key, no secret and no other import; what becomes of it says whether the worker may read the file.
-Used by `tried`, as `python -I trial.py KIND PATH CELLS`. CELLS is how many are read at once, 0 for the list of variables
+Used by `tried`, as `python -I trial.py KIND PATH CELLS PARENT`. CELLS is how many are read at once, 0 for the list of variables
 alone; of a workbook, how many the rectangle around those of a sheet may have.
 """
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
+import os
 import resource
+import signal
 import sys
 from typing import Any
 
 MOST_ROWS = 65_536
 MOST_MEMORY = 4 * 2**30
 DEADLY = 3
+PR_SET_PDEATHSIG, PR_SET_DUMPABLE = 1, 4
 
 
 def main() -> None:
     """Exit status 0 or 1, or what the end of the process gives."""
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # what is left of it would hold rows
-    kind, path, cells = sys.argv[1:]
+    kind, path, cells, parent = sys.argv[1:]
+    _leave_nothing(parent=int(parent))
     (_workbook if kind == "xls" else _statistical)(kind, path, int(cells))
+
+
+def _leave_nothing(*, parent: int) -> None:
+    """No core dump, which would hold rows, and no life after the process that asked, because the open table would live on
+    with this one."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    with contextlib.suppress(OSError, AttributeError):  # another system than Linux: the limit alone
+        control = ctypes.CDLL(None).prctl
+        control(PR_SET_DUMPABLE, 0, 0, 0, 0)
+        control(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:  # it ended before the line above
+        os._exit(DEADLY)
 
 
 def _statistical(kind: str, path: str, cells: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -15,12 +16,24 @@ _LONGEST = 3_600  # seconds
 def is_deadly(path: Path, *, kind: Kind, cells: int) -> bool:
     """Whether reading the file ends the process of its reader, or never ends. What it is otherwise, the reader says.
     `cells`: what `trial` takes for this kind."""
-    command = [sys.executable, "-I", str(_TRIAL), kind, str(path.absolute()), str(cells)]
+    command = [sys.executable, "-I", str(_TRIAL), kind, str(path.absolute()), str(cells), str(os.getpid())]
     nothing = subprocess.DEVNULL  # what it says could quote the file
     try:
         ended = subprocess.run(  # noqa: S603 - our own script, our own words
-            command, env={}, stdin=nothing, stdout=nothing, stderr=nothing, timeout=_LONGEST, check=False
+            command,
+            env={},
+            stdin=nothing,
+            stdout=nothing,
+            stderr=nothing,
+            pass_fds=_descriptors(path),
+            timeout=_LONGEST,
+            check=False,
         ).returncode
     except subprocess.TimeoutExpired:
         return True
     return ended not in (0, 1)
+
+
+def _descriptors(path: Path) -> tuple[int, ...]:
+    """The open descriptor that a path of /proc/self/fd names: the child needs it under the same number."""
+    return (int(path.name),) if path.parent == Path("/proc/self/fd") else ()

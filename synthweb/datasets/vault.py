@@ -20,8 +20,6 @@ import os
 import queue
 import re
 import secrets
-import shutil
-import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,11 +29,11 @@ from typing import BinaryIO
 import pyrage
 from django.conf import settings
 
-from synthweb.datasets import files
+from synthweb.datasets import files, rooms
+from synthweb.lib import dumps
 
 NAME = re.compile(r"[0-9a-f]{64}")
 PART = ".part"  # what is still being received; swept when its writer is gone
-RAM_DISK = Path("/dev/shm")  # noqa: S108 - a directory of ours below it, mode 0700, checked for its owner
 QUEUED_CHUNKS = 8  # how far a fast client may run ahead of the disk
 
 
@@ -62,6 +60,7 @@ class Writer:
     """
 
     def __init__(self) -> None:
+        dumps.forbid()
         folder = files.private_directory(Path(settings.VAULT_DIR))
         recipient = pyrage.x25519.Recipient.from_str(files.read_key(settings.VAULT_PUBLIC_KEY_FILE))
         self._part = folder / (secrets.token_hex(16) + PART)
@@ -182,30 +181,37 @@ class _Hashed:
 def open_table(name: str) -> Iterator[Path]:
     """Decrypt a stored table for the time of the block; yields its path only after all of it was authenticated.
 
-    The plaintext lies in a directory of mode 0700, in memory (/dev/shm) when there is room, and is removed on the
-    way out, errors included; what a killed worker left is swept at the next opening. Worker only: it needs the
-    private key. Raises TamperedError before anything was yielded when a single byte differs from what was stored.
+    The plaintext lies in a file without a name (`rooms`), in memory where there is room: the kernel frees it when this
+    process ends, even by SIGKILL. Its path means something to this process alone, and to a child that inherits the
+    descriptor. Worker only: it needs the private key. Raises TamperedError before anything was yielded when a single
+    byte differs from what was stored.
     """
+    dumps.forbid()
     source = path_of(name)
     identity = pyrage.x25519.Identity.from_str(files.read_key(settings.VAULT_PRIVATE_KEY_FILE))
     try:
         stored = source.open("rb")
     except FileNotFoundError:
         raise VaultError("the table is not in the vault any more") from None
-    with stored, _room(source.stat().st_size) as folder:
-        path = folder / "table"
+    with stored, _room(source.stat().st_size) as plain:
         cipher = _Hashed(stored)
-        with path.open("xb") as plain:
-            try:
-                pyrage.decrypt_io(cipher, plain, [identity])
-            except (OSError, pyrage.DecryptError) as error:
-                raise TamperedError("a stored table is damaged or was not written for this worker's key") from error
+        try:
+            pyrage.decrypt_io(cipher, plain, [identity])
+        except (OSError, pyrage.DecryptError) as error:
+            raise TamperedError("a stored table is damaged or was not written for this worker's key") from error
         while cipher.read(1 << 20):  # what lies behind the end that age saw is not ours either
             pass
         if not hmac.compare_digest(cipher.digest.hexdigest(), name):
             raise TamperedError("a stored table is not the one that was put there")
-        path.chmod(0o400)
-        yield path
+        rooms.seal(plain)
+        yield rooms.path_of(plain)
+
+
+def _room(size: int) -> BinaryIO:
+    try:
+        return rooms.nameless_file(size)
+    except OSError:
+        raise VaultError("there is no room to open the table: free memory, or space below TMPDIR") from None
 
 
 def erase(name: str) -> None:
@@ -213,71 +219,6 @@ def erase(name: str) -> None:
     path_of(name).unlink(missing_ok=True)
     if Path(settings.VAULT_DIR).is_dir():
         files.sync_directory(Path(settings.VAULT_DIR))
-
-
-# --- rooms: where an opened table lies ---------------------------------------------------------------------------
-@contextlib.contextmanager
-def _room(size: int) -> Iterator[Path]:
-    base = _base_for(size)
-    sweep_rooms(base)
-    with _locked(base / "lock"):  # no sweep sees a room before its owner holds its lock
-        folder = Path(tempfile.mkdtemp(prefix="table-", dir=base))
-        owner = os.open(folder / "owner", os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-        fcntl.flock(owner, fcntl.LOCK_EX)  # the kernel lets go of it when the worker dies, however it dies
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-        os.close(owner)
-
-
-def sweep_rooms(base: Path | None = None) -> int:
-    """Remove rooms whose worker is gone; called at a worker's start and before every opening. Returns how many."""
-    swept = 0
-    for root in [base] if base else _bases():
-        with _locked(root / "lock"):
-            for folder in root.glob("table-*"):
-                swept += _remove_if_deserted(folder)
-    return swept
-
-
-def _remove_if_deserted(folder: Path) -> bool:
-    try:
-        owner = os.open(folder / "owner", os.O_WRONLY)
-    except FileNotFoundError:
-        owner = -1
-    try:
-        if owner >= 0:
-            fcntl.flock(owner, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False  # its worker lives
-    else:
-        shutil.rmtree(folder, ignore_errors=True)
-        return True
-    finally:
-        if owner >= 0:
-            os.close(owner)
-
-
-def _bases() -> list[Path]:
-    parents = [RAM_DISK] if RAM_DISK.is_dir() and os.access(RAM_DISK, os.W_OK) else []
-    return [
-        files.private_directory(parent / f"synthweb-{os.geteuid()}")
-        for parent in [*parents, Path(tempfile.gettempdir())]
-    ]
-
-
-def _base_for(size: int) -> Path:
-    """Memory first; a disk when memory has less than twice the room, so that a table never starves the machine."""
-    bases = _bases()
-    return next((base for base in bases if shutil.disk_usage(base).free > 2 * size), bases[-1])
-
-
-@contextlib.contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    with path.open("ab") as lock:
-        fcntl.flock(lock.fileno(), fcntl.LOCK_EX)
-        yield
 
 
 def sweep_parts() -> int:
