@@ -18,6 +18,7 @@ AFTER_CHARGE = "after-charge"  # nothing is drawn yet, which nobody can know fro
 BEFORE_STORE = "before-store"  # noise is drawn and stored nowhere
 AFTER_MEASURE = "after-measure"  # the answers are stored
 DURING_FIT = "during-fit"
+STAGE = "stage-"  # before the name of any stage, of runs and errands: the beginning of its first piece of work
 
 
 def reach(point: str) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from django.db import DatabaseError, close_old_connections
 
-from synthweb.runs import errors, lease, stages
+from synthweb.runs import errors, failpoints, lease, stages
 from synthweb.runs.models import RunEvent, SynthesisRun
 
 logger = logging.getLogger(__name__)
@@ -37,6 +37,8 @@ class Progress:
         except DatabaseError as error:  # a bar that stands still must not cost a run that is paid for
             logger.warning("progress not written: %s", type(error).__name__)
             close_old_connections()
+        if fresh:
+            failpoints.reach(failpoints.STAGE + stage)
 
     def _write(self, stage: str, fraction: float, *, fresh: bool) -> None:
         lease.write(self._grip, states=self._grip.subject.OPEN, stage=stage, progress=fraction)

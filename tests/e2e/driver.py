@@ -27,7 +27,7 @@ from synthweb.ledger import chain  # noqa: E402
 from synthweb.ledger import services as ledger  # noqa: E402
 from synthweb.ledger.models import BudgetAccount, LedgerEntry  # noqa: E402
 from synthweb.runs import services as runs  # noqa: E402
-from synthweb.runs.models import OutboxMessage, SynthesisRun  # noqa: E402
+from synthweb.runs.models import OutboxMessage, SynthesisRun, TableErrand  # noqa: E402
 from tests.e2e.plant import CANARY  # noqa: E402
 from tests.web import scene  # noqa: E402
 
@@ -61,7 +61,38 @@ def setup() -> None:
 
 
 def submit() -> str:
-    return scene.submit(steward=User.objects.get(username="steward"), dataset=Dataset.objects.get()).code
+    return scene.submit(steward=User.objects.get(username="steward"), dataset=Dataset.objects.get(name="Commutes")).code
+
+
+def upload(canary: str) -> str:
+    """Another table, to be read by the worker; the code of its dataset."""
+    steward = User.objects.get(username="steward")
+    made = datasets.store_stream(
+        steward=steward,
+        organisation=steward.memberships.get().organisation,
+        name="Another",
+        file_kind="csv",
+        chunks=[(scene.TABLE + f"{canary},5,yes\n" * 1000).encode()],
+    )
+    runs.request_ingest(dataset=made, actor=steward)
+    return made.code
+
+
+def report() -> None:
+    """Have the newest release compared with its table."""
+    release = SynthesisRun.objects.filter(state="finished").latest("pk").release
+    if release is None:
+        raise RuntimeError("a finished run without a release")
+    runs.request_report(release=release, actor=User.objects.get(username="steward"))
+
+
+def errands() -> list[str]:
+    """The states of all errands, oldest first."""
+    return list(TableErrand.objects.order_by("pk").values_list("state", flat=True))
+
+
+def delete(code: str) -> None:
+    datasets.delete(actor=User.objects.get(username="steward"), dataset=Dataset.objects.get(code=code))
 
 
 def cancel(code: str) -> None:
@@ -144,7 +175,7 @@ def run_faults(run: SynthesisRun) -> list[str]:
 
 
 VERBS: dict[str, Callable[..., Any]] = {
-    verb.__name__: verb for verb in (setup, submit, cancel, ring, look, sent, cut_connections, faults)
+    verb.__name__: verb for verb in (setup, submit, upload, report, errands, delete, cancel, ring, look, sent, cut_connections, faults)
 }
 
 if __name__ == "__main__":

@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from synthweb.local import broker, keys
 from tests import services
 
@@ -54,11 +56,27 @@ class Worker:
             return int(mark.read_text())
         return None
 
+    def processes(self) -> list[int]:
+        """All that live of it, whoever their parent is: it has a session of its own."""
+        return [pid for pid in psutil.pids() if _session(pid) == self._process.pid]
+
+    def kill_parent(self) -> None:
+        """The parent alone; the pool child is left to itself."""
+        self._process.kill()
+        self._process.wait()
+
     def kill(self) -> None:
         """Parent and child at once, as when the machine goes."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
+
+
+def _session(pid: int) -> int | None:
+    try:
+        return None if psutil.Process(pid).status() == psutil.STATUS_ZOMBIE else os.getsid(pid)
+    except (psutil.Error, ProcessLookupError, PermissionError):
+        return None
 
 
 @dataclass
@@ -85,7 +103,7 @@ class Plant:
         )
         self._answer()
         self.ask("setup")
-        self.worker("-Q", "default", "-B", "-s", str(self.folder / "beat"), queue="")
+        self.workers.append(self.reconciler())
 
     def stop(self) -> None:
         for worker in self.workers:
@@ -99,6 +117,10 @@ class Plant:
         started = Worker(self, *(("-Q", queue) if queue else ()), *arguments, failpoints=failpoints, lease=lease)
         self.workers.append(started)
         return started
+
+    def reconciler(self) -> Worker:
+        """The worker of the default queue, with beat in it."""
+        return Worker(self, "-Q", "default", "-B", "-s", str(self.folder / "beat"))
 
     def start_redis(self) -> None:
         place = self.folder / "redis"
@@ -164,7 +186,9 @@ def running_plant() -> Iterator[Plant]:
             "SYNTHWEB_BROKER": f"redis+socket://{folder / 'redis' / 'redis.sock'}",
             "SYNTHWEB_RUN_LEASE_SECONDS": str(LEASE),
             "SYNTHWEB_RECONCILE_SECONDS": str(RECONCILE),
+            "TMPDIR": str(folder / "tmp"),
         }
+        (folder / "tmp").mkdir()
         plant = Plant(folder=folder, environment=environment)
         try:
             plant.start()
