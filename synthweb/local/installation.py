@@ -13,6 +13,7 @@ import time
 import urllib.request
 from collections.abc import Iterator
 
+from synthweb.datasets import rooms
 from synthweb.lib.env import flag
 from synthweb.local import broker, keys, processes
 from synthweb.local.places import REPOSITORY, Places
@@ -46,6 +47,7 @@ class Installation:
             if lock is None:
                 _say(f"synthweb is already running at {self._address()} (`make stop` stops it).")
                 return 0
+            rooms.sweep()  # before anything else: what a killed worker of an earlier version left readable
             keys.make(self._places.keys)
             listener = _listener()
             address = f"http://{HOST}:{listener.getsockname()[1]}/"

@@ -175,7 +175,8 @@ def run_faults(run: SynthesisRun) -> list[str]:
 
 
 VERBS: dict[str, Callable[..., Any]] = {
-    verb.__name__: verb for verb in (setup, submit, upload, report, errands, delete, cancel, ring, look, sent, cut_connections, faults)
+    verb.__name__: verb
+    for verb in (setup, submit, upload, report, errands, delete, cancel, ring, look, sent, cut_connections, faults)
 }
 
 if __name__ == "__main__":

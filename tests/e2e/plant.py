@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import secrets
 import signal
 import subprocess
 import sys
@@ -22,7 +23,8 @@ from tests import services
 
 ROOT = Path(__file__).resolve().parents[2]
 LEASE, RECONCILE = 3, 1  # seconds
-CANARY = "canary-in-a-cell"  # stands in the table, and must stand nowhere else
+# Stands in the table, and must stand nowhere else. Of this process alone: shared memory is everybody's.
+CANARY = os.environ.get("PLANT_CANARY") or f"canary-{secrets.token_hex(8)}"
 PATIENCE = 60.0  # seconds until something that should happen counts as not happening
 
 
@@ -187,6 +189,7 @@ def running_plant() -> Iterator[Plant]:
             "SYNTHWEB_RUN_LEASE_SECONDS": str(LEASE),
             "SYNTHWEB_RECONCILE_SECONDS": str(RECONCILE),
             "TMPDIR": str(folder / "tmp"),
+            "PLANT_CANARY": CANARY,
         }
         (folder / "tmp").mkdir()
         plant = Plant(folder=folder, environment=environment)
