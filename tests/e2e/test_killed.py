@@ -15,7 +15,7 @@ from tests import services
 from tests.e2e.plant import CANARY, ROOT, Plant, Worker, running_plant
 
 pytestmark = [pytest.mark.services, pytest.mark.slow]
-SHARED_MEMORY = Path("/dev/shm")  # noqa: S108
+SHARED_MEMORY = Path("/dev/shm")
 SPELLINGS = [CANARY.encode(coding) for coding in ("utf-8", "utf-16-le", "utf-16-be")]
 OVER = ("finished", "failed", "cancelled")
 
@@ -54,7 +54,7 @@ def open_tables(worker: Worker) -> list[str]:
     links = []
     for pid in worker.processes():
         with contextlib.suppress(OSError):
-            links += [os.readlink(link) for link in Path(f"/proc/{pid}/fd").iterdir()]
+            links += [str(link.readlink()) for link in Path(f"/proc/{pid}/fd").iterdir()]
     return [link for link in links if link.startswith("/memfd:table")]
 
 
