@@ -28,6 +28,9 @@ ISO_TEXT = (
 )
 LONGEST_TEXT = 64
 _ISO = re.compile(ISO_TEXT)
+# `strptime` reads six digits of a fraction and databases write up to nine: those after the sixth are passed over.
+_FRACTION = re.compile(r"%S[.,]%f(?![%0-9])")
+_FINE_FRACTION = re.compile(r"([.,][0-9]{6})[0-9]{1,3}(?![0-9])")
 _FIRST_YEAR = 1_000
 _PROBES = 100
 _GOLDEN = 0.6180339887498949
@@ -95,11 +98,26 @@ class DateTime(Attribute):
             return None
         try:
             if self.format != ISO_MOMENT:
-                return datetime.datetime.strptime(text, self.format)  # noqa: DTZ007  # clocks without a zone
+                return self._formatted(text)
             found = _ISO.fullmatch(text)
             return found and datetime.datetime.fromisoformat(f"{found['day']} {found['clock'] or '00:00'}")
         except ValueError:
             return None
+
+    def _formatted(self, text: str) -> datetime.datetime:
+        """The moment a text of the declared format stands for. Raises ValueError."""
+        try:
+            return datetime.datetime.strptime(text, self.format)  # noqa: DTZ007  # clocks without a zone
+        except ValueError:
+            if not self._has_fraction:
+                raise
+            shortened = _FINE_FRACTION.sub(r"\1", text)
+            return datetime.datetime.strptime(shortened, self.format)  # noqa: DTZ007
+
+    @cached_property
+    def _has_fraction(self) -> bool:
+        """Whether the format ends its seconds with a point or comma and a fraction, as databases write them."""
+        return _FRACTION.search(self.format) is not None
 
     @cached_property
     def points(self) -> int:

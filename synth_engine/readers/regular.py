@@ -7,6 +7,7 @@ one would give; every other piece is left to the strict one, which takes it or s
 
 from __future__ import annotations
 
+import codecs
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -81,6 +82,8 @@ def parsed(piece: bytes, form: Form, *, last: bool) -> Piece | None:
 def _plain(piece: bytes, form: Form, *, last: bool) -> bool:
     if b"\0" in piece or not (last or piece.endswith(b"\n")):
         return False
+    if piece.startswith(codecs.BOM_UTF8):
+        return False  # the fast parser drops this mark at the start of whatever it is given, and it belongs to a cell
     if b"\r" in piece and piece.count(b"\r") != piece.count(b"\r\n"):
         return False
     if form.header and (piece.startswith(form.header) or b"\n" + form.header in piece):

@@ -17,7 +17,7 @@ from synth_engine.formats import DELIMITERS, ENCODINGS, Dialect
 from synth_engine.readers import feed, regular
 
 LETTERS = st.sampled_from(
-    ["a", "é", "1", ",", ";", '"', '""', "'", "\n", "\r\n", "\r", " ", "\0", "\xff", "\u2028", "x,y\n", '"b"']
+    ["a", "é", "1", ",", ";", '"', '""', "'", "\n", "\r\n", "\r", " ", "\0", "\xff", "\u2028", "x,y\n", '"b"', "\ufeff"]
 )
 BYTES = (
     st.lists(LETTERS, max_size=40).map("".join).map(lambda text: text.encode("utf-8").replace("ÿ".encode(), b"\xff"))
@@ -59,6 +59,7 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @example(body=b'1,"2\n3"\n4,5\n', dialect=Dialect(delimiter=","))
 @example(body=b'1,2"\n3,"4"\n', dialect=Dialect(delimiter=","))
 @example(body=b"1\n\n2\n", dialect=Dialect(delimiter=","))
+@example(body="1,2345678\n\ufeffx,y\n1,2345678\n\ufeffx,y\n".encode(), dialect=Dialect(delimiter=","))
 @example(body=b"1,2\n3,4,\n", dialect=Dialect(delimiter=","))
 def test_whatever_the_bytes_both_parsers_agree(
     tmp_path: Path, small_pieces: None, monkeypatch: pytest.MonkeyPatch, body: bytes, dialect: Dialect
@@ -90,6 +91,7 @@ def test_the_fast_parser_takes_what_is_regular_and_leaves_the_rest() -> None:
         b"a,b\n",
         b'"1,2\n',
         b"1,2",
+        "\ufeffa,1\n".encode(),
         b"x" * 200 + b",1\n",
     ):
         assert regular.parsed(piece, form, last=False) is None

@@ -1,0 +1,148 @@
+"""The code of a cell is a function of that cell: whatever stands in the other records of its block, and however a column is
+cut into blocks. See docs/proofs/reading.md, "Cells"."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from synth_engine import codec
+from synth_engine.codec import encoding, moments
+from synth_engine.domain import Attribute, Basket, DateTime, Domain, Weak, WeakBasket
+from tests.privacy import hostile
+
+Texts = list[str | None]
+Encoder = Callable[[Texts], list[Any]]
+ATTRIBUTES = (*hostile.COLUMNS, *hostile.WEAK, *hostile.BASKETS, *hostile.WEAK_BASKETS)
+ENOUGH = encoding.MANY + 100  # different texts with which readers that work on many at once begin to do so
+CELLS = hostile.TEXTS | st.none()
+
+
+def text_column(texts: Texts) -> pa.Array:
+    return pa.array(texts, type=pa.string())
+
+
+def encoder_of(attribute: Attribute) -> Encoder:
+    """What a column of texts becomes in the room, one entry a record, in a form that can be compared."""
+    if isinstance(attribute, Weak):
+        return lambda texts: _numbers(attribute, texts)
+    if isinstance(attribute, WeakBasket):
+        return lambda texts: codec.bags(attribute, text_column(texts)).to_pylist()
+    if isinstance(attribute, Basket):
+        domain = Domain(attributes=(attribute,))
+        return lambda texts: _rows(codec.encode(domain, {attribute.name: text_column(texts)}).values(), len(texts))
+    return lambda texts: codec.encode_column(attribute, text_column(texts)).tolist()
+
+
+def _numbers(attribute: Weak, texts: Texts) -> list[int]:
+    ranking = codec.Ranking(attribute)
+    places = ranking.places(text_column(texts))
+    return [ranking.ranks[place] for place in places.tolist()]
+
+
+def _rows(columns: Iterable[np.ndarray], rows: int) -> list[tuple[int, ...]]:
+    found = list(zip(*(column.tolist() for column in columns), strict=True))
+    return found or [()] * rows
+
+
+def fillers(attribute: Attribute) -> Texts:
+    """Many different texts that most readers take in bulk, so that one more of another form is an exception among them."""
+    if isinstance(attribute, DateTime):
+        first = datetime.datetime.fromisoformat("2000-01-01")
+        days = [datetime.datetime.fromisoformat("9999-12-31"), datetime.datetime.fromisoformat("1601-02-03")]
+        days += [first + datetime.timedelta(hours=7 * k) for k in range(ENOUGH)]
+        return [day.strftime(attribute.format) for day in days]
+    if attribute.kind == "date":
+        written = getattr(attribute, "format", "%Y-%m-%d")
+        return [(pd.Timestamp("2000-01-01") + pd.Timedelta(days=k)).strftime(written) for k in range(ENOUGH)]
+    return [str(k) for k in range(ENOUGH)]
+
+
+def each_alone(encode: Encoder, texts: Texts) -> list[Any]:
+    return [encode([text])[0] for text in texts]
+
+
+@pytest.mark.parametrize("attribute", ATTRIBUTES, ids=lambda each: f"{each.kind}-{each.name}")
+def test_a_cell_has_the_code_that_it_has_alone(attribute: Attribute) -> None:
+    """All hostile cells in one block, alone and among many plain ones."""
+    encode = encoder_of(attribute)
+    texts: Texts = [*hostile.CELLS, None]
+    alone = each_alone(encode, texts)
+    assert encode(texts) == alone
+    plain = fillers(attribute)
+    assert encode([*plain, *texts])[len(plain) :] == alone
+    assert encode([*texts, *plain])[: len(texts)] == alone
+
+
+@pytest.mark.parametrize("attribute", ATTRIBUTES, ids=lambda each: f"{each.kind}-{each.name}")
+def test_one_hostile_cell_changes_no_plain_one(attribute: Attribute) -> None:
+    encode = encoder_of(attribute)
+    plain = fillers(attribute)
+    plain = plain if attribute.kind in ("integer", "number", "range") else plain[:20]
+    before = encode(plain)
+    for text in (*hostile.CELLS, None):
+        assert encode([*plain, text])[:-1] == before, repr(text)[:40]
+
+
+@settings(max_examples=150)
+@given(attribute=st.sampled_from(ATTRIBUTES), block=st.lists(CELLS, max_size=8), one_more=CELLS)
+def test_one_more_cell_changes_no_other(attribute: Attribute, block: Texts, one_more: str | None) -> None:
+    encode = encoder_of(attribute)
+    before = encode(block) if block else []
+    assert encode([*block, one_more])[:-1] == before
+
+
+@settings(max_examples=100)
+@given(attribute=st.sampled_from(ATTRIBUTES), block=st.lists(CELLS, min_size=1, max_size=12), data=st.data())
+def test_any_cut_into_blocks_gives_the_same(attribute: Attribute, block: Texts, data: st.DataObject) -> None:
+    encode = encoder_of(attribute)
+    cuts = sorted(data.draw(st.sets(st.integers(1, len(block)), max_size=4)))
+    pieces = [block[start:end] for start, end in zip([0, *cuts], [*cuts, len(block)], strict=True) if start < end]
+    assert [code for piece in pieces for code in encode(piece)] == encode(block)
+
+
+# --- mutants: defects that these tests must notice -------------------------------------------------------------------
+def one_resolution_a_block(attribute: DateTime, texts: list[str]) -> np.ndarray:
+    """A block of moments read by a library that infers one resolution for all of them."""
+    read = pd.to_datetime(pd.Series(texts, dtype="str"), format=attribute.format, errors="coerce")
+    whole = read.to_numpy().astype("datetime64[s]")
+    seconds = (whole - np.datetime64(attribute.low, "s")).astype(np.float64)
+    return np.where(np.isnat(whole), np.nan, seconds)
+
+
+def a_slow_text_makes_all_slow(texts: list[str], kind: pa.DataType, read: Callable[[str], float | None]) -> np.ndarray:
+    """Numbers that are cast together, with another meaning of "0x1F" where all of a block can be cast."""
+    try:
+        found: np.ndarray = pa.array(texts, type=pa.string()).cast(kind).to_numpy().astype(float)
+    except pa.ArrowException:
+        return encoding._read(read, texts)
+    return found
+
+
+def noticed(attribute: Attribute) -> bool:
+    try:
+        test_one_hostile_cell_changes_no_plain_one(attribute)
+        test_a_cell_has_the_code_that_it_has_alone(attribute)
+    except AssertionError:
+        return True
+    return False
+
+
+def test_one_resolution_a_block_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(moments, "seconds_since", one_resolution_a_block)
+    fractions = [each for each in hostile.COLUMNS if isinstance(each, DateTime) and "%f" in each.format]
+    assert len(fractions) >= 10
+    assert any(noticed(attribute) for attribute in fractions)
+
+
+def test_numbers_read_by_what_stands_beside_them_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(encoding, "_cast", a_slow_text_makes_all_slow)
+    assert any(noticed(each) for each in hostile.COLUMNS if each.kind in ("integer", "number"))
