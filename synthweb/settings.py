@@ -178,6 +178,7 @@ CELERY_BEAT_SCHEDULE = {
 DEBUG_FAILPOINTS = env.str("SYNTHWEB_DEBUG_FAILPOINTS", default="")
 
 # --- limits -----------------------------------------------------------------------------------------------------
+ONE_TIME_PASSWORD_HOURS = env.int("SYNTHWEB_ONE_TIME_PASSWORD_HOURS", default=72)
 UPLOAD_MAX_BYTES = env.int("SYNTHWEB_UPLOAD_MAX_BYTES", default=2 * 1024**3)
 PREVIEW_HOURS = env.int("SYNTHWEB_PREVIEW_HOURS", default=24)
 SAMPLE_MAX_ROWS = env.int("SYNTHWEB_SAMPLE_MAX_ROWS", default=10_000_000)
@@ -200,6 +201,7 @@ REST_FRAMEWORK = {
         "rest_framework.permissions.IsAuthenticated",
         "synthweb.api.authentication.HasScope",
     ],
+    "DEFAULT_METADATA_CLASS": "synthweb.api.metadata.NameAlone",
     "DEFAULT_THROTTLE_CLASSES": ["synthweb.api.throttling.Limits"],
     "DEFAULT_PAGINATION_CLASS": "synthweb.api.pagination.Pages",
     "EXCEPTION_HANDLER": "synthweb.api.problems.exception_handler",

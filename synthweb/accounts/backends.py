@@ -9,7 +9,7 @@ from django.contrib.auth.backends import ModelBackend
 from django.contrib.auth.models import AnonymousUser
 from django.http import HttpRequest
 
-from synthweb.accounts import selectors, throttle
+from synthweb.accounts import selectors, services, throttle
 from synthweb.accounts.models import User
 
 log = logging.getLogger(__name__)
@@ -23,14 +23,18 @@ class PeopleBackend(ModelBackend):
     ) -> User | None:
         if username is None or password is None:
             return None
+        address = throttle.address_of(request)
         attempt = throttle.begin(request, name=username)
-        if attempt is None:
+        if attempt.refused:
             User().set_password(password)  # as slow as looking at it
-            log.warning("sign-in refused: too many attempts")
+            log.warning("sign-in refused: too many attempts; address %s", address)
+            if attempt.first_refused:  # one entry for each pause: guessing must not be able to fill the audit log
+                services.sign_in_paused(username=username, address=address)
             return None
         user = super().authenticate(request, username=username, password=password, **kwargs)
         if user is None:
-            log.warning("sign-in failed")
+            log.warning("sign-in failed; address %s", address)
+            services.sign_in_failed(username=username, address=address)
             return None
         throttle.succeed(attempt)
         return user

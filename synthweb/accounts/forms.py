@@ -10,10 +10,11 @@ from django.core.exceptions import ValidationError
 
 from synthweb.accounts import tokens
 from synthweb.accounts.models import Role, User
+from synthweb.lib.names import validate_one_line
 
 SIGN_IN_FAILED = (
-    "That name and password do not fit, or the account is not in use. After several failures signing in pauses for "
-    "a quarter of an hour."
+    "That name and password do not fit, the account is not in use, or a one-time password has expired: whoever manages "
+    "people can give you another one. After several failures signing in pauses for a quarter of an hour."
 )
 DAYS = [(30, "30 days"), (90, "90 days"), (365, "one year")]
 ROLE_HELP = {
@@ -42,7 +43,9 @@ class PersonForm(forms.Form):
         label="User name",
         help_text="Letters, digits and @ . + - _ only; this is what they sign in with.",
     )
-    full_name = forms.CharField(max_length=150, required=False, label="Full name (optional)")
+    full_name = forms.CharField(
+        max_length=150, required=False, label="Full name (optional)", validators=[validate_one_line]
+    )
     email = forms.EmailField(required=False, label="E-mail (optional)")
     roles = forms.MultipleChoiceField(choices=ROLE_CHOICES, widget=forms.CheckboxSelectMultiple)
 
@@ -80,7 +83,9 @@ class PasswordForm(auth_forms.PasswordChangeForm):
 class TokenForm(forms.Form):
     """A new API token."""
 
-    name = forms.CharField(max_length=100, help_text="What will use it: “notebook on my laptop”.")
+    name = forms.CharField(
+        max_length=100, help_text="What will use it: “notebook on my laptop”.", validators=[validate_one_line]
+    )
     scopes = forms.MultipleChoiceField(
         choices=[(scope, f"{scope}: {words}") for scope, words in tokens.SCOPES.items()],
         widget=forms.CheckboxSelectMultiple,

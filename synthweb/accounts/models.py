@@ -29,6 +29,12 @@ class User(AbstractUser):
     must_change_password = models.BooleanField(
         default=False, help_text="Has a one-time password: every page leads to choosing an own one first."
     )
+    one_time_until = models.DateTimeField(
+        null=True,
+        blank=True,
+        editable=False,
+        help_text="When a one-time password that nobody has replaced stops working.",
+    )
     access_ended = models.PositiveIntegerField(
         default=0, editable=False, help_text="How often every session was ended for another reason than a new password."
     )

@@ -47,8 +47,14 @@ class Me:
 
 
 def may_sign_in(user: User) -> bool:
-    """Active, and not a demo user where those are switched off."""
-    return user.is_active and (settings.DEMO_USERS or not user.is_demo)
+    """Active, not a demo user where those are switched off, and without a one-time password that has expired."""
+    return user.is_active and (settings.DEMO_USERS or not user.is_demo) and not one_time_password_expired(user)
+
+
+def one_time_password_expired(user: User) -> bool:
+    """Whether somebody's password is a one-time password whose time is over."""
+    until = user.one_time_until
+    return user.must_change_password and until is not None and until <= timezone.now()
 
 
 def organisation_of(user: Person) -> Organisation:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Collection
-from datetime import timedelta
+from datetime import datetime, timedelta
 
+from django.conf import settings
 from django.contrib.auth import password_validation
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import transaction
 from django.db.models import F, Q
 from django.utils import timezone
 
-from synthweb.accounts import tokens
+from synthweb.accounts import selectors, tokens
 from synthweb.accounts.models import ApiToken, Membership, Organisation, Role, User
 from synthweb.audit import services as audit
+from synthweb.lib import names
 
 SCOPES = tokens.SCOPES
 Actor = User | str  # a person, or "system" for a command
@@ -26,10 +28,15 @@ def one_time_password() -> str:
     return "-".join("".join(secrets.choice(alphabet) for _ in range(4)) for _ in range(4))
 
 
+def _one_time_until() -> datetime:
+    """When a one-time password that is made now stops working."""
+    return timezone.now() + timedelta(hours=settings.ONE_TIME_PASSWORD_HOURS)
+
+
 @transaction.atomic
 def create_organisation(*, actor: Actor, name: str) -> Organisation:
     """A new organisation without people."""
-    organisation = Organisation(name=name.strip())
+    organisation = Organisation(name=names.one_line(name))
     organisation.full_clean()
     organisation.save()
     audit.record(
@@ -62,10 +69,11 @@ def create_user(
     user = User(
         username=username,
         email=email,
-        first_name=full_name.strip(),
+        first_name=names.one_line(full_name, field="full_name"),
         is_staff=is_staff,
         is_demo=is_demo,
         must_change_password=must_change_password,
+        one_time_until=_one_time_until() if must_change_password else None,
     )
     user.set_password(password)
     user.full_clean()
@@ -130,7 +138,8 @@ def give_one_time_password(*, actor: User, person: User, organisation: Organisat
     password = one_time_password()
     person.set_password(password)
     person.must_change_password = True
-    person.save(update_fields=["password", "must_change_password"])
+    person.one_time_until = _one_time_until()
+    person.save(update_fields=["password", "must_change_password", "one_time_until"])
     audit.record(
         actor=actor,
         action="user.password_reset",
@@ -151,7 +160,8 @@ def change_password(*, user: User, password: str) -> int:
     usable = tokens_in_use(user)
     user.set_password(password)
     user.must_change_password = False
-    user.save(update_fields=["password", "must_change_password"])
+    user.one_time_until = None
+    user.save(update_fields=["password", "must_change_password", "one_time_until"])
     audit.record(actor=user, action="user.password_changed", target=_target(user), organisation=_organisation(user))
     return usable
 
@@ -194,7 +204,7 @@ def create_token(*, user: User, name: str, scopes: Collection[str], days: int) -
     text, digest = tokens.mint()
     token = ApiToken(
         user=user,
-        name=name.strip(),
+        name=names.one_line(name),
         digest=digest,
         scopes=sorted(scopes),
         expires_at=timezone.now() + timedelta(days=days),
@@ -218,9 +228,55 @@ def revoke_token(*, user: User, token: ApiToken) -> None:
         audit.record(actor=user, action="token.revoked", target=("token", token.code), organisation=_organisation(user))
 
 
-def signed_in(*, user: User) -> None:
-    """Remember that somebody came in."""
-    audit.record(actor=user, action="user.signed_in", target=_target(user), organisation=_organisation(user))
+def signed_in(*, user: User, address: str) -> None:
+    """Record that somebody signed in, and from which address."""
+    audit.record(
+        actor=user,
+        action="user.signed_in",
+        target=_target(user),
+        organisation=_organisation(user),
+        detail={"address": address},
+    )
+
+
+def sign_in_failed(*, username: str, address: str) -> None:
+    """Record a sign-in that was refused.
+
+    A name that nobody has is not recorded: people type passwords into the field for the name. Known and unknown names
+    take the same queries and write the same entry, so the time of an answer does not tell them apart.
+    """
+    user = User.objects.filter(username=username).first()
+    _record_attempt(user, action="user.sign_in_failed", address=address, because=_why_refused(user))
+
+
+def sign_in_paused(*, username: str, address: str) -> None:
+    """Record that guessing was stopped: sign-ins under this name, or from this address, are refused for a while."""
+    user = User.objects.filter(username=username).first()
+    _record_attempt(user, action="user.sign_in_paused", address=address, because="too many attempts")
+
+
+def _record_attempt(user: User | None, *, action: str, address: str, because: str) -> None:
+    audit.record(
+        actor="anonymous",
+        action=action,
+        target=_target(user) if user else None,
+        organisation=_organisation(user) if user else _only_organisation(),
+        detail={"username": user.username if user else "", "address": address, "because": because},
+    )
+
+
+def _why_refused(user: User | None) -> str:
+    if user is None:
+        return "unknown name"
+    if selectors.one_time_password_expired(user):
+        return "one-time password expired"
+    return "wrong password" if selectors.may_sign_in(user) else "account not in use"
+
+
+def _only_organisation() -> Organisation | None:
+    """The organisation of an installation that has just one: its auditors see attempts under unknown names too."""
+    organisations = list(Organisation.objects.order_by("pk")[:2])
+    return organisations[0] if len(organisations) == 1 else None
 
 
 def _write_roles(user: User, *, organisation: Organisation, roles: Collection[Role]) -> None:

@@ -3,6 +3,7 @@ it succeeds, so that parallel guesses count as well. Kept in the database: it ho
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import timedelta
 
 from django.conf import settings
@@ -18,27 +19,39 @@ MOST_BY_NAME = 100  # of one name from everywhere: a stranger must not lock some
 MOST_BY_ADDRESS = 100
 
 
-def begin(request: HttpRequest | None, *, name: str) -> SignInAttempt | None:
-    """Write an attempt down; None if there have been too many."""
+@dataclass(frozen=True, kw_only=True)
+class Attempt:
+    """A sign-in that was counted: whether it has to be refused, and whether it is the first one of a pause."""
+
+    stored: SignInAttempt
+    refused: bool
+    first_refused: bool
+
+
+def begin(request: HttpRequest | None, *, name: str) -> Attempt:
+    """Count an attempt before anybody looks at its password."""
     since = timezone.now() - WINDOW
     SignInAttempt.objects.filter(at__lt=since).delete()
-    attempt = SignInAttempt.objects.create(
+    stored = SignInAttempt.objects.create(
         name_digest=_digest("name", name.strip().casefold()), address_digest=_digest("address", address_of(request))
     )
     recent = SignInAttempt.objects.filter(at__gte=since)
-    by_name = recent.filter(name_digest=attempt.name_digest)
-    by_address = recent.filter(address_digest=attempt.address_digest)
-    too_many = (
-        (by_name & by_address).count() > MOST_HERE
-        or by_name.count() > MOST_BY_NAME
-        or by_address.count() > MOST_BY_ADDRESS
-    )
-    return None if too_many else attempt
+    by_name = recent.filter(name_digest=stored.name_digest)
+    by_address = recent.filter(address_digest=stored.address_digest)
+    excess = [
+        (by_name & by_address).count() - MOST_HERE,
+        by_name.count() - MOST_BY_NAME,
+        by_address.count() - MOST_BY_ADDRESS,
+    ]
+    return Attempt(stored=stored, refused=max(excess) > 0, first_refused=max(excess) == 1)
 
 
-def succeed(attempt: SignInAttempt) -> None:
+def succeed(attempt: Attempt) -> None:
     """Strike out the attempts of this name from this address: the right password was given."""
-    SignInAttempt.objects.filter(name_digest=attempt.name_digest, address_digest=attempt.address_digest).delete()
+    same = SignInAttempt.objects.filter(
+        name_digest=attempt.stored.name_digest, address_digest=attempt.stored.address_digest
+    )
+    same.delete()
 
 
 def _digest(kind: str, text: str) -> str:

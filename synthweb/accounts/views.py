@@ -18,7 +18,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST
 
-from synthweb.accounts import forms, selectors, services, tokens
+from synthweb.accounts import forms, selectors, services, throttle, tokens
 from synthweb.accounts.models import User
 
 CHANGED = "Your password has been changed. Other places where you were signed in are signed out."
@@ -34,7 +34,7 @@ class SignIn(LoginView):
 
     def form_valid(self, form: AuthenticationForm) -> HttpResponse:
         response = super().form_valid(form)
-        services.signed_in(user=form.get_user())
+        services.signed_in(user=form.get_user(), address=throttle.address_of(self.request))
         return response
 
 

@@ -6,6 +6,7 @@ or columns are to blame, `errors: [{pointer, column, rule, repair}]`. `pointer` 
 
 from __future__ import annotations
 
+import logging
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,8 +24,10 @@ from rest_framework.views import set_rollback
 from synth_engine import errors as engine_errors
 from synthweb.api import throttling
 from synthweb.api.faults import UNKNOWN, Fault, Unusable, escaped, fault
+from synthweb.datasets import files
 from synthweb.lib import errors, signatures
 
+log = logging.getLogger(__name__)
 MEDIA_TYPE = "application/problem+json"
 AS_DESCRIBED = "send what the reference describes"
 REPAIRS = {
@@ -33,6 +36,9 @@ REPAIRS = {
     "blank": "write something",
     UNKNOWN: "leave it out, or spell it as in the reference",
 }
+CANNOT_STORE = (
+    "The installation cannot store this now, and nothing was stored. Ask whoever operates it to look for free space."
+)
 ABSENT = "There is nothing here, or it is not yours to see."
 
 
@@ -89,6 +95,9 @@ def _problem(error: Exception) -> dict[str, Any] | None:
             return document(status=403, detail=str(error) or "Your role does not allow this.")
         case signatures.NoSigningKey():
             return document(status=503, detail=str(error), code="no-signing-key")
+        case files.StorageError():
+            log.error("the vault cannot be written: %s", error)
+            return document(status=507, detail=CANNOT_STORE, code="storage")
         case errors.Refused():
             return _refusal(error)
         case engine_errors.InputError():

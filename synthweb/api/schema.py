@@ -3,7 +3,8 @@ filters of lists, the key of a repeated request, and that every error is a probl
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.openapi import AutoSchema
@@ -12,6 +13,8 @@ from drf_spectacular.utils import OpenApiParameter
 from synthweb.api.authentication import scope_of
 from synthweb.api.idempotency import HEADER, LONGEST_KEY
 from synthweb.api.problems import MEDIA_TYPE
+
+Handler = TypeVar("Handler", bound=Callable[..., Any])
 
 ALWAYS = {
     401: "No usable token.",
@@ -32,6 +35,7 @@ WRITTEN = {
     422: "Well formed, and still not usable: each fault with pointer, column, rule and repair.",
 }
 SENT = {413: "The body is too large.", 415: "This address takes no body of this kind."}
+REFUSALS = {**WRITTEN, 507: "The installation has no room to store this now; nothing was stored."}
 FAULT = {
     "type": "object",
     "description": "One thing to mend: where in the request, which column of the table, what is wrong, what to do.",
@@ -57,8 +61,25 @@ PROBLEM = {
 }
 
 
+def refuses(*statuses: int) -> Callable[[Handler], Handler]:
+    """Documents that a method of a view may answer with these problems, besides those of every request of its kind."""
+
+    def decorate(handler: Handler) -> Handler:
+        handler.refuses = statuses  # type: ignore[attr-defined]
+        return handler
+
+    return decorate
+
+
 class Schema(AutoSchema):
     """One operation."""
+
+    def get_operation(self, *args: Any, **kwargs: Any) -> dict[str, Any] | None:
+        operation: dict[str, Any] | None = super().get_operation(*args, **kwargs)
+        if operation is not None:
+            for status in getattr(getattr(self.view, self._named(), None), "refuses", ()):
+                operation["responses"][str(status)] = _response(REFUSALS[status])
+        return operation
 
     def get_override_parameters(self) -> list[Any]:
         handler = getattr(self.view, self._named(), None)

@@ -12,6 +12,7 @@ from synthweb.api.views import books, budget, datasets, people, reference, refer
 
 LIST: dict[str, Any] = {"get": "list"}
 ONE: dict[str, Any] = {"get": "retrieve"}
+WHOLE: dict[str, Any] = {"pagination_class": None, "query": None}  # a list that is given whole, and not narrowed
 
 app_name = "api"
 urlpatterns = [
@@ -90,7 +91,11 @@ urlpatterns = [
         releases.ReleaseViewSet.as_view({**ONE, "patch": "describe"}),
         name="release-detail",
     ),
-    path("releases/<slug:code>/network/", releases.ReleaseViewSet.as_view({"get": "network"}), name="release-network"),
+    path(
+        "releases/<slug:code>/network/",
+        releases.ReleaseViewSet.as_view({"get": "network"}, **WHOLE),
+        name="release-network",
+    ),
     path(
         "releases/<slug:code>/verification/",
         releases.ReleaseViewSet.as_view({"get": "verification"}),

@@ -15,6 +15,8 @@ SENTENCES = {
     "user.password_reset": "gave a person a one-time password",
     "user.password_changed": "changed their own password",
     "user.signed_in": "signed in",
+    "user.sign_in_failed": "failed to sign in",
+    "user.sign_in_paused": "was stopped from guessing: sign-ins pause for a quarter of an hour",
     "token.created": "made an API token",
     "token.revoked": "revoked an API token",
     "demo_users.switched_on": "let the demo users in",

@@ -23,6 +23,7 @@ from synth_engine.formats import (
 from synth_engine.formats.dialect import MOST_LEFT_OUT
 from synthweb.datasets.models import Dataset
 from synthweb.datasets.uploads import FIELD, ReceivedTable
+from synthweb.lib.names import validate_one_line
 
 DELIMITER_NAMES = {name.replace(" ", "-"): sign for sign, name in DELIMITERS.items()}  # a tab is no value of an input
 THOUSANDS_NAMES = {name.replace(" ", "-"): sign for sign, name in THOUSANDS.items()}
@@ -36,7 +37,9 @@ CHOOSE_AGAIN = "Choose the file again: browsers do not send it a second time by 
 class NameForm(forms.Form):
     """What a dataset is called."""
 
-    name = forms.CharField(max_length=200, help_text="What your colleagues call this table.")
+    name = forms.CharField(
+        max_length=200, help_text="What your colleagues call this table.", validators=[validate_one_line]
+    )
     description = forms.CharField(
         required=False,
         max_length=5000,

@@ -11,6 +11,7 @@ throws away whatever the inner view did not keep:
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, cast
 
@@ -21,6 +22,7 @@ from django.http.multipartparser import MultiPartParser
 
 from synth_engine.errors import TableError
 from synth_engine.formats import kind_of
+from synthweb.datasets import files
 from synthweb.datasets.services import Intake
 from synthweb.datasets.services.intake import too_large
 from synthweb.datasets.services.storing import cut_short
@@ -30,8 +32,17 @@ if TYPE_CHECKING:
 else:
     _Upload = UploadedFile
 
+log = logging.getLogger(__name__)
 FIELD = "table"  # the one input whose file is received; files under other names are ignored
 CHUNK = 256 * 1024
+
+
+def cannot_store() -> TableError:
+    """The one text for a table that the vault has no room for."""
+    return TableError(
+        "the installation cannot store the table now, and nothing was stored",
+        repair="ask whoever operates it to look for free space, then upload the table again",
+    )
 
 
 class ReceivedTable(_Upload):
@@ -80,27 +91,21 @@ class EncryptingHandler(FileUploadHandler):
         super().new_file(field_name, file_name, *args, **kwargs)
         if field_name != FIELD or self._intake is not None or self._refusal is not None:
             return
-        try:
+        with self._refusing():
             self._intake = Intake(kind_of(file_name))
-        except TableError as error:
-            self._refuse(error)
 
     def receive_data_chunk(self, raw_data: bytes, start: int) -> None:  # noqa: ARG002 - Django's signature
         if self.field_name != FIELD or self._intake is None or self._refusal is not None:
             return
-        try:
+        with self._refusing():
             self._intake.receive(raw_data)
-        except TableError as error:
-            self._refuse(error)
 
     def file_complete(self, file_size: int) -> ReceivedTable | None:
         if self.field_name != FIELD or self._taken is not None:
             return None
         if self._intake is not None and self._refusal is None:
-            try:
+            with self._refusing():
                 self._intake.end()
-            except TableError as error:
-                self._refuse(error)
         self._taken = ReceivedTable(
             name=self.file_name or "", size=file_size, intake=self._intake, refusal=self._refusal
         )
@@ -113,6 +118,17 @@ class EncryptingHandler(FileUploadHandler):
         """Leave nothing behind that no view has kept."""
         if self._intake is not None:
             self._intake.discard()
+
+    @contextlib.contextmanager
+    def _refusing(self) -> Iterator[None]:
+        """Remembers why a table was not taken: because of what it is, or because there is no room for it."""
+        try:
+            yield
+        except TableError as error:
+            self._refuse(error)
+        except files.StorageError:
+            log.exception("the vault cannot be written")
+            self._refuse(cannot_store())
 
     def _refuse(self, error: TableError) -> TableError:
         self._refusal = error

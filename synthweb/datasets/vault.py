@@ -110,7 +110,10 @@ class Writer:
         self._pipe.broken.set()
         self._thread.join()
         if not self._file.raw.closed:
-            self._file.raw.close()
+            with contextlib.suppress(
+                OSError
+            ):  # a full disk refuses the last bytes once more; the file is closed anyway
+                self._file.raw.close()
         if not self._kept:
             self._part.unlink(missing_ok=True)
 

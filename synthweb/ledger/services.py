@@ -36,6 +36,7 @@ from synthweb.ledger.errors import (
 )
 from synthweb.ledger.models import BudgetAccount, BudgetRequest, Coverage, LedgerEntry
 from synthweb.ledger.protection import Protection
+from synthweb.lib import names
 
 Kind = LedgerEntry.Kind
 State = BudgetRequest.State
@@ -273,7 +274,7 @@ def _open_account(request: BudgetRequest, *, protection: Protection, name: str, 
             field="separate_reason",
         )
     return BudgetAccount.objects.create(
-        organisation=organisation, name=name.strip() or dataset.name, rule=request.rule, **protection.columns
+        organisation=organisation, name=names.one_line(name) or dataset.name, rule=request.rule, **protection.columns
     )
 
 

@@ -9,6 +9,7 @@ from django import forms
 
 from synth_engine.errors import TableError
 from synth_engine.references import Roles
+from synthweb.lib.names import validate_one_line
 from synthweb.references.services import MOST_BYTES, WORD, Brought
 
 
@@ -111,7 +112,11 @@ class FileForm(forms.Form):
 class NewForm(FileForm):
     """A new reference table."""
 
-    name = forms.CharField(max_length=200, help_text="What your colleagues call it, such as “Census blocks 2010”.")
+    name = forms.CharField(
+        max_length=200,
+        help_text="What your colleagues call it, such as “Census blocks 2010”.",
+        validators=[validate_one_line],
+    )
     published = forms.CharField(
         max_length=1_000,
         label="Where anybody can get it",

@@ -19,6 +19,7 @@ from synthweb.accounts.selectors import organisation_of
 from synthweb.audit import services as audit
 from synthweb.datasets import selectors as datasets
 from synthweb.datasets.services.intake import content_secret
+from synthweb.lib import names
 from synthweb.lib.errors import Conflict, Refused
 from synthweb.references.models import ReferenceTable, ReferenceVersion
 
@@ -39,7 +40,8 @@ class Brought:
 
 def add(*, actor: User, name: str, published: str, file: Brought) -> ReferenceTable:
     """Keep a new reference table. Errors: Refused, Conflict; TableError for a file that is none."""
-    name, published = " ".join(name.split()), " ".join(published.split())
+    name = names.one_line(" ".join(name.split()))
+    published = names.one_line(" ".join(published.split()), field="published")
     if not name or not published:
         raise Refused("a reference table has no name, or nobody says where it is published", repair="say both")
     organisation = organisation_of(actor)

@@ -14,6 +14,7 @@ from synth_engine.errors import InputError
 from synth_engine.mechanisms.models import description
 from synthweb.accounts.models import User
 from synthweb.lib.letters import grouped
+from synthweb.lib.names import validate_one_line
 from synthweb.releases import selectors
 from synthweb.releases.models import Release
 from synthweb.releases.services import LONGEST_SEED
@@ -78,7 +79,7 @@ class ShareForm(forms.Form):
 class DescribeForm(forms.Form):
     """What analysts read about a release."""
 
-    name = forms.CharField(max_length=200, label="Name")
+    name = forms.CharField(max_length=200, label="Name", validators=[validate_one_line])
     description = forms.CharField(
         max_length=5000, required=False, label="Description", widget=forms.Textarea(attrs={"rows": 4})
     )

@@ -23,6 +23,7 @@ from synthweb.audit import services as audit
 from synthweb.datasets.models import Dataset, DomainVersion
 from synthweb.datasets.services import terms
 from synthweb.ledger.models import BudgetAccount
+from synthweb.lib import names
 from synthweb.lib.errors import Conflict
 from synthweb.releases import selectors
 from synthweb.releases.models import Edition, Release, ReleaseGrant, Sample
@@ -75,7 +76,7 @@ def publish(
 @transaction.atomic
 def describe(*, actor: User, release: Release, name: str, description: str) -> Release:
     """Give a release the name and description that analysts read."""
-    release.name, release.description = name.strip(), description.strip()
+    release.name, release.description = names.one_line(name), description.strip()
     release.save(update_fields=["name", "description"])
     audit.record(
         actor=actor,

@@ -100,10 +100,7 @@ def _values(attribute: Attribute) -> str:
 
 
 def dictionary_csv(release: Release) -> str:
-    """The dictionary as CSV."""
-    text = io.StringIO()
+    """The dictionary as CSV, for people: no text in it is one that a spreadsheet would run as a formula. The JSON form has
+    every text as it is."""
     rows = data_dictionary(release)
-    writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
+    return "".join(stream_lines([list(rows[0]), *(list(row.values()) for row in rows)]))

@@ -16,6 +16,7 @@ from synth_engine.errors import InputError, SpecError
 from synth_engine.privacy.loss import parse_amount, plain
 from synth_engine.spec import LARGEST_ROWS, Spec
 from synthweb.lib.letters import delta, grouped, in_letters
+from synthweb.lib.names import validate_one_line
 from synthweb.runs import methods, purpose
 from synthweb.runs.purpose import PREFIX
 
@@ -37,7 +38,13 @@ class ReleaseForm(forms.Form):
     delta = forms.CharField(max_length=40, required=False, label="δ", error_messages=AMOUNT)
     rows = forms.CharField(max_length=12, required=False, label="Rows of a sample", error_messages=SHORT)
     records = forms.CharField(max_length=12, required=False, label="About how many records", error_messages=SHORT)
-    name = forms.CharField(max_length=200, required=False, label="Name of the release", error_messages=SHORT)
+    name = forms.CharField(
+        max_length=200,
+        required=False,
+        label="Name of the release",
+        error_messages=SHORT,
+        validators=[validate_one_line],
+    )
     request_key = forms.CharField(max_length=64, required=False, widget=forms.HiddenInput)
     confirmed = forms.CharField(max_length=64, required=False, widget=forms.HiddenInput)
 

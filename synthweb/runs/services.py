@@ -15,6 +15,7 @@ from synthweb.audit import services as audit
 from synthweb.datasets import services as datasets
 from synthweb.datasets.models import Dataset
 from synthweb.ledger import services as ledger
+from synthweb.lib import names
 from synthweb.releases import selectors
 from synthweb.releases.models import Release
 from synthweb.runs import errors, planning, queue, stages
@@ -66,7 +67,7 @@ def _submit(*, steward: User, proposal: planning.Proposal, name: str, request_ke
         account=proposal.account,
         domain_version=proposal.version,
         created_by=steward,
-        name=name.strip() or _usual_name(proposal),
+        name=names.one_line(name) or _usual_name(proposal),
         spec=spec.to_json(),
         plan_digest=proposal.plan.digest,
         epsilon=price.epsilon,

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 
 import pytest
 from django.contrib.auth.hashers import identify_hasher
 from django.test import Client
+from django.utils import timezone
 from pytest_django import Settings
 
 from synthweb.accounts import demo, services, throttle
 from synthweb.accounts.forms import SIGN_IN_FAILED
 from synthweb.accounts.models import SignInAttempt, User
 from synthweb.audit.models import AuditEntry
+from synthweb.lib.errors import Refused
 from tests.conftest import PASSWORD, Cast
 
 Browser = Callable[..., Client]
@@ -263,3 +266,126 @@ def test_answers_carry_the_headers_that_browsers_need_to_protect_people(cast: Ca
         assert headers["X-Content-Type-Options"] == "nosniff"
         assert headers["Referrer-Policy"] == "same-origin"
         assert headers["Cross-Origin-Opener-Policy"] == "same-origin"
+
+
+# --- what an auditor sees of sign-ins --------------------------------------------------------------------------------
+def _recorded(action: str) -> list[AuditEntry]:
+    return list(AuditEntry.objects.filter(action=action).order_by("sequence"))
+
+
+def test_a_failed_sign_in_is_on_record_with_name_address_and_reason(cast: Cast, browser: Browser) -> None:
+    _sign_in(browser(), "steward", "wrong")
+    [entry] = _recorded("user.sign_in_failed")
+    assert (entry.actor, entry.organisation_code) == ("anonymous", cast.organisation.code)
+    assert (entry.object_kind, entry.object_code) == ("user", str(cast.steward.pk))
+    assert entry.detail == {"username": "steward", "address": "127.0.0.1", "because": "wrong password"}
+
+
+def test_a_successful_sign_in_is_on_record_with_its_address(cast: Cast, browser: Browser) -> None:
+    _sign_in(browser(), "steward")
+    assert _recorded("user.signed_in")[-1].detail == {"address": "127.0.0.1"}
+
+
+def test_what_was_typed_into_the_name_field_is_not_on_record(cast: Cast, browser: Browser) -> None:
+    _sign_in(browser(), "a-password-typed-into-the-wrong-field", "wrong")
+    [entry] = _recorded("user.sign_in_failed")
+    assert entry.detail == {"username": "", "address": "127.0.0.1", "because": "unknown name"}
+    assert entry.organisation_code == ""  # there are two organisations: it is nobody's
+
+
+def test_attempts_under_unknown_names_are_seen_where_there_is_one_organisation(cast: Cast, browser: Browser) -> None:
+    cast.stranger.memberships.all().delete()
+    cast.elsewhere.delete()
+    _sign_in(browser(), "nobody", "wrong")
+    assert _recorded("user.sign_in_failed")[-1].organisation_code == cast.organisation.code
+
+
+def test_a_refusal_for_the_state_of_the_account_says_so_on_record(cast: Cast, browser: Browser) -> None:
+    User.objects.filter(username="analyst").update(is_active=False)
+    _sign_in(browser(), "analyst")
+    assert _recorded("user.sign_in_failed")[-1].detail["because"] == "account not in use"
+
+
+def test_a_pause_is_on_record_once(cast: Cast, browser: Browser) -> None:
+    for _ in range(throttle.MOST_HERE + 5):
+        _sign_in(browser(), "steward", "wrong")
+    assert len(_recorded("user.sign_in_failed")) == throttle.MOST_HERE
+    [entry] = _recorded("user.sign_in_paused")
+    assert entry.detail == {"username": "steward", "address": "127.0.0.1", "because": "too many attempts"}
+
+
+def test_the_auditor_reads_failed_sign_ins_in_the_log(cast: Cast, browser: Browser) -> None:
+    _sign_in(browser(), "steward", "wrong")
+    page = _text(browser(cast.auditor).get("/ledger/audit/"))
+    assert "failed to sign in" in page
+    assert "127.0.0.1" in page
+
+
+# --- one-time passwords end --------------------------------------------------------------------------------------------
+def _give(cast: Cast) -> str:
+    return services.give_one_time_password(actor=cast.staff, person=cast.analyst, organisation=cast.organisation)
+
+
+def _expire(person: User) -> None:
+    User.objects.filter(pk=person.pk).update(one_time_until=timezone.now() - timedelta(seconds=1))
+
+
+def test_a_one_time_password_works_until_its_time_is_over(cast: Cast, browser: Browser, settings: Settings) -> None:
+    before = timezone.now()
+    password = _give(cast)
+    cast.analyst.refresh_from_db()
+    assert cast.analyst.one_time_until is not None
+    lasts = cast.analyst.one_time_until - before
+    assert timedelta(hours=settings.ONE_TIME_PASSWORD_HOURS) <= lasts < timedelta(hours=73)
+    assert _sign_in(browser(), "analyst", password).status_code == 302
+    _expire(cast.analyst)
+    answer = _sign_in(browser(), "analyst", password)
+    assert answer.status_code == 200
+    assert SIGN_IN_FAILED in _text(answer)
+    assert _recorded("user.sign_in_failed")[-1].detail["because"] == "one-time password expired"
+
+
+def test_a_session_that_began_with_a_one_time_password_ends_with_it(cast: Cast, browser: Browser) -> None:
+    client = browser()
+    _sign_in(client, "analyst", _give(cast))
+    assert client.get("/account/password/").status_code == 200
+    _expire(cast.analyst)
+    assert client.get("/account/password/")["Location"].startswith(LOGIN)
+
+
+def test_an_own_password_does_not_end(cast: Cast, browser: Browser) -> None:
+    _give(cast)
+    cast.analyst.refresh_from_db()
+    services.change_password(user=cast.analyst, password="a quite different horse")
+    cast.analyst.refresh_from_db()
+    assert cast.analyst.one_time_until is None
+    assert _sign_in(browser(), "analyst", "a quite different horse").status_code == 302
+
+
+def test_a_new_persons_one_time_password_ends_and_the_page_says_when(cast: Cast, browser: Browser) -> None:
+    form = {"username": "newcomer", "roles": "analyst"}
+    page = _text(browser(cast.staff).post("/account/people/", form))
+    until = User.objects.get(username="newcomer").one_time_until
+    assert until is not None
+    assert f"It works until {until:%Y-%m-%d %H:%M} UTC" in page
+
+
+# --- names -------------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("mark", ["\r\n", "\n", "\t", "\x0b", "\x85", "\u2028", "\u2029", "\u202e", "\u2066", "\x7f"])
+def test_a_name_of_several_lines_or_with_hidden_marks_is_refused(cast: Cast, mark: str) -> None:
+    name = f"people{mark}Set-Cookie: x"
+    with pytest.raises(Refused, match="one line"):
+        services.create_token(user=cast.steward, name=name, scopes=["read"], days=1)
+    with pytest.raises(Refused, match="one line"):
+        services.create_organisation(actor="system", name=name)
+
+
+@pytest.mark.parametrize("name", ["Ärzte & Söhne", "名前", "می‌خواهم", "👩‍👩‍👧", "a\u00a0b", "  blanks around  "])
+def test_names_of_all_languages_are_taken(cast: Cast, name: str) -> None:
+    assert services.create_organisation(actor="system", name=name).name == name.strip()
+
+
+def test_a_form_says_which_name_it_cannot_take(cast: Cast, browser: Browser) -> None:
+    answer = browser(cast.steward).post("/account/tokens/", {"name": "a\nb", "scopes": "read", "days": 30})
+    assert answer.status_code == 200
+    assert "A name is one line" in _text(answer)

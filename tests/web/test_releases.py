@@ -125,6 +125,16 @@ def test_a_spreadsheet_runs_no_column_name_and_no_marker_of_a_missing_value(rele
     assert not any(age.startswith("=") for age in ages)
 
 
+def test_a_spreadsheet_runs_nothing_in_the_dictionary(release: Release, cast: Cast) -> None:
+    text = json.dumps(release.model).replace('"works"', '"=HYPERLINK(1)"').replace('"north"', '"@SUM(A1)"')
+    Release.objects.filter(pk=release.pk).update(model=json.loads(text))
+    release.refresh_from_db()
+    rows = list(csv.DictReader(io.StringIO(tables.dictionary_csv(release))))
+    assert [row["column"] for row in rows] == ["region", "age", "'=HYPERLINK(1)"]
+    assert rows[0]["values"].startswith("'@SUM(A1)")
+    assert tables.data_dictionary(release)[0]["values"].startswith("@SUM(A1)"), "the JSON form is exact"
+
+
 def test_one_person_asking_again_gets_the_same_table_and_nobody_else_does(release: Release, cast: Cast) -> None:
     services.share(actor=cast.steward, release=release, analyst=cast.analyst)
     first, second = (services.draw_sample(user=cast.analyst, release=release, rows=200) for _ in range(2))

@@ -24,6 +24,7 @@ from synthweb.api import descriptions, filters, idempotency
 from synthweb.api.authentication import caller
 from synthweb.api.filters import Filtered
 from synthweb.api.receiving import FILES, received
+from synthweb.api.schema import refuses
 from synthweb.api.serializers.datasets import (
     BroughtSerializer,
     DatasetSerializer,
@@ -63,6 +64,7 @@ class DatasetsViewSet(Filtered, ListModelMixin, GenericViewSet[Dataset]):
         request=dict.fromkeys(MEDIA_TYPES, OpenApiTypes.BINARY),
         responses={202: ACCEPTED},
     )
+    @refuses(507)
     def create(self, request: Request) -> Response:
         """Upload a table as the body of the request. It is encrypted while it streams in; a worker reads it then."""
         require_role(caller(request), Role.STEWARD)
@@ -106,6 +108,7 @@ class DatasetViewSet(GenericViewSet[Dataset]):
     @extend_schema(
         responses={204: OpenApiResponse(description="Erased; what others rely on stays, and no budget returns.")}
     )
+    @refuses(409)
     def destroy(self, request: Request, code: str) -> Response:
         """Erase the table and everything made of it for its steward. Ledger, releases and receipts stay. 409 while a
         run is open."""
@@ -145,6 +148,7 @@ class FileViewSet(GenericViewSet[Dataset]):
     parser_classes = FILES
 
     @extend_schema(request=dict.fromkeys(MEDIA_TYPES, OpenApiTypes.BINARY), responses={202: ACCEPTED})
+    @refuses(507)
     def replace(self, request: Request, code: str) -> Response:
         """Upload a corrected file: a version of the same dataset, under the same budget. 409 while a run is open."""
         dataset = selectors.dataset_for(caller(request), code, Need.DESCRIBE)
@@ -206,8 +210,10 @@ class DraftView(APIView):
     """What is typed and confirmed so far."""
 
     @extend_schema(operation_id="domain_draft", responses=OpenApiTypes.OBJECT, tags=["datasets"])
+    @refuses(422)
     def get(self, request: Request, code: str) -> Response:
-        """The draft as a DOMAIN.json, for its stewards; nothing that was only suggested by the data."""
+        """The draft as a DOMAIN.json, for its stewards; nothing that was only suggested by the data. 422 where what is
+        typed so far is no description."""
         return Response(documents.draft_document(selectors.dataset_for(caller(request), code, Need.DESCRIBE)))
 
     @extend_schema(

@@ -18,6 +18,7 @@ from synthweb.datasets.models import Dataset, DraftFacts
 from synthweb.datasets.services import tables
 from synthweb.datasets.services.intake import Intake
 from synthweb.datasets.signals import arriving
+from synthweb.lib import names
 from synthweb.lib.errors import Conflict
 
 Status = Dataset.Status
@@ -25,10 +26,11 @@ Status = Dataset.Status
 
 @transaction.atomic
 def rename(*, actor: User, dataset: Dataset, name: str, description: str) -> Dataset:
-    """Give a dataset another name and description. Raises ValidationError for a bad one."""
+    """Give a dataset another name and description. Errors: Refused for a name of several lines, ValidationError for one that is
+    empty or too long."""
     locked = tables.locked(dataset)
     _refuse_deleted(locked)
-    locked.name, locked.description = name.strip(), description.strip()
+    locked.name, locked.description = names.one_line(name), description.strip()
     locked.clean_fields(exclude=["vault_name"])
     locked.save(update_fields=["name", "description", "updated_at"])
     _record(actor, "dataset.renamed", locked, name=locked.name)

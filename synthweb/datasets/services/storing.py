@@ -20,6 +20,7 @@ from synthweb.datasets.models import Dataset
 from synthweb.datasets.services import tables
 from synthweb.datasets.services.intake import Intake
 from synthweb.datasets.signals import arriving
+from synthweb.lib import names
 
 ORPHAN_AGE = datetime.timedelta(hours=1)  # a table without a row is younger only while its upload is at work
 
@@ -29,15 +30,15 @@ def store_upload(
 ) -> Dataset:
     """Keep a received table: its file moves into the vault and its row appears, both or neither.
 
-    The caller has checked that `steward` is one of `organisation`'s. Raises ValidationError for a bad name, TableError for a
-    table that this organisation says is public.
+    The caller has checked that `steward` is one of `organisation`'s. Errors: Refused for a name of several lines,
+    ValidationError for one that is empty or too long, TableError for a table that this organisation says is public.
     """
     received = upload.end()
     arriving.send(sender=Dataset, organisation=organisation, content_key=received.content_key)
     dataset = Dataset(
         steward=steward,
         organisation=organisation,
-        name=name.strip(),
+        name=names.one_line(name),
         description=description.strip(),
         file_kind=received.file_kind,
         size_bytes=received.size_bytes,

@@ -8,6 +8,7 @@ from synthweb.accounts.models import User
 from synthweb.audit import services as audit
 from synthweb.datasets.models import Dataset, DescriptionTemplate, DomainVersion
 from synthweb.datasets.services.describing import Brought, import_document
+from synthweb.lib import names
 from synthweb.lib.errors import Conflict, Refused
 
 LONGEST_NAME = 200
@@ -15,7 +16,7 @@ LONGEST_NAME = 200
 
 def save_template(*, actor: User, version: DomainVersion, name: str) -> DescriptionTemplate:
     """Keep a confirmed description under a name of the organisation."""
-    name = " ".join(name.split())
+    name = names.one_line(" ".join(name.split()))
     if not 0 < len(name) <= LONGEST_NAME:
         raise Refused(
             "the template has no name, or a very long one", repair=f"give it one of up to {LONGEST_NAME} letters",

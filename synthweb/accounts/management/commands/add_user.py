@@ -35,7 +35,8 @@ class Command(BaseCommand):
             )
         except ValidationError as error:
             raise CommandError(" ".join(error.messages)) from None
-        self.stdout.write(f"{user.username} can sign in with the one-time password {password}")
+        until = f"{user.one_time_until:%Y-%m-%d %H:%M} UTC"
+        self.stdout.write(f"{user.username} can sign in until {until} with the one-time password {password}")
 
 
 def _organisation(name: str) -> Organisation:
