@@ -23,9 +23,18 @@ def loads(text: str, **numbers: Any) -> Any:
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise NamedTwice(next(name for name in names if names.count(name) > 1))
+        raise NamedTwice(_first_repeated(pairs))
     return found
+
+
+def _first_repeated(pairs: list[tuple[str, Any]]) -> str:
+    """The first name that came before; one pass, so that a hostile document costs no more than its length."""
+    seen: set[str] = set()
+    for name, _ in pairs:
+        if name in seen:
+            return name
+        seen.add(name)
+    raise ValueError("no name is repeated")
 
 
 def _refused(_constant: str) -> NoReturn:

@@ -9,6 +9,9 @@ from typing import TypedDict
 from rest_framework import exceptions
 
 UNKNOWN = "unknown-field"
+LONGEST_POINTER = 1_000
+"""Characters. A longer pointer is cut to the nearest place above it that fits: names come from the caller, and an answer
+with many faults would repeat a long one in each."""
 
 
 class Fault(TypedDict):
@@ -32,7 +35,13 @@ class Unusable(exceptions.APIException):
 
 def fault(rule: str, *, pointer: str = "", column: str | None = None, repair: str = "") -> Fault:
     """One fault with its defaults."""
-    return Fault(pointer=pointer, column=column, rule=rule, repair=repair)
+    return Fault(pointer=_bounded(pointer), column=column, rule=rule, repair=repair)
+
+
+def _bounded(pointer: str) -> str:
+    if len(pointer) <= LONGEST_POINTER:
+        return pointer
+    return pointer[: pointer.rindex("/", 0, LONGEST_POINTER + 1)]
 
 
 def escaped(key: str) -> str:

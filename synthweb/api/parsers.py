@@ -4,6 +4,7 @@ kept in memory or in a temporary file."""
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -18,6 +19,8 @@ from synthweb.api.faults import Fault, Unusable, escaped, fault
 PIECE = 1 << 20
 DEEPEST = 32  # a DOMAIN.json needs six
 LONGEST_NUMBER = 40  # characters: as much as an amount may have
+NO_CHARACTER = re.compile("[\0\ud800-\udfff]")  # NUL, and surrogates, which json.loads leaves alone where they are lone
+Step = str | int  # a name in an object, or a place in a list
 
 
 class StrictJsonParser(BaseParser):
@@ -42,8 +45,8 @@ class StrictJsonParser(BaseParser):
             raise _malformed("the body is no JSON in UTF-8", repair="send one JSON document") from None
         except RecursionError:
             raise _too_deep("") from None
-        for place, value, depth in _walk(document):
-            _check(value, place=place, depth=depth)
+        for value, path in _walk(document):
+            _check(value, path=path)
         return document
 
 
@@ -83,13 +86,22 @@ def _too_deep(pointer: str) -> Malformed:
     return _malformed(f"the document is nested deeper than {DEEPEST} levels", pointer=pointer, repair="make it flatter")
 
 
-def _check(value: object, *, place: str, depth: int) -> None:
-    if depth > DEEPEST:
-        raise _too_deep(place)
+def _check(value: object, *, path: list[Step]) -> None:
+    """Refuse a value or name that may not be there; only then is its place spelled out."""
+    if len(path) > DEEPEST:
+        raise _too_deep(_pointer(path))
     if isinstance(value, Unread):
-        raise _malformed(value.rule, pointer=place, repair=value.repair)
+        raise _malformed(value.rule, pointer=_pointer(path), repair=value.repair)
     if isinstance(value, str) and not _is_text(value):
-        raise _malformed("NUL and lone surrogates are no characters of a text", pointer=place, repair="take them out")
+        rule = "NUL and lone surrogates are no characters of a text"
+        raise _malformed(rule, pointer=_pointer(path), repair="take them out")
+
+
+def _pointer(path: list[Step]) -> str:
+    """A JSON pointer; a step that is no text, which no answer could hold, ends it."""
+    steps = [str(step) for step in path]
+    end = next((place for place, step in enumerate(steps) if not _is_text(step)), len(steps))
+    return "".join(f"/{escaped(step)}" for step in steps[:end])
 
 
 def _float(text: str) -> float | Unread:
@@ -113,29 +125,54 @@ def _constant(name: str) -> Unread:
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+        twice = _first_repeated(name for name, _ in pairs)
         pointer = f"/{escaped(twice)}" if _is_text(twice) else ""
         raise _malformed("a name is given twice in one object", pointer=pointer, repair="give each once")
     return found
 
 
-def _walk(document: Any) -> Iterator[tuple[str, Any, int]]:
-    """Every value and every name, with its place and its depth; without recursion."""
-    waiting = [("", document, 0)]
-    while waiting:
-        place, value, depth = waiting.pop()
-        yield place, value, depth
-        if isinstance(value, dict):
-            for name, inner in value.items():
-                yield place, name, depth
-                waiting.append((f"{place}/{escaped(name)}", inner, depth + 1))
-        elif isinstance(value, list):
-            waiting.extend((f"{place}/{index}", inner, depth + 1) for index, inner in enumerate(value))
+def _first_repeated(names: Iterator[str]) -> str:
+    """The first name that came before. One pass: counting each name in all others would take a square of their number."""
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            return name
+        seen.add(name)
+    raise ValueError("no name is repeated")
+
+
+def _walk(document: Any) -> Iterator[tuple[Any, list[Step]]]:
+    """Every value and every name, with the path to it, without recursion. The path is one list that changes from step to
+    step, so the memory it takes grows with the depth of the document alone, not with its names times its items."""
+    path: list[Step] = []
+    yield document, path
+    open_containers = [_entries(document)]
+    while open_containers:
+        entry = next(open_containers[-1], None)
+        if entry is None:
+            open_containers.pop()
+            if path:
+                path.pop()
+            continue
+        step, value = entry
+        if isinstance(step, str):
+            yield step, path  # a name stands in its object
+        path.append(step)
+        yield value, path
+        if isinstance(value, dict | list):
+            open_containers.append(_entries(value))
+        else:
+            path.pop()
+
+
+def _entries(value: Any) -> Iterator[tuple[Step, Any]]:
+    if isinstance(value, dict):
+        return iter(value.items())
+    return iter(enumerate(value)) if isinstance(value, list) else iter(())
 
 
 def _is_text(value: str) -> bool:
-    return "\0" not in value and not any("\ud800" <= character <= "\udfff" for character in value)
+    return NO_CHARACTER.search(value) is None
 
 
 class CsvParser(BaseParser):

@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from http import HTTPStatus
+from itertools import islice
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
@@ -29,6 +30,8 @@ from synthweb.lib import errors, signatures
 
 log = logging.getLogger(__name__)
 MEDIA_TYPE = "application/problem+json"
+MOST_FAULTS = 100
+"""In one answer: whoever sends a hundred thousand wrong values learns nothing from the others."""
 AS_DESCRIBED = "send what the reference describes"
 REPAIRS = {
     "required": "add this field",
@@ -105,7 +108,7 @@ def _problem(error: Exception) -> dict[str, Any] | None:
         case engine_errors.PrivacyError() | engine_errors.VerificationError():
             return document(status=422, detail=str(error))
         case DjangoValidationError():
-            return document(status=422, detail="; ".join(error.messages), faults=[fault(m) for m in error.messages])
+            return document(status=422, detail="; ".join(error.messages), faults=_first(map(fault, error.messages)))
     return None
 
 
@@ -113,12 +116,16 @@ def _api_problem(error: exceptions.APIException) -> dict[str, Any]:
     if isinstance(error, Unusable):
         return document(status=error.status_code, detail=str(error.detail), faults=error.faults)
     if isinstance(error, exceptions.ValidationError):
-        return document(status=400, detail="The request cannot be used as it is.", faults=list(_faults(error.detail)))
+        return document(status=400, detail="The request cannot be used as it is.", faults=_first(_faults(error.detail)))
     if isinstance(error, exceptions.Throttled):
         wait = math.ceil(getattr(error, "wait", 1))
         detail = f"Too many requests. Come back in {wait} seconds."
         return document(status=error.status_code, detail=detail, code="throttled")
     return document(status=error.status_code, detail=_text(error.detail))
+
+
+def _first(faults: Iterator[Fault]) -> list[Fault]:
+    return list(islice(faults, MOST_FAULTS))
 
 
 def _refusal(error: errors.Refused) -> dict[str, Any]:
