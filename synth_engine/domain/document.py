@@ -41,7 +41,8 @@ SCHEMA_NAME = "synth_engine/domain/1"
 MAX_BYTES = 16 * 2**20
 MAX_DEPTH = 8  # a sound one needs five
 _SEE = "see docs/domain.schema.json"
-_BRACKET = re.compile(r'[{}\[\]]|"(?:[^"\\]|\\.)*"')
+# A text without an end runs to the end of the document, so that no mark inside it is tried as a beginning again.
+_BRACKET = re.compile(r'[{}\[\]]|"[^"\\]*(?:\\.[^"\\]*)*"?', re.DOTALL)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,8 +77,11 @@ class Domain:
             if attribute.name in seen:
                 raise DomainError("two columns have this name", repair="rename one of them", column=attribute.name)
             seen.add(attribute.name)
+        columns = {
+            id(attribute) for attribute in self.attributes
+        }  # comparing each with all would take a square of them
         for part in self.modelled:
-            if part.name in seen and part not in self.attributes:
+            if part.name in seen and id(part) not in columns:
                 raise DomainError("an item and a column have this name", repair="rename the column", column=part.name)
         if not self.modelled and not self.open:
             raise DomainError("no column to model", repair="describe at least one column that is not an identifier")
@@ -86,10 +90,11 @@ class Domain:
             self.repeats.check(self.attributes, unit=self.unit.column)
         self._check_rows()
         named_places.check(self.places, self.attributes)
+        by_name = {attribute.name: attribute for attribute in self.attributes}
         for each in self.points:
-            each.check(self.attributes, self.places)
+            each.check(by_name, self.places)
         self._check_sizes()
-        public_partitions.check(self.partitions, self.attributes)
+        public_partitions.check(self.partitions, by_name)
         object.__setattr__(self, "constraints", tuple(self.constraints))
         self._check_constraints_know_their_columns()
         object.__setattr__(self, "_components", satisfiable.check(self.constraints, self.attributes))
@@ -267,6 +272,7 @@ class Domain:
                 )
 
     def to_json(self) -> dict[str, object]:
+        by_name = {attribute.name: attribute for attribute in self.attributes}
         return {
             "schema": SCHEMA_NAME,
             "relation": self.relation.value,
@@ -280,8 +286,16 @@ class Domain:
             **({"constraints": [each.to_json() for each in self.constraints]} if self.constraints else {}),
             **({} if self.totals is None else {"totals": self.totals.to_json(self.attributes)}),
             **({} if self.repeats is None else {"repeats": self.repeats.to_json()}),
-            **({"points": [each.to_json(self.attributes) for each in self.points]} if self.points else {}),
-            **({"partitions": [one.to_json(self.attributes) for one in self.partitions]} if self.partitions else {}),
+            **(
+                {"points": [each.to_json([by_name[each.column]] if each.column else ()) for each in self.points]}
+                if self.points
+                else {}
+            ),
+            **(
+                {"partitions": [one.to_json([by_name[one.column]]) for one in self.partitions]}
+                if self.partitions
+                else {}
+            ),
         }
 
     @classmethod

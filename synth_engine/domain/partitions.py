@@ -48,12 +48,16 @@ class Partition:
         beyond = range(len(place), len(place) + attribute.size - attribute.value_count)
         return (*(place[part] for part in self.of), *beyond)
 
-    def check(self, attributes: Sequence[Attribute]) -> None:
-        """Refuses partitions of another column, and those that leave a value out."""
-        attribute = next((each for each in attributes if each.name == self.column and each.size), None)
+    def check(self, attribute: Attribute | None) -> None:
+        """Refuses partitions of another column than this one, and those that leave a value out."""
         if not 0 < len(self.name) <= LONGEST_NAME:
             raise DomainError("a partition has no short name", repair=_REPAIR, column=self.column)
-        if attribute is None or isinstance(attribute, Open) or len(self.of) != attribute.value_count:
+        if (
+            attribute is None
+            or not attribute.size
+            or isinstance(attribute, Open)
+            or len(self.of) != attribute.value_count
+        ):
             raise DomainError(
                 f"the partition {self.name!r} does not cover the declared values",
                 repair="name the part of each, and of nothing else",
@@ -74,10 +78,10 @@ class Partition:
         }
 
 
-def check(partitions: Sequence[Partition], attributes: Sequence[Attribute]) -> None:
+def check(partitions: Sequence[Partition], by_name: Mapping[str, Attribute]) -> None:
     """Errors: DomainError naming column and partition."""
     for each in partitions:
-        each.check(attributes)
+        each.check(by_name.get(each.column))
     seen = [(each.column, each.name) for each in partitions]
     if len(set(seen)) < len(seen):
         raise DomainError("two partitions of a column have one name", repair="rename one of them")
@@ -85,16 +89,17 @@ def check(partitions: Sequence[Partition], attributes: Sequence[Attribute]) -> N
 
 def parse(documents: Sequence[object], attributes: Sequence[Attribute]) -> tuple[Partition, ...]:
     """From JSON. Errors: DomainError naming the column."""
-    return tuple(_partition(document, attributes) for document in documents)
+    by_name = {attribute.name: attribute for attribute in attributes}
+    return tuple(_partition(document, by_name) for document in documents)
 
 
-def _partition(document: object, attributes: Sequence[Attribute]) -> Partition:
+def _partition(document: object, by_name: Mapping[str, Attribute]) -> Partition:
     if not isinstance(document, Mapping) or not isinstance(document.get("of"), Mapping):
         raise DomainError("a partition is no object of values and parts", repair=_REPAIR)
     fields = Fields(document)
     fields.only("name", "column", "of", "source", "names")
     name, column, of = fields.text("name"), fields.text("column"), document["of"]
-    labels = next((each.value_labels for each in attributes if each.name == column), ())
+    labels = by_name[column].value_labels if column in by_name else ()
     if not labels or set(of) != set(labels):
         raise DomainError(
             f"the partition {name!r} does not cover the declared values",

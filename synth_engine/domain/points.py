@@ -38,8 +38,8 @@ class Points:
     source: Source | None = None
     names: Names = ()
 
-    def check(self, attributes: Sequence[Attribute], places: Sequence[Place]) -> None:
-        """Refuses points of another column, and points that lie nowhere."""
+    def check(self, by_name: Mapping[str, Attribute], places: Sequence[Place]) -> None:
+        """Refuses points of another column, and points that lie nowhere. `by_name`: the attributes of the domain."""
         if bool(self.column) == bool(self.place):
             raise DomainError("points of no column and no place, or of both", repair=_REPAIR)
         for latitude, longitude, weight in self.at:
@@ -52,7 +52,6 @@ class Points:
                 raise self._error("a point is at (0, 0)", repair="look the place up")
             if not 0 < weight < float("inf"):
                 raise self._error("a weight of a point is not above 0", repair="leave weights out, or give all")
-        by_name = {each.name: each for each in attributes}
         if self.column:
             attribute = by_name.get(self.column)
             if (
@@ -97,6 +96,7 @@ class Points:
 def parse(documents: Sequence[object], attributes: Sequence[Attribute]) -> tuple[Points, ...]:
     """From JSON. Errors: DomainError naming the column or the place."""
     found = []
+    by_name = {attribute.name: attribute for attribute in attributes}
     for document in documents:
         if not isinstance(document, Mapping) or not isinstance(document.get("at"), Mapping | list):
             raise DomainError("points are no objects with places", repair=_REPAIR)
@@ -104,7 +104,7 @@ def parse(documents: Sequence[object], attributes: Sequence[Attribute]) -> tuple
         fields.only("column", "place", "at", "source", *(["names"] if document.get("column") else []))
         column, place = fields.text("column"), fields.text("place")
         of = {"column": column, "place": place, "source": sources.parse(document.get("source"))}
-        at = _all(document["at"], attributes, column=column, place=place)
+        at = _all(document["at"], by_name, column=column, place=place)
         names = naming.parse(document.get("names"), document["at"], column=column)
         found.append(Points(at=at, names=names, **of))
     if len({(each.column, each.place) for each in found}) < len(found):
@@ -112,13 +112,13 @@ def parse(documents: Sequence[object], attributes: Sequence[Attribute]) -> tuple
     return tuple(found)
 
 
-def _all(at: Any, attributes: Sequence[Attribute], *, column: str, place: str) -> tuple[Point, ...]:
+def _all(at: Any, by_name: Mapping[str, Attribute], *, column: str, place: str) -> tuple[Point, ...]:
     name = column or place or None
     if isinstance(at, list) != bool(place):
         raise DomainError("points of a column are an object, of a place a list", repair=_REPAIR, column=name)
     if isinstance(at, list):
         return tuple(_point(each, column=name) for each in at)
-    labels = next((each.value_labels for each in attributes if each.name == column), ())
+    labels = by_name[column].value_labels if column in by_name else ()
     if set(at) != set(labels):
         raise DomainError("points are not one for each declared value", repair=_REPAIR, column=name)
     return tuple(_point(at[label], column=name) for label in labels)

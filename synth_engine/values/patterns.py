@@ -7,7 +7,9 @@ follow; walking down those counts ranks and unranks. Size and work are bounded b
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NoReturn, Self
 
@@ -17,9 +19,21 @@ LONGEST_PATTERN = 300
 MOST_STATES = 20_000
 MOST_STEPS = 2_000_000
 """Steps of the expression followed before its automaton is given up: about two seconds."""
+_left_together: ContextVar[list[int] | None] = ContextVar("_left_together", default=None)
 _UNSTORABLE = ((0, 0), (0xD800, 0xDFFF))  # NUL and halves of surrogate pairs: no file and no database has them
 _INFINITE = "the pattern has an infinite language"
 _BOUND = "give every repetition an upper end, such as {0,8}"
+
+
+@contextmanager
+def few_steps_together() -> Iterator[None]:
+    """Inside the block all patterns together may take MOST_STEPS steps: for documents of strangers, which may hold
+    thousands of patterns that each take nearly as many as one may."""
+    token = _left_together.set([MOST_STEPS])
+    try:
+        yield
+    finally:
+        _left_together.reset(token)
 
 
 @dataclass
@@ -86,7 +100,10 @@ class _Nfa:
     def follow(self, steps: int) -> None:
         """Counts steps that are followed; refuses the expression where they become too many."""
         self.followed += steps
-        if self.followed > MOST_STEPS:
+        left = _left_together.get()
+        if left is not None:
+            left[0] -= steps
+        if self.followed > MOST_STEPS or (left is not None and left[0] < 0):
             _refuse_complicated()
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from synth_engine.domain import Domain
 from synth_engine.domain.reading import parse_attribute
 from synth_engine.errors import DomainError
+from synth_engine.values.patterns import few_steps_together
 from synthweb.api.faults import Fault, Unusable, fault
 from synthweb.api.problems import engine_fault
 
@@ -24,6 +25,12 @@ def an_object(document: object) -> Mapping[str, Any]:
 def checked(given: object) -> Mapping[str, Any]:
     """The document, if it is a sound and fully declared description; Unusable (422) with all that is to mend."""
     document = an_object(given)
+    with few_steps_together():
+        _check(document)
+    return document
+
+
+def _check(document: Mapping[str, Any]) -> None:
     if faults := list(_column_faults(document)):
         raise Unusable(detail=DETAIL, faults=faults)
     try:
@@ -31,7 +38,6 @@ def checked(given: object) -> Mapping[str, Any]:
         domain.require_confirmed()
     except DomainError as error:
         raise Unusable(detail=DETAIL, faults=[engine_fault(error, pointer=_place(document, error.column))]) from None
-    return document
 
 
 def _column_faults(document: Mapping[str, Any]) -> Iterator[Fault]:

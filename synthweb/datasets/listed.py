@@ -16,11 +16,14 @@ def split(text: str) -> list[str]:
 _QUOTED = r'"(?:[^"]|"")*"'
 _PAIR = re.compile(rf"\s*({_QUOTED}|\S+?)\s*=\s*({_QUOTED}|\S*)\s*")
 
+_LONGEST_PAIR = 2_000  # characters of a line: the steps of the pattern above may grow with their square
+
 
 def split_pairs(text: str) -> list[tuple[str, str]] | None:
     """Lines like `é = e`, with nothing after the sign or with quotation marks around what is of blanks; None where a line is
     no such pair."""
-    found = [_PAIR.fullmatch(line) for line in text.splitlines() if line.strip()]
+    lines = [line for line in text.splitlines() if line.strip()]
+    found = [_PAIR.fullmatch(line) if len(line) <= _LONGEST_PAIR else None for line in lines]
     return None if None in found else [(_unquoted(each[1]), _unquoted(each[2])) for each in found if each]
 
 
