@@ -113,6 +113,70 @@ def test_secure_randomness_is_met_in_listed_places_alone() -> None:
     assert found == SECURE_RANDOMNESS
 
 
+def remembering_bytes(path: Path) -> list[str]:
+    """Where random bytes might outlive the call that needs them: drawn while a module or a class is read, in a cached
+    function or a generator, or in one that writes to names or attributes of others. A process that is forked later, as
+    workers are, would have the same bytes as its brothers."""
+    found: list[str] = []
+
+    def look(node: ast.AST, inside: list[ast.AST]) -> None:
+        if isinstance(node, ast.Call) and dotted(node.func).startswith(("os.urandom", "os.getrandom", "secrets.")):
+            place = f"line {node.lineno}"
+            if not inside:
+                found.append(f"{place}: outside of a function")
+            found.extend(f"{place}: {reason}" for function in inside for reason in _keeps(function))
+        deeper = [*inside, node] if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) else inside
+        for name, part in ast.iter_fields(node):
+            # Defaults and decorators of a function belong to what is around it.
+            within = inside if name in ("args", "decorator_list", "returns") else deeper
+            for child in part if isinstance(part, list) else [part]:
+                if isinstance(child, ast.AST):
+                    look(child, within)
+
+    look(tree(path), [])
+    return found
+
+
+def _keeps(function: ast.AST) -> list[str]:
+    reasons = []
+    for decorator in getattr(function, "decorator_list", []):
+        called = decorator.func if isinstance(decorator, ast.Call) else decorator
+        if "cache" in dotted(called):
+            reasons.append("in a cached function")
+    for node in ast.walk(function):
+        if isinstance(node, ast.Global | ast.Nonlocal):
+            reasons.append("beside a name that is global or of another function")
+        if isinstance(node, ast.Yield | ast.YieldFrom):
+            reasons.append("in a generator")
+        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        if any(isinstance(target, ast.Attribute) for target in targets):
+            reasons.append("beside an attribute that is set")
+    return reasons
+
+
+@pytest.mark.parametrize("path", [ROOT / file for file in sorted(SECURE_RANDOMNESS)], ids=name)
+def test_random_bytes_are_used_in_the_call_that_draws_them(path: Path) -> None:
+    assert remembering_bytes(path) == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import os\nPOOL = os.urandom(2**20)",
+        "import os\nclass Noise:\n    pool = os.urandom(2**20)",
+        "import os\ndef draw(pool=bytearray(os.urandom(9))):\n    return pool.pop()",
+        "import os\ndef draw():\n    global pool\n    pool += os.urandom(9)",
+        "import os\nclass Noise:\n    def draw(self):\n        self.pool = os.urandom(9)",
+        "import os\nfrom functools import lru_cache\n@lru_cache(maxsize=8)\ndef draw(n):\n    return os.urandom(n)",
+        "import secrets\ndef words():\n    while True:\n        yield secrets.randbits(64)",
+    ],
+)
+def test_random_bytes_that_are_kept_are_found(tmp_path: Path, source: str) -> None:
+    file = tmp_path / "module.py"
+    file.write_text(source)
+    assert remembering_bytes(file) != []
+
+
 @pytest.mark.parametrize(
     "source",
     [

@@ -23,6 +23,7 @@ from synth_engine.privacy import tails, thresholds
 from tests.privacy import exact
 from tests.privacy.chance import fits, least
 from tests.privacy.exact import CERTAIN, ZERO, Interval, Law, Replay, enclose, iv, ratio_iv
+from tests.privacy.planted import plant
 
 SCALE = Fraction(3, 2)
 HIGH = 5  # counts above are not told apart; beyond the largest true count the ratio of two laws does not change
@@ -47,35 +48,16 @@ def geometric(steps: int) -> tuple[Interval, ...]:
     return tuple(enclose(chance) for chance in [(1 - q) * q**step for step in range(steps)] + [q**steps])
 
 
-@cache
-def half_of_a_continuous_tail(threshold: int) -> mpmath.ctx_iv.ivmpf:
-    return iv.exp(-threshold / ratio_iv(SCALE)) / 2
+class Driven:
+    """The shipped `discovery.discovered`, with every source of chance it uses replaced by a branch of `replay`.
 
-
-_binomial: dict[tuple[int, str], tuple[Interval, ...]] = {}
-
-
-def binomial(n: int, p: mpmath.ctx_iv.ivmpf) -> tuple[Interval, ...]:
-    if (n, str(p)) not in _binomial:
-        _binomial[n, str(p)] = _binomial_of(n, p)
-    return _binomial[n, str(p)]
-
-
-def _binomial_of(n: int, p: mpmath.ctx_iv.ivmpf) -> tuple[Interval, ...]:
-    return tuple(enclose(comb(n, k) * p**k * (1 - p) ** (n - k)) for k in range(n + 1))
-
-
-class Sparse:
-    """The real code, with every source of chance a branch of `replay`."""
+    The number of strangers comes from the shipped `number_passing`, whose first 128 bits are driven: it rises with them,
+    so that bisection finds the words at which it changes, and with them its exact law up to 2^-128.
+    """
 
     def __init__(self, threshold: int) -> None:
         self.threshold = threshold
-
-    def inactive(self, size: int, held: Held) -> int:
-        return size - sum(count > 0 for count in held)
-
-    def p(self) -> mpmath.ctx_iv.ivmpf:
-        return p_passing(self.threshold)
+        self._strata: dict[tuple[int, Fraction, int], list[int]] = {}
 
     def law(self, held: Held) -> Law:
         found: Law = {}
@@ -89,41 +71,117 @@ class Sparse:
         return found
 
     def outcome(self, held: Held, replay: Replay) -> Hashable:
-        """What leaves, with the three draws of chance in the order in which the code makes them."""
-        size = len(held)
+        """What leaves."""
         counts = {rank: count for rank, count in enumerate(held) if count}
-        noise_ = Noise(law="discrete-laplace", scale=SCALE)
-        kept = [(rank, replay.cell(count, noise_)) for rank, count in counts.items()]
-        kept = [(rank, count) for rank, count in kept if count >= self.threshold]
-        number = replay.branch(binomial(self.inactive(size, held), self.p()))
-        number = min(number, size - len(counts))
+        law, threshold = Noise(law="discrete-laplace", scale=SCALE), self.threshold
+        shipped = discovery.number_passing
 
-        def below(n: int) -> int:
-            return replay.branch(uniform(n))
+        def noisy(values: list[int]) -> list[int]:
+            if any(values):
+                return [replay.cell(value, law) for value in values]
+            # Noise on 0 is drawn until it is not negative (`exceeding`, tested below): half of it is, so that none is
+            # drawn again, and the other half has the law of noise that is not negative.
+            half = len(values) // 2
+            return [replay.branch(geometric(HIGH - threshold)) for _ in range(half)] + [-1] * (len(values) - half)
 
-        strangers = discovery.without_repetition(number, size=size, taken=counts, below=below)
-        exceeding = [self.exceeding(replay) for _ in strangers]
-        return tuple(sorted(kept + list(zip(strangers, exceeding, strict=True))))
+        def number_passing(n: int, *, scale: Fraction, threshold: int) -> int:
+            words = self.strata(shipped, n, scale=scale, threshold=threshold)
+            return replay.branch(chances_of(words))
 
-    def exceeding(self, replay: Replay) -> int:
-        return self.threshold + replay.branch(geometric(HIGH - self.threshold))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(discovery, "number_passing", number_passing)
+            patch.setattr(secrets, "randbelow", lambda n: replay.branch(uniform(n)))
+            found = discovery.discovered(counts, size=len(held), threshold=threshold, scale=SCALE, noisy=noisy)
+        return tuple(found)
+
+    def strata(self, shipped: Callable[..., int], n: int, *, scale: Fraction, threshold: int) -> list[int]:
+        """The least first word with which at least 0, 1, … n pass, until one that no word reaches."""
+        if (n, scale, threshold) not in self._strata:
+            self._strata[n, scale, threshold] = _strata(
+                lambda word: shipped(n, scale=scale, threshold=threshold, bits=beginning_with(word)), n
+            )
+        return self._strata[n, scale, threshold]
 
 
-class CountsEveryValue(Sparse):
-    """The number of strangers from all values instead of those that nobody has."""
-
-    def inactive(self, size: int, held: Held) -> int:
-        return size
+FIRST_WORD = 1 << discovery.STEP
 
 
-class ActiveOnly(Sparse):
-    def inactive(self, size: int, held: Held) -> int:
-        return 0
+def beginning_with(word: int) -> Callable[[int], int]:
+    """Bits of which the first word is this one; all that follow are 0."""
+    words = iter((word,))
+    return lambda _: next(words, 0)
 
 
-class ContinuousTail(Sparse):
-    def p(self) -> mpmath.ctx_iv.ivmpf:
-        return half_of_a_continuous_tail(self.threshold)
+def _strata(number: Callable[[int], int], n: int) -> list[int]:
+    found = [0]
+    for k in range(1, n + 1):
+        low, high = found[-1], FIRST_WORD
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (low, middle) if number(middle) >= k else (middle + 1, high)
+        found.append(low)
+    return found
+
+
+def chances_of(words: list[int]) -> tuple[Interval, ...]:
+    """Of 0, 1, … n. Further bits may decide for the one word below each step."""
+    unit = exact.ONE // FIRST_WORD
+    ends = [*words, FIRST_WORD]
+    steps = list(itertools.pairwise(ends))
+    return tuple(Interval(max(0, high - low - 1) * unit, (high - low + 1) * unit) for low, high in steps)
+
+
+def counts_every_value(patch: pytest.MonkeyPatch) -> None:
+    """The number of strangers from all values instead of those that nobody has; no more than there are."""
+    plant(patch, discovery.discovered, "number_passing(size - len(ranks), scale=scale, threshold=threshold)",
+          "min(size - len(ranks), number_passing(size, scale=scale, threshold=threshold))")  # fmt: skip
+
+
+def active_only(patch: pytest.MonkeyPatch) -> None:
+    """Values that occur, and no others."""
+    plant(patch, discovery.discovered, "number_passing(size - len(ranks),", "number_passing(0,")
+
+
+def continuous_tail(patch: pytest.MonkeyPatch) -> None:
+    """The tail of continuous noise for that of discrete noise."""
+    plant(
+        patch,
+        tails.passing,
+        "(one + exp_minus(1 / scale, bits)).inverse()",
+        "Interval(1 << (bits - 1), 1 << (bits - 1), bits)",
+    )
+
+
+def strangers_at_the_threshold(patch: pytest.MonkeyPatch) -> None:
+    """A stranger is known by a count that never exceeds the threshold."""
+    plant(patch, discovery.discovered, "exceeding(number, threshold=threshold, noisy=noisy)", "[threshold] * number")
+
+
+def above_the_threshold(patch: pytest.MonkeyPatch) -> None:
+    """A value that somebody has needs one more than the threshold."""
+    plant(patch, discovery.discovered, "if count >= threshold", "if count > threshold")
+
+
+def first_strangers(patch: pytest.MonkeyPatch) -> None:
+    """Not any of those that are left, but the first ones."""
+    plant(patch, discovery.without_repetition, "[left.pop(below(len(left))) for _ in range(number)]", "left[:number]")
+
+
+def strangers_last(patch: pytest.MonkeyPatch) -> None:
+    """The order tells values that somebody has from the others."""
+    plant(patch, discovery.discovered, "return sorted(kept + list(", "return (kept + list(")
+
+
+Plant = Callable[[pytest.MonkeyPatch], None]
+PLANTS = [
+    counts_every_value,
+    active_only,
+    continuous_tail,
+    strangers_at_the_threshold,
+    above_the_threshold,
+    first_strangers,
+    strangers_last,
+]
 
 
 def full_law(held: Held, threshold: int) -> Law:
@@ -155,13 +213,31 @@ def agree(law: Law, other: Law) -> bool:
 @pytest.mark.parametrize("threshold", [1, 2, 3])
 @pytest.mark.parametrize("size", [1, 2, 3])
 def test_the_law_is_that_of_noise_on_every_value(size: int, threshold: int) -> None:
+    driven = Driven(threshold)
     for held in tables(size):
-        assert agree(Sparse(threshold).law(held), full_law(held, threshold)), held
+        assert agree(driven.law(held), full_law(held, threshold)), held
 
 
-@pytest.mark.parametrize("mutant", [CountsEveryValue, ActiveOnly, ContinuousTail])
-def test_a_mistake_in_the_number_of_strangers_is_noticed(mutant: type[Sparse]) -> None:
-    assert not all(agree(mutant(2).law(held), full_law(held, 2)) for held in tables(3))
+@pytest.mark.parametrize("mistake", PLANTS, ids=lambda mistake: mistake.__name__)
+def test_a_mistake_planted_into_the_shipped_code_is_noticed(mistake: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
+    mistake(monkeypatch)
+    driven = Driven(2)
+    assert not all(agree(driven.law(held), full_law(held, 2)) for held in tables(3))
+
+
+def test_noise_above_the_threshold_is_whatever_noise_is_not_negative() -> None:
+    """The shipped `exceeding` on every sequence of noises: it adds the first ones that are not negative."""
+    for drawn in itertools.product(range(-2, 3), repeat=4):
+        stream = itertools.cycle((*drawn, 0))
+
+        def noisy(values: list[int], stream: Iterator[int] = stream) -> list[int]:
+            assert not any(values)
+            return [next(stream) for _ in values]
+
+        positive = [one for one in drawn if one >= 0]
+        number = max(1, len(positive))
+        expected = [7 + one for one in (positive or [0])]
+        assert discovery.exceeding(number, threshold=7, noisy=noisy) == expected
 
 
 def worst(law: Callable[[Held], Law]) -> Fraction | float:
@@ -173,18 +249,18 @@ def worst(law: Callable[[Held], Law]) -> Fraction | float:
 
 
 def test_one_record_more_or_less_is_hidden_as_claimed_and_no_better() -> None:
-    ratio = worst(Sparse(2).law)
-    assert exact.proves(ratio, epsilon=1 / SCALE + Fraction(1, 2**200))
+    """Of noise on every value to 2^-200, and of the shipped code to what the first 128 bits of its words leave open."""
+    assert exact.proves(worst(lambda held: full_law(held, 2)), epsilon=1 / SCALE + Fraction(1, 2**200))
+    ratio = worst(Driven(2).law)
+    assert exact.proves(ratio, epsilon=1 / SCALE + Fraction(1, 2**100))
     assert exact.worst_epsilon(ratio) > 0.99 / SCALE
 
 
-@pytest.mark.parametrize(
-    ("mutant", "least"), [(ActiveOnly, inf), (CountsEveryValue, 1.05 / 1.5), (ContinuousTail, 0.0)]
-)
-def test_what_a_mistake_costs(mutant: type[Sparse], least: float) -> None:
-    """Leaving strangers out is no privacy at all; the other two are (at least) another law, noticed above."""
-    found = exact.worst_epsilon(worst(mutant(2).law))
-    assert found >= least
+@pytest.mark.parametrize(("mistake", "least"), [(active_only, inf), (counts_every_value, 1.05 / 1.5)])
+def test_what_a_mistake_costs(mistake: Plant, least: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leaving strangers out is no privacy at all; too many of them is another law, with a larger loss than claimed."""
+    mistake(monkeypatch)
+    assert exact.worst_epsilon(worst(Driven(2).law)) >= least
 
 
 # ---- the number of strangers, drawn bit by bit -----------------------------------------------------------------

@@ -1,0 +1,34 @@
+"""Mistakes planted into the shipped functions themselves, so that a test can show that it would notice them.
+
+A copy of a function in a test proves nothing about the function that ships. `plant` recompiles the shipped source with one
+change and exchanges the code object of the function: whoever imported it, by whatever name, runs the changed code.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import textwrap
+import types
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+
+def plant(patch: pytest.MonkeyPatch, function: Callable[..., Any], shipped: str, planted: str, **names: object) -> None:
+    """Replaces `shipped`, which must occur once in the source of the function, by `planted` until `patch` is undone.
+
+    names: new globals of the function's module that the planted code needs. A cached function is emptied first and must
+    be emptied by the caller afterwards."""
+    shipped_function = inspect.unwrap(function)
+    assert isinstance(shipped_function, types.FunctionType)
+    source = textwrap.dedent(inspect.getsource(shipped_function))
+    assert source.count(shipped) == 1, f"{shipped!r} occurs {source.count(shipped)} times in the shipped code"
+    for name, value in names.items():
+        patch.setattr(sys.modules[shipped_function.__module__], name, value, raising=False)
+    namespace = dict(shipped_function.__globals__)
+    # Compiled here, so that annotations stay unevaluated as they are in the shipped module.
+    exec(compile(source.replace(shipped, planted), "<planted>", "exec"), namespace)
+    changed = inspect.unwrap(namespace[shipped_function.__name__])
+    patch.setattr(shipped_function, "__code__", changed.__code__)
