@@ -30,6 +30,7 @@ from synth_engine.privacy.events import DiscreteGaussian, DiscreteLaplace
 from synth_engine.privacy.unit import PrivacyUnit, Relation
 from synth_engine.privacy.verify_losses import GaussianLoss, PureLoss, composed_epsilon
 from synth_engine.spec import Spec
+from tests.privacy.planted import plant
 
 DELTA = Fraction(1, 10**9)
 ADULT = (74, 8, 16, 16, 7, 15, 6, 5, 2, 27, 23, 96, 42, 2)
@@ -393,3 +394,129 @@ def test_what_lies_beyond_the_radius_is_bounded_from_above_whatever_the_radius(
         unit = mpmath.mpf(2) ** -bell.width
         assert bell.tail * unit >= beyond / whole
         assert bell._low * unit <= whole <= bell._high * unit
+
+
+# --- the mass of a Gaussian beyond its radius, where much lies there ----------------------------------------------
+
+SHORT_RADIUS = 2
+VARIANCES = [Fraction(1, 4), Fraction(1), Fraction(4)]
+
+
+def tail_is_counted(sigma_squared: Fraction) -> bool:
+    """Noise below minus the radius has the largest losses: all of it must have an infinite one, besides all of the mass
+    inside. The radius is a choice of speed alone, so a short one shows it. (Noise above the radius has the smallest losses.
+    The mass inside is already scaled up to one, which is worse by more than that.)"""
+    grid = verify_losses._Grid(step=Fraction(1, 64), bits=100, trim=0)
+    found = verify_losses._gaussian(sigma_squared, grid)
+    with mpmath.workdps(60):
+        variance = mpmath.mpf(sigma_squared.numerator) / sigma_squared.denominator
+        heights = [mpmath.exp(-mpmath.mpf(x * x) / (2 * variance)) for x in range(300)]
+        beyond = sum(heights[SHORT_RADIUS + 1 :]) / (2 * sum(heights) - 1)
+        unit = mpmath.mpf(2) ** -grid.bits
+        infinite, all_of_it = found.infinite * unit, (sum(found.masses) + found.infinite) * unit
+        return bool(infinite >= beyond and all_of_it >= 1)
+
+
+@pytest.fixture
+def short_radius(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verify_losses, "_radius", lambda sigma_squared, grid: SHORT_RADIUS)
+
+
+@pytest.mark.usefixtures("short_radius")
+@pytest.mark.parametrize("sigma_squared", VARIANCES)
+def test_gaussian_mass_beyond_the_radius_has_an_infinite_loss(sigma_squared: Fraction) -> None:
+    assert tail_is_counted(sigma_squared)
+
+
+TAILS = {
+    "no infinite loss": ("return _dense(found, tail)", "return _dense(found, 0)"),
+    "half of it": ("return _dense(found, tail)", "return _dense(found, tail // 2)"),
+    "not rounded up": ("tail = -(-noise.tail >> cut)", "tail = noise.tail >> cut + 1"),
+}
+
+
+@pytest.mark.usefixtures("short_radius")
+@pytest.mark.parametrize("name", TAILS)
+def test_a_verifier_that_forgets_the_tail_is_noticed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch, verify_losses._gaussian, *TAILS[name])
+    assert not all(tail_is_counted(sigma_squared) for sigma_squared in VARIANCES)
+
+
+@pytest.mark.usefixtures("short_radius")
+def test_a_claim_with_a_delta_below_the_tail_is_refused_and_one_above_is_bounded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Sigma 2: noise beyond 2 on one side has chance 0.106. No epsilon has a delta below that; for one above, the bound is
+    not below the exact epsilon of the same noise."""
+    calls: Calls = {GaussianLoss(Fraction(4)): 1}
+    with pytest.raises(VerificationError):
+        composed_epsilon(calls, Fraction(1, 10), near=Fraction(1, 2))
+    found = composed_epsilon(calls, Fraction(15, 100), near=Fraction(1, 2))
+    monkeypatch.undo()
+    assert found >= composed_epsilon(calls, Fraction(15, 100), near=Fraction(1, 2))
+
+
+# --- planted into the shipped verifier, in the ordinary run ---------------------------------------------------------
+
+
+def one_laplace_is_bounded() -> bool:
+    """A call of pure loss one third at delta 1e-6: the least epsilon is ln(e^(1/3) - 1e-6 (1 + e^(1/3))), and both the
+    bound of one call and that of twenty lie above the exact value, by a thousandth at most."""
+    delta = Fraction(1, 10**6)
+    with mpmath.workdps(40):
+        third = mpmath.mpf(1) / 3
+        exact_of_one = mpmath.log(
+            mpmath.exp(third) - mpmath.mpf(delta.numerator) / delta.denominator * (1 + mpmath.exp(third))
+        )
+        one = composed_epsilon({PureLoss(Fraction(1, 3)): 1}, delta, near=Fraction(1, 3))
+        many = composed_epsilon({PureLoss(Fraction(1, 3)): 20}, delta, near=Fraction(5))
+        exact_of_many = _least_epsilon_of_responses(20, third, mpmath.mpf(delta.numerator) / delta.denominator)
+        return all(
+            mpmath.mpf(0) <= mpmath.mpf(found.numerator) / found.denominator - truth <= mpmath.mpf(10) ** -3
+            for found, truth in ((one, exact_of_one), (many, exact_of_many))
+        )
+
+
+def _least_epsilon_of_responses(number: int, epsilon: Any, delta: Any) -> Any:
+    """Of so many randomised responses, by their binomial law and bisection."""
+    chance = 1 / (1 + mpmath.exp(-epsilon))
+    masses = [
+        ((2 * k - number) * epsilon, mpmath.binomial(number, k) * chance**k * (1 - chance) ** (number - k))
+        for k in range(number + 1)
+    ]
+    low, high = mpmath.mpf(0), number * epsilon
+    for _ in range(120):
+        middle = (low + high) / 2
+        at = sum(mass * (1 - mpmath.exp(middle - loss)) for loss, mass in masses if loss > middle)
+        low, high = (middle, high) if at > delta else (low, middle)
+    return low
+
+
+def test_responses_are_bounded_by_their_exact_epsilon() -> None:
+    assert one_laplace_is_bounded()
+
+
+RESPONSES = {
+    "the upper point forgotten": (verify_losses._pure, "found.get(index + 1, 0) + upper", "found.get(index + 1, 0)"),
+    "the two probabilities exchanged": (
+        verify_losses._pure,
+        "((epsilon, one), (-epsilon, high))",
+        "((-epsilon, one), (epsilon, high))",
+    ),
+    "every call only once": (
+        verify_losses._on_grid,
+        "_power(_one(call, grid), number, grid)",
+        "_one(call, grid)",
+    ),
+    "epsilon at the point below": (
+        verify_losses._least_epsilon,
+        "point - grid.step + log_bounds(at)[1]",
+        "point - 40 * grid.step",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", RESPONSES)
+def test_a_mistake_in_the_composition_of_the_verifier_is_noticed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch, *RESPONSES[name])
+    assert not one_laplace_is_bounded()

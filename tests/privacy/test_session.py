@@ -14,14 +14,16 @@ from synth_engine.confidential import counts
 from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.selection import SelectionLaw
 from synth_engine.confidential.session import RoomSession, open_session
-from synth_engine.domain import Domain, Integer
+from synth_engine.domain import Domain, Integer, Range, Weak
 from synth_engine.errors import BudgetExceeded, DomainError, PrivacyError, UnsupportedEvent
 from synth_engine.measurement import Candidate, Counts, Noise
 from synth_engine.privacy.events import Gumbel, PermuteAndFlip
 from synth_engine.privacy.loss import Approximate, Loss, Pure, ZeroConcentrated
 from synth_engine.privacy.unit import Relation
+from synth_engine.values import Listed
 from tests.privacy import exact
 from tests.privacy.exact import domain_of
+from tests.privacy.planted import plant
 
 DOMAIN = domain_of(2, 3)
 TABLE = ((0, 0), (0, 2), (1, 2))
@@ -202,3 +204,47 @@ def test_a_session_shows_nothing_and_cannot_be_copied() -> None:
     for attempt in (pickle.dumps, copy.copy, copy.deepcopy):
         with pytest.raises(PrivacyError):
             attempt(session)
+
+
+# ---- what was counted before something was learned says nothing afterwards -------------------------------------------
+
+RANGE = Range(name="number", of="integer", low=0, high=4, bins=2)
+"""Its public grid has the cells 0, 1, 2 and 3 to 4."""
+WEAK = Weak(name="word", values=Listed(["a"]), rho=0.5)
+OPEN = Domain(attributes=(RANGE, WEAK))
+RECORDS = ((0, 0), (1, 0), (2, 0), (3, 1))
+"""Numbers, and words by their rank: three times "a", once another one."""
+
+
+def distances_before_and_after_learning() -> tuple[int, int]:
+    """Of one reference array that fits the four cells of the grid, and afterwards two bins by two words."""
+    spy = Spy()
+    session = open_session(exact.rows_of(RECORDS, OPEN), domain=OPEN, cap=Pure(epsilon=Fraction(99)), sampler=spy)
+    spy.session = session
+    reference = np.array([[2], [0], [0], [0]], dtype=np.int64)
+    candidate = Candidate(clique=("number", "word"), reference=reference)
+    (before,) = session.score([candidate], noise=LAPLACE).values.tolist()
+    session.settle(OPEN.settled({"number": RANGE.cut([0, 2, 4]), "word": WEAK.found([0])}))
+    reference.shape = (2, 2)
+    (after,) = session.score([candidate], noise=LAPLACE).values.tolist()
+    return before, after
+
+
+def test_distances_are_counted_again_after_something_was_learned() -> None:
+    """Before: 1, 1, 1, 1 in the cells, and 2 in the first of the reference. After: 2 and 0, then 1 and 1."""
+    assert distances_before_and_after_learning() == (4, 2)
+
+
+def test_distances_that_outlive_what_was_counted_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch, RoomSession.settle, "self._distances.clear()", "pass")
+    assert distances_before_and_after_learning() == (4, 4)
+
+
+def test_a_distance_is_of_the_very_reference_that_is_asked_about() -> None:
+    """Two references of one clique; the second is another array, which may stand where the first one stood in memory."""
+    session, _ = room(Pure(epsilon=Fraction(99)))
+    for value in range(20):
+        candidate = Candidate(clique=("b",), reference=np.full(3, 10 * value, dtype=np.int64))
+        expected = int(np.abs(np.array([1, 0, 2]) - 10 * value).sum())
+        assert session.score([candidate], noise=LAPLACE).values.tolist() == [expected]
+        del candidate

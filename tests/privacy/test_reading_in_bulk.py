@@ -1,0 +1,80 @@
+"""Numbers are read many at a time where all are plain, and one by one otherwise. Which of the two it is depends on other
+records, so both must give the same code for every text: else one record would decide how the others are counted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pyarrow as pa
+import pytest
+
+from synth_engine.codec import encoding, numbers
+from synth_engine.codec.encoding import MANY, encode_column
+from synth_engine.domain import Attribute, Integer, Number
+from tests.privacy.planted import plant
+
+WHOLE = Integer(name="whole", low=0, high=99, missing=("",))
+DECIMAL = Number(name="decimal", low=0.0, high=100.0, edges=tuple(2.0 * edge for edge in range(51)), missing=("",))
+PLAIN = [str(number) for number in range(MANY)]
+"""Different ones: each text is read once."""
+ODD = [
+    "0x10",
+    "0X1F",
+    "-0x1",
+    "1e400",
+    "inf",
+    "nan",
+    "infinity",
+    "1e1",
+    " 7",
+    "7.0",
+    "+7",
+    "1_0",
+    "٧",
+    "x",
+    "",
+    "9" * 400,
+]
+
+
+def code(attribute: Attribute, text: str, *, among: list[str]) -> int:
+    return int(encode_column(attribute, pa.array([*among, text], type=pa.string()))[-1])
+
+
+def depends_on_others(attribute: Attribute) -> list[str]:
+    """Texts that have another code among many plain numbers than by themselves, or that change the codes of those."""
+    alone = encode_column(attribute, pa.array(PLAIN, type=pa.string())).tolist()
+    found = []
+    for text in ODD:
+        among = encode_column(attribute, pa.array([*PLAIN, text], type=pa.string())).tolist()
+        if among[:-1] != alone or among[-1] != code(attribute, text, among=[]):
+            found.append(text)
+    return found
+
+
+@pytest.mark.parametrize("attribute", [WHOLE, DECIMAL], ids=lambda attribute: attribute.name)
+def test_a_number_has_one_code_whatever_records_are_around_it(attribute: Attribute) -> None:
+    assert depends_on_others(attribute) == []
+
+
+def without_the_guard(patch: pytest.MonkeyPatch) -> None:
+    """The bulk cast takes 0x10 for sixteen; read by itself it is no number."""
+    plant(patch, encoding._cast, " and not numbers.hexadecimal(array)", "")
+
+
+def guard_of_small_letters(patch: pytest.MonkeyPatch) -> None:
+    plant(patch, numbers.hexadecimal, ' or pc.any(pc.match_substring(texts, "X")).as_py()', "")
+
+
+def infinite_numbers(patch: pytest.MonkeyPatch) -> None:
+    plant(patch, encoding._cast, "np.isfinite(values).all() and np.abs(values).max() < _HUGE and ", "")
+
+
+@pytest.mark.parametrize(
+    "mistake", [without_the_guard, guard_of_small_letters, infinite_numbers], ids=lambda mistake: mistake.__name__
+)
+def test_a_bulk_cast_that_reads_more_than_single_reading_is_noticed(
+    mistake: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mistake(monkeypatch)
+    assert depends_on_others(WHOLE) or depends_on_others(DECIMAL)
