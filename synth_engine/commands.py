@@ -200,7 +200,7 @@ def _form(options: argparse.Namespace) -> Any:
 
 
 def _spec(options: argparse.Namespace) -> Any:
-    from synth_engine.privacy.loss import parse_amount
+    from synth_engine.privacy.loss import parse_decimal
     from synth_engine.spec import Spec
 
     parameters: dict[str, str] = {}
@@ -212,8 +212,8 @@ def _spec(options: argparse.Namespace) -> Any:
     return Spec(
         mechanism=options.mechanism,
         parameters=parameters,
-        epsilon=parse_amount(options.epsilon, name="epsilon"),
-        delta=parse_amount(options.delta, name="delta"),
+        epsilon=parse_decimal(options.epsilon, name="epsilon"),
+        delta=parse_decimal(options.delta, name="delta"),
         rows=_whole(options.rows, name="rows") or None,
         seed=options.seed,
     )

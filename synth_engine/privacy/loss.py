@@ -137,6 +137,14 @@ def parse_amount(text: str | int | float | Fraction | Decimal, *, name: str) -> 
     return amount
 
 
+def parse_decimal(text: str | int | float | Decimal, *, name: str) -> Fraction:
+    """As `parse_amount`, for what a person types: decimal digits alone, read exactly, and no ratio like "1/3", which no
+    decimal number is. Stored documents hold ratios, and `parse_amount` reads them. Errors: SpecError naming the field."""
+    if isinstance(text, str) and "/" in text:
+        raise SpecError(f"{name} must be a decimal number", repair='write it like "1", "0.5" or "1e-9", not as a ratio')
+    return parse_amount(text, name=name)
+
+
 def _parse(value: str | int | float | Fraction | Decimal, *, name: str) -> Fraction:
     refusal = SpecError(f"{name} must be a number that is not negative", repair='write it like "1", "0.5" or "1e-9"')
     if isinstance(value, bool):

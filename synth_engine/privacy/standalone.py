@@ -11,6 +11,7 @@ from importlib import resources
 
 NAME = "verify_receipt.py"
 MODULES = (
+    "verify_limits",
     "verify_bounds",
     "verify_bell",
     "verify_gaussian",

@@ -20,6 +20,7 @@ from typing import Any
 from synth_engine.privacy.verify_bounds import epsilon_bound
 from synth_engine.privacy.verify_calls import SHA256, Cost, allowed_by, amount, cost_of, losses, refuse
 from synth_engine.privacy.verify_gaussian import epsilon_of_mu
+from synth_engine.privacy.verify_limits import LARGEST_AMOUNT, MOST_CALLS, SMALLEST_DELTA, check_limits
 from synth_engine.privacy.verify_losses import composed_epsilon
 from synth_engine.privacy.verify_words import check_rest, sentences
 
@@ -77,7 +78,9 @@ class Verified:
 def verify(receipt: Mapping[str, Any]) -> Verified:
     """Errors: VerificationError with the first reason found."""
     _check_shape(receipt)
+    check_limits(receipt)
     _check_digest(receipt)
+    _check_size(receipt)
     allowed = allowed_by(receipt)
     costs = [cost_of(call, number, allowed) for number, call in enumerate(receipt["calls"], start=1)]
     _check_kind(receipt)
@@ -134,6 +137,22 @@ def _sha256(obj: Any) -> str:
 def _check_digest(receipt: Mapping[str, Any]) -> None:
     if _sha256({key: value for key, value in receipt.items() if key != "digest"}) != receipt["digest"]:
         refuse("the digest does not match the receipt")
+
+
+def _check_size(receipt: Mapping[str, Any]) -> None:
+    """No more than can be recomputed in moderate time. Groups are drawn anew once in a run, and only there is a single call long
+    work."""
+    calls = receipt["calls"]
+    if len(calls) > MOST_CALLS:
+        refuse(f"the receipt lists more than {MOST_CALLS} calls")
+    laws = [
+        call["noise"].get("law") for call in calls if isinstance(call, dict) and isinstance(call.get("noise"), dict)
+    ]
+    if len(calls) > 1 and "dirichlet-multinomial" in laws:
+        refuse("the calls are not the ones that this mechanism makes")
+    delta = amount(receipt["guarantee"], "delta")
+    if 0 < delta < Fraction(1, SMALLEST_DELTA):
+        refuse("the claimed delta is smaller than the verifier computes with")
 
 
 def _check_kind(receipt: Mapping[str, Any]) -> None:
@@ -300,6 +319,8 @@ def _epsilon(receipt: Mapping[str, Any], certificate: str, *, total: Cost, costs
 def _check_claim(
     claim: Mapping[str, Any], target: Mapping[str, Any], *, epsilon: Fraction, delta: Fraction, rho: Fraction
 ) -> None:
+    if max(epsilon, rho) > LARGEST_AMOUNT:
+        refuse("the calls add up to more than the verifier computes with")
     if epsilon > amount(claim, "epsilon"):
         refuse("the claimed epsilon is below what the calls add up to")
     if amount(claim, "rho") != _round_up(rho, _NANO):

@@ -15,6 +15,15 @@ from typing import Any, NoReturn
 
 from synth_engine.errors import VerificationError
 from synth_engine.privacy.verify_groups import group_delta, is_prior
+from synth_engine.privacy.verify_limits import (
+    LARGEST_AMOUNT,
+    LARGEST_NOISE,
+    LONGEST_NAME,
+    LONGEST_RATIO,
+    MOST_AXES,
+    MOST_NAMES,
+    product_is,
+)
 from synth_engine.privacy.verify_losses import GaussianLoss, PureLoss
 from synth_engine.privacy.verify_trees import is_grown, noise_fits, tree_epsilon
 
@@ -60,11 +69,12 @@ _HALF_PI = Fraction(15707963268, 10**10)
 """A little more than pi / 2: what is epsilon-differentially private is mu-GDP with mu² = epsilon² pi / 2, and with a quarter
 of that where its loss has range epsilon."""
 _LARGEST_UNIT, _LARGEST_EPSILON = 10**6, 1000
-_LONGEST_NAME = 100
+_LONGEST_PARTING = 100
 TOTALS = "totals of "
 """How the name of an invariant begins that says how many records have each value of a column."""
 _VOTE = 10**4
 """Parts into which the vote of a basket is cut, so that its shares are whole numbers: items are counted in these."""
+_OF_NOISE = ("scale", "sigma_squared")
 SHA256 = re.compile(r"[0-9a-f]{64}")
 _RATIO = re.compile(r"(0|[1-9][0-9]*)/([1-9][0-9]*)")
 
@@ -123,6 +133,8 @@ def _sensitivities(receipt: Mapping[str, Any]) -> dict[str, int]:
         refuse("the privacy unit is malformed")
     if not all(isinstance(name, str) and (name == "rows" or name.startswith(TOTALS)) for name in receipt["invariants"]):
         refuse("an invariant is unknown")
+    if len(receipt["invariants"]) > MOST_NAMES or any(len(name) > LONGEST_NAME for name in receipt["invariants"]):
+        refuse("there are too many invariants, or the name of one is too long")
     if m > 1 and any(name != "rows" for name in receipt["invariants"]):
         refuse("totals are public for units of one record only")
     if receipt["relation"] == "add-remove":
@@ -135,15 +147,20 @@ def _sensitivities(receipt: Mapping[str, Any]) -> dict[str, int]:
 
 
 def amount(holder: Mapping[str, Any], name: str) -> Fraction:
-    """An exact amount: a ratio in lowest terms, as text."""
+    """An exact amount: a ratio in lowest terms, as text, and not above the largest that is computed with."""
     text = holder.get(name)
-    match = _RATIO.fullmatch(text) if isinstance(text, str) and len(text) <= 4000 else None
+    if isinstance(text, str) and len(text) > LONGEST_RATIO:
+        refuse(f"{name} has more than {LONGEST_RATIO} signs")
+    match = _RATIO.fullmatch(text) if isinstance(text, str) else None
     if match is None:
         refuse(f"{name} is no ratio of whole numbers")
     numerator, denominator = int(match[1]), int(match[2])
     if math.gcd(numerator, denominator) != 1:
         refuse(f"{name} is not in lowest terms")
-    return Fraction(numerator, denominator)
+    value = Fraction(numerator, denominator)
+    if value > (LARGEST_NOISE if name in _OF_NOISE else LARGEST_AMOUNT):
+        refuse(f"{name} is above what the verifier computes with")
+    return value
 
 
 def cost_of(call: Any, number: int, allowed: Allowed) -> Cost:
@@ -184,7 +201,7 @@ def _cost_of_groups(call: Mapping[str, Any], number: int, allowed: Allowed) -> C
     if call["sensitivity"] or not is_prior(noise) or query["cells"] % noise["origins"]:
         refuse(f"the prior of call {number} is malformed")
     parting = query.get("parting", "of values")
-    if not isinstance(parting, str) or not 0 < len(parting) <= _LONGEST_NAME:
+    if not isinstance(parting, str) or not 0 < len(parting) <= _LONGEST_PARTING:
         refuse(f"the parts of call {number} have no name")
     if len(query["clique"]) != 2 or query["clique"][0] not in allowed.kept:
         refuse(f"call {number} draws groups anew whose totals are not public")
@@ -299,6 +316,8 @@ def _check_clique(clique: Any, number: int, *, may_be_empty: bool) -> None:
     named = isinstance(clique, list) and all(isinstance(name, str) for name in clique)
     if not named or not (clique or may_be_empty):
         refuse(f"the query of call {number} names no columns")
+    if len(clique) > MOST_AXES:
+        refuse(f"the query of call {number} names more columns than the verifier counts with")
     if len(set(clique)) != len(clique):
         refuse(f"the query of call {number} names a column twice")
 
@@ -313,7 +332,7 @@ def _check_bins(query: Mapping[str, Any], number: int) -> None:
 def _are_bins(bins: Any, query: Mapping[str, Any]) -> bool:
     if not isinstance(bins, list) or not all(type(size) is int and size >= 1 for size in bins):
         return False
-    return len(bins) == len(query["clique"]) and math.prod(bins) == query["cells"]
+    return len(bins) == len(query["clique"]) and product_is(bins, query["cells"])
 
 
 def _is_threshold(value: Any) -> bool:

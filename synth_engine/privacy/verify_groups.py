@@ -49,17 +49,20 @@ def group_delta(noise: Mapping[str, Any], epsilon: Fraction) -> Fraction | None:
         origins = fewer[0] if fewer else noise["origins"]
         if origins == 1:
             continue  # every record has the one origin
-        found, steps = _delta_of_group(size, weight, noise["unit"], origins, power=power)
+        found, steps = _delta_of_group(size, weight, noise["unit"], origins, power=power, left=left)
         most, left = max(most, found), left - steps
         if left < 0:
             return None
     return Fraction(most, 1 << _DELTA_GRID)
 
 
-def _delta_of_group(n: int, weight: int, unit: int, origins: int, *, power: Fraction) -> tuple[int, int]:
-    """The delta of one group in 2^-160, and how many steps it took. Masses go from one m, or one x, to the next."""
+def _delta_of_group(n: int, weight: int, unit: int, origins: int, *, power: Fraction, left: int) -> tuple[int, int]:
+    """The delta of one group in 2^-160, and how many steps it took. Masses go from one m, or one x, to the next. It stops
+    after more than `left` steps, and what it returns then is no bound."""
     if weight * (power - 1) >= unit * n:
         return 0, 1
+    if 2 * n > left:
+        return 0, left + 1
     grown = power - 1
     others, all_of_them = (origins - 1) * weight, unit * n + origins * weight
     m, most, steps = 0, 0, 2 * n
@@ -73,6 +76,8 @@ def _delta_of_group(n: int, weight: int, unit: int, origins: int, *, power: Frac
             mass, m = _next_mass(mass, n, m, own, rest, unit), m + 1
         found, more = _expected_excess(mass, n, m, own, rest, unit, power)
         most, steps = max(most, found), steps + more
+        if steps > left:
+            return most, steps
         if x < n:  # from x to x + 1 with the same m
             mass = (
                 _mass_times(mass, (own + unit * m) * (rest - unit), own * (rest + unit * (n - m - 1)))

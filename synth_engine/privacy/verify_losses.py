@@ -16,7 +16,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Inexact, Rounded
 from fractions import Fraction
 from itertools import count
@@ -35,6 +35,9 @@ _WIDEST = 2_000_000
 """Outcomes of all noise laws together that are worth summing up; a claim on wider noise has to rest on rho."""
 _LONGEST, _REFINED = 200_000, 16
 """Points of the grid that one distribution may take."""
+_MOST_DIGITS = 10**9
+"""Decimal digits of the long numbers that one composition may multiply: about half a minute of work, and tens of times what
+receipts with hundreds of calls need."""
 _SMALLEST_NEAR, _SMALLEST_DELTA = Fraction(1, 10**12), Fraction(1, 10**30)
 _EXACT = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[Inexact, Rounded])
 
@@ -65,11 +68,13 @@ class _Losses:
 
 @dataclass(frozen=True)
 class _Grid:
-    """Losses in whole multiples of the step, masses in 2^-bits; as much as `trim` may be moved at either end."""
+    """Losses in whole multiples of the step, masses in 2^-bits; as much as `trim` may be moved at either end. digits_left:
+    one number, of the digits that may still be multiplied."""
 
     step: Fraction
     bits: int
     trim: int
+    digits_left: list[int] = field(default_factory=lambda: [_MOST_DIGITS])
 
 
 def composed_epsilon(calls: Mapping[PureLoss | GaussianLoss, int], delta: Fraction, *, near: Fraction) -> Fraction:
@@ -252,16 +257,19 @@ def _both(one: _Losses, two: _Losses, grid: _Grid) -> _Losses:
     """The sum of two independent losses."""
     if len(one.masses) + len(two.masses) > 2 * _LONGEST:
         _refuse()
-    masses = [-(-mass >> grid.bits) for mass in _product(one.masses, two.masses)]
+    masses = [-(-mass >> grid.bits) for mass in _product(one.masses, two.masses, grid)]
     totals = sum(one.masses) + one.infinite, sum(two.masses)
     infinite = -(-(one.infinite * (totals[1] + two.infinite) + sum(one.masses) * two.infinite) >> grid.bits)
     return _trimmed(_Losses(first=one.first + two.first, masses=masses, infinite=infinite), grid.trim)
 
 
-def _product(one: list[int], two: list[int]) -> list[int]:
+def _product(one: list[int], two: list[int], grid: _Grid) -> list[int]:
     """The coefficients of the product of two polynomials, by one product of long numbers with room in each slot.
     Decimal numbers, because Python multiplies long ones fast; a context that raises if a digit were rounded."""
     slot = len(str(max(one) * max(two) * min(len(one), len(two)))) + 1
+    grid.digits_left[0] -= (len(one) + len(two)) * slot
+    if grid.digits_left[0] < 0:
+        _refuse()
     packed = [_EXACT.create_decimal("".join(f"{mass:0{slot}d}" for mass in reversed(masses))) for masses in (one, two)]
     length = len(one) + len(two) - 1
     digits = f"{_EXACT.multiply(*packed):f}".zfill(length * slot)

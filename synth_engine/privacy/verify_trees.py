@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
+from synth_engine.privacy.verify_limits import MOST_AXES, product_is
+
 _TREE_RULES = {"basic": {"rule", "depth", "threshold"}}
 _TREE_RULES |= dict.fromkeys(("improved", "privtree"), _TREE_RULES["basic"] | {"discount"})
 _TREE_TAKEN = {"spread": ("evenly", "fullest"), "parts": range(2, 2**20)}
@@ -24,16 +26,17 @@ def is_grown(query: Mapping[str, Any]) -> bool:
     rule, branching = query["grown"], query["branching"]
     if not isinstance(rule, dict) or not isinstance(rule.get("rule"), str) or rule["rule"] not in _TREE_RULES:
         return False
-    if not all(
-        rule["rule"] == "improved" and rule[name] in known for name, known in _TREE_TAKEN.items() if name in rule
-    ):
+    taken = [(rule[name], known) for name, known in _TREE_TAKEN.items() if name in rule]
+    if taken and rule["rule"] != "improved":
+        return False
+    if not all(type(value) in (str, int) and value in known for value, known in taken):
         return False
     numbers = [value for name, value in rule.items() if name not in ("rule", "spread")]
     if set(rule) - set(_TREE_TAKEN) != _TREE_RULES[rule["rule"]] or not isinstance(branching, list) or not branching:
         return False
     if any(type(number) is not int or number < 1 for number in [*numbers, *branching]):
         return False
-    return bool(rule["depth"] == len(branching) and math.prod(branching) == query["cells"])
+    return bool(rule["depth"] == len(branching) <= MOST_AXES and product_is(branching, query["cells"]))
 
 
 def noise_fits(query: Mapping[str, Any], noise: Mapping[str, Any], scale: Fraction | None) -> bool:

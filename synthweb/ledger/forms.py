@@ -36,7 +36,7 @@ class AmountField(forms.CharField):
         if not text:
             return 0
         try:
-            units = loss.parse_amount(text, name=str(self.label)) * scale(self.currency)
+            units = loss.parse_decimal(text, name=str(self.label)) * scale(self.currency)
         except SpecError as error:
             raise forms.ValidationError(error.text) from None
         if units.denominator != 1:

@@ -13,7 +13,7 @@ from django import forms
 from synth_engine import mechanisms
 from synth_engine.domain import Domain, Weak
 from synth_engine.errors import InputError, SpecError
-from synth_engine.privacy.loss import parse_amount, plain
+from synth_engine.privacy.loss import parse_decimal, plain
 from synth_engine.spec import LARGEST_ROWS, Spec
 from synthweb.lib.letters import delta, grouped, in_letters
 from synthweb.lib.names import validate_one_line
@@ -193,7 +193,7 @@ class ReleaseForm(forms.Form):
 
     def _amount(self, name: str, text: str | None) -> Any:
         try:
-            return parse_amount(text or "0", name=name)
+            return parse_decimal(text or "0", name=name)
         except SpecError as error:
             self.add_error(name, error.text)
 

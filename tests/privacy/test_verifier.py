@@ -279,7 +279,7 @@ GAUSSIAN: list[tuple[str, object, str]] = [
     ("guarantee.delta", "1/1", "needs a delta"),
     ("guarantee.epsilon", "9/10", "below what the calls add up to"),
     ("guarantee.epsilon", "0/1", "not what privacy-loss distributions"),
-    ("guarantee.epsilon", "1" + "0" * 500 + "/1", "not what privacy-loss distributions"),
+    ("guarantee.epsilon", "1" + "0" * 500 + "/1", "above what the verifier computes with"),
     ("guarantee.certificate", "basic", "without a pure guarantee"),
     ("guarantee.certificate", "zcdp", "below what the calls add up to"),
     ("relation", "replace-one", "unit and relation"),

@@ -31,7 +31,7 @@ class LossField(serializers.Field[Fraction, Any, str, Any]):
 
     def to_internal_value(self, data: Any) -> Fraction:
         try:
-            return loss.parse_amount(data, name=self.field_name or "amount")
+            return loss.parse_decimal(data, name=self.field_name or "amount")
         except SpecError as error:
             raise serializers.ValidationError(error.rule, code=error.repair) from None
 
