@@ -10,7 +10,7 @@ from synthweb.audit import services as audit
 
 ORGANISATION = "Demonstration"
 PEOPLE = {
-    "demo-steward": (Role.STEWARD, False, "uploads, describes, releases, compares, shares"),
+    "demo-steward": (Role.STEWARD, False, "uploads, describes, releases, shares, compares"),
     "demo-custodian": (Role.CUSTODIAN, False, "grants privacy budget"),
     "demo-analyst": (Role.ANALYST, False, "sees what is shared with them"),
     "demo-auditor": (Role.AUDITOR, True, "reads the ledger and the audit log, manages people"),

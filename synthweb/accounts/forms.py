@@ -18,7 +18,7 @@ SIGN_IN_FAILED = (
 )
 DAYS = [(30, "30 days"), (90, "90 days"), (365, "one year")]
 ROLE_HELP = {
-    Role.STEWARD: "uploads tables, describes them, asks for budget, releases, compares and shares",
+    Role.STEWARD: "uploads tables, describes them, asks for budget, releases, shares and compares",
     Role.CUSTODIAN: "grants privacy budget, never to a request of their own",
     Role.ANALYST: "sees the releases shared with them, nothing real",
     Role.AUDITOR: "reads ledger, audit log and receipts, changes nothing",

@@ -1,4 +1,7 @@
-"""The steward's six steps with one dataset: Upload, Describe, Ask for budget, Release, Compare, Share.
+"""The steward's six steps with one dataset: Upload, Describe, Ask for budget, Release, Share, Compare.
+
+Share comes before Compare: a decision to share that is made after a look at the real table may rest on that look, and the
+receipt would say so. Who takes the steps in order gets no such mark.
 
 A pure function of facts, so that the rule "always one next step, and always first" can be tested without a page.
 """
@@ -62,8 +65,8 @@ def six_steps(facts: Facts, addresses: Addresses) -> tuple[Step, ...]:
         _describe(facts, addresses),
         _budget(facts, addresses),
         _release(facts, addresses),
-        _compare(facts, addresses),
         _share(facts, addresses),
+        _compare(facts, addresses),
     )
     first = next((index for index, step in enumerate(listed) if step.state != "done"), len(listed))
     return tuple(
@@ -159,6 +162,17 @@ def _release(facts: Facts, addresses: Addresses) -> Step:
     )
 
 
+def _share(facts: Facts, addresses: Addresses) -> Step:
+    state: State = "done" if facts.shared else "later"
+    return Step(
+        name="Share",
+        state=state,
+        missing="" if facts.shared else "No analyst sees a release yet. Decide this before anybody compares.",
+        action="Share with analysts",
+        address=addresses.share,
+    )
+
+
 def _compare(facts: Facts, addresses: Addresses) -> Step:
     state: State = "done" if facts.compared else "later"
     return Step(
@@ -167,15 +181,4 @@ def _compare(facts: Facts, addresses: Addresses) -> Step:
         missing="" if facts.compared else "See what the release is worth beside the real table.",
         action="Compare with the real table",
         address=addresses.compare,
-    )
-
-
-def _share(facts: Facts, addresses: Addresses) -> Step:
-    state: State = "done" if facts.shared else "later"
-    return Step(
-        name="Share",
-        state=state,
-        missing="" if facts.shared else "No analyst sees a release yet.",
-        action="Share with analysts",
-        address=addresses.share,
     )

@@ -289,7 +289,8 @@ def test_a_comparison_is_one_page_that_needs_no_network(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     "epsilon",
-    ["0", "-1", "nan", "inf", "-inf", "1e-400", "1e400", "１", "9" * 400, "", " 1", "1_0", "0x1", "1,5", "NaN", "1e-19", "abc"],
+    ["0", "-1", "nan", "inf", "-inf", "1e-400", "1e400", "１", "9" * 400, "", " 1", "1_0", "0x1", "1,5", "NaN", "1e-19", "abc",
+     "1/3", "1/1", "2/4"],
 )  # fmt: skip
 def test_an_unusable_epsilon_is_refused(folder: Path, capsys: pytest.CaptureFixture[str], epsilon: str) -> None:
     assert synthesize(folder, epsilon=epsilon) == 2

@@ -1,4 +1,4 @@
-"""`manage.py load_demo`: the example tables, uploaded, described, paid for, released, compared and shared by the demo users
+"""`manage.py load_demo`: the example tables, uploaded, described, paid for, released, shared and compared by the demo users
 through the same services as everybody's. Goes on where it stopped; nothing is done twice."""
 
 from __future__ import annotations
