@@ -17,7 +17,6 @@ from synthweb.datasets import services as datasets
 from synthweb.datasets.models import Dataset
 from synthweb.ledger import services as ledger
 from synthweb.pages import docs, steps
-from synthweb.releases import services as releases
 from synthweb.runs import services as runs
 from synthweb.runs import worker
 from tests.conftest import Cast
