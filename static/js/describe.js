@@ -93,9 +93,12 @@
   });
   document.addEventListener("keydown", (event) => {
     if (event.key !== "Enter") return;
-    if (event.target.matches(".editor input:not([type=checkbox])")) {
+    if (event.target.matches(".editor input:not([type=checkbox]), .column-asks input")) {
       event.preventDefault();
-      event.target.closest(".editor").querySelector('button[value^="confirm:"]').click();
+      event.target.closest(".editor, .column-asks").querySelector('button[value^="confirm:"]').click();
+    } else if (event.target.matches("#because")) {
+      event.preventDefault();
+      together.querySelector('button[value="confirm-selected"]').click();
     } else if (event.target.matches(".together-fields input")) {
       event.preventDefault();
       together.querySelector('button[value="set-selected"]').click();

@@ -160,6 +160,12 @@ def mark_chosen_after_looking(document: Mapping[str, Any]) -> dict[str, Any]:
     return seal(dict(document) | {"chosen_after_looking": True})
 
 
+def mark_suggestions_shown(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The receipt says that suggestions read from the data were shown before the description was confirmed. Only that: which
+    fact equals a suggestion would confirm the suggestion."""
+    return seal(dict(document) | {"suggestions_shown": True})
+
+
 def mark_edited(document: Mapping[str, Any], *, description: str) -> dict[str, Any]:
     """The receipt of what is drawn from a description that somebody edited, by its SHA-256: no longer what was
     measured."""

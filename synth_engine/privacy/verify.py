@@ -34,6 +34,8 @@ _FIELDS = {
     "answers_sha256": str, "post_processing": dict, "sample": (dict, type(None)), "chosen_after_looking": bool,
     "versions": dict, "digest": str,
 }  # fmt: skip
+_OPTIONAL = {"suggestions_shown": bool}
+"""Fields that a receipt has where somebody recorded them, and that receipts written elsewhere or earlier lack."""
 _PARTS = {
     "mechanism": {"id", "parameters", "kind"}, "plan": {"sha256", "calls_sha256", "cap"},
     "unit": {"max_records", "column"}, "target": {"epsilon", "delta"},
@@ -102,9 +104,10 @@ def verify(receipt: Mapping[str, Any]) -> Verified:
 
 
 def _check_shape(receipt: Mapping[str, Any]) -> None:
-    if not isinstance(receipt, Mapping) or set(receipt) != set(_FIELDS):
+    if not isinstance(receipt, Mapping) or set(receipt) - set(_OPTIONAL) != set(_FIELDS):
         refuse("the receipt has missing or unknown fields")
-    for name, kind in _FIELDS.items():
+    present = {name: kind for name, kind in _OPTIONAL.items() if name in receipt}
+    for name, kind in (_FIELDS | present).items():
         if not isinstance(receipt[name], kind):  # type: ignore[arg-type]
             refuse(f"the field {name} is of the wrong type")
     if receipt["schema"] not in PLANS:

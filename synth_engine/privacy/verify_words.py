@@ -66,6 +66,11 @@ def sentences(receipt: Mapping[str, Any], epsilon: Fraction, certificate: str) -
     ]
     if receipt["chosen_after_looking"]:
         found.append("A choice was made after a look at real data; that look is not covered by the guarantee.")
+    if receipt.get("suggestions_shown"):
+        found.append(
+            "Suggestions read from the data were shown before the description was confirmed; that every fact in it is public "
+            "rests on the word of the person who confirmed it."
+        )
     if receipt["post_processing"].get(_EDITED) is not None:
         found.append(
             "The table is not drawn from what was measured but from a description that somebody edited afterwards; the "

@@ -31,7 +31,7 @@ SENTENCES = {
     "dataset.replaced": "put a corrected file in the place of a table",
     "dataset.returned": "gave a refused file up for the one before it",
     "dataset.deleted": "deleted the table of a dataset",
-    "columns.confirmed": "said that suggested facts about columns are public knowledge",
+    "columns.confirmed": "confirmed facts about columns as public knowledge",
     "domain.confirmed": "confirmed the description",
     "template.saved": "kept a description as a template",
     "template.applied": "took a template into the draft of a description",

@@ -182,7 +182,7 @@ def apart(typed: Column, suggested: Column | None) -> Column | None:
     same = typed["kind"] == suggested["kind"]
     below = suggested["fields"] if same else shared(suggested["fields"], typed["kind"])
     fields = {key: text for key, text in typed["fields"].items() if spelled(text) != spelled(below.get(key, ""))}
-    if same and not fields and typed.get("origin", "declared") == "declared":
+    if same and not fields and typed.get("origin", "declared") == "declared" and not typed.get("because"):
         return None
     return {**typed, "kind": "" if same else typed["kind"], "fields": fields}
 

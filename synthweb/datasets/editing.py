@@ -9,23 +9,24 @@ from typing import Any
 from synth_engine.errors import DomainError
 from synthweb.datasets import draft as drafts
 from synthweb.datasets import together
+from synthweb.datasets.basis import STATEMENT_NEEDED
 from synthweb.datasets.draft import Column
 from synthweb.datasets.forms import Posted
 from synthweb.datasets.listed import spelled
 from synthweb.datasets.typed import attribute_of
 
 NOTHING_ASKED = "Nothing was chosen to be set: choose a kind, missing values, a rule, bins or an origin."
-STATEMENT_NEEDED = "Tick the statement first: only what is known without this table may be confirmed."
 
 
 @dataclass(kw_only=True)
 class Outcome:
-    """Columns to keep (None: forget what was typed), lines that stay open in the editor, lines that stay selected, what
-    stood in the way, what was done, and what of it could not be had."""
+    """Columns to keep (None: forget what was typed), lines that stay open in the editor, lines that stay selected, lines that
+    ask where their facts are written, what stood in the way, what was done, and what of it could not be had."""
 
     columns: dict[str, Column | None] = field(default_factory=dict)
     editing: list[int] = field(default_factory=list)
     selected: list[int] = field(default_factory=list)
+    asking: list[int] = field(default_factory=list)
     problem: str = ""
     done: str = ""
     remarks: list[str] = field(default_factory=list)
@@ -45,7 +46,7 @@ def apply(posted: Posted, draft: Mapping[str, Any]) -> Outcome:
             desk.keep(posted.index)
             desk.shut(posted.index)
         case "confirm":
-            desk.confirm(posted.index)
+            desk.confirm(posted.index, because=posted.because(posted.index))
         case "drop":
             desk.drop(posted.index)
         case "discard":
@@ -70,9 +71,14 @@ class _Desk:
         column = drafts.apart(typed, self.posted.suggested(index))
         self._put(index, column and {**column, "confirmed": False})
 
-    def confirm(self, index: int | None) -> None:
-        """Take a line as public knowledge, if it is sound; else keep it as typed, with what is to mend."""
+    def confirm(self, index: int | None, *, because: str) -> None:
+        """Take a line as public knowledge, if it is sound and somebody said where it is written; else keep it as typed, with
+        what is to mend, or ask for the statement."""
         if index not in self.names:
+            return
+        if not because:
+            self.keep(index)
+            self.outcome.asking.append(index)
             return
         name, suggested = self.names[index], self.posted.suggested(index)
         typed = self._typed(index)
@@ -82,6 +88,7 @@ class _Desk:
             "kind": column["kind"],
             "origin": column.get("origin") or "declared",
             "fields": {key: text for key, text in column["fields"].items() if key in wanted and text},
+            "because": because,
         }
         try:
             attribute_of(name, column)
@@ -103,7 +110,7 @@ class _Desk:
             self.shut(index)
 
     def together(self, verb: str) -> None:
-        """The group actions; confirming many at once takes the explicit statement."""
+        """The group actions; confirming many at once takes one statement for all of them."""
         chosen = self.posted.selected
         if verb == "confirm-open":
             chosen = [i for i, name in self.names.items() if not self.columns.get(name, {}).get("confirmed")]
@@ -115,11 +122,11 @@ class _Desk:
         elif verb == "set-selected":
             self.outcome.selected = chosen
             self.set(chosen)
-        elif not self.posted.stated:
+        elif not (because := self.posted.because()):
             self.outcome.problem, self.outcome.selected = STATEMENT_NEEDED, self.posted.selected
         else:
             for index in chosen:
-                self.confirm(index)
+                self.confirm(index, because=because)
 
     def set(self, chosen: list[int]) -> None:
         """The same for several lines, kept unconfirmed; a line in which nothing changes stays as it is."""
@@ -169,6 +176,8 @@ class _Desk:
         """Whether the draft says exactly this already."""
         stored = self.standing(self.names[index])
         if stored is None or stored["kind"] != typed["kind"] or stored.get("origin") != typed["origin"]:
+            return False
+        if typed.get("because", "") != stored.get("because", ""):
             return False
         keys = drafts.FIELDS.get(typed["kind"], ())
         return all(spelled(typed["fields"].get(k, "")) == spelled(stored["fields"].get(k, "")) for k in keys)

@@ -12,6 +12,7 @@ from django.http import QueryDict
 from synth_engine.domain.document import MAX_BYTES, parse
 from synth_engine.errors import DomainError
 from synthweb.datasets import draft as drafts
+from synthweb.datasets.basis import LONGEST_STATEMENT
 from synthweb.datasets.services.terms import USUAL_TABLE
 from synthweb.datasets.together import MISSING, OUTSIDES, Asked
 from synthweb.datasets.typed import CHECKED
@@ -54,9 +55,13 @@ class Posted:
         self._data = data
         self.verb, _, index = data.get("do", "save").partition(":")
         self.index = int(index) if index.isdecimal() and len(index) < 7 else None
-        self.stated = data.get("statement") == CHECKED
         total = data.get("total", "")
         self.total = int(total) if total.isdecimal() and len(total) < 7 else None
+
+    def because(self, index: int | None = None) -> str:
+        """Where the facts of a line, or of several lines at once, are written, as the steward says."""
+        key = "because" if index is None else f"{index}-because"
+        return clean(self._data.get(key, "")).strip()[:LONGEST_STATEMENT]
 
     @property
     def names(self) -> dict[int, str]:
@@ -118,11 +123,12 @@ class Posted:
             return None
         wanted = drafts.FIELDS.get(kind, ())
         fields = {key: clean(self._data.get(f"{index}-{key}", ""))[:LONGEST_INPUT] for key in wanted}
-        origin = self._data.get(f"{index}-origin", "")
+        origin, because = self._data.get(f"{index}-origin", ""), self.because(index)
         return {
             "kind": kind if kind in drafts.KINDS else "",
             "origin": origin if origin in drafts.ORIGINS else "declared",
             "fields": fields,
+            **({"because": because} if because else {}),
         }
 
     @property

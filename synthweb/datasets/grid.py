@@ -25,8 +25,8 @@ from synth_engine.domain.completions import Completions
 from synth_engine.domain.document import parse
 from synth_engine.errors import DomainError
 from synth_engine.mechanisms.planning import enough
+from synthweb.datasets import basis, inputs, sets
 from synthweb.datasets import draft as drafts
-from synthweb.datasets import inputs, sets
 from synthweb.datasets.draft import Column
 from synthweb.datasets.listed import plain
 from synthweb.datasets.typed import attribute_of
@@ -47,6 +47,7 @@ class Line:
     examples: Sequence[str] = ()
     editing: bool = False
     selected: bool = False
+    asking: bool = False  # where its facts are written was not said yet
     sharing: int = 1  # columns that share a release's ε
     max_records: int = 1
     placed: bool = False  # whether its codes have public points, or are those of a coordinate of a place
@@ -177,9 +178,19 @@ class Line:
         return told_of_completions(str(text)) if text else ""
 
     @property
+    def because(self) -> str:
+        """Where its facts are written, as somebody said it."""
+        return str(self.column.get("because") or "")
+
+    @property
+    def as_suggested(self) -> basis.Compared:
+        """How many of its facts equal the suggestion, to be shown beside the statement: only of a line that shows it."""
+        return basis.compared(self.column, self.suggested)
+
+    @property
     def sent(self) -> str:
         """Names of the inputs that this line sends when one of its buttons is pressed."""
-        keys = {"name", "suggested", "kind", "origin"}.union(*drafts.FIELDS.values())
+        keys = {"name", "suggested", "kind", "origin", "because"}.union(*drafts.FIELDS.values())
         return ",".join(["do", "total", "csrfmiddlewaretoken", *(f"{self.index}-{key}" for key in sorted(keys))])
 
 
@@ -277,6 +288,7 @@ def lines(
     draft: Mapping[str, Any],
     editing: Collection[int] | None = (),
     selected: Collection[int] = (),
+    asking: Collection[int] = (),
     placed: Collection[str] = (),
 ) -> list[Line]:
     """A line for each column of the table, or of the draft when the preview has expired. `editing` None: all. `placed`: columns
@@ -295,6 +307,7 @@ def lines(
                 typed=typed.get(name),
                 editing=editing is None or index in editing,
                 selected=index in selected,
+                asking=index in asking,
                 sharing=sharing,
                 max_records=records,
                 placed=name in placed,
@@ -312,6 +325,7 @@ def lines(
             examples=_examples(rows, index),
             editing=editing is None or index in editing,
             selected=index in selected,
+            asking=index in asking,
             sharing=sharing,
             max_records=records,
             placed=name in placed,

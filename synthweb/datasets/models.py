@@ -116,6 +116,24 @@ class DomainVersion(AppendOnly):
         return f"{self.dataset} v{self.number}"
 
 
+class DomainBasis(AppendOnly):
+    """On what a confirmed description rests: for whom confirmed it and for who grants budget. `statements`: where its facts are
+    written, as the steward said it, [{"columns", "because"}]. `facts_as_suggested`: how many of its `facts` equal a suggestion
+    that was read from the data; None where the suggestions had expired by then. Analysts never see that number: it tells
+    something of the data."""
+
+    version = models.OneToOneField(DomainVersion, on_delete=models.PROTECT, related_name="basis")
+    statements = models.JSONField(default=list)
+    suggestions_shown = models.BooleanField(
+        default=False
+    )  # somebody had opened them before the description was confirmed
+    facts = models.PositiveIntegerField(default=0)
+    facts_as_suggested = models.PositiveIntegerField(null=True, blank=True)
+
+    def __str__(self) -> str:
+        return f"basis of {self.version}"
+
+
 class DescriptionTemplate(models.Model):
     """A confirmed description kept under a name, to be applied to other tables of the same organisation. It holds what
     was public about one table and nothing else; where it is applied, each column is confirmed anew."""

@@ -12,6 +12,7 @@ from typing import Any
 from django import forms
 
 from synthweb.datasets import draft as drafts
+from synthweb.datasets.basis import LONGEST_STATEMENT, STATEMENT_NEEDED
 from synthweb.datasets.draft import Column
 from synthweb.datasets.listed import plain, quoted, split
 
@@ -46,6 +47,12 @@ class PointForm(forms.Form):
         initial="8",
     )
     origin = forms.ChoiceField(label="Where this comes from", choices=list(drafts.ORIGINS.items()))
+    because = forms.CharField(
+        label="Where it is written",
+        max_length=LONGEST_STATEMENT,
+        help_text="A law, an address, a map. It is kept with the description.",
+        error_messages={"required": STATEMENT_NEEDED},
+    )
 
     def __init__(self, data: Any = None, *, names: Sequence[str], **kwargs: Any) -> None:
         super().__init__(data, **kwargs)
@@ -100,6 +107,7 @@ def described(said: Mapping[str, Any], *, draft: Mapping[str, Any], names: Seque
             "origin": said["origin"],
             "fields": {"low": plain(low), "high": plain(high), "bins": str(2 ** said["halvings"]), "outside": "clamp"},
             "confirmed": True,
+            "because": said["because"],
             "place": list(names).index(name),
         }
         for name, (low, high) in zip(pair, sides, strict=True)

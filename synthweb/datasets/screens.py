@@ -15,7 +15,7 @@ from synth_engine.domain.attributes import Attribute
 from synth_engine.errors import DomainError
 from synth_engine.privacy.unit import Relation
 from synthweb.accounts.models import User
-from synthweb.datasets import constraining, grid, points, selectors, together
+from synthweb.datasets import basis, constraining, grid, points, selectors, together
 from synthweb.datasets import draft as drafts
 from synthweb.datasets.described import cited, domain_of, newest
 from synthweb.datasets.editing import Outcome
@@ -105,6 +105,7 @@ def describe(user: User, dataset: Dataset, query: QueryDict, *, errors: Sequence
         draft=dataset.draft,
         editing=None if wanted == "all" else numbers(wanted),
         selected=numbers(query.get("select", "")),
+        asking=numbers(query.get("ask", "")),
         placed=[each["column"] for each in beside.get("points") or () if each.get("column")],
     )
     visible = {line.index for line in lines if _is_shown(line, query)}
@@ -123,6 +124,7 @@ def describe(user: User, dataset: Dataset, query: QueryDict, *, errors: Sequence
         "filters": {key: query.get(key, "")[:200] for key in FILTERS},
         "shown": SHOWN,
         **choices(dataset),
+        "said_before": said_before(dataset),
         "errors": [error for error in errors if error.rule != NOT_CONFIRMED],
         "unconfirmed": [error.column for error in errors if error.rule == NOT_CONFIRMED],
         "undescribed": [line.name for line in lines if line.typed is None] if query.get("brought") else [],
@@ -149,7 +151,14 @@ def choices(dataset: Dataset) -> dict[str, Any]:
         "origins": drafts.ORIGINS,
         "all_missing": together.MISSING,
         "all_outside": together.OUTSIDES,
+        "statement": basis.STATEMENT,
+        "longest_statement": basis.LONGEST_STATEMENT,
     }
+
+
+def said_before(dataset: Dataset) -> list[str]:
+    """What was said of other columns already, to be chosen again."""
+    return [each["because"] for each in basis.statements(drafts.columns(dataset.draft))]
 
 
 def _is_shown(line: grid.Line, query: QueryDict) -> bool:
@@ -200,6 +209,7 @@ def after_a_press(dataset: Dataset, posted: Posted, outcome: Outcome) -> dict[st
         suggested=posted.suggested(index) or None,
         typed=drafts.columns(dataset.draft).get(name),
         editing=index in outcome.editing,
+        asking=index in outcome.asking,
         sharing=drafts.sharing(dataset.draft, total=posted.total or 1),
         max_records=drafts.max_records(dataset.draft),
     )
@@ -234,7 +244,8 @@ def address_after(
     pressed."""
     address = reverse("datasets:describe", args=[dataset.code])
     kept = {key: query.get(key, "")[:200] for key in FILTERS}
-    kept |= {"edit": ranges(outcome.editing), "select": ranges(outcome.selected), "brought": "1" if brought else ""}
+    kept |= {"edit": ranges(outcome.editing), "select": ranges(outcome.selected)}
+    kept |= {"ask": ranges(outcome.asking), "brought": "1" if brought else ""}
     if any(kept.values()):
         address += "?" + urlencode({key: text for key, text in kept.items() if text})
     return f"{address}#line-{posted.index}" if posted.index is not None else address
@@ -274,6 +285,8 @@ def domain(user: User, version: DomainVersion) -> dict[str, Any]:
         "attributes": [_described(attribute) for attribute in described.attributes],
         "versions": dataset.domain_versions.defer("document").select_related("confirmed_by"),
         "describes": selectors.may(user, dataset, Need.DESCRIBE),
+        "basis": selectors.basis_of(version),
+        "as_suggested": selectors.facts_as_suggested(user, version),
     }
 
 

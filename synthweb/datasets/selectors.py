@@ -18,11 +18,14 @@ from django.http import Http404
 from synthweb.accounts import selectors as people
 from synthweb.accounts.models import Role
 from synthweb.audit import services as audit
+from synthweb.audit import words
+from synthweb.audit.models import AuditEntry
 from synthweb.datasets import files, preview_store
 from synthweb.datasets.described import domain_of, newest
 from synthweb.datasets.models import (
     Dataset,
     DescriptionTemplate,
+    DomainBasis,
     DomainVersion,
     DraftFacts,
     Preview,
@@ -117,6 +120,26 @@ def domain_version_for(user: people.Person, code: str, number: int, need: Need =
     if version is None:
         raise Http404("no such description")
     return version
+
+
+def suggestions_were_shown(dataset: Dataset) -> bool:
+    """Whether somebody has opened suggestions that were read from its data. That is no fact about the data."""
+    opened = AuditEntry.objects.filter(action=words.PREVIEW, object_kind="dataset", object_code=dataset.code)
+    return opened.exists()
+
+
+def basis_of(version: DomainVersion) -> DomainBasis | None:
+    """On what a description rests; None for one from before that was recorded."""
+    return DomainBasis.objects.filter(version=version).first()
+
+
+def facts_as_suggested(user: people.Person, version: DomainVersion) -> tuple[int | None, int] | None:
+    """How many facts of a description equal a suggestion read from the data, and of how many: for those who describe it and
+    those who grant budget for it. None for others, and where it was not recorded."""
+    found = basis_of(version)
+    if found is None or not (may(user, version.dataset, Need.SHARE) or may(user, version.dataset, Need.GRANT)):
+        return None
+    return found.facts_as_suggested, found.facts
 
 
 def templates_of(user: people.Person) -> QuerySet[DescriptionTemplate]:

@@ -12,6 +12,8 @@ from django.urls import reverse
 from synth_engine.privacy import loss
 from synth_engine.privacy.unit import Relation
 from synthweb.accounts.selectors import Person
+from synthweb.datasets import selectors as datasets
+from synthweb.datasets.described import newest
 from synthweb.datasets.models import Dataset
 from synthweb.ledger import chain, figures, filters, forms, heads, selectors
 from synthweb.ledger.amounts import Amount
@@ -158,6 +160,8 @@ def deciding(
         "amounts": amounts(selectors.amount_of(asked), rule=asked.rule),
         "protects": selectors.protection_of(asked.dataset).sentence(),
         "worth": _worth(asked),
+        "version": (version := newest(asked.dataset)),
+        "as_suggested": None if version is None else datasets.facts_as_suggested(user, version),
     }
     covering = selectors.account_of(asked.dataset)
     context["line"] = account_line(covering) if covering else None

@@ -20,6 +20,7 @@ from synth_engine.privacy import receipt as receipts
 from synth_engine.privacy.loss import atto, nano
 from synthweb.accounts.models import User
 from synthweb.audit import services as audit
+from synthweb.datasets import selectors as datasets
 from synthweb.datasets.models import Dataset, DomainVersion
 from synthweb.datasets.services import terms
 from synthweb.ledger.models import BudgetAccount
@@ -48,6 +49,10 @@ def publish(
     """Make the release of a run from its noisy answers; called once a run, under the run's fence. A table that the method
     publishes is kept beside what the model needs to draw."""
     published = plan.published(answers)
+    receipt = plan.receipt(answers, chosen_after_looking=chosen_after_looking)
+    basis = datasets.basis_of(domain_version)
+    if basis is not None and basis.suggestions_shown:
+        receipt = receipts.mark_suggestions_shown(receipt)
     release = Release.objects.create(
         dataset=dataset,
         account=account,
@@ -59,7 +64,7 @@ def publish(
         delta=atto(plan.delta),
         rows=model.rows,
         sample_rows=plan.spec.rows or model.rows,
-        receipt=plan.receipt(answers, chosen_after_looking=chosen_after_looking),
+        receipt=receipt,
         model=model.to_json() | ({} if published is None else {"published": published}),
         created_by=created_by,
     )

@@ -81,6 +81,8 @@ def test_a_file_of_lines_becomes_a_public_list(
     chrome.find_element(By.CSS_SELECTOR, ".fills").send_keys(str(tmp_path / "jobs.txt"))
     until(chrome, lambda _: "3 values." in told(chrome))
     chrome.find_element(By.CSS_SELECTOR, "button[value='confirm:0']").send_keys(Keys.ENTER)
+    until(chrome, lambda _: "Only what is known without this table" in chrome.find_element(By.ID, "line-0").text)
+    chrome.find_element(By.NAME, "0-because").send_keys("The register of trades.", Keys.ENTER)
     until(chrome, lambda _: "found with budget among 3 public values" in chrome.find_element(By.ID, "line-0").text)
     dataset.refresh_from_db()
     assert dataset.draft["columns"]["sector"]["fields"]["set_values"].split() == ["clerk", "cook", "smith"]

@@ -170,7 +170,7 @@ def test_the_main_job_from_upload_to_audit(
     person.press("Take it into the draft")
     person.wait_for_text("15 of 15 columns still open")  # a file confirms nothing by itself
     person.find("#together > summary").click()
-    person.find("#statement").click()
+    person.find("#because").send_keys("The documentation of the table.")
     person.press("Confirm all open columns")
     person.wait_for_text("All 15 columns confirmed")
     person.picture("03-describe-confirmed")

@@ -254,6 +254,7 @@ PURE: list[tuple[str, object, str]] = [
     ("sample.note", "x", "unknown parts"),
     ("chosen_after_looking", 0, "wrong type"),
     ("chosen_after_looking", DROP, "missing or unknown fields"),
+    ("suggestions_shown", 12, "wrong type"),
     ("note", "trust me", "missing or unknown fields"),
     ("guarantee.note", "trust me", "missing or unknown parts"),
     ("mechanism.parameters", {"x": float("nan")}, "plain JSON"),
@@ -540,6 +541,10 @@ def test_what_is_marked_later_is_said_and_leaves_the_rest_as_it_was() -> None:
     document = honest()
     marked = receipt.mark_chosen_after_looking(document)
     assert any("look at real data" in sentence for sentence in verify.verify(marked).sentences)
+    shown = receipt.mark_suggestions_shown(document)
+    assert any(sentence.startswith("Suggestions read from the data") for sentence in verify.verify(shown).sentences)
+    assert shown["suggestions_shown"] is True  # that they were shown, and never how many facts equal one
+    assert not any("uggestion" in sentence for sentence in verify.verify(document).sentences)
     drawn = receipt.with_sample(document, receipt.Sample(rows=5, seed="public"))
     verify.verify(drawn)
     assert {k for k in document if document[k] != drawn[k]} == {"sample", "digest"}

@@ -107,6 +107,9 @@ class Desk:
     def press(self, button: str, *, edit: str = "", in_place: bool = False, **typed: Any) -> Any:
         """Press one of the buttons with something typed; names are spelled `_0_low` for the input `0-low`."""
         fields = self.inputs(f"?edit={edit}" if edit else "")
+        verb, _, index = button.partition(":")
+        if verb.startswith("confirm"):  # what a browser refuses to go without
+            fields |= {f"{index}-because" if index else "because": "The codebook."}
         fields |= {(key[1:].replace("_", "-", 1) if key.startswith("_") else key): text for key, text in typed.items()}
         headers = {"HX-Request": "true"} if in_place else {}
         return self.client.post(self.address, fields | {"do": button}, headers=headers)

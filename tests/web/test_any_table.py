@@ -80,7 +80,7 @@ def test_the_national_excerpt_with_its_dictionary_and_no_hand_edits(browser: Cal
     page = desk.client.post(address, desk.inputs() | {"do": "save", "document": file}, follow=True).text
     assert "data dictionary: 24 columns were taken" in page
     assert "Column “INDP”: the dictionary does not say which values it has" in page
-    desk.press("confirm-open", statement="on")
+    desk.press("confirm-open")
     assert desk.press("finish").status_code == 302
     domain = Domain.from_json(DomainVersion.objects.get().document)
     assert set(domain.facts) == {"public-file"}

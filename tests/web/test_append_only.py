@@ -9,20 +9,21 @@ from django.db import IntegrityError, connection, models, transaction
 
 from synthweb.audit import services as audit
 from synthweb.audit.models import AuditEntry
-from synthweb.datasets.models import DomainVersion
+from synthweb.datasets.models import DomainBasis, DomainVersion
 from synthweb.ledger.models import Coverage, LedgerEntry
 from synthweb.lib import append_only
 from synthweb.lib.errors import AppendOnlyViolation
 from tests.flush import take_triggers_down
 from tests.web.ledger_setup import dataset, granted, people
 
-TABLES = [AuditEntry, LedgerEntry, DomainVersion, Coverage]
+TABLES = [AuditEntry, LedgerEntry, DomainVersion, DomainBasis, Coverage]
 
 
 @pytest.fixture
 def written(db):
     who = people()
     granted(who, dataset(who))
+    DomainBasis.objects.create(version=DomainVersion.objects.get())
     assert all(model.objects.exists() for model in TABLES)
 
 

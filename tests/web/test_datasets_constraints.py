@@ -37,7 +37,7 @@ def dataset(cast: Cast) -> Dataset:
 @pytest.fixture
 def desk(browser: Browser, cast: Cast, dataset: Dataset) -> Desk:
     desk = Desk(browser(cast.steward), dataset)
-    desk.press("confirm-open", statement="on")
+    desk.press("confirm-open")
     return desk
 
 

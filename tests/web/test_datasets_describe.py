@@ -91,7 +91,7 @@ def test_confirming_a_line_declares_what_the_page_showed(desk: Desk) -> None:
     assert list(kept) == ["age"]
     assert kept["age"]["fields"] == {"low": "17", "high": "90", "width": "1", "outside": "clamp"}
     entry = AuditEntry.objects.get(action="columns.confirmed")
-    assert (entry.actor, entry.detail) == ("steward", {"columns": ["age"]})
+    assert (entry.actor, entry.detail) == ("steward", {"columns": ["age"], "because": ["The codebook."]})
 
 
 def test_a_mistake_keeps_what_was_typed_and_says_what_to_mend(desk: Desk) -> None:
@@ -152,16 +152,16 @@ def test_without_script_a_press_comes_back_to_its_line_with_the_same_editors_ope
 
 # --- together --------------------------------------------------------------------------------------------------------
 def test_confirming_all_takes_the_explicit_statement(desk: Desk) -> None:
-    answer = desk.press("confirm-open")
+    answer = desk.press("confirm-open", because=" ")
     assert desk.draft.get("columns") == {}
-    assert "Tick the statement first" in desk.client.get(answer.url).text
-    desk.press("confirm-open", statement="on")
+    assert "Say first where these facts are written" in desk.client.get(answer.url).text
+    desk.press("confirm-open")
     assert sorted(desk.draft["columns"]) == ["age", "id", "sector", "works"]
     assert "All 4 columns confirmed" in desk.page()
 
 
 def test_only_the_selected_are_confirmed_or_left_out(desk: Desk) -> None:
-    desk.press("confirm-selected", statement="on", select=["0", "2"])
+    desk.press("confirm-selected", select=["0", "2"])
     assert set(desk.draft["columns"]) == {"sector", "works"}
     desk.press("drop-selected", select=["1"])
     assert desk.draft["columns"]["age"]["kind"] == "identifier"
@@ -170,7 +170,7 @@ def test_only_the_selected_are_confirmed_or_left_out(desk: Desk) -> None:
 def test_confirming_all_leaves_what_is_unsound_open(browser: Browser, cast: Cast) -> None:
     both = [*SUGGESTIONS[1:2], {"name": "odd", "kind": "integer", "low": 9, "high": 1, "why": ""}]
     desk = Desk(browser(cast.steward), ready(cast, both))
-    desk.press("confirm-open", statement="on")
+    desk.press("confirm-open")
     assert desk.draft["columns"]["age"]["confirmed"] is True
     assert desk.draft["columns"]["odd"]["confirmed"] is False
     assert "Low is above high" in line(desk.page(), 1)
@@ -188,7 +188,7 @@ def test_an_incomplete_description_is_refused_with_everything_that_is_open(desk:
 
 
 def test_a_complete_description_becomes_an_immutable_version(desk: Desk, cast: Cast) -> None:
-    desk.press("confirm-open", statement="on")
+    desk.press("confirm-open")
     answer = desk.press("finish")
     assert answer.url == reverse("pages:dataset", args=[desk.dataset.code])
     version = DomainVersion.objects.get()
@@ -202,7 +202,7 @@ def test_a_complete_description_becomes_an_immutable_version(desk: Desk, cast: C
 
 
 def test_the_same_description_again_is_the_same_version_and_another_one_the_next(desk: Desk) -> None:
-    desk.press("confirm-open", statement="on")
+    desk.press("confirm-open")
     desk.press("finish")
     desk.press("finish")
     assert DomainVersion.objects.count() == 1
@@ -212,7 +212,7 @@ def test_the_same_description_again_is_the_same_version_and_another_one_the_next
 
 
 def test_a_line_that_was_tried_and_mended_elsewhere_still_wants_to_be_confirmed(desk: Desk, cast: Cast) -> None:
-    desk.press("confirm-open", statement="on")
+    desk.press("confirm-open")
     desk.press("confirm:1", edit="1", _1_low="x")
     mended = desk.draft
     assert mended["columns"]["age"]["tried"] is True
@@ -224,7 +224,7 @@ def test_a_line_that_was_tried_and_mended_elsewhere_still_wants_to_be_confirmed(
 
 
 def test_unit_relation_and_number_of_rows_are_taken_as_said(desk: Desk) -> None:
-    desk.press("confirm-open", statement="on")
+    desk.press("confirm-open")
     terms = {"max_records": "3", "unit_column": "id", "relation": "replace-one", "rows_public": "on", "rows": "1000"}
     desk.press("finish", **terms)
     domain = Domain.from_json(DomainVersion.objects.get().document)
@@ -233,7 +233,7 @@ def test_unit_relation_and_number_of_rows_are_taken_as_said(desk: Desk) -> None:
 
 
 def test_a_public_number_of_rows_needs_replace_one(desk: Desk) -> None:
-    desk.press("confirm-open", statement="on")
+    desk.press("confirm-open")
     answer = desk.press("finish", rows_public="on", rows="1000")
     assert answer.status_code == 422
     assert "contradicts the add-remove relation" in answer.text
@@ -299,7 +299,7 @@ def test_when_the_preview_has_expired_what_was_typed_stays_and_the_table_can_be_
 
 
 def test_a_description_that_was_complete_can_be_confirmed_after_the_preview_has_expired(desk: Desk) -> None:
-    desk.press("confirm-open", statement="on")
+    desk.press("confirm-open")
     Preview.objects.update(expires_at=timezone.now())
     assert desk.press("finish").status_code == 302
     assert DomainVersion.objects.exists()
@@ -378,7 +378,7 @@ def test_a_hundred_columns_take_few_queries_and_no_editors(browser: Browser, cas
     assert 'class="editor"' not in page
     assert len(page) < 600_000
     with CaptureQueriesContext(connection) as some:
-        desk.press("confirm-open", statement="on")
+        desk.press("confirm-open")
     assert len(some) < 60
     assert len(desk.draft["columns"]) == 100
     assert len(json.dumps(desk.draft)) < 400_000
@@ -438,7 +438,7 @@ def test_a_long_list_pages_with_few_queries(browser: Browser, cast: Cast, datase
 
 
 def test_a_version_is_read_by_all_of_the_organisation_and_as_a_file(browser: Browser, cast: Cast, desk: Desk) -> None:
-    desk.press("confirm-open", statement="on")
+    desk.press("confirm-open")
     desk.press("finish")
     arguments = [desk.dataset.code, 1]
     for who in (cast.steward, cast.custodian, cast.auditor):

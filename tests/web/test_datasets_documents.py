@@ -132,7 +132,7 @@ def test_places_are_brought_typed_confirmed_and_taken_away(browser: Callable[...
     desk = Desk(browser(cast.steward), ready(cast, [point | {"why": "."} for point in POINTS]))
     bring(desk, {"attributes": POINTS, "places": [HOME]})
     assert "home: lat, &quot;lon, east&quot;</textarea>" in desk.page()
-    desk.press("confirm-open", statement="on")
+    desk.press("confirm-open")
     wrong = desk.press("finish", places="home: lat")
     assert wrong.status_code == 422
     assert "a place is not a name and two columns; write it like" in wrong.text
@@ -258,7 +258,7 @@ def test_an_empty_draft_is_no_file(desk: Desk) -> None:
 
 
 def test_every_version_is_offered_on_the_page(desk: Desk) -> None:
-    desk.press("confirm-open", statement="on")
+    desk.press("confirm-open")
     desk.press("finish")
     desk.press("confirm:1", edit="1", _1_high="99")
     desk.press("finish")
@@ -304,7 +304,7 @@ def test_a_table_schema_is_recognised_and_one_comes_out_again(desk: Desk) -> Non
     page = bring(desk, schema)
     assert "The file was read as a Table Schema: 2 columns were taken" in page
     assert "Column “age”: has a type but no minimum and maximum" in page
-    desk.press("confirm-open", statement="on")
+    desk.press("confirm-open")
     desk.press("finish")
     address = reverse("datasets:table-schema-file", args=[desk.dataset.code, 1])
     answer = desk.client.get(address)

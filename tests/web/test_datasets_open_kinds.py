@@ -236,7 +236,7 @@ def test_a_description_with_open_columns_is_confirmed_shown_and_taken_away(desk:
     desk.press(
         "confirm:1", edit="1", **{"1-kind": "range", "1-of": "integer", "1-widest_low": "0", "1-widest_high": "100000"}
     )
-    desk.press("confirm-open", statement="on")
+    desk.press("confirm-open")
     desk.press("finish")
     document = DomainVersion.objects.get().document
     assert [attribute.kind for attribute in Domain.from_json(document).open] == ["weak", "range"]

@@ -35,6 +35,7 @@ FORM = {
     "east": "-71",
     "halvings": "8",
     "origin": "declared",
+    "because": "The law of 1990 that names the county.",
 }
 
 
@@ -180,6 +181,7 @@ def test_a_sign_that_is_ticked_and_typed_is_twice_there_and_said(cast: Cast, bro
     typed = {"0-name": "word", "0-kind": "weak", "0-set": "strings", "0-with_lower": "on", "0-alphabet": "xyz-"}
     typed |= {f"0-{key}": text for key, text in LENGTHS.items()} | {
         "0-origin": "declared",
+        "0-because": "The codebook.",
         "do": "confirm:0",
         "total": "1",
     }

@@ -28,7 +28,7 @@ def client(browser: Browser, cast: Cast) -> Client:
 
 def described(client: Client, cast: Cast) -> Desk:
     desk = Desk(client, ready(cast))
-    desk.press("confirm-open", statement="on")
+    desk.press("confirm-open")
     desk.press("finish", max_records="3")
     return desk
 

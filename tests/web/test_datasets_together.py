@@ -105,7 +105,7 @@ def test_what_is_set_for_several_is_kept_unconfirmed_and_they_stay_selected(desk
         3,
     ]
     assert not any(kept["confirmed"] for kept in desk.draft["columns"].values())
-    desk.press("confirm-selected", statement="on", select=["1"])
+    desk.press("confirm-selected", select=["1"])
     assert desk.draft["columns"]["age"]["origin"] == "public-file"
     assert desk.draft["columns"]["age"]["fields"]["missing"] == "NA"
 

@@ -123,7 +123,7 @@ def test_a_set_that_cannot_be_is_refused_by_rest_with_column_rule_and_repair(
 ) -> None:
     document = {"attributes": [DOMAIN["attributes"][0] | change, *DOMAIN["attributes"][1:]]}
     answer = browser(cast.steward).put(
-        f"/api/v1/datasets/{dataset.code}/domain/", json.dumps(document), content_type="application/json"
+        f"/api/v1/datasets/{dataset.code}/domain/?because=law", json.dumps(document), content_type="application/json"
     )
     assert answer.status_code in (400, 422), answer.content
     assert "region" in json.dumps(answer.json())

@@ -117,7 +117,7 @@ def test_a_column_that_is_different_in_every_row_is_said_to_tell_nobody_apart(de
 
 def test_it_is_said_and_not_held_against_the_description(desk: Desk) -> None:
     """Whether a column repeats is a fact of the data: a refusal would be one, too."""
-    desk.press("confirm-open", statement="on")
+    desk.press("confirm-open")
     differing(desk.dataset, ["id"])
     desk.press("finish", max_records="3", unit_column="id")
     assert DomainVersion.objects.get().document["unit"] == {"max_records": 3, "column": "id"}
@@ -136,7 +136,7 @@ def test_it_is_said_and_not_held_against_the_description(desk: Desk) -> None:
 def test_a_wrong_unit_is_refused_in_the_form_and_nothing_is_confirmed(
     desk: Desk, terms: dict[str, str], words: str
 ) -> None:
-    desk.press("confirm-open", statement="on")
+    desk.press("confirm-open")
     answer = desk.press("finish", **terms)
     assert answer.status_code == 422
     assert words in answer.text

@@ -498,7 +498,7 @@ def test_jobs_by_block_of_home_and_work_become_a_release_with_points_partitions_
 
 def test_the_column_of_repeats_must_be_there_and_its_bound_a_number(client: Client, cast: Cast) -> None:
     desk = described(client, cast)
-    desk.press("confirm-open", statement="on")
+    desk.press("confirm-open")
     assert "not in this table" in desk.press("finish", repeats_column="nowhere", repeats_most="5").text
     assert (
         "most records that a row stands for is not a whole number"

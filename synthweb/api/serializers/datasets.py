@@ -11,6 +11,7 @@ from synth_engine.formats import DECIMALS, DELIMITERS, ENCODINGS, QUOTES, THOUSA
 from synth_engine.formats.dialect import MOST_LEFT_OUT
 from synthweb.api.serializers.strict import Choice, StrictSerializer, Text, Truth, WholeNumber
 from synthweb.datasets import selectors
+from synthweb.datasets.basis import LONGEST_STATEMENT
 from synthweb.datasets.models import Dataset, DomainVersion
 
 
@@ -115,17 +116,60 @@ class DocumentField(serializers.JSONField):
     """A JSON document whose schema is published elsewhere (docs/domain.schema.json, the receipt's schema)."""
 
 
+class StatementSerializer(serializers.Serializer[Any]):
+    """Where facts about some columns are written, in the words of who confirmed them."""
+
+    columns = serializers.ListField(child=serializers.CharField())
+    because = serializers.CharField()
+
+
+class BasisSerializer(serializers.Serializer[Any]):
+    """On what a description rests. The two numbers are for stewards and custodians alone, and null for others."""
+
+    statements = StatementSerializer(many=True)
+    suggestions_shown = serializers.BooleanField(
+        help_text="Whether suggestions read from the data were opened before it was confirmed."
+    )
+    facts = serializers.IntegerField(allow_null=True)
+    facts_as_suggested = serializers.IntegerField(
+        allow_null=True, help_text="How many facts equal a suggestion read from the data; null where they had expired."
+    )
+
+
+class StatementQuerySerializer(StrictSerializer):
+    """On what a description rests that is declared as a whole."""
+
+    because = Text(
+        max_length=LONGEST_STATEMENT,
+        help_text="Where these facts are written, independent of the table: a codebook, a law, an address.",
+    )
+
+
 class DomainVersionSerializer(serializers.ModelSerializer[DomainVersion]):
     """A confirmed public description: immutable, numbered, hashed."""
 
     dataset = serializers.CharField(source="dataset.code")
     document = DocumentField()
     confirmed_by = serializers.CharField(source="confirmed_by.username")
+    basis = serializers.SerializerMethodField(help_text="On what it rests; null for one from before this was recorded.")
 
     class Meta:
         model = DomainVersion
-        fields = ["dataset", "number", "digest", "document", "confirmed_by", "created_at"]
+        fields = ["dataset", "number", "digest", "document", "confirmed_by", "created_at", "basis"]
         read_only_fields = fields
+
+    @extend_schema_field(BasisSerializer(allow_null=True))
+    def get_basis(self, version: DomainVersion) -> dict[str, Any] | None:
+        found = selectors.basis_of(version)
+        if found is None:
+            return None
+        counted = selectors.facts_as_suggested(self.context["request"].user, version)
+        return {
+            "statements": found.statements,
+            "suggestions_shown": found.suggestions_shown,
+            "facts": counted and counted[1],
+            "facts_as_suggested": counted and counted[0],
+        }
 
 
 class ImportQuerySerializer(StrictSerializer):

@@ -32,10 +32,11 @@ from synthweb.api.serializers.datasets import (
     FormSerializer,
     ImportQuerySerializer,
     NameSerializer,
+    StatementQuerySerializer,
     UploadSerializer,
 )
 from synthweb.datasets import selectors, services
-from synthweb.datasets.models import Dataset
+from synthweb.datasets.models import Dataset, DomainVersion
 from synthweb.datasets.selectors import Need
 from synthweb.datasets.services import documents
 from synthweb.runs import services as runs
@@ -179,10 +180,11 @@ class DomainView(APIView):
         version = selectors.current_domain(selectors.dataset_for(caller(request), code))
         if version is None:
             raise Http404
-        return Response(DomainVersionSerializer(version).data)
+        return Response(_described(request, version))
 
     @extend_schema(
         operation_id="domain_update",
+        parameters=[StatementQuerySerializer],
         request=OpenApiTypes.OBJECT,
         responses={201: DomainVersionSerializer},
         tags=["datasets"],
@@ -190,11 +192,21 @@ class DomainView(APIView):
     @idempotency.idempotent
     def put(self, request: Request, code: str) -> Response:
         """Declare a whole DOMAIN.json as public knowledge: a new immutable version. Facts that are merely suggested
-        by the data are refused (422): set their provenance to `declared` if they are public."""
+        by the data are refused (422): set their provenance to `declared` if they are public. `?because=` says where the
+        facts are written; it is kept with the description."""
         dataset = selectors.dataset_for(caller(request), code, Need.DESCRIBE)
+        said = StatementQuerySerializer(data=request.query_params.dict())
+        said.is_valid(raise_exception=True)
         document = descriptions.checked(request.data)
-        version = services.declare_domain(actor=caller(request), dataset=dataset, document=document)
-        return Response(DomainVersionSerializer(version).data, status=HTTPStatus.CREATED)
+        version = services.declare_domain(
+            actor=caller(request), dataset=dataset, document=document, because=said.validated_data["because"]
+        )
+        return Response(_described(request, version), status=HTTPStatus.CREATED)
+
+
+def _described(request: Request, version: DomainVersion) -> dict[str, Any]:
+    """A description as its reader may see it."""
+    return dict(DomainVersionSerializer(version, context={"request": request}).data)
 
 
 class DomainVersionView(APIView):
@@ -203,7 +215,7 @@ class DomainVersionView(APIView):
     @extend_schema(operation_id="domain_version", responses=DomainVersionSerializer, tags=["datasets"])
     def get(self, request: Request, code: str, number: int) -> Response:
         """One confirmed description by its number."""
-        return Response(DomainVersionSerializer(selectors.domain_version_for(caller(request), code, number)).data)
+        return Response(_described(request, selectors.domain_version_for(caller(request), code, number)))
 
 
 class DraftView(APIView):

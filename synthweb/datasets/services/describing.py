@@ -19,10 +19,10 @@ from synth_engine.domain.constraints import parse as parse_constraints
 from synth_engine.errors import DomainError
 from synthweb.accounts.models import User
 from synthweb.audit import services as audit
-from synthweb.datasets import constraining, points, selectors
+from synthweb.datasets import basis, constraining, points, selectors
 from synthweb.datasets import draft as drafts
 from synthweb.datasets.described import newest
-from synthweb.datasets.models import Dataset, DomainVersion, DraftFacts, Preview
+from synthweb.datasets.models import Dataset, DomainBasis, DomainVersion, DraftFacts, Preview
 from synthweb.datasets.services import documents, terms
 from synthweb.datasets.together import said
 from synthweb.datasets.typed import attribute_of
@@ -84,8 +84,9 @@ def keep(
     locked = Dataset.objects.select_for_update().select_related("organisation").get(pk=dataset.pk)
     draft: dict[str, Any] = {} if anew else dict(locked.draft)
     kept = dict(draft.get("columns") or {})
+    columns = _counted(locked, columns or {})
     before = set(drafts.confirmed(locked.draft))
-    for name, column in (columns or {}).items():
+    for name, column in columns.items():
         if column is None:
             kept.pop(name, None)
         else:
@@ -111,10 +112,28 @@ def keep(
             action="columns.confirmed",
             target=("dataset", locked.code),
             organisation=locked.organisation,
-            detail={"columns": vouched},
+            detail={
+                "columns": vouched,
+                "because": list(dict.fromkeys(str(kept[name].get("because", "")) for name in vouched)),
+            },
         )
     dataset.draft = draft
     return dataset
+
+
+def _counted(dataset: Dataset, columns: Mapping[str, drafts.Column | None]) -> dict[str, drafts.Column | None]:
+    """Columns with the number of facts that equal a suggestion, for those that are confirmed: counted now, because
+    suggestions expire."""
+    if not any(column and column.get("confirmed") for column in columns.values()):
+        return dict(columns)
+    suggested = basis.suggestions(dataset)
+    counted: dict[str, drafts.Column | None] = {}
+    for name, column in columns.items():
+        counted[name] = column
+        if column and column.get("confirmed"):
+            found = basis.compared(column, (suggested or {}).get(name), known=suggested is not None)
+            counted[name] = {**column, "as_suggested": found.equal}
+    return counted
 
 
 @transaction.atomic
@@ -162,19 +181,33 @@ def confirm_domain(*, actor: User, dataset: Dataset) -> DomainVersion:
     payload = selectors.preview_for(actor, dataset, Preview.Kind.TABLE)
     names = payload["columns"] if payload else selectors.columns_of(dataset)
     domain = domain_of(dataset.draft, names=names, beside=selectors.beside(dataset))
-    return _store(actor=actor, dataset=dataset, domain=domain)
+    typed = drafts.columns(dataset.draft)
+    described = {attribute.name: typed[attribute.name] for attribute in domain.attributes}
+    return _store(
+        actor=actor,
+        dataset=dataset,
+        domain=domain,
+        statements=basis.statements(described),
+        found=basis.of_draft(described.values()),
+    )
 
 
-def declare_domain(*, actor: User, dataset: Dataset, document: Mapping[str, Any]) -> DomainVersion:
-    """Make a whole document the public description, on the steward's word. The draft follows, so that its page shows
-    what is in force; what was typed there and not confirmed yet stays. Raises DomainError."""
+def declare_domain(*, actor: User, dataset: Dataset, document: Mapping[str, Any], because: str = "") -> DomainVersion:
+    """Make a whole document the public description, on the steward's word. `because`: where its facts are written; whoever
+    takes a person's word asks for it. The draft follows, so that its page shows what is in force; what was typed there and
+    not confirmed yet stays. Raises DomainError."""
     domain = Domain.from_json(document)
     with transaction.atomic():
-        version = _store(actor=actor, dataset=dataset, domain=domain)
+        version = _store(
+            actor=actor,
+            dataset=dataset,
+            domain=domain,
+            statements=[{"columns": [each.name for each in domain.attributes], "because": because}] if because else [],
+            found=basis.of_attributes(domain.attributes, suggested=basis.suggestions(dataset)),
+        )
         names = selectors.columns_of(dataset) or [attribute.name for attribute in domain.attributes]
-        columns = {
-            a.name: drafts.column_of(a, place=names.index(a.name)) | {"confirmed": True} for a in domain.attributes
-        }
+        said = {"confirmed": True} | ({"because": because} if because else {})
+        columns = {a.name: drafts.column_of(a, place=names.index(a.name)) | said for a in domain.attributes}
         unfinished = {name for name, one in drafts.columns(dataset.draft).items() if not one.get("confirmed")}
         taken = {name: column for name, column in columns.items() if name not in unfinished}
         held = [each.to_json() for each in domain.constraints]
@@ -212,7 +245,14 @@ def domain_of(draft: Mapping[str, Any], *, names: Sequence[str] | None, beside: 
 
 
 @transaction.atomic
-def _store(*, actor: User, dataset: Dataset, domain: Domain) -> DomainVersion:
+def _store(
+    *,
+    actor: User,
+    dataset: Dataset,
+    domain: Domain,
+    statements: Sequence[Mapping[str, Any]],
+    found: basis.Compared,
+) -> DomainVersion:
     domain.require_confirmed()
     terms.check_kinds(domain)
     terms.check_text(domain.to_json())
@@ -228,6 +268,13 @@ def _store(*, actor: User, dataset: Dataset, domain: Domain) -> DomainVersion:
         document=domain.to_json(),
         digest=domain.digest,
         confirmed_by=actor,
+    )
+    DomainBasis.objects.create(
+        version=version,
+        statements=[dict(each) for each in statements],
+        suggestions_shown=selectors.suggestions_were_shown(locked),
+        facts=found.facts,
+        facts_as_suggested=found.equal,
     )
     audit.record(
         actor=actor,

@@ -101,7 +101,9 @@ class Command(BaseCommand):
             dataset = self._uploaded(made.example, steward=steward)
             if not dataset.domain_versions.exists():
                 document = json.loads((EXAMPLES / made.example.domain).read_text())
-                datasets.declare_domain(actor=steward, dataset=dataset, document=document)
+                datasets.declare_domain(
+                    actor=steward, dataset=dataset, document=document, because="The documentation of this public table."
+                )
             self._paid_for(made.example, dataset, steward=steward, custodian=custodian)
             release = self._released(made, dataset, steward=steward)
             releases.share(actor=steward, release=release, analyst=analyst)

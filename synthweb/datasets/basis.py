@@ -1,0 +1,88 @@
+"""On what a description rests: where the steward says that its facts are written, and how many of them equal a suggestion that was
+read from the data. Nothing here decides who sees what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from synth_engine.domain import Attribute
+from synthweb.datasets import draft as drafts
+from synthweb.datasets import files, preview_store
+from synthweb.datasets.draft import Column
+from synthweb.datasets.listed import spelled
+from synthweb.datasets.models import Dataset, Preview
+
+LONGEST_STATEMENT = 500
+STATEMENT = "I know these facts to be public, independent of this table, because they are written in:"
+STATEMENT_NEEDED = "Say first where these facts are written: a codebook, a law, an address. Only what is known without this table may be confirmed."
+NO_FACTS = {"identifier"}  # kinds of which nothing is in the description: the column is left out
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compared:
+    """How many facts a description states, and how many of them equal a suggestion; None where suggestions are not there."""
+
+    facts: int
+    equal: int | None
+
+    def __add__(self, other: Compared) -> Compared:
+        equal = None if self.equal is None or other.equal is None else self.equal + other.equal
+        return Compared(facts=self.facts + other.facts, equal=equal)
+
+
+def compared(column: Column, suggested: Column | None, *, known: bool = True) -> Compared:
+    """The facts of one column: its kind and everything that is filled in. `known`: whether the suggestions of the table are
+    there; a column without one then equals none."""
+    kind, fields = column.get("kind"), column.get("fields") or {}
+    if kind in NO_FACTS:
+        return Compared(facts=0, equal=0)
+    stated = {key: text for key, text in fields.items() if key in drafts.FIELDS.get(str(kind), ()) and text}
+    facts = 1 + len(stated)
+    if not known:
+        return Compared(facts=facts, equal=None)
+    if suggested is None:
+        return Compared(facts=facts, equal=0)
+    below = suggested.get("fields") or {}
+    equal = sum(spelled(text) == spelled(below.get(key, "")) for key, text in stated.items())
+    return Compared(facts=facts, equal=equal + (kind == suggested.get("kind")))
+
+
+def suggestions(dataset: Dataset) -> dict[str, Column] | None:
+    """What was suggested for each column, as the draft spells it; None when it has expired or cannot be opened. To count with: it
+    is not shown to anybody, so the audit log has no entry of it."""
+    stored = preview_store.latest(dataset, Preview.Kind.TABLE, "")
+    if stored is None:
+        return None
+    try:
+        payload = preview_store.read(stored)
+    except files.StorageError:
+        return None
+    return {item["name"]: drafts.typed_from(item) for item in payload.get("suggestions", ())}
+
+
+def of_attributes(attributes: Sequence[Attribute], *, suggested: Mapping[str, Column] | None) -> Compared:
+    """The same of a whole description."""
+    found = Compared(facts=0, equal=0)
+    for each in attributes:
+        column = drafts.typed_from(each.to_json())
+        found += compared(column, (suggested or {}).get(each.name), known=suggested is not None)
+    return found
+
+
+def of_draft(columns: Iterable[Column]) -> Compared:
+    """The same of the columns of a draft, as it was counted when each was confirmed: suggestions may have expired since."""
+    found = Compared(facts=0, equal=0)
+    for column in columns:
+        found += Compared(facts=compared(column, None).facts, equal=column.get("as_suggested"))
+    return found
+
+
+def statements(columns: Mapping[str, Column]) -> list[dict[str, Any]]:
+    """What the steward said of the columns of a draft, one entry for each statement."""
+    found: dict[str, list[str]] = {}
+    for name, column in columns.items():
+        if column.get("because"):
+            found.setdefault(str(column["because"]), []).append(name)
+    return [{"columns": names, "because": text} for text, names in found.items()]
