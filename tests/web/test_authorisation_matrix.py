@@ -298,6 +298,7 @@ BODIES: dict[str, Callable[[Scene, Cast], dict[str, Any]]] = {
         "name": "Kept",
     },
 }
+QUERIES = {"PUT api/v1/datasets/<slug:code>/domain/": "?because=The+codebook."}
 UNWATCHED = {"accounts.user", "sessions.session", "audit.chainhead"}  # last sign-in; the end of the log below
 READING_IS_RECORDED = {"preview.opened", "report.opened"}
 
@@ -347,7 +348,7 @@ def undone() -> Iterator[None]:
 
 
 def ask(client: Client, method: str, route: str, *, played: Scene, cast: Cast) -> Any:
-    address = addresses.fill(route, scene=played, cast=cast)
+    address = addresses.fill(route, scene=played, cast=cast) + QUERIES.get(f"{method} {route}", "")
     body = BODIES.get(f"{method} {route}", lambda *_: {})(played, cast)
     options: dict[str, Any] = {"headers": {"Accept": "*/*"}}
     if method != "GET" and route.startswith("api/"):
