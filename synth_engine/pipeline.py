@@ -248,6 +248,7 @@ def report(
         real,
         synthetic,
         domain,
+        fits=confidential_rows.fits(path, domain, kind=kind, dialect=dialect),
         rows_real=_first_rows(path, domain=domain, kind=kind, dialect=dialect),
         rows_synthetic=_records(shown, first[shown].to_numpy().tolist()),
         unenforced=counting.breaking(unenforced.__getitem__, domain=domain),
@@ -274,6 +275,7 @@ def compare(
         _real_tallies(path, domain=domain, dialect=dialect, progress=progress),
         _real_tallies(synthetic_path, domain=public, progress=progress),
         domain,
+        fits=confidential_rows.fits(path, domain, dialect=dialect),
         rows_real=_first_rows(path, domain=domain, dialect=dialect),
         rows_synthetic=_first_rows(synthetic_path, domain=domain),
     )

@@ -6,12 +6,13 @@ from __future__ import annotations
 from synth_engine.codec.baskets import Bags, bags, settled_items
 from synth_engine.codec.decoding import as_text, decode, values_of
 from synth_engine.codec.encoding import Codes, encode, encode_column
+from synth_engine.codec.fitting import Fit, fit
 from synth_engine.codec.identifiers import with_identifiers
 from synth_engine.codec.repeats import repeated
 from synth_engine.codec.settling import Ranking, settled_cells, settled_ranks
 
 __all__ = [
-    "Bags", "Codes", "Ranking", "as_text", "bags", "decode", "encode", "encode_column", "repeated", "settled_cells", "settled_items",
+    "Bags", "Codes", "Fit", "Ranking", "as_text", "bags", "decode", "encode", "encode_column", "fit", "repeated", "settled_cells", "settled_items",
     "settled_ranks", "values_of",
     "with_identifiers",
 ]  # fmt: skip

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -89,27 +90,46 @@ def _codes_of(attribute: Attribute, texts: Sequence[str | None]) -> Codes:
     return codes
 
 
-def _value_codes(attribute: Attribute, texts: list[str]) -> Codes:
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Scaled:
+    """Texts as numbers on the scale of their column. values: shape (n,), NaN where a text cannot be read; low, high: the
+    declared bounds; cuts: lower ends of the bins and the end of the last, on the same scale."""
+
+    values: Values
+    low: float
+    high: float
+    cuts: ArrayLike
+
+
+def scaled(attribute: Attribute, texts: list[str]) -> Scaled | None:
+    """Texts of a column of numbers, days or moments on its scale; None for a column without one."""
     match attribute:
-        case Categorical() | Boolean():
-            return _listed(attribute, texts)
         case Integer():
             values = _cast(texts, pa.int64(), _whole)
-            return _binned(attribute, values, low=attribute.low, high=attribute.high, cuts=attribute.cuts)
+            return Scaled(values=values, low=attribute.low, high=attribute.high, cuts=attribute.cuts)
         case Number():
             values = _cast(texts, pa.float64(), _decimal)
-            return _binned(attribute, values, low=attribute.low, high=attribute.high, cuts=attribute.cuts)
+            return Scaled(values=values, low=attribute.low, high=attribute.high, cuts=attribute.cuts)
         case Date():
             span = (attribute.high - attribute.low).days
             cuts = [*range(0, span + 1, attribute.step_days), span + 1]
             values = _read(lambda text: _days_since(attribute, text), texts)
-            return _binned(attribute, values, low=0, high=span, cuts=cuts)
-        case Text():
-            return texts_of_no_meaning.codes_of(attribute, texts)
+            return Scaled(values=values, low=0, high=span, cuts=cuts)
         case DateTime():
             span = int((attribute.high - attribute.low).total_seconds())
             cuts = [*map(attribute.offset, attribute.cuts[:-1]), span + 1]
-            return _binned(attribute, moments.seconds_since(attribute, texts), low=0, high=span, cuts=cuts)
+            return Scaled(values=moments.seconds_since(attribute, texts), low=0, high=span, cuts=cuts)
+    return None
+
+
+def _value_codes(attribute: Attribute, texts: list[str]) -> Codes:
+    if (found := scaled(attribute, texts)) is not None:
+        return _binned(attribute, found.values, low=found.low, high=found.high, cuts=found.cuts)
+    match attribute:
+        case Categorical() | Boolean():
+            return _listed(attribute, texts)
+        case Text():
+            return texts_of_no_meaning.codes_of(attribute, texts)
         case Range():
             return _value_codes(attribute.grid, texts)
         case Weak():

@@ -159,6 +159,34 @@ def open_table(
     return Rows(columns, domain=domain, ranked=ranked, units=belongs[kept], baskets=baskets)
 
 
+def fits(
+    path: Path | str,
+    domain: Domain,
+    *,
+    kind: Kind | None = None,
+    dialect: Dialect | None = None,
+    limits: Limits | None = None,
+    progress: Progress = readers.silent,
+) -> dict[str, codec.Fit]:
+    """How the cells of each column fit its description, over all rows of the table. Exact counts of real cells: not private, for
+    the data steward's report alone. Raises TableError as `open_table` does."""
+    _require_form(path, kind=kind, dialect=dialect)
+    wanted = _wanted(domain)
+    marks = None if dialect is None else dialect.marks
+    described = {each.name: each for each in domain.attributes if each.name in domain.columns}
+    found: dict[str, codec.Fit] = {}
+    for block in readers.blocks(
+        path, kind=kind, dialect=dialect, limits=limits or Limits(), wanted=wanted, progress=progress
+    ):
+        _require(wanted, found=block)
+        block = _plain(domain, codec.repeated(domain, block, marks=marks), dialect)
+        for name, attribute in described.items():
+            fit = codec.fit(attribute, block[name])
+            if fit is not None:
+                found[name] = found.get(name, codec.Fit()) + fit
+    return found
+
+
 def _plain(domain: Domain, block: Block, dialect: Dialect | None) -> Block:
     """Numbers written with the marks that are usual here, where the file has others. Markers of missing values stay."""
     if dialect is None or dialect.marks.usual:

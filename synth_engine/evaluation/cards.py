@@ -11,7 +11,7 @@ from synth_engine.evaluation import figures, style
 from synth_engine.evaluation.report import Report
 
 TABLE_ROWS = 300  # no more of one table is laid out; the report has them all
-MARKS = {"same": "✓", "small": "≈", "clear": "△", "large": "▲"}
+MARKS = {"same": "✓", "small": "≈", "clear": "△", "large": "▲", "unseen": "?"}
 
 
 @dataclass(frozen=True)

@@ -5,15 +5,16 @@ Definitions in docs/comparison.md. A report on real data is *not* differentially
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import combinations
 from math import comb
 from typing import Any
 
 import numpy as np
 
+from synth_engine.codec import Fit
 from synth_engine.domain import Attribute, Domain, Integer, Number
-from synth_engine.evaluation import apart, commute_entries, kept, persons, recovered, trees, wording
+from synth_engine.evaluation import apart, blind, commute_entries, kept, persons, recovered, trees, wording
 from synth_engine.evaluation.distances import (
     chance_distance,
     normalised_mutual_information,
@@ -46,19 +47,24 @@ def compare(
     rows_real: Sequence[Mapping[str, object]] | None = None,
     rows_synthetic: Sequence[Mapping[str, object]] | None = None,
     unenforced: Sequence[int] = (),
+    fits: Mapping[str, Fit] | None = None,
 ) -> Report:
     """The report. Tables that one side lacks are left out, so that noisy answers, which are never complete, can stand
     for the real side: with `private` tallies on both sides the report is private as well. Rows are shown as given, the
     first 20 of each, and only beside tallies that are not private. `unenforced`: as `Tallies.breaking`, of the same
-    synthetic table without its constraints enforced."""
+    synthetic table without its constraints enforced. `fits`: how the cells of each real column fit its description, exact
+    counts, for a report that is not private; a column of which many cells do not fit is not judged as kept."""
     private = real.private and synthetic.private
-    if rows_real and real.private:
+    if (rows_real or fits) and real.private:
         raise ValueError("real rows do not belong in a private report")
     asked = list(_workload(domain))
     known = [clique for clique in asked if clique in real and clique in synthetic]
-    attributes = [_attribute(domain.attribute(c[0]), real, synthetic) for c in known if len(c) == 1]
-    pairs = [_pair(clique, real, synthetic) for clique in known if len(clique) == 2]
-    triples = [_distance(clique, real, synthetic) for clique in known if len(clique) == 3]
+    columns = [domain.attribute(clique[0]) for clique in known if len(clique) == 1]
+    limits = {each.name: blind.limits(each, real, (fits or {}).get(each.name)) for each in columns}
+    attributes = [_attribute(each, real, synthetic, limits=limits[each.name]) for each in columns]
+    hidden = {name for name, found in limits.items() if found}
+    pairs = [_pair(clique, real, synthetic, hidden=hidden) for clique in known if len(clique) == 2]
+    triples = [_distance(clique, real, synthetic, hidden=hidden) for clique in known if len(clique) == 3]
     return {
         "schema": SCHEMA,
         "private": private,
@@ -92,36 +98,46 @@ def _workload(domain: Domain) -> Iterator[Clique]:
     yield from (clique for place, clique in enumerate(combinations(names, 3)) if place in chosen)
 
 
-def _distance(clique: Clique, real: Tallies, synthetic: Tallies) -> dict[str, Any]:
+def _distance(
+    clique: Clique, real: Tallies, synthetic: Tallies, *, hidden: Collection[str] = ()
+) -> dict[str, Any]:
+    """`hidden`: columns that the comparison cannot see inside of; what is small of them may not be called kept."""
     first, second = aligned(real[clique], synthetic[clique])
     value, chance = total_variation(shares(first), shares(second)), chance_distance(first, second)
+    verdict = wording.distance_verdict(value, chance=chance)
     return {
         "attributes": list(clique),
         "cells": real[clique].size,
         "tvd": value,
         "tvd_by_chance": chance,
-        "verdict": wording.distance_verdict(value, chance=chance),
+        "verdict": blind.together(verdict, [name for name in clique if name in hidden]),
     }
 
 
-def _pair(clique: Clique, real: Tallies, synthetic: Tallies) -> dict[str, Any]:
+def _pair(clique: Clique, real: Tallies, synthetic: Tallies, *, hidden: Collection[str]) -> dict[str, Any]:
     before = normalised_mutual_information(real[clique].dense())
     after = normalised_mutual_information(synthetic[clique].dense())
     return {
-        **_distance(clique, real, synthetic),
+        **_distance(clique, real, synthetic, hidden=hidden),
         "nmi_real": before,
         "nmi_synthetic": after,
         "nmi_difference": after - before,
-        "dependence": wording.dependence_verdict(real=before, synthetic=after),
+        "dependence": blind.together(
+            wording.dependence_verdict(real=before, synthetic=after), [name for name in clique if name in hidden]
+        ),
     }
 
 
-def _attribute(attribute: Attribute, real: Tallies, synthetic: Tallies) -> dict[str, Any]:
+def _attribute(
+    attribute: Attribute, real: Tallies, synthetic: Tallies, *, limits: Sequence[str]
+) -> dict[str, Any]:
     clique = (attribute.name,)
     counts = {"real": real[clique].dense(), "synthetic": synthetic[clique].dense()}
     share = {side: np.round(shares(table), DIGITS) for side, table in counts.items()}
     gap = int(np.argmax(np.abs(share["real"] - share["synthetic"])))
     missing = attribute.missing_code
+    distance = _distance(clique, real, synthetic)
+    distance["verdict"] = blind.alone(distance["verdict"], limits)
     return {
         "name": attribute.name,
         "kind": attribute.kind,
@@ -130,7 +146,8 @@ def _attribute(attribute: Attribute, real: Tallies, synthetic: Tallies) -> dict[
         "cuts": list(attribute.cuts) if isinstance(attribute, Integer | Number) else None,
         "counts": {side: table.tolist() for side, table in counts.items()},
         "shares": {side: values.tolist() for side, values in share.items()},
-        **{k: v for k, v in _distance(clique, real, synthetic).items() if k != "attributes"},
+        **{k: v for k, v in distance.items() if k != "attributes"},
+        "limits": list(limits),
         "largest_gap": {"label": attribute.labels[gap], **{side: float(v[gap]) for side, v in share.items()}},
         "missing": None if missing is None else {side: float(v[missing]) for side, v in share.items()},
     }
@@ -143,14 +160,14 @@ def _summary(
     for name, entries in (("tvd1", attributes), ("tvd2", pairs), ("tvd3", triples)):
         if entries:
             value, chance = _mean(entries, "tvd"), _mean(entries, "tvd_by_chance")
-            verdict = wording.distance_verdict(value, chance=chance)
+            verdict = blind.on_average(wording.distance_verdict(value, chance=chance), entries)
             summary[name] = {"value": value, "by_chance": chance, "of": len(entries), "verdict": verdict}
         else:
             summary[name] = None
     summary["mi_err"] = None
     if pairs:
         value = float(np.mean([abs(pair["nmi_difference"]) for pair in pairs]))
-        verdict = wording.mean_dependence_verdict(value)
+        verdict = blind.on_average(wording.mean_dependence_verdict(value), pairs)
         summary["mi_err"] = {"value": value, "by_chance": None, "of": len(pairs), "verdict": verdict}
     return summary
 
@@ -160,7 +177,8 @@ def _mean(entries: list[dict[str, Any]], name: str) -> float:
 
 
 def _worst_first(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return sorted(entries, key=lambda entry: -entry["tvd"])
+    """What cannot be judged comes first: it may be worse than everything else."""
+    return sorted(entries, key=lambda entry: (entry["verdict"]["level"] != "unseen", -entry["tvd"]))
 
 
 def _left_out(domain: Domain, *, asked: list[Clique], known: set[Clique]) -> list[dict[str, Any]]:

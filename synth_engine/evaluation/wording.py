@@ -7,7 +7,7 @@ from typing import Literal, TypedDict
 NOT_PRIVATE = "Computed on real data: not differentially private"
 PRIVATE = "Computed from differentially private answers alone: covered by the guarantee of the release"
 
-Level = Literal["same", "small", "clear", "large"]
+Level = Literal["same", "small", "clear", "large", "unseen"]
 
 
 class Verdict(TypedDict):
@@ -32,6 +32,7 @@ _LEVEL_WORDS: dict[Level, str] = {
     "small": "Small difference",
     "clear": "Clear difference",
     "large": "Large difference",
+    "unseen": "Cannot be judged",
 }
 
 READINGS: dict[str, Reading] = {
@@ -214,7 +215,7 @@ def dependence_verdict(*, real: float, synthetic: float) -> Verdict:
         return {"level": level, "words": "Lost: the synthetic table shows little of this dependence."}
     if not weaker and level != "small" and real < synthetic / 4:
         return {"level": level, "words": "Invented: the real table shows little of this dependence."}
-    degree = {"small": "Slightly", "clear": "Clearly", "large": "Much"}[level]
+    degree = {"small": "Slightly", "clear": "Clearly"}.get(level, "Much")
     return {"level": level, "words": f"{degree} {'weaker' if weaker else 'stronger'} in the synthetic table."}
 
 
@@ -226,6 +227,7 @@ def mean_dependence_verdict(value: float) -> Verdict:
         "small": "Most dependences between columns are kept.",
         "clear": "Some dependences between columns are weakened or invented: see which before using them.",
         "large": "Dependences between columns are largely lost or invented.",
+        "unseen": "Dependences between columns cannot be judged.",
     }[level]
     return {"level": level, "words": words}
 

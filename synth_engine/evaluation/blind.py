@@ -1,0 +1,98 @@
+"""Where a comparison in the bins of the description cannot see, and says so instead of calling a column kept.
+
+A column is compared after it was encoded. If most real values lie in one bin, or many were moved to a bound or could not be
+read, both sides agree whatever the values within are: a small distance means nothing then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from synth_engine.codec import Fit
+from synth_engine.domain import Attribute, Date, DateTime, Integer, Number
+from synth_engine.evaluation.tallies import Tallies
+from synth_engine.evaluation.wording import Verdict, per_hundred
+
+IN_ONE_BIN = 0.5
+"""Share of the real values of a column in one bin of several values, above which its distance says nothing of it: the middle
+value lies in that bin, and may be anywhere in it."""
+MISFITTING = 0.05
+"""Share of the real values that were moved to a bound or could not be read, above which the comparison is of other values than
+those of the table. It is also the distance up to which a difference is called small."""
+JUDGED_SMALL = ("same", "small")
+
+
+def limits(attribute: Attribute, real: Tallies, fit: Fit | None) -> list[str]:
+    """Why the distance of a column says too little, in words; nothing if it can be judged. real: tallies of the real table."""
+    found = []
+    share = largest_bin(attribute, real)
+    if share > IN_ONE_BIN:
+        found.append(
+            f"{per_hundred(share)} of 100 real values lie in one bin: the comparison cannot see inside it, "
+            "so describe the column in finer bins"
+        )
+    if fit is None or not fit.cells:
+        return found
+    if fit.unreadable > MISFITTING * fit.cells:
+        found.append(
+            f"{per_hundred(fit.unreadable / fit.cells)} of 100 real values cannot be read as {_KINDS[attribute.kind]}: "
+            "say how they are written"
+        )
+    if fit.outside > MISFITTING * fit.cells:
+        beyond = "bounds" if attribute.kind in _KINDS else "values"
+        found.append(f"{per_hundred(fit.outside / fit.cells)} of 100 real values are beyond the declared {beyond}")
+    return found
+
+
+_KINDS = {"integer": "whole numbers", "number": "numbers", "date": "dates", "datetime": "dates and times"}
+
+
+def largest_bin(attribute: Attribute, real: Tallies) -> float:
+    """The share of the real values that lie in one bin of several values; 0 for a column without such bins."""
+    wide = _wide_bins(attribute)
+    counts = real[(attribute.name,)].dense()[: attribute.value_count]
+    total = int(counts.sum())
+    if not total or not any(wide):
+        return 0.0
+    return max(int(count) for count, several in zip(counts, wide, strict=True) if several) / total
+
+
+def _wide_bins(attribute: Attribute) -> list[bool]:
+    """Of each bin, whether it holds more than one value of its column."""
+    match attribute:
+        case Number():
+            return [True] * attribute.value_count
+        case Integer():
+            return [stop - start > 1 for start, stop in zip(attribute.cuts, attribute.cuts[1:], strict=False)]
+        case Date():
+            return [attribute.step_days > 1] * attribute.value_count
+        case DateTime():
+            return [stop - start > 1 for start, stop in zip(attribute.cuts, attribute.cuts[1:], strict=False)]
+    return [False] * attribute.value_count
+
+
+def alone(verdict: Verdict, limits: Sequence[str]) -> Verdict:
+    """The verdict on one column, with what limits it. A difference that is clear even so stays what it is."""
+    if not limits:
+        return verdict
+    reasons = "; ".join(limits)
+    if verdict["level"] in JUDGED_SMALL:
+        return {"level": "unseen", "words": f"Cannot be judged: {reasons}."}
+    return {"level": verdict["level"], "words": f"{verdict['words']} Besides, {reasons}."}
+
+
+def together(verdict: Verdict, hidden: Sequence[str]) -> Verdict:
+    """The verdict on several columns, of which some are hidden from the comparison."""
+    if not hidden or verdict["level"] not in JUDGED_SMALL:
+        return verdict
+    return {"level": "unseen", "words": f"Cannot be judged: see {' and '.join(hidden)} by itself."}
+
+
+def on_average(verdict: Verdict, entries: Sequence[Mapping[str, Any]]) -> Verdict:
+    """The verdict on a mean, with how many of those it is of cannot be judged."""
+    unseen = sum(entry["verdict"]["level"] == "unseen" for entry in entries)
+    if not unseen:
+        return verdict
+    words = f"{unseen} of {len(entries)} cannot be judged; they come first below. {verdict['words']}"
+    return {"level": "unseen" if verdict["level"] in JUDGED_SMALL else verdict["level"], "words": words}
