@@ -33,8 +33,10 @@ class Fit:
 
 
 def fit(attribute: Attribute, column: Any) -> Fit | None:
-    """How the cells of one column of text (PyArrow; null is missing) fit; None for a kind without declared values or bounds.
+    """How the cells of one column of text (PyArrow or a list; null is missing) fit; None for a kind without declared values or bounds.
     A value that a column keeps as "other" fits: that is what is declared for it."""
+    if not isinstance(column, pa.Array | pa.ChunkedArray):
+        column = pa.array(column, type=pa.string())
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
     if pa.types.is_dictionary(column.type):

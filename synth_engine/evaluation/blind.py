@@ -53,7 +53,7 @@ def largest_bin(attribute: Attribute, real: Tallies) -> float:
     wide = _wide_bins(attribute)
     counts = real[(attribute.name,)].dense()[: attribute.value_count]
     total = int(counts.sum())
-    if not total or not any(wide):
+    if total <= 0 or not any(wide):
         return 0.0
     return max(int(count) for count, several in zip(counts, wide, strict=True) if several) / total
 
@@ -62,7 +62,7 @@ def _wide_bins(attribute: Attribute) -> list[bool]:
     """Of each bin, whether it holds more than one value of its column."""
     match attribute:
         case Number():
-            return [True] * attribute.value_count
+            return [stop > start for start, stop in zip(attribute.cuts, attribute.cuts[1:], strict=False)]
         case Integer():
             return [stop - start > 1 for start, stop in zip(attribute.cuts, attribute.cuts[1:], strict=False)]
         case Date():

@@ -98,9 +98,7 @@ def _workload(domain: Domain) -> Iterator[Clique]:
     yield from (clique for place, clique in enumerate(combinations(names, 3)) if place in chosen)
 
 
-def _distance(
-    clique: Clique, real: Tallies, synthetic: Tallies, *, hidden: Collection[str] = ()
-) -> dict[str, Any]:
+def _distance(clique: Clique, real: Tallies, synthetic: Tallies, *, hidden: Collection[str] = ()) -> dict[str, Any]:
     """`hidden`: columns that the comparison cannot see inside of; what is small of them may not be called kept."""
     first, second = aligned(real[clique], synthetic[clique])
     value, chance = total_variation(shares(first), shares(second)), chance_distance(first, second)
@@ -128,9 +126,7 @@ def _pair(clique: Clique, real: Tallies, synthetic: Tallies, *, hidden: Collecti
     }
 
 
-def _attribute(
-    attribute: Attribute, real: Tallies, synthetic: Tallies, *, limits: Sequence[str]
-) -> dict[str, Any]:
+def _attribute(attribute: Attribute, real: Tallies, synthetic: Tallies, *, limits: Sequence[str]) -> dict[str, Any]:
     clique = (attribute.name,)
     counts = {"real": real[clique].dense(), "synthetic": synthetic[clique].dense()}
     share = {side: np.round(shares(table), DIGITS) for side, table in counts.items()}

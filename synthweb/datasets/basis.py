@@ -9,10 +9,8 @@ from typing import Any
 
 from synth_engine.domain import Attribute
 from synthweb.datasets import draft as drafts
-from synthweb.datasets import files, preview_store
 from synthweb.datasets.draft import Column
 from synthweb.datasets.listed import spelled
-from synthweb.datasets.models import Dataset, Preview
 
 LONGEST_STATEMENT = 500
 STATEMENT = "I know these facts to be public, independent of this table, because they are written in:"
@@ -49,17 +47,9 @@ def compared(column: Column, suggested: Column | None, *, known: bool = True) ->
     return Compared(facts=facts, equal=equal + (kind == suggested.get("kind")))
 
 
-def suggestions(dataset: Dataset) -> dict[str, Column] | None:
-    """What was suggested for each column, as the draft spells it; None when it has expired or cannot be opened. To count with: it
-    is not shown to anybody, so the audit log has no entry of it."""
-    stored = preview_store.latest(dataset, Preview.Kind.TABLE, "")
-    if stored is None:
-        return None
-    try:
-        payload = preview_store.read(stored)
-    except files.StorageError:
-        return None
-    return {item["name"]: drafts.typed_from(item) for item in payload.get("suggestions", ())}
+def by_column(suggestions: Sequence[Mapping[str, Any]] | None) -> dict[str, Column] | None:
+    """What was suggested for each column, as the draft spells it; None where suggestions are not there."""
+    return None if suggestions is None else {item["name"]: drafts.typed_from(item) for item in suggestions}
 
 
 def of_attributes(attributes: Sequence[Attribute], *, suggested: Mapping[str, Column] | None) -> Compared:

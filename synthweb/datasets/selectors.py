@@ -128,6 +128,18 @@ def suggestions_were_shown(dataset: Dataset) -> bool:
     return opened.exists()
 
 
+def suggestions_to_count(dataset: Dataset) -> list[dict[str, Any]] | None:
+    """The suggestions for its columns, to count with; None when they have expired or cannot be opened. Callers show them to
+    nobody, so the audit log has no entry of it."""
+    stored = preview_store.latest(dataset, Preview.Kind.TABLE, "")
+    if stored is None:
+        return None
+    try:
+        return list(preview_store.read(stored).get("suggestions", ()))
+    except files.StorageError:
+        return None
+
+
 def basis_of(version: DomainVersion) -> DomainBasis | None:
     """On what a description rests; None for one from before that was recorded."""
     return DomainBasis.objects.filter(version=version).first()

@@ -126,7 +126,7 @@ def _counted(dataset: Dataset, columns: Mapping[str, drafts.Column | None]) -> d
     suggestions expire."""
     if not any(column and column.get("confirmed") for column in columns.values()):
         return dict(columns)
-    suggested = basis.suggestions(dataset)
+    suggested = basis.by_column(selectors.suggestions_to_count(dataset))
     counted: dict[str, drafts.Column | None] = {}
     for name, column in columns.items():
         counted[name] = column
@@ -203,7 +203,9 @@ def declare_domain(*, actor: User, dataset: Dataset, document: Mapping[str, Any]
             dataset=dataset,
             domain=domain,
             statements=[{"columns": [each.name for each in domain.attributes], "because": because}] if because else [],
-            found=basis.of_attributes(domain.attributes, suggested=basis.suggestions(dataset)),
+            found=basis.of_attributes(
+                domain.attributes, suggested=basis.by_column(selectors.suggestions_to_count(dataset))
+            ),
         )
         names = selectors.columns_of(dataset) or [attribute.name for attribute in domain.attributes]
         said = {"confirmed": True} | ({"because": because} if because else {})
