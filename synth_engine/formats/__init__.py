@@ -5,7 +5,7 @@ Nothing here opens a file or keeps what it is shown, so that whoever receives a 
 
 from __future__ import annotations
 
-from synth_engine.formats.dialect import DELIMITERS, ENCODINGS, QUOTES, Dialect, Encodings
+from synth_engine.formats.dialect import DELIMITERS, ENCODINGS, ERROR_CELLS, QUOTES, Dialect, Encodings
 from synth_engine.formats.header import checked_names, counted_names, looks_like_data
 from synth_engine.formats.kinds import (
     BASKETS,
@@ -39,6 +39,7 @@ __all__ = [
     "DELIMITERS",
     "ENCODINGS",
     "ENDINGS",
+    "ERROR_CELLS",
     "GZIP",
     "HEAD",
     "KINDS",

@@ -31,6 +31,7 @@ ENCODINGS = {
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
 RAREST_FIRST = ("\t", ";", "|", ",")  # a comma is also a decimal mark
 QUOTES = {'"': "double quotation marks", "'": "single quotation marks", "": "no quotation marks"}
+ERROR_CELLS = {"refuse": "refuse the file", "missing": "count as missing"}  # cells of a sheet like #N/A
 GUESSED_LINES = 20
 MOST_LEFT_OUT = 100  # lines above the header, or below the last row
 MARKS_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -42,7 +43,7 @@ LETTERS_CP1252 = bytes(range(0xC0, 0x100))
 @dataclass(frozen=True, kw_only=True)
 class Dialect:
     """The form of one CSV. Without a delimiter it is taken from the header line; `columns` is how many there are in a
-    table whose first line does not name them."""
+    table whose first line does not name them. `error_cells` says what becomes of cells of a sheet that show an error."""
 
     encoding: str = "utf-8"
     delimiter: str = ""
@@ -54,6 +55,7 @@ class Dialect:
     decimal: str = "."
     thousands: str = ""
     sheet: str = ""
+    error_cells: str = "refuse"
 
     def __post_init__(self) -> None:
         known = (
@@ -62,6 +64,7 @@ class Dialect:
             (self.quote, QUOTES),
             (self.decimal, DECIMALS),
             (self.thousands, THOUSANDS),
+            (self.error_cells, ERROR_CELLS),
         )
         for value, choices in known:
             if not isinstance(value, str) or value not in choices:
@@ -102,6 +105,8 @@ class Dialect:
         parts = [f"the sheet “{self.sheet}”" if self.sheet else "the only sheet with cells", self._lines]
         if not self.marks.usual:
             parts.append(f"numbers in texts have a {DECIMALS[self.decimal]}")
+        if self.error_cells == "missing":
+            parts.append("cells that show an error count as missing")
         return ", ".join(parts)
 
     @property
@@ -131,6 +136,7 @@ class Dialect:
             "decimal": self.decimal,
             "thousands": self.thousands,
             "sheet": self.sheet,
+            "error_cells": self.error_cells,
         }
 
     @classmethod

@@ -1,115 +1,119 @@
-"""What an Excel workbook unpacks to, looked at before it is opened.
+"""An Excel workbook (.xlsx) as a ZIP archive of XML parts, read within bounds.
 
-It is a ZIP archive of XML and may unpack to anything, so it is unpacked once for nothing, piece by piece. Whoever opens
-it holds the whole rectangle around the cells of a sheet in memory and ends the process where there is not enough.
+The archive may unpack to anything, so its own directory is looked at first: what it says that its parts unpack to is
+an upper bound of what is ever unpacked. The work of parsing is bounded beside it: an archive may have so many XML
+elements and no more, in proportion to its size on disk. Both refuse a small file that would keep its reader busy.
 """
 
 from __future__ import annotations
 
-import re
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import BinaryIO, NoReturn, cast
+from types import TracebackType
+from typing import NoReturn
 from xml.parsers import expat
 
 from synth_engine import formats
 from synth_engine.errors import TableError
 from synth_engine.readers.source import Limits
 
-MOST_UNPACKED = 2**29  # bytes of an archive; it is held in memory
-MOST_CELLS = 20_000_000  # of the rectangle around all cells of a sheet, which is held in memory, empty cells and all
+MOST_UNPACKED = 2**29  # bytes of all parts
+MOST_PARTS = 10_000
+FREE_BYTES, BYTES_PER_BYTE = 2**25, 60  # a sheet unpacks to ten or twenty times its size
+FREE_ELEMENTS, ELEMENTS_PER_BYTE = 500_000, 1  # a cell takes two elements, and more than two bytes
 UNUSABLE = "not an Excel workbook that can be read"
-_PIECE = 2**20
-_PLACE = re.compile(r"([A-Z]{1,3})([1-9][0-9]{0,6})")
-_ROW = re.compile(r"[1-9][0-9]{0,6}")
-_CELLS = b"sheetData"  # what holds the cells; without it nothing is read from a part
-_XML = (".xml", ".rels")
+_PIECE = 2**18
+_PACKINGS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+_LOCKED = 1  # the flag of a part with a password
+_DAMAGED = (OSError, EOFError, LookupError, MemoryError, RuntimeError, ValueError, zipfile.BadZipFile, zlib.error)
+
+Start = Callable[[str, dict[str, str]], None]
+End = Callable[[str], None]
+Text = Callable[[str], None]
 
 
-def look_through(path: Path, *, limits: Limits) -> None:
-    """How much a workbook unpacks to, how far cells reach, and whether some show an error. Errors: TableError."""
-    left = min(MOST_UNPACKED, limits.plain_bytes)
-    try:
-        with zipfile.ZipFile(path) as archive:
-            for entry in archive.infolist():
-                with archive.open(entry) as file:
-                    left -= _Part(entry.filename).read(cast(BinaryIO, file), most=left)
-    except (OSError, EOFError, LookupError, MemoryError, RuntimeError, ValueError, zipfile.BadZipFile, zlib.error):
-        _refuse()  # damaged, or a part has a password or an encoding of its own
+class Archive:
+    """The parts of a workbook by name. `unpacked` counts the bytes and `elements` the XML elements looked at so far."""
+
+    def __init__(self, path: Path, *, limits: Limits) -> None:
+        """Opens the archive and looks at its directory alone. Raises TableError for one that is damaged or too large."""
+        self.unpacked = self.elements = 0
+        try:
+            self._zip = zipfile.ZipFile(path)
+            packed = path.stat().st_size
+        except _DAMAGED:
+            refuse()
+        self._most_elements = FREE_ELEMENTS + ELEMENTS_PER_BYTE * packed
+        self._sizes = self._checked_sizes(most=min(MOST_UNPACKED, limits.plain_bytes), packed=packed)
+
+    def _checked_sizes(self, *, most: int, packed: int) -> dict[str, int]:
+        entries = self._zip.infolist()
+        sizes = {entry.filename: entry.file_size for entry in entries}
+        plain = all(entry.compress_type in _PACKINGS and not entry.flag_bits & _LOCKED for entry in entries)
+        if len(entries) > MOST_PARTS or len(sizes) < len(entries) or not plain:
+            refuse()
+        total = sum(sizes.values())
+        if total > most:
+            raise TableError("the file unpacks to more than is allowed", repair="upload a smaller table")
+        if total > FREE_BYTES + BYTES_PER_BYTE * packed:
+            _refuse_swollen()
+        return sizes
+
+    def __enter__(self) -> Archive:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._zip.close()
+
+    def has(self, name: str) -> bool:
+        """Whether there is a part of this name."""
+        return name in self._sizes
+
+    def parse(self, name: str, *, start: Start, end: End, text: Text | None = None) -> Iterator[float]:
+        """Parses a part, piece by piece, and calls back as expat does, with names of elements without their prefix.
+        After each piece the share of the part that is done, 0 to 1. Raises TableError for a part that is no sound XML,
+        has entities of its own, or more elements than are allowed."""
+        parser = expat.ParserCreate()
+        parser.buffer_text = True
+        local: dict[str, str] = {}
+
+        def started(prefixed: str, attributes: dict[str, str]) -> None:
+            self.elements += 1
+            if self.elements > self._most_elements:
+                _refuse_swollen()
+            plain = local.get(prefixed)
+            if plain is None:
+                plain = local[prefixed] = prefixed.rpartition(":")[2]
+            start(plain, attributes)
+
+        parser.StartElementHandler = started
+        parser.EndElementHandler = lambda prefixed: end(local[prefixed])
+        if text is not None:
+            parser.CharacterDataHandler = text
+        parser.StartDoctypeDeclHandler = lambda *_: refuse()
+        try:
+            with self._zip.open(name) as part:
+                while data := part.read(_PIECE):
+                    self.unpacked += len(data)
+                    parser.Parse(data, False)
+                    yield part.tell() / max(1, self._sizes[name])
+            parser.Parse(b"", True)
+        except (expat.ExpatError, *_DAMAGED):
+            refuse()
+        yield 1.0
 
 
-class _Part:
-    """One part of the archive. Which of them are sheets is said in others, so each is read as if it were one. A sheet
-    that is no sound XML might be read in another way later, so it is refused; a picture is left alone."""
-
-    def __init__(self, name: str) -> None:
-        self._is_xml = name.lower().endswith(_XML)
-        self._sound = True
-        self._row = self._column = self._height = self._width = 0
-        self._parser = expat.ParserCreate()
-        self._parser.StartElementHandler = self._start
-        self._parser.StartDoctypeDeclHandler = lambda *_: _refuse()  # a workbook has no entities of its own
-
-    def read(self, file: BinaryIO, *, most: int) -> int:
-        """How many bytes it is."""
-        size, tail = 0, b""
-        while data := file.read(_PIECE):
-            size += len(data)
-            if size > most:
-                raise TableError("the file unpacks to more than is allowed", repair="upload a smaller table")
-            self._feed(data)
-            if not self._sound and (self._is_xml or _CELLS in tail + data):
-                _refuse()
-            tail = data[-len(_CELLS) :]
-        self._feed(b"", last=True)
-        if not self._sound and self._is_xml:
-            _refuse()
-        return size
-
-    def _feed(self, data: bytes, *, last: bool = False) -> None:
-        if self._sound:
-            try:
-                self._parser.Parse(data, last)
-            except expat.ExpatError:
-                self._sound = False
-
-    def _start(self, name: str, attributes: Mapping[str, str]) -> None:
-        match name.rpartition(":")[2]:
-            case "row":
-                self._row, self._column = self._number(attributes.get("r")), 0
-            case "c":
-                self._cell(attributes)
-
-    def _number(self, text: str | None) -> int:
-        if text is not None and not _ROW.fullmatch(text):
-            _refuse()
-        return self._row + 1 if text is None else int(text)
-
-    def _cell(self, attributes: Mapping[str, str]) -> None:
-        """A cell without a place follows the one before it."""
-        if attributes.get("t") == "e":
-            raise TableError(
-                "a cell that shows an error, like #N/A or #DIV/0!", repair="mend its formula, or clear the cell"
-            )
-        place = attributes.get("r")
-        found = _PLACE.fullmatch(place) if place is not None else None
-        if place is not None and found is None:
-            _refuse()
-        self._column = self._column + 1 if found is None else _letters(found[1])
-        self._width = max(self._width, self._column)
-        self._height = max(self._height, self._row, int(found[2]) if found else 0)
-        if self._width * self._height > MOST_CELLS:
-            raise TableError("cells far from each other", repair="delete what stands far below or beside the table")
+def refuse() -> NoReturn:
+    """The refusal of an archive that is no workbook."""
+    raise TableError(UNUSABLE, repair=formats.SAVE_AS_CSV) from None
 
 
-def _letters(letters: str) -> int:
-    number = 0
-    for letter in letters:
-        number = 26 * number + ord(letter) - 64
-    return number
-
-
-def _refuse() -> NoReturn:
-    raise TableError(UNUSABLE, repair=formats.SAVE_AS_CSV)
+def _refuse_swollen() -> NoReturn:
+    raise TableError(
+        "the workbook has far more cells, most of them empty, than its size allows for",
+        repair="copy the table alone into a new workbook, or save the sheet as CSV",
+    ) from None

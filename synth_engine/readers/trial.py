@@ -57,20 +57,18 @@ def _statistical(kind: str, path: str, cells: int) -> None:
 
 
 def _workbook(_kind: str, path: str, cells: int) -> None:
-    """The rectangle around all cells of a sheet is laid out in memory; where there is not enough, the process ends."""
-    import python_calamine
+    """The sheets are laid out in memory; where there is not enough, the process ends."""
+    import xlrd
 
     resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
     try:
-        book = python_calamine.CalamineWorkbook.from_path(path)
-        for name in book.sheet_names:
-            sheet = book.get_sheet_by_name(name)
-            if sheet.total_height * sheet.total_width > cells:
-                sys.exit(DEADLY)
+        book = xlrd.open_workbook(path, formatting_info=True, ragged_rows=True)
+        if any(sheet.nrows * sheet.ncols > cells for sheet in book.sheets()):
+            sys.exit(DEADLY)
+    except MemoryError:
+        sys.exit(DEADLY)
     except Exception:  # noqa: BLE001 - the reader meets it again, and says so
         sys.exit(1)
-    except BaseException:  # noqa: BLE001 - a panic of the library, which no handler of errors stops
-        sys.exit(DEADLY)
 
 
 if __name__ == "__main__":

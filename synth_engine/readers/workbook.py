@@ -1,31 +1,35 @@
 """A sheet of an Excel workbook as blocks of text columns.
 
-A workbook is a ZIP archive that may unpack to anything, so it is unpacked once for nothing and looked at before it is
-opened. Its cells have types; what each becomes is said in `cells`. Formulas count by the value that was saved with them.
+What each cell becomes is said in `stored`. Formulas count by the result that was saved with them. A cell that has no
+text is refused with its sheet, row and column; cells that show an error count as missing where the form says so.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
-
-import python_calamine as calamine
+from typing import Protocol
 
 from synth_engine import formats
 from synth_engine.errors import TableError
 from synth_engine.formats import Dialect, Kind
-from synth_engine.readers import archive, cells, tried
+from synth_engine.readers import archive, cells, old_spreadsheet, spreadsheet, stored
 from synth_engine.readers.source import Block, Limits, Progress, Shape
+from synth_engine.readers.spreadsheet import Row, Sheet
 
 
-class Row(NamedTuple):
-    """A row that is not blank, with its number in the sheet."""
+class Book(Protocol):
+    """An opened workbook of either kind."""
 
-    number: int
-    values: list[Any]
+    @property
+    def sheets(self) -> list[Sheet]: ...
+
+    def rows(self, sheet: Sheet) -> Iterator[Row]: ...
+
+    def has_cells(self, sheet: Sheet) -> bool: ...
 
 
 def blocks(
@@ -42,24 +46,25 @@ def blocks(
     dialect = dialect or Dialect()
     with _opened(path, kind=kind, limits=limits) as book:
         sheet = _sheet(book, dialect.sheet)
-        rows = _rows(sheet, dialect, shape)
-        names = _names(rows, dialect, width=sheet.width, limits=limits, shape=shape)
-        _refuse_merged(sheet, below=shape.lines)
+        rows = _rows(book, sheet, dialect, shape)
+        names = _names(rows, dialect, width=lambda: _width(book, sheet), limits=limits, shape=shape)
+        header = shape.lines
         places = {name: place for place, name in enumerate(names) if wanted is None or name in wanted}
-        waiting: list[list[Any]] = []
+        waiting: list[list[str]] = []
         for row in _complete(rows, width=len(names)):
             shape.rows, shape.lines = shape.rows + 1, row.number
             if shape.rows > limits.rows:
                 raise TableError("more rows than are allowed", repair="use a smaller table")
-            waiting.append(row.values)
+            waiting.append([_text(row, place, sheet=sheet, dialect=dialect) for place in places.values()])
             if len(waiting) == limits.rows_at_once(len(names)):
-                progress("read", min(1.0, row.number / max(1, sheet.total_height)))
-                yield _block(waiting, places, limits=limits)
+                progress("read", sheet.fraction)
+                yield _block(waiting, list(places), limits=limits)
                 waiting = []
+        _refuse_merged(sheet, below=header)
         progress("read", 1.0)
         if waiting:
-            yield _block(waiting, places, limits=limits)
-    shape.notes.append("Numbers, dates and times of the sheet were written as a CSV would hold them.")
+            yield _block(waiting, list(places), limits=limits)
+        shape.notes += _notes(sheet)
 
 
 def columns(path: Path, *, kind: Kind, limits: Limits, dialect: Dialect | None) -> tuple[str, ...]:
@@ -69,35 +74,35 @@ def columns(path: Path, *, kind: Kind, limits: Limits, dialect: Dialect | None) 
         return formats.counted_names(dialect.columns)
     with _opened(path, kind=kind, limits=limits) as book:
         sheet = _sheet(book, dialect.sheet)
-        return _names(_rows(sheet, dialect, shape), dialect, width=sheet.width, limits=limits, shape=shape)
+        rows = _rows(book, sheet, dialect, shape)
+        return _names(rows, dialect, width=lambda: _width(book, sheet), limits=limits, shape=shape)
 
 
-def _opened(path: Path, *, kind: Kind, limits: Limits) -> calamine.CalamineWorkbook:
+@contextmanager
+def _opened(path: Path, *, kind: Kind, limits: Limits) -> Iterator[Book]:
     try:
         with path.open("rb") as file:
-            formats.check_kind(kind, file.read(formats.HEAD))
-        if kind == "xlsx":
-            archive.look_through(path, limits=limits)
-        elif tried.is_deadly(path, kind=kind, cells=archive.MOST_CELLS):
-            raise TableError(archive.UNUSABLE, repair=formats.SAVE_AS_CSV)
-        return calamine.CalamineWorkbook.from_path(path)
-    except calamine.PasswordError:
-        raise TableError("the workbook has a password", repair="save it without; it is encrypted on arrival") from None
-    except (OSError, MemoryError, calamine.CalamineError):
-        raise TableError(archive.UNUSABLE, repair=formats.SAVE_AS_CSV) from None
+            head = file.read(formats.HEAD)
+    except OSError:
+        raise TableError("the file cannot be opened", repair="check its path and rights") from None
+    if kind == "xlsx" and head.startswith(old_spreadsheet.MAGIC):
+        raise TableError("the workbook has a password", repair="save it without; it is encrypted on arrival")
+    formats.check_kind(kind, head)
+    if kind == "xls":
+        yield old_spreadsheet.opened(path)
+        return
+    with archive.Archive(path, limits=limits) as parts:
+        yield spreadsheet.opened(parts)
 
 
-def _sheet(book: calamine.CalamineWorkbook, name: str) -> calamine.CalamineSheet:
-    """The one that is said, or the only one with cells."""
-    try:
-        if name:
-            if name not in book.sheet_names:
-                raise TableError("the workbook has no sheet of this name", repair="say the name as the workbook has it")
-            return book.get_sheet_by_name(name)
-        plain = [one.name for one in book.sheets_metadata if one.typ == calamine.SheetTypeEnum.WorkSheet]
-        found = [sheet for sheet in map(book.get_sheet_by_name, plain) if sheet.height]
-    except (calamine.CalamineError, OSError, MemoryError):
-        raise TableError(archive.UNUSABLE, repair=formats.SAVE_AS_CSV) from None
+def _sheet(book: Book, name: str) -> Sheet:
+    """The one that is said, or the only one with cells, hidden or not."""
+    if name:
+        found = [sheet for sheet in book.sheets if sheet.name == name]
+        if not found:
+            raise TableError("the workbook has no sheet of this name", repair="say the name as the workbook has it")
+        return found[0]
+    found = [sheet for sheet in book.sheets if book.has_cells(sheet)]
     if not found:
         raise TableError("the file is empty", repair="upload a table with a header and rows")
     if len(found) > 1:
@@ -105,34 +110,40 @@ def _sheet(book: calamine.CalamineWorkbook, name: str) -> calamine.CalamineSheet
     return found[0]
 
 
-def _rows(sheet: calamine.CalamineSheet, dialect: Dialect, shape: Shape) -> Iterator[Row]:
+def _rows(book: Book, sheet: Sheet, dialect: Dialect, shape: Shape) -> Iterator[Row]:
     """The rows that are not blank, without those above and below the table."""
     held: deque[Row] = deque()
-    blank = 0
-    for number, values in enumerate(sheet.iter_rows(), start=1):
-        if number <= dialect.skip:
+    blank, last = 0, 0
+    for row in book.rows(sheet):
+        if row.number <= dialect.skip or all(value == "" for value in row.values):
             continue
-        if all(value == "" for value in values):
-            blank += number > (sheet.start or (0, 0))[0]
-            continue
-        held.append(Row(number, values))
+        blank += row.number - last - 1 if last else 0
+        last = row.number
+        held.append(row)
         if len(held) > dialect.footer:
             yield held.popleft()
     if blank:
         shape.notes.append(f"{blank} blank lines were left out.")
 
 
-def _names(rows: Iterator[Row], dialect: Dialect, *, width: int, limits: Limits, shape: Shape) -> tuple[str, ...]:
+def _width(book: Book, sheet: Sheet) -> int:
+    """How many columns a sheet has: up to its last cell in which something stands."""
+    return max((len(row.values) for row in book.rows(sheet)), default=0)
+
+
+def _names(
+    rows: Iterator[Row], dialect: Dialect, *, width: Callable[[], int], limits: Limits, shape: Shape
+) -> tuple[str, ...]:
     """The names of the columns. Without a header the width of the sheet says how many there are."""
     if not dialect.header:
-        counted = formats.counted_names(dialect.columns or width)
+        counted = formats.counted_names(dialect.columns or width())
         shape.columns = formats.checked_names(counted, most=limits.columns)
         shape.dialect = replace(dialect, columns=len(counted))
         return shape.columns
     first = next(rows, None)
     if first is None:
         raise TableError("the file is empty", repair="upload a table with a header and rows")
-    names = [cells.text(value) or "" for value in first.values]
+    names = ["" if isinstance(value, TableError) else value for value in first.values]
     while names and not names[-1].strip():
         names.pop()
     shape.lines, shape.dialect = first.number, dialect
@@ -147,8 +158,9 @@ def _names(rows: Iterator[Row], dialect: Dialect, *, width: int, limits: Limits,
 
 
 def _complete(rows: Iterable[Row], *, width: int) -> Iterator[Row]:
+    """Rows as long as the header."""
     for row in rows:
-        if len(row.values) < width or any(value != "" for value in row.values[width:]):
+        if any(value != "" for value in row.values[width:]):
             raise TableError(
                 f"a line with more or fewer cells than the {width} of the header",
                 repair="name every column that has cells",
@@ -157,16 +169,35 @@ def _complete(rows: Iterable[Row], *, width: int) -> Iterator[Row]:
         yield row
 
 
-def _refuse_merged(sheet: calamine.CalamineSheet, *, below: int) -> None:
+def _text(row: Row, place: int, *, sheet: Sheet, dialect: Dialect) -> str:
+    """The text of a cell; of one that shows an error, none where the form says so."""
+    value = row.values[place] if place < len(row.values) else ""
+    if isinstance(value, str):
+        return value
+    if value is stored.ERROR and dialect.error_cells == "missing":
+        return ""
+    where = f"column {spreadsheet.letters(place + 1)} of sheet {sheet.number}"
+    raise TableError(f"{value.rule}, in {where}", repair=value.repair, line=row.number)
+
+
+def _refuse_merged(sheet: Sheet, *, below: int) -> None:
     """A merged cell has one value and covers many cells: whether it holds for all of them, only a person knows."""
-    for _, (last_row, _) in sheet.merged_cell_ranges or []:
-        number = last_row + (sheet.start or (0, 0))[0] + 1
-        if number >= below:
-            raise TableError(
-                "merged cells", repair="take them apart, and write the value into each that it is for", line=number
-            )
+    number = max((last for last in sheet.merged if last >= below), default=None)
+    if number is not None:
+        raise TableError(
+            "merged cells", repair="take them apart, and write the value into each that it is for", line=number
+        )
 
 
-def _block(rows: list[list[Any]], places: dict[str, int], *, limits: Limits) -> Block:
-    values = list(zip(*rows, strict=True))
-    return {name: cells.column(name, values[place], limits=limits) for name, place in places.items()}
+def _notes(sheet: Sheet) -> Iterator[str]:
+    """What somebody who looks at the sheet would not expect."""
+    if sheet.hidden:
+        yield "The sheet hides rows or columns, by hand or by a filter; they were read like the others."
+    if sheet.percents:
+        yield "Percentages were read as the numbers that are stored: 25 % is 0.25."
+    yield "Numbers, dates and times of the sheet were written as a CSV would hold them."
+
+
+def _block(rows: list[list[str]], names: list[str], *, limits: Limits) -> Block:
+    values = list(zip(*rows, strict=True)) or [()] * len(names)
+    return {name: cells.column(name, values[place], limits=limits) for place, name in enumerate(names)}

@@ -11,6 +11,7 @@ from synth_engine.formats import (
     DECIMALS,
     DELIMITERS,
     ENCODINGS,
+    ERROR_CELLS,
     PACKED,
     QUOTES,
     THOUSANDS,
@@ -28,7 +29,7 @@ from synthweb.lib.names import validate_one_line
 DELIMITER_NAMES = {name.replace(" ", "-"): sign for sign, name in DELIMITERS.items()}  # a tab is no value of an input
 THOUSANDS_NAMES = {name.replace(" ", "-"): sign for sign, name in THOUSANDS.items()}
 DECIMAL_NAMES = {name.split(" ")[1]: sign for sign, name in DECIMALS.items()}
-OF_CSV, OF_SHEETS = ("delimiter", "encoding", "quote"), ("sheet",)
+OF_CSV, OF_SHEETS = ("delimiter", "encoding", "quote"), ("sheet", "error_cells")
 QUOTE_NAMES = {name.split(" ")[0]: sign for sign, name in QUOTES.items()}
 HEADERS = {"yes": "names of columns", "no": "a row like the others: columns are called column_1, column_2 …"}
 CHOOSE_AGAIN = "Choose the file again: browsers do not send it a second time by themselves."
@@ -110,6 +111,11 @@ class DialectForm(forms.Form):
     sheet = forms.CharField(
         required=False, strip=False, max_length=200, help_text="Its name; empty if one sheet alone has cells."
     )
+    error_cells = forms.ChoiceField(
+        label="Cells that show an error, like #N/A",
+        required=False,
+        choices=[(key, text.capitalize()) for key, text in ERROR_CELLS.items()],
+    )
     header = forms.ChoiceField(
         label="The first line is", choices=list(HEADERS.items()), widget=forms.RadioSelect, initial="yes"
     )
@@ -153,6 +159,7 @@ class DialectForm(forms.Form):
                 "encoding": now.encoding,
                 "quote": _name_of(now.quote, QUOTE_NAMES),
                 "sheet": now.sheet,
+                "error_cells": now.error_cells,
                 "header": "yes" if now.header else "no",
                 "skip": now.skip,
                 "footer": now.footer,
@@ -183,6 +190,7 @@ class DialectForm(forms.Form):
             decimal=DECIMAL_NAMES.get(said["decimal"], "."),
             thousands=THOUSANDS_NAMES.get(said["thousands"], ""),
             sheet=said.get("sheet", ""),
+            error_cells=said.get("error_cells") or "refuse",
         )
 
 

@@ -49,7 +49,7 @@ def test_cells_of_a_sheet_are_what_a_csv_would_hold(sheet: Path) -> None:
     sheet.write_bytes(workbook({"Data": rows}))
     assert cells(sheet, "xlsx") == {
         "whole": ["1", "-3", ""],
-        "number": ["2.5", "1e+20", "0.1"],
+        "number": ["2.5", "100000000000000000000", "0.1"],
         "text": ["007", " x\ny ", "=1+1"],
         "yes": ["TRUE", "FALSE", "TRUE"],
         "day": ["2019-01-01", "1900-01-02", ""],
@@ -100,7 +100,7 @@ BOMB = '<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a
 FOREIGN = '<!DOCTYPE x [<!ENTITY e SYSTEM "file:///etc/passwd">]>'
 REFUSED: list[tuple[str, bytes, int | None]] = [
     ("merged cells", workbook({"D": PLAIN}, below=MERGED), 3),
-    ("shows an error", workbook({"D": [["a"], [("#N/A", 't="e"')]]}), None),
+    ("shows an error", workbook({"D": [["a"], [("#N/A", 't="e"')]]}), 2),
     ("columns 1 and 2 have the same name", workbook({"D": [["a", "A"], [1, 2]]}), 1),
     ("column 2 has no name", workbook({"D": [["a", None, "c"], [1, 2, 3]]}), 1),
     ("more or fewer cells than the 2", workbook({"D": [*PLAIN, [1, 2, CELL]]}), 4),

@@ -8,6 +8,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 from xml.sax.saxutils import escape
 
 DATE, MOMENT = 's="1"', 's="2"'
@@ -15,37 +16,65 @@ _MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 _OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 _PACKAGE = "http://schemas.openxmlformats.org/package/2006"
 _TYPES = "application/vnd.openxmlformats-officedocument.spreadsheetml"
-Cell = str | float | bool | tuple[object, str] | None
+_STATE = ' state="hidden"'
+
+
+class Xml(NamedTuple):
+    """A cell whose content is written as it stands."""
+
+    content: str
+    attributes: str = ""
+
+
+Cell = str | float | bool | Xml | tuple[object, str] | None
 """A tuple is what stands in the cell, and attributes of the cell: a style, or the type of an error."""
 
 
 def workbook(
-    sheets: Mapping[str, Sequence[Sequence[Cell]]], *, below: str = "", first: str = "", start: int = 1
+    sheets: Mapping[str, Sequence[Sequence[Cell]]],
+    *,
+    below: str = "",
+    first: str = "",
+    start: int = 1,
+    codes: Sequence[str] = (),
+    shared: Sequence[str] = (),
+    since_1904: bool = False,
+    hidden: Sequence[str] = (),
+    hidden_rows: Sequence[int] = (),
 ) -> bytes:
     """An .xlsx with these sheets. `below` follows the cells of each, `first` stands before the root of each, the first
-    row has the number `start`."""
+    row has the number `start`. `codes` are number formats: a cell with the style 3 has the first of them. `shared` are the
+    texts that sheets share, as XML. `hidden` are names of sheets, `hidden_rows` numbers of rows, that are not shown."""
     numbers = range(1, len(sheets) + 1)
     parts = "".join(
         f'<Override PartName="/xl/worksheets/sheet{i}.xml" ContentType="{_TYPES}.worksheet+xml"/>' for i in numbers
     )
-    named = "".join(f'<sheet name="{escape(name)}" sheetId="{i}" r:id="r{i}"/>' for i, name in enumerate(sheets, 1))
+    named = "".join(
+        f'<sheet name="{escape(name)}" sheetId="{i}" r:id="r{i}"{_STATE * (name in hidden)}/>'
+        for i, name in enumerate(sheets, 1)
+    )
+    spelled = "".join(f'<numFmt numFmtId="{164 + i}" formatCode="{_quoted(code)}"/>' for i, code in enumerate(codes))
     links = "".join(
         f'<Relationship Id="r{i}" Type="{_OFFICE}/worksheet" Target="worksheets/sheet{i}.xml"/>' for i in numbers
     )
     styles = '<xf numFmtId="0"/><xf numFmtId="14"/><xf numFmtId="22"/>'
+    styles += "".join(f'<xf numFmtId="{164 + i}"/>' for i in range(len(codes)))
+    epoch = '<workbookPr date1904="1"/>' * since_1904
     files = {
         "[Content_Types].xml": f'<Types xmlns="{_PACKAGE}/content-types"><Default Extension="rels" ContentType="application/'
         f'vnd.openxmlformats-package.relationships+xml"/><Default Extension="xml" ContentType="application/xml"/>'
         f'<Override PartName="/xl/workbook.xml" ContentType="{_TYPES}.sheet.main+xml"/>{parts}</Types>',
         "_rels/.rels": f'<Relationships xmlns="{_PACKAGE}/relationships"><Relationship Id="r1" '
         f'Type="{_OFFICE}/officeDocument" Target="xl/workbook.xml"/></Relationships>',
-        "xl/workbook.xml": f'<workbook xmlns="{_MAIN}" xmlns:r="{_OFFICE}"><sheets>{named}</sheets></workbook>',
+        "xl/workbook.xml": f'<workbook xmlns="{_MAIN}" xmlns:r="{_OFFICE}">{epoch}<sheets>{named}</sheets></workbook>',
         "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{_PACKAGE}/relationships">{links}<Relationship Id="rs" '
-        f'Type="{_OFFICE}/styles" Target="styles.xml"/></Relationships>',
-        "xl/styles.xml": f'<styleSheet xmlns="{_MAIN}"><cellXfs count="3">{styles}</cellXfs></styleSheet>',
+        f'Type="{_OFFICE}/styles" Target="styles.xml"/><Relationship Id="rt" Type="{_OFFICE}/sharedStrings" Target="sharedStrings.xml"/></Relationships>',
+        "xl/styles.xml": f'<styleSheet xmlns="{_MAIN}"><numFmts>{spelled}</numFmts><cellStyleXfs><xf numFmtId="14"/>'
+        f"</cellStyleXfs><cellXfs>{styles}</cellXfs></styleSheet>",
+        "xl/sharedStrings.xml": f'<sst xmlns="{_MAIN}">{"".join(f"<si>{text}</si>" for text in shared)}</sst>',
     }
     for i, rows in enumerate(sheets.values(), 1):
-        body = "".join(_row(number, row) for number, row in enumerate(rows, start))
+        body = "".join(_row(number, row, hidden=number in hidden_rows) for number, row in enumerate(rows, start))
         files[f"xl/worksheets/sheet{i}.xml"] = (
             f'{first}<worksheet xmlns="{_MAIN}"><sheetData>{body}</sheetData>{below}</worksheet>'
         )
@@ -56,12 +85,19 @@ def workbook(
     return buffer.getvalue()
 
 
-def _row(number: int, row: Sequence[Cell]) -> str:
+def _quoted(code: str) -> str:
+    return escape(code, {'"': "&quot;"})
+
+
+def _row(number: int, row: Sequence[Cell], *, hidden: bool = False) -> str:
     cells = [_cell(f"{chr(65 + place)}{number}", cell) for place, cell in enumerate(row) if cell is not None]
-    return f'<row r="{number}">{"".join(cells)}</row>'
+    shown = ' hidden="1"' * hidden
+    return f'<row r="{number}"{shown}>{"".join(cells)}</row>'
 
 
 def _cell(place: str, cell: Cell) -> str:
+    if isinstance(cell, Xml):
+        return f'<c r="{place}" {cell.attributes}>{cell.content}</c>'
     if isinstance(cell, tuple):
         value, attributes = cell
         return f'<c r="{place}" {attributes}><v>{value}</v></c>'
@@ -91,3 +127,21 @@ def old_workbook(*, last: tuple[int, int] = (2, 1)) -> bytes:
     place = content.rindex(text.pack(0x00FD, 10, 2, 1))
     text.pack_into(content, place, 0x00FD, 10, *last)
     return bytes(content)
+
+
+_OLD_OF_ALL_SORTS = (
+    "c-rk)T}TvB6#nj=*<buwbqzF-MaXK^D0(OYUCT^}66>Xipk|vT#a3nA2iJ$P%*P_=sh<}?gI=s2`lEt^9(o9jdI*9*>oEv|f*#cA+%vPwx*51oLN"
+    "ebnXYM&?&i&5JJ@?+(c{5WnJ8`de4h3k1hD9p?Z=Oxi5y&bbkl(UYGkf;aVY&FP5b)DLdOdhj`r4<)P>uH-B<|`jNCKbeIF3Pd4fH1>tB5_EgCSH"
+    "7EhGhQlBEnaoK+>uQ!J}k-r*~svTS3^C6+C8?W{P4nOIkJr&Gm8Wj*`Kp!$8tF(25n4b^z1s`%U$VPEUP?o_XFX3ab5^b$;hN}w~*pGYY^h$(Vnt"
+    "3sV#jazEUX9&&7WV2~TdU|#xld}j@$xPyh6#>3y*M{d2*S@-T0kZ#GYWMxY?x%rW&K{s4Ud|pQPoe#))PYf0CwXd)qXai}<<YU%NE`FCeFU7%LIX"
+    "y62WfKkn$$Fn49QGlh$?HS$4DheiyJ1zrW3<yO_kdYD$L=aisq#$v}9>2<tbZ2(nLA8D|q6D=&t5(e|vi{-W@x^mQmi0>`iNf$`%&Rs|X4%V~@sC"
+    "bsgo1MwS=2*Y(`4Wf`VvK<9?;YNxSpjIX)K-Ui~?&UhEwnAhG!?eQ;%9@UM1j%}v)bm!bic=~;80`>G<Oo~^(F*J!Las8UY<5>1AoCWS9%bMR7JH"
+    "HG$xm(W8T#f|<xmm%|*3{DxIZZmx%GNZ}w4A1srsp&dX`Y<sCC%%wiUQWNGRU?{?60Ce>B$OaeK~c1OZ00;yX}{h_soHS@JK&t8fW#4Vgzx9ahkL"
+    "CGOuD3%;<9%<uZ)+7I0bEjCK{+Xlu9qijjLHM#+qDA{Ap}&ZF)$Dio_^R#h{tvJwv@_m=na6NC#FE?l^9;ljn5fZ!KH`(;??S1|iU+vj}OS)gOl{"
+    "Y<iEaTo*iOVi)G4)oJGg-lWPvko4S?MtjMCi}fm;Rvy((1$qZ(N}c+(jO&}e?Kb@4E?<+R4o5uF?s%D{$F&x`#="
+)  # what xlwt writes for zip, id, day, yes, share, bad, text, and two rows
+
+
+def old_workbook_of_all_sorts() -> bytes:
+    """An .xls with a code of zeros, long numbers, moments, truth values, percentages, an error cell and a text."""
+    return zlib.decompress(base64.b85decode(_OLD_OF_ALL_SORTS))

@@ -220,6 +220,20 @@ def test_a_file_of_spss_says_itself_how_it_is_written(browser: Browser, cast: Ca
     assert "says itself how it is written" in seen(client, "settings", dataset)
 
 
+def test_cells_that_show_an_error_are_refused_by_place_and_counted_as_missing_once_that_is_said(
+    browser: Browser, cast: Cast
+) -> None:
+    client = browser(cast.steward)
+    dataset = upload(client, workbook({"People": [["name", "age"], ["Ann", 1], ["Bob", ("#N/A", 't="e"')]]}), "p.xlsx")
+    assert (dataset.status, dataset.refusal_line) == ("refused", 3)
+    page = seen(client, "upload-status", dataset)
+    assert "in column B of sheet 1" in page
+    assert "Cells that show an error, like #N/A" in page
+    post(client, "form", dataset, header="yes", error_cells="missing")
+    assert (work(dataset).status, dataset.dialect["error_cells"]) == ("ready", "missing")
+    assert "cells that show an error count as missing" in seen(client, "settings", dataset)
+
+
 def test_a_run_reads_the_table_in_the_form_that_was_said(cast: Cast, browser: Browser) -> None:
     text = scene.TABLE.replace(",", ";").replace("north", "nörd")
     dataset = upload(browser(cast.steward), text.encode("cp1252"), "table.csv")

@@ -7,7 +7,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from synth_engine.formats import DECIMALS, DELIMITERS, ENCODINGS, QUOTES, THOUSANDS
+from synth_engine.formats import DECIMALS, DELIMITERS, ENCODINGS, ERROR_CELLS, QUOTES, THOUSANDS
 from synth_engine.formats.dialect import MOST_LEFT_OUT
 from synthweb.api.serializers.strict import Choice, StrictSerializer, Text, Truth, WholeNumber
 from synthweb.datasets import selectors
@@ -50,6 +50,12 @@ class FormSerializer(StrictSerializer):
         help_text="The sign between thousands, other than the one before decimals.",
     )
     sheet = Text(required=False, allow_blank=True, default="", max_length=200, help_text="Of a workbook, by its name.")
+    error_cells = Choice(
+        choices=list(ERROR_CELLS),
+        required=False,
+        default="refuse",
+        help_text="Of a workbook: whether cells that show an error, like #N/A, count as missing or the file is refused.",
+    )
 
 
 class DatasetSerializer(serializers.ModelSerializer[Dataset]):

@@ -1,0 +1,85 @@
+"""The sheets of an .xls (Excel 97–2003), through a library that keeps the number formats of cells.
+
+The library lays a whole sheet out in memory and trusts what the file says of itself, so that a process of its own
+tries it out first (`tried`). Numbers are stored in double precision: of a larger whole number all digits are given
+that the stored one has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import xlrd
+
+from synth_engine.readers import archive, spreadsheet, stored, tried
+from synth_engine.readers.spreadsheet import Row, Sheet
+from synth_engine.readers.stored import Stored
+
+MAGIC = b"\xd0\xcf\x11\xe0"
+
+
+@dataclass(frozen=True, kw_only=True)
+class OldWorkbook:
+    """An opened .xls."""
+
+    book: xlrd.book.Book
+    sheets: list[Sheet]
+
+    def rows(self, sheet: Sheet) -> Iterator[Row]:
+        """The rows of a sheet that have cells, in order."""
+        found = self.book.sheet_by_index(sheet.number - 1)
+        sheet.merged = [last for _, last, _, _ in found.merged_cells]
+        hidden = [one for one in (*found.rowinfo_map.values(), *found.colinfo_map.values()) if one.hidden]
+        sheet.hidden, sheet.percents = len(hidden), 0
+        for number in range(found.nrows):
+            values = [self._stored(cell, sheet) for cell in found.row(number)]
+            sheet.fraction = (number + 1) / found.nrows
+            if values:
+                yield Row(number + 1, values)
+
+    def has_cells(self, sheet: Sheet) -> bool:
+        """Whether anything stands in a sheet."""
+        return any(value != "" for row in self.rows(sheet) for value in row.values)
+
+    def _stored(self, cell: xlrd.sheet.Cell, sheet: Sheet) -> Stored:
+        match cell.ctype:
+            case xlrd.XL_CELL_EMPTY | xlrd.XL_CELL_BLANK:
+                return ""
+            case xlrd.XL_CELL_ERROR:
+                return stored.ERROR
+            case xlrd.XL_CELL_BOOLEAN:
+                return "TRUE" if cell.value else "FALSE"
+            case xlrd.XL_CELL_NUMBER | xlrd.XL_CELL_DATE:
+                return self._number(cell, sheet)
+        return str(cell.value)
+
+    def _number(self, cell: xlrd.sheet.Cell, sheet: Sheet) -> Stored:
+        code = self.book.format_map[self.book.xf_list[cell.xf_index].format_key].format_str
+        sheet.percents += "%" in code
+        value = float(cell.value)
+        exact = str(int(value)) if value.is_integer() and abs(value) < 10**stored.MOST_DIGITS else repr(value)
+        return stored.number(exact, code=code, since_1904=bool(self.book.datemode))
+
+
+def opened(path: Path) -> OldWorkbook:
+    """Raises TableError for a file that is no workbook, or that the library would die of."""
+    if tried.is_deadly(path, kind="xls", cells=spreadsheet.MOST_CELLS):
+        archive.refuse()
+    try:
+        book = xlrd.open_workbook(str(path), formatting_info=True, ragged_rows=True, logfile=_Silent())
+    except Exception:  # noqa: BLE001 - of a damaged file the library says this or that, and never in our words
+        archive.refuse()
+    sheets = [Sheet(name=sheet.name, number=place, part="") for place, sheet in enumerate(book.sheets(), start=1)]
+    return OldWorkbook(book=book, sheets=sheets)
+
+
+class _Silent:
+    """What the library would print could quote the file."""
+
+    def write(self, text: str) -> int:
+        return len(text)
+
+    def flush(self) -> None:
+        """Nothing is held back."""
