@@ -88,10 +88,10 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("synthetic", metavar="SYNTHETIC", type=Path)
     sub.add_argument("--domain", metavar="DOMAIN.json", type=Path, required=True)
     sub.add_argument("--out", metavar="REPORT", type=Path, required=True, help=".json or .html")
-    sub.add_argument("--form", metavar="FORM.json", type=Path, help="how the real table is written")
+    _form_arguments(sub)
     sub = command("domain", commands.draft_domain, about="draft a domain from the data, to be edited and confirmed")
     sub.add_argument("data", metavar="DATA", type=Path)
-    sub.add_argument("--form", metavar="FORM.json", type=Path, help="how the table is written")
+    _form_arguments(sub)
     sub.add_argument("--out", metavar="DOMAIN.json", type=Path, required=True)
     sub = command(
         "gazetteer",
@@ -108,12 +108,24 @@ def _parser() -> argparse.ArgumentParser:
     sub = command("form", commands.guess_form, about="guess how a CSV is written, to be corrected and given with it")
     sub.add_argument("data", metavar="DATA", type=Path)
     sub.add_argument("--out", metavar="FORM.json", type=Path, required=True)
+    _read_argument(sub)
     return parser
+
+
+def _form_arguments(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("--form", metavar="FORM.json", type=Path, help="how the (real) table is written")
+    _read_argument(sub)
+
+
+def _read_argument(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument(
+        "--read", metavar="KEY=VALUE", action="append", default=[], help="a fact of the form, as header=no; repeatable"
+    )
 
 
 def _synthesize_arguments(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("data", metavar="DATA", type=Path, help="CSV, CSV.gz, Parquet, Excel, SPSS, Stata, baskets (.dat)")
-    sub.add_argument("--form", metavar="FORM.json", type=Path, help="how the table is written")
+    _form_arguments(sub)
     sub.add_argument("--domain", metavar="DOMAIN.json", type=Path, required=True)
     sub.add_argument("--mechanism", metavar="ID", required=True)
     sub.add_argument("--epsilon", metavar="E", required=True)

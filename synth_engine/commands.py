@@ -144,7 +144,8 @@ def draft_domain(options: argparse.Namespace) -> None:
     from synth_engine import pipeline, tables
 
     tables.require_folder(options.out)
-    reading = pipeline.ingest(options.data, dialect=_form(options), progress=_progress())
+    reading = pipeline.ingest(options.data, dialect=_form_of_draft(options), progress=_progress())
+    sys.stderr.writelines(f"note: {each}\n" for each in reading["notes"])
     draft = {
         "schema": domains.SCHEMA_NAME,
         "relation": "add-remove",
@@ -184,19 +185,53 @@ def _pair(text: str) -> tuple[str, str]:
 
 
 def guess_form(options: argparse.Namespace) -> None:
-    """Writes how a table seems to be written; a person looks at it and corrects it."""
+    """Writes how a table seems to be written; a person looks at it and corrects it. Refuses, after that, as long as
+    a question about it is open."""
     from synth_engine import pipeline, tables
-    from synth_engine.formats import Dialect
+    from synth_engine.formats import Dialect, words
 
     tables.require_folder(options.out)
-    _write_json(options.out, (pipeline.detect(options.data) or Dialect()).to_json())
+    found = words.apply(pipeline.detect(options.data) or Dialect(), options.read)
+    _write_json(options.out, found.to_json())
+    if not found.asked:
+        return
+    if "encoding" in found.asked:
+        sys.stderr.write("words of the table (confidential) in each encoding that its bytes allow:\n")
+        for name, examples in pipeline.encodings(options.data).items():
+            sys.stderr.write(f"  {name}: {', '.join(examples)}\n")
+    found.require_answers()
 
 
 def _form(options: argparse.Namespace) -> Any:
     """How the table is written, if that is said."""
-    from synth_engine.formats import Dialect
+    from synth_engine.formats import Dialect, words
 
-    return None if options.form is None else Dialect.from_json(_read_json(options.form, name="form"))
+    if options.form is None and not options.read:
+        return None
+    stored = {} if options.form is None else _read_json(options.form, name="form")
+    return words.apply(Dialect.from_json(stored), options.read)
+
+
+def _form_of_draft(options: argparse.Namespace) -> Any:
+    """The form in which a draft is read. What nobody has stated is looked up in the file, and refused where it is in
+    doubt: a draft shows the names of the columns, and a record must not become one."""
+    from synth_engine import pipeline
+
+    stated = _form(options)
+    header = any(pair.startswith("header=") for pair in options.read)
+    if options.form is not None:
+        header = header or "header" in _read_json(options.form, name="form")
+    if header or (found := pipeline.detect(options.data)) is None:
+        return stated
+    if stated is None:
+        found.require_answers()
+        return None
+    from synth_engine.formats import words
+
+    words.apply(found, options.read).require_answers()
+    if not found.header:
+        raise InputError("whether the first line names the columns is not stated", repair="say --read header=yes or no")
+    return stated
 
 
 def _spec(options: argparse.Namespace) -> Any:

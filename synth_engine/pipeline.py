@@ -113,6 +113,21 @@ def detect(path: Path | str, *, kind: Kind | None = None) -> Dialect | None:
 
 
 @_sealed
+def encodings(path: Path | str, *, kind: Kind | None = None) -> dict[str, list[str]]:
+    """The encodings that the bytes of a delimited text allow, the likeliest first, with words of the table in each: for
+    its steward alone."""
+    return readers.encodings(path, kind=kind)
+
+
+@_sealed
+def evidence(path: Path | str, *, kind: Kind | None = None, dialect: Dialect) -> dict[str, Any]:
+    """What a steward, and nobody else, looks at to answer what is open about the form: `lines`, the first ones of the
+    table as cells, and `words`, as `encodings` gives them."""
+    words = readers.encodings(path, kind=kind) if "encoding" in dialect.asked else {}
+    return {"lines": readers.first_lines(path, kind=kind, dialect=dialect), "words": words}
+
+
+@_sealed
 def ingest(
     path: Path | str,
     *,

@@ -5,8 +5,10 @@ Nothing here opens a file or keeps what it is shown, so that whoever receives a 
 
 from __future__ import annotations
 
-from synth_engine.formats.dialect import DELIMITERS, ENCODINGS, ERROR_CELLS, QUOTES, Dialect, Encodings
-from synth_engine.formats.header import checked_names, counted_names, looks_like_data
+from synth_engine.formats.dialect import DELIMITERS, ERROR_CELLS, ESCAPES, EXTRA_ROWS, QUESTIONS, QUOTES, Dialect
+from synth_engine.formats.encodings import ENCODINGS, Encodings
+from synth_engine.formats.guess import guess
+from synth_engine.formats.header import checked_names, counted_names, joined_names, looks_like_data
 from synth_engine.formats.kinds import (
     BASKETS,
     DELIMITED,
@@ -40,6 +42,8 @@ __all__ = [
     "ENCODINGS",
     "ENDINGS",
     "ERROR_CELLS",
+    "ESCAPES",
+    "EXTRA_ROWS",
     "GZIP",
     "HEAD",
     "KINDS",
@@ -47,6 +51,7 @@ __all__ = [
     "MEDIA_TYPES",
     "PACKED",
     "PARQUET",
+    "QUESTIONS",
     "QUOTES",
     "SAVE_AS_CSV",
     "THOUSANDS",
@@ -62,6 +67,8 @@ __all__ = [
     "counted_names",
     "endings",
     "found_kind",
+    "guess",
+    "joined_names",
     "kind_of",
     "looks_like_data",
     "refuse_foreign",

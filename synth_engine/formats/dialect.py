@@ -11,39 +11,68 @@ import codecs
 import csv
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from synth_engine.errors import TableError
-from synth_engine.formats.header import LONGEST_NAME, looks_like_data
+from synth_engine.formats.encodings import ENCODINGS
+from synth_engine.formats.header import LONGEST_NAME
 from synth_engine.formats.marks import DECIMALS, THOUSANDS, Marks
 
 if TYPE_CHECKING:
     from _csv import Reader
 
-ENCODINGS = {
-    "utf-8": "UTF-8",
-    "cp1252": "Windows-1252 (Western European)",
-    "latin-1": "Latin-1 (ISO 8859-1)",
-    "utf-16": "UTF-16 (“Unicode” of older programs)",
-    "utf-16-le": "UTF-16 without a byte order mark (little-endian)",
-}
-DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
-RAREST_FIRST = ("\t", ";", "|", ",")  # a comma is also a decimal mark
+DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar", " ": "blanks"}
 QUOTES = {'"': "double quotation marks", "'": "single quotation marks", "": "no quotation marks"}
 ERROR_CELLS = {"refuse": "refuse the file", "missing": "count as missing"}  # cells of a sheet like #N/A
-GUESSED_LINES = 20
+ESCAPES = {
+    "": "a backslash before a quotation mark is refused",
+    "\\": "a backslash makes the next sign a letter",
+    "none": "a backslash is a letter",
+}
+EXTRA_ROWS = {"refuse": "refused", "keep": "records like the others", "drop": "left out"}
 MOST_LEFT_OUT = 100  # lines above the header, or below the last row
+MOST_HEADER_LINES = 5
 MARKS_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-NO_CP1252 = b"\x81\x8d\x8f\x90\x9d"  # bytes that stand for nothing in Windows-1252
-RARE_CP1252 = b"\x82\x83\x84\x86\x87\x88\x89\x8b\x98\x9b"  # signs that stand in few Western texts, often in other codes
-LETTERS_CP1252 = bytes(range(0xC0, 0x100))
+NUMBERS = ("decimal", "thousands")
+# What a form stored before these facts existed has to be read as: exactly as it was read then.
+_BEFORE = {"literal": True, "escape": "none", "extra_rows": "keep"}
+_WRITTEN_BEFORE = frozenset(
+    (
+        "encoding",
+        "delimiter",
+        "quote",
+        "header",
+        "columns",
+        "skip",
+        "footer",
+        "decimal",
+        "thousands",
+        "sheet",
+        "error_cells",
+    )
+)
+QUESTIONS = {
+    "encoding": ("which encoding its letters have", "NAME"),
+    "delimiter": ("what stands between cells", "comma|semicolon|tab|vertical-bar|blanks"),
+    "header": ("whether the first line names the columns or is a record", "yes|no"),
+    "skip": ("how many lines stand above the names of the columns", "N"),
+    "spaced": ("whether the blanks behind delimiters belong to the cells", "yes|no"),
+    "escape": ("what a backslash before a quotation mark means", "backslash|none"),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Dialect:
-    """The form of one CSV. Without a delimiter it is taken from the header line; `columns` is how many there are in a
-    table whose first line does not name them. `error_cells` says what becomes of cells of a sheet that show an error."""
+    """The form of one delimited text, all of it public.
+
+    Without a `delimiter` it is taken from the header line. `columns` is the number of columns of a table without a
+    header. `names` replace the names in the header, or number the columns of a table without one. `header_lines` are
+    joined to one name a column. `literal`: a quotation mark inside an unquoted cell, or a byte order mark inside the
+    text, is a letter; otherwise it is refused. `spaced`: blanks behind a delimiter are no part of a cell. `escape`:
+    what a backslash means (ESCAPES). `extra_rows`: what becomes of rows without any cell, notes and totals
+    (EXTRA_ROWS). `asked` names the facts that are only guessed: until a person has answered, nothing is read. `said`:
+    a person has stated how numbers are written. `error_cells`: what becomes of cells of a sheet that show an error."""
 
     encoding: str = "utf-8"
     delimiter: str = ""
@@ -56,6 +85,14 @@ class Dialect:
     thousands: str = ""
     sheet: str = ""
     error_cells: str = "refuse"
+    header_lines: int = 1
+    names: tuple[str, ...] = ()
+    literal: bool = False
+    spaced: bool = False
+    escape: str = ""
+    extra_rows: str = "refuse"
+    asked: tuple[str, ...] = ()
+    said: bool = False
 
     def __post_init__(self) -> None:
         known = (
@@ -65,6 +102,8 @@ class Dialect:
             (self.decimal, DECIMALS),
             (self.thousands, THOUSANDS),
             (self.error_cells, ERROR_CELLS),
+            (self.escape, ESCAPES),
+            (self.extra_rows, EXTRA_ROWS),
         )
         for value, choices in known:
             if not isinstance(value, str) or value not in choices:
@@ -75,8 +114,37 @@ class Dialect:
             raise TableError("this form of CSV is not read", repair=f"leave out at most {MOST_LEFT_OUT} lines")
         if not isinstance(self.sheet, str) or len(self.sheet) > LONGEST_NAME:
             raise TableError("this form of CSV is not read", repair="say the name of the sheet as the workbook has it")
+        self._check_further()
         if self.decimal == self.thousands:
             raise TableError("decimals and thousands have the same sign", repair="say which of them it marks")
+
+    def _check_further(self) -> None:
+        """What is only in forms of delimited texts."""
+        if not all(isinstance(one, bool) for one in (self.literal, self.spaced, self.said)):
+            raise TableError("this form of CSV is not read", repair="say true or false for literal, spaced and said")
+        if type(self.header_lines) is not int or not 1 <= self.header_lines <= MOST_HEADER_LINES:
+            raise TableError("this form of CSV is not read", repair=f"join 1 to {MOST_HEADER_LINES} header lines")
+        if not isinstance(self.names, tuple) or not all(isinstance(name, str) for name in self.names):
+            raise TableError("this form of CSV is not read", repair="list the names of the columns as texts")
+        if not isinstance(self.asked, tuple) or not all(one in QUESTIONS for one in self.asked):
+            raise TableError("this form of CSV is not read", repair=f"leave open only {', '.join(QUESTIONS)}")
+
+    def require_answers(self) -> None:
+        """Raises TableError, with the questions, as long as a fact of the form is only a guess."""
+        if not self.asked:
+            return
+        open_facts = "; ".join(QUESTIONS[one][0] for one in self.asked)
+        said = " and ".join(self.asked)
+        flags = " ".join(f"--read {one}={QUESTIONS[one][1]}" for one in self.asked)
+        raise TableError(
+            f"the file does not tell for certain {open_facts}",
+            repair=f"say {said} in the form of the file (on the command line: {flags})",
+        )
+
+    @property
+    def regular(self) -> bool:
+        """Whether the fast parser knows this form; the strict one knows all of them."""
+        return self.delimiter != " " and not self.spaced and self.escape != "\\"
 
     @property
     def marks(self) -> Marks:
@@ -97,7 +165,20 @@ class Dialect:
             parts.append(DECIMALS[self.decimal])
         if self.thousands:
             parts.append(f"{THOUSANDS[self.thousands]} between thousands")
-        return ", ".join(parts)
+        return ", ".join(parts + self._odd)
+
+    @property
+    def _odd(self) -> list[str]:
+        """What few files need, in words."""
+        parts = ["blanks behind delimiters left out"] * self.spaced
+        parts += ["quotation marks inside unquoted cells are letters"] * self.literal
+        parts += [ESCAPES[self.escape]] * bool(self.escape)
+        parts += [f"empty rows, notes and totals are {EXTRA_ROWS[self.extra_rows]}"] * (self.extra_rows != "refuse")
+        return (
+            parts
+            + [f"{self.header_lines} header lines joined"] * (self.header_lines > 1)
+            + ["names given"] * bool(self.names)
+        )
 
     @property
     def sentence_of_sheet(self) -> str:
@@ -119,9 +200,26 @@ class Dialect:
 
     def reader(self, lines: Iterable[str]) -> Reader:
         """The cells of lines in this form; malformed ones raise csv.Error."""
+        escape = "\\" if self.escape == "\\" else None
+        spaced = self.spaced or self.delimiter == " "
         if not self.quote:
-            return csv.reader(lines, delimiter=self.delimiter, quotechar=None, quoting=csv.QUOTE_NONE, strict=True)
-        return csv.reader(lines, delimiter=self.delimiter, quotechar=self.quote, strict=True)
+            return csv.reader(
+                lines,
+                delimiter=self.delimiter,
+                quotechar=None,
+                quoting=csv.QUOTE_NONE,
+                escapechar=escape,
+                skipinitialspace=spaced,
+                strict=True,
+            )
+        return csv.reader(
+            lines,
+            delimiter=self.delimiter,
+            quotechar=self.quote,
+            escapechar=escape,
+            skipinitialspace=spaced,
+            strict=True,
+        )
 
     def to_json(self) -> dict[str, Any]:
         """For storage; `from_json` is its inverse."""
@@ -137,31 +235,29 @@ class Dialect:
             "thousands": self.thousands,
             "sheet": self.sheet,
             "error_cells": self.error_cells,
+            "header_lines": self.header_lines,
+            "names": list(self.names),
+            "literal": self.literal,
+            "spaced": self.spaced,
+            "escape": self.escape,
+            "extra_rows": self.extra_rows,
+            "asked": list(self.asked),
+            "said": self.said,
         }
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Dialect:
-        """Raises TableError for anything but a dialect."""
+        """Raises TableError for anything but a dialect. One that was stored before some of its facts existed is read
+        as it was then."""
         if set(stored) - set(cls.__dataclass_fields__):
             raise TableError("this form of CSV is not read", repair="say encoding, delimiter, quote and header")
-        return cls(**stored)
-
-    @classmethod
-    def guess(cls, text: str, *, encoding: str) -> Dialect:
-        """The form of a table that begins with `text`."""
-        every = text.splitlines()
-        lines = [line for line in every if line.strip()][:GUESSED_LINES] or [""]
-        quote = _quote(lines)
-        declared = declared_delimiter(lines[0])
-        if declared:
-            lines = lines[1:] or [""]
-        above = 0 if declared else _above(lines, quote)
-        skip = every.index(lines[above]) if above else 0
-        lines = lines[above:]
-        found = cls(encoding=encoding, delimiter=declared or _delimiter(lines, quote), quote=quote, skip=skip)
-        cells = [_cells(line, found) for line in lines]
-        header = not looks_like_data(cells[0])
-        return replace(found, header=header, decimal=_decimal(cells[header:], found.delimiter))
+        facts = dict(stored)
+        if _WRITTEN_BEFORE >= set(facts) >= {"encoding", "delimiter", "quote", "header", "columns"}:
+            facts |= _BEFORE
+        for listed in ("names", "asked"):
+            if isinstance(facts.get(listed), list):
+                facts[listed] = tuple(facts[listed])
+        return cls(**facts)
 
 
 def declared_delimiter(line: str) -> str:
@@ -172,100 +268,9 @@ def declared_delimiter(line: str) -> str:
 
 def delimiter_of(line: str, *, quote: str = '"') -> str:
     """The delimiter of a header line: the one met most often outside quotation marks; of two, the more usual one."""
-    bare = _bare(line, quote)
-    return max(DELIMITERS, key=bare.count)
+    outside = bare(line, quote)
+    return max((one for one in DELIMITERS if one != " "), key=outside.count)
 
 
-def _bare(line: str, quote: str) -> str:
+def bare(line: str, quote: str) -> str:
     return re.sub(f"{quote}[^{quote}]*{quote}?", "", line) if quote else line
-
-
-def _quote(lines: list[str]) -> str:
-    """Single quotation marks, if cells begin and end with them and none with the usual ones."""
-    ends = "[,;\t|]"
-    text = "\n".join(lines)
-    single = len(re.findall(rf"(?m)(?:^|{ends})'[^'\n]*'(?=$|{ends})", text))
-    return "'" if single >= 2 and '"' not in text else '"'
-
-
-def _delimiter(lines: list[str], quote: str) -> str:
-    """One that every line has as often as the first, looked for among the rarer ones first because a comma is also a
-    decimal mark; else what the first line has most of."""
-    bare = [_bare(line, quote) for line in lines]
-    for delimiter in RAREST_FIRST:
-        if bare[0].count(delimiter) and len({line.count(delimiter) for line in bare}) == 1:
-            return delimiter
-    return delimiter_of(lines[0], quote=quote)
-
-
-def _above(lines: list[str], quote: str) -> int:
-    """How many lines stand above the header: they have none of a delimiter that all lines below them have equally
-    often, as a title has; or they are comments, which may have some, though not as many."""
-    bare = [_bare(line, quote) for line in lines]
-    delimiter = next((one for one in RAREST_FIRST if one in bare[-1]), "")
-    counts = [line.count(delimiter) for line in bare] if delimiter else []
-    for start in range(1, len(counts) - 1):
-        if len(set(counts[start:])) != 1:
-            continue
-        comments = all(line.startswith("#") for line in lines[:start]) and not lines[start].startswith("#")
-        if not any(counts[:start]) or (comments and counts[start] not in counts[:start]):
-            return start
-        return 0
-    return 0
-
-
-def _decimal(rows: list[list[str]], delimiter: str) -> str:
-    """A comma, if cells have numbers with one that cannot stand between thousands, and none with a point."""
-    cells = [cell.strip() for row in rows for cell in row]
-    points = any(re.fullmatch(r"[+-]?[0-9]*\.[0-9]+", cell) for cell in cells)
-    commas = [cell for cell in cells if re.fullmatch(r"[+-]?[0-9]+,[0-9]+", cell)]
-    sure = any(len(cell.partition(",")[2]) != 3 for cell in commas)
-    return "," if delimiter != "," and sure and not points else "."
-
-
-def _cells(line: str, dialect: Dialect) -> list[str]:
-    try:
-        return next(dialect.reader([line]), [])
-    except csv.Error:  # to be refused where it is read in earnest
-        return [line]
-
-
-class Encodings:
-    """Finds the encoding of a text whose bytes are fed to it, piece by piece, to the end.
-
-    A text that is not UTF-8 throughout is taken for Windows-1252, unless it is UTF-8 for the most part: then it is
-    damaged, and left to be refused where the damage is.
-    """
-
-    def __init__(self) -> None:
-        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        self._wide: str | None = None  # a variant of UTF-16; "" if it is none
-        self._letters = self._strange = self._rare = self._usual = 0
-        self._western = True
-
-    def feed(self, data: bytes) -> None:
-        """The next bytes."""
-        if self._wide is None:
-            zeros = data[1:64:2].count(0) * 2 > len(data[1:64:2])
-            self._wide = "utf-16" if data.startswith(MARKS_16) else "utf-16-le" if zeros else ""
-        if not self._wide:
-            self._count(data, final=False)
-
-    def found(self) -> str:
-        """The encoding, once all is fed."""
-        if self._wide:
-            return self._wide
-        self._count(b"", final=True)
-        western = self._western and self._rare <= self._usual
-        return "cp1252" if self._strange > self._letters and western else "utf-8"
-
-    def _count(self, data: bytes, *, final: bool) -> None:
-        text = self._decoder.decode(data, final)
-        if text.isascii() and data.isascii():
-            return
-        strange = text.count("\ufffd")
-        self._strange += strange
-        self._letters += len(text) - len(text.encode("ascii", "ignore")) - strange
-        self._rare += len(data) - len(data.translate(None, RARE_CP1252))
-        self._usual += len(data) - len(data.translate(None, LETTERS_CP1252))
-        self._western = self._western and not any(byte in data for byte in NO_CP1252)

@@ -42,6 +42,18 @@ def counted_names(columns: int) -> tuple[str, ...]:
     return tuple(f"column_{place}" for place in range(1, columns + 1))
 
 
+def joined_names(lines: Sequence[Sequence[str]]) -> list[str]:
+    """One name a column of several header lines, joined by blanks from above. In a line above others an empty cell
+    belongs to the name at its left, as merged cells of a spreadsheet do."""
+    names = [""] * len(lines[-1])
+    for depth, line in enumerate(lines):
+        left = ""
+        for place, cell in enumerate(line):
+            left = cell.strip() or (left if depth < len(lines) - 1 else "")
+            names[place] = f"{names[place]} {left}".strip() if len(lines) > 1 else cell
+    return names
+
+
 def looks_like_data(names: Sequence[str]) -> bool:
     """Numbers for names mean that the header is not there, unless they merely count the columns."""
     counted = [[str(i) for i in range(start, start + len(names))] for start in (0, 1)]

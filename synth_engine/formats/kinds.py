@@ -98,8 +98,6 @@ _FOREIGN = (  # first bytes, what it is, what to do
     (b"MZ\x90", "a program", _EXPORT),
     (b"\x80\x04\x95", "a Python pickle", SAVE_AS_CSV),
     (b"\x80\x05\x95", "a Python pickle", SAVE_AS_CSV),
-    (b"\xff\xfe\x00\x00", "text in UTF-32", SAVE_AS_CSV),
-    (b"\x00\x00\xfe\xff", "text in UTF-32", SAVE_AS_CSV),
 )
 
 

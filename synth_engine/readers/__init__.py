@@ -16,7 +16,19 @@ from synth_engine.formats import Dialect, Kind
 from synth_engine.readers import baskets, delimited, parquet, statistical, workbook
 from synth_engine.readers.source import Block, Limits, Meter, Progress, Shape
 
-__all__ = ["Block", "Limits", "Progress", "Shape", "blocks", "columns", "detect", "is_delimited", "silent"]
+__all__ = [
+    "Block",
+    "Limits",
+    "Progress",
+    "Shape",
+    "blocks",
+    "columns",
+    "detect",
+    "encodings",
+    "first_lines",
+    "is_delimited",
+    "silent",
+]
 
 
 def silent(_stage: str, _fraction: float) -> None:
@@ -28,6 +40,22 @@ def detect(path: Path | str, *, kind: Kind | None = None, limits: Limits | None 
     path, limits = Path(path), limits or Limits()
     kind = kind or _found_kind(path, limits=limits)
     return delimited.detect(path, packed=kind == "csv.gz", limits=limits) if kind in formats.DELIMITED else None
+
+
+def encodings(path: Path | str, *, kind: Kind | None = None, limits: Limits | None = None) -> dict[str, list[str]]:
+    """The encodings that the bytes of a delimited text allow, the likeliest first, with some words in each."""
+    path, limits = Path(path), limits or Limits()
+    kind = kind or _found_kind(path, limits=limits)
+    return delimited.encodings(path, packed=kind == "csv.gz", limits=limits) if kind in formats.DELIMITED else {}
+
+
+def first_lines(
+    path: Path | str, *, kind: Kind | None = None, dialect: Dialect, limits: Limits | None = None
+) -> list[list[str]]:
+    """The first lines of a delimited text as cells, as far as they can be read in a form that may be wrong."""
+    path, limits = Path(path), limits or Limits()
+    kind = kind or _found_kind(path, limits=limits)
+    return delimited.first_lines(path, packed=kind == "csv.gz", limits=limits, dialect=dialect)
 
 
 def is_delimited(path: Path | str, *, kind: Kind | None = None, limits: Limits | None = None) -> bool:

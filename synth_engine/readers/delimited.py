@@ -16,17 +16,21 @@ import pyarrow as pa
 from synth_engine import formats
 from synth_engine.errors import TableError
 from synth_engine.formats import Dialect
-from synth_engine.formats.dialect import MARKS_16, declared_delimiter, delimiter_of
-from synth_engine.readers import regular
+from synth_engine.formats.dialect import declared_delimiter, delimiter_of
+from synth_engine.formats.encodings import marked
+from synth_engine.readers import regular, rules
 from synth_engine.readers.feed import Feed
 from synth_engine.readers.source import Block, Limits, Meter, Progress, Shape
 
 SAMPLE = 2**16  # characters from which a dialect is guessed
+SHOWN_LINES, SHOWN_CELLS, SHOWN_LETTERS = 6, 12, 60  # of a file whose form is open, to its steward
+MOST_ENCODINGS = 10
 AHEAD = 3  # pieces that are parsed while one is used
 
 
 def detect(path: Path, *, packed: bool, limits: Limits) -> Dialect:
-    """The dialect of a file: its encoding from all of its bytes, the rest from its first lines."""
+    """The dialect of a file: its encoding from all of its bytes, the rest from its first lines. What is open is in
+    `asked`."""
     _check_kind(path, packed=packed, limits=limits)
     encodings = formats.Encodings()
     with Meter(path, packed=packed, limits=limits) as meter:
@@ -35,7 +39,33 @@ def detect(path: Path, *, packed: bool, limits: Limits) -> Dialect:
     dialect = Dialect(encoding=encodings.found())
     with Meter(path, packed=packed, limits=limits) as meter:
         text = codecs.getincrementaldecoder(dialect.codec)("replace").decode(meter.read(4 * SAMPLE) or b"")
-        return Dialect.guess(text[:SAMPLE], encoding=dialect.encoding)
+        complete = len(text) <= SAMPLE and not meter.read(1)
+    found = formats.guess(text[:SAMPLE], encoding=dialect.encoding, certain=encodings.certain, complete=complete)
+    # UTF-8 with some damage is refused at its place, whatever else is open.
+    return replace(found, asked=(), header=True) if encodings.damaged else found
+
+
+def encodings(path: Path, *, packed: bool, limits: Limits) -> dict[str, list[str]]:
+    """What the bytes of a file may be, the likeliest first, and some words of it in each."""
+    found = formats.Encodings()
+    with Meter(path, packed=packed, limits=limits) as meter:
+        while data := meter.read(2**20):
+            found.feed(data)
+    found.found()
+    return {name: found.words(name) for name in found.possible()[:MOST_ENCODINGS]}
+
+
+def first_lines(path: Path, *, packed: bool, limits: Limits, dialect: Dialect) -> list[list[str]]:
+    """The first lines, blank ones and those above the table too, each split into cells if it can be."""
+    with Meter(path, packed=packed, limits=limits) as meter:
+        text = codecs.getincrementaldecoder(dialect.codec)("replace").decode(meter.read(SAMPLE) or b"")
+    shown = []
+    for line in [line for line in text.splitlines() if line.strip()][:SHOWN_LINES]:
+        try:
+            shown.append(next(dialect.reader([line]), []))
+        except csv.Error:
+            shown.append([line])
+    return [[cell[:SHOWN_LETTERS] for cell in row[:SHOWN_CELLS]] for row in shown]
 
 
 def blocks(
@@ -52,6 +82,8 @@ def blocks(
     _check_kind(path, packed=packed, limits=limits)
     if packed:
         _unpack(path, limits=limits)
+    if dialect is not None:
+        dialect.require_answers()
     dialect = dialect or _usual(path, packed=packed, limits=limits)
     with Meter(path, packed=packed, limits=limits) as meter:
         try:
@@ -65,8 +97,12 @@ def blocks(
 
 def columns(path: Path, *, packed: bool, limits: Limits, dialect: Dialect | None) -> tuple[str, ...]:
     """The names in the header, and nothing below it; without a header, as many as the dialect says, and no look."""
-    if dialect is not None and not dialect.header and dialect.columns is not None:
-        return formats.counted_names(dialect.columns)
+    if dialect is not None:
+        dialect.require_answers()
+        if dialect.names:
+            return formats.checked_names(dialect.names, most=limits.columns)
+        if not dialect.header and dialect.columns is not None:
+            return formats.counted_names(dialect.columns)
     shape, dialect = Shape(), dialect or _usual(path, packed=packed, limits=limits)
     with Meter(path, packed=packed, limits=limits) as meter:
         try:  # what is decoded beside the header must not matter, not even by being no text
@@ -88,9 +124,8 @@ def _check_kind(path: Path, *, packed: bool, limits: Limits) -> None:
 
 
 def _usual(path: Path, *, packed: bool, limits: Limits) -> Dialect:
-    """What is read when nobody has said how: UTF-8, or UTF-16 by its mark, and a header. Rows have no say in it."""
-    marked = _head(path, packed=packed, limits=limits).startswith(MARKS_16)
-    return Dialect(encoding="utf-16" if marked else "utf-8")
+    """What is read when nobody has said how: UTF-8, or UTF-16 or UTF-32 by its mark, and a header. Rows have no say in it."""
+    return Dialect(encoding=marked(_head(path, packed=packed, limits=limits)) or "utf-8")
 
 
 def _unpack(path: Path, *, limits: Limits) -> None:
@@ -105,7 +140,8 @@ class _Table:
     """The header, read when it is made, and the rows under it, each as long as the header; without one, as the first."""
 
     def __init__(self, feed: Feed, dialect: Dialect, *, limits: Limits, shape: Shape) -> None:
-        self._feed, self._shape, self._limits, self._blank = feed, shape, limits, 0
+        self._feed, self._shape, self._limits = feed, shape, limits
+        self._blank = self._left_out = 0
         csv.field_size_limit(limits.cell_characters)
         first = self._first(dialect.skip)
         declared = declared_delimiter(first)
@@ -115,16 +151,26 @@ class _Table:
         line = feed.lines
         delimiter = dialect.delimiter or declared or delimiter_of(first, quote=dialect.quote)
         shape.dialect = self._dialect = replace(dialect, delimiter=delimiter)
+        self._rules = rules.Rules(self._dialect)
         self._names, read = self._record(first)
         self._empty_end = dialect.header and len(self._names) > 1 and not self._names[-1].strip()
-        self._header = b""
+        self._header = ""
         if dialect.header:
-            shape.columns = self._named(line=line)
-            self._header = read.rstrip("\r\n").encode() if len(shape.columns) > 1 else b""
+            above = [self._names] + [self._next_header() for _ in range(dialect.header_lines - 1)]
+            self._names = above[-1]
+            shape.columns = self._named(formats.joined_names(above), line=line)
+            self._header = self._names[0].strip() if len(shape.columns) > 1 else ""
         else:
             shape.columns = self._counted(dialect.columns)
             feed.give_back(read.encode(), lines=feed.lines - line + 1)
         shape.dialect = replace(self._dialect, columns=None if dialect.header else len(shape.columns))
+
+    def _next_header(self) -> list[str]:
+        """One more of the lines that name the columns together."""
+        names, _ = self._record(self._first(0))
+        if len(names) != len(self._names):
+            raise _ragged(len(self._names), line=self._feed.lines)
+        return names
 
     def _first(self, skip: int) -> str:
         for _ in range(skip):
@@ -143,19 +189,24 @@ class _Table:
                 read.append(line)
                 yield line
 
-        names = self._next(self._dialect.reader(noted()), line=self._feed.lines)
+        line = self._feed.lines
+        names = self._next(self._dialect.reader(noted()), line=line)
         if names is None:
             raise TableError("no header", repair="put a line of column names on top")
-        return names, "".join(read)
+        text = "".join(read)
+        self._rules.check(text, line=line)
+        return self._rules.cells(names, text), text
 
-    def _named(self, *, line: int) -> tuple[str, ...]:
-        names, notes = self._names[:-1] if self._empty_end else self._names, self._shape.notes
+    def _named(self, names: list[str], *, line: int) -> tuple[str, ...]:
+        names, notes = names[:-1] if self._empty_end else names, self._shape.notes
+        if self._empty_end:
+            notes.append("Every line ends with a delimiter; the empty column behind it was left out.")
+        if self._dialect.names:
+            return self._given(len(names))
         found = formats.checked_names(names, most=self._limits.columns, line=line)
         if list(found) != names:
             notes.append("Spaces around column names were left out.")
-        if self._empty_end:
-            notes.append("Every line ends with a delimiter; the empty column behind it was left out.")
-        if formats.looks_like_data(found):
+        if formats.looks_like_data(found) and not self._dialect.said:
             raise TableError(
                 "the first line looks like data",
                 repair="put a line of column names on top, or say that there is none",
@@ -163,7 +214,17 @@ class _Table:
             )
         return found
 
+    def _given(self, width: int) -> tuple[str, ...]:
+        """The names that a person gave, if they are as many as the columns."""
+        if len(self._dialect.names) != width:
+            raise TableError(
+                f"{len(self._dialect.names)} names are given for {width} columns", repair="give each column one name"
+            )
+        return formats.checked_names(self._dialect.names, most=self._limits.columns)
+
     def _counted(self, width: int | None) -> tuple[str, ...]:
+        if self._dialect.names:
+            return self._given(width or len(self._names))
         return formats.checked_names(formats.counted_names(width or len(self._names)), most=self._limits.columns)
 
     def blocks(self, wanted: Sequence[str] | None) -> Iterator[Block]:
@@ -185,6 +246,8 @@ class _Table:
             raise TableError("a header and no rows", repair="add the rows of the table", line=shape.lines)
         if self._blank:
             shape.notes.append(f"{self._blank} blank lines were left out.")
+        if self._left_out:
+            shape.notes.append(f"{self._left_out} empty rows, notes and totals were left out.")
 
     def _form(self, wanted: list[int]) -> regular.Form:
         limits = self._limits
@@ -194,7 +257,8 @@ class _Table:
             wanted=wanted,
             empty_end=self._empty_end,
             longest=min(limits.cell_characters, limits.line_characters),
-            header=self._header,
+            header=tuple(name.strip() for name in self._names) if self._header else (),
+            rules=self._rules,
         )
 
     def _sliced(self, piece: regular.Piece, places: dict[str, int]) -> Iterator[tuple[Block, int]]:
@@ -202,6 +266,7 @@ class _Table:
             raise _blank_cell(line=self._feed.lines + 1)
         self._feed.lines += piece.lines
         self._blank += piece.blank
+        self._left_out += piece.left_out
         most = self._limits.rows_at_once(len(places))
         for start in range(0, piece.rows, most):
             rows = min(most, piece.rows - start)
@@ -220,21 +285,39 @@ class _Table:
             yield _block(rows, places), len(rows)
 
     def _records(self, end: int) -> Iterator[list[str]]:
-        reader, width = self._dialect.reader(iter(self._feed)), len(self._shape.columns) + self._empty_end
-        while self._feed.taken < end and (row := self._next(reader, line=self._feed.lines + 1)) is not None:
-            if not row:
+        width = len(self._shape.columns) + self._empty_end
+        read: list[str] = []
+
+        def noted() -> Iterator[str]:
+            for line in self._feed:
+                read.append(line)
+                yield line
+
+        reader, names = self._dialect.reader(noted()), [name.strip() for name in self._names]
+        while self._feed.taken < end:
+            before = self._feed.lines + 1
+            read.clear()
+            if (row := self._next(reader, line=before)) is None:
+                return
+            text = "".join(read)
+            if not row or (not text.strip() and self._dialect.delimiter == " "):
                 self._blank += 1
                 continue
+            self._rules.check(text, line=before)
+            row = self._rules.cells(row, text)
             line = self._feed.lines
             if len(row) != width or (self._empty_end and row[-1]):
                 raise _ragged(len(self._shape.columns), line=line)
             if self._blank and width == 1:
                 raise _blank_cell(line=line)
-            if self._header and row == self._names:
+            if self._header and [cell.strip() for cell in row] == names:
                 raise TableError(
                     "the header stands here again", repair="keep one table a file, and one header", line=line
                 )
-            yield row
+            if self._rules.takes(row, line=line):
+                yield row
+            else:
+                self._left_out += 1
 
     def _next(self, reader: Iterator[list[str]], *, line: int) -> list[str] | None:
         try:
@@ -305,12 +388,16 @@ def _malformed(message: str, *, line: int) -> TableError:
         return TableError("a quotation mark is never closed", repair="close it, or double it inside a cell", line=line)
     if "field larger" in message:
         return TableError("a cell is too long", repair="look for a quotation mark that is not closed", line=line)
-    return TableError("text after a closing quotation mark", repair="double quotation marks inside a cell", line=line)
+    return TableError(
+        "text after a closing quotation mark",
+        repair="double quotation marks inside a cell, or say that a backslash stands before them (escape)",
+        line=line,
+    )
 
 
 def _not_text(path: Path, dialect: Dialect, *, packed: bool, limits: Limits) -> TableError:
     """Finds the line again, where a line end is a byte; only a refusal pays for that."""
-    line = None if dialect.encoding.startswith("utf-16") else _first_bad_line(path, dialect, packed, limits)
+    line = None if dialect.encoding.startswith(("utf-16", "utf-32")) else _first_bad_line(path, dialect, packed, limits)
     name = formats.ENCODINGS[dialect.encoding].split(" (")[0]
     return TableError(f"not text in {name}", repair='save it as "CSV UTF-8", or say which encoding it has', line=line)
 

@@ -11,6 +11,7 @@ import codecs
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,20 +20,24 @@ import pyarrow.csv
 from numpy.typing import NDArray
 
 from synth_engine.formats import Dialect
+from synth_engine.readers.rules import Rules
 
 _LF, _CR = 10, 13
+_MARK = codecs.BOM_UTF8
 Bytes = NDArray[np.uint8]
 Places = NDArray[np.intp]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Piece:
-    """The wanted columns of some lines, how many rows and lines these are, and how many of the lines are blank."""
+    """The wanted columns of some lines, how many rows and lines these are, how many of the lines are blank, and how many
+    rows were left out."""
 
     columns: list[pa.Array]
     rows: int
     lines: int
     blank: int
+    left_out: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +50,8 @@ class Form:
     wanted: Sequence[int]
     empty_end: bool
     longest: int
-    header: bytes
+    header: tuple[str, ...]  # the cells of the header, without blanks around them; nothing if it may stand there again
+    rules: Rules
 
     @functools.cached_property
     def names(self) -> list[str]:
@@ -54,6 +60,8 @@ class Form:
     @functools.cached_property
     def kept(self) -> list[str]:
         """With none wanted one is still parsed: it is what tells the number of rows."""
+        if self.rules.whole_rows:
+            return self.names
         return [str(place) for place in self.wanted] + ([self.names[-1]] if self.empty_end or not self.wanted else [])
 
 
@@ -74,9 +82,35 @@ def parsed(piece: bytes, form: Form, *, last: bool) -> Piece | None:
     table = _read(piece, form)
     if table is None or (form.empty_end and not _empty(table.column(form.names[-1]))):
         return None
+    if _has_header(table, form):
+        return None
+    blank, left_out = len(records) + open_end - table.num_rows, 0
+    if form.rules.whole_rows:
+        cells = [table.column(name) for name in form.names[: form.width]]
+        extra = form.rules.not_records(cells)
+        if extra is not None:
+            if form.rules.refuses:
+                return None
+            left_out = table.num_rows
+            table = table.filter(pc.invert(extra))
+            left_out -= table.num_rows
     columns = [table.column(str(place)).combine_chunks() for place in form.wanted]
-    blank = len(records) + open_end - table.num_rows
-    return Piece(columns=columns, rows=table.num_rows, lines=len(ends) + open_end, blank=blank)
+    return Piece(columns=columns, rows=table.num_rows, lines=len(ends) + open_end, blank=blank, left_out=left_out)
+
+
+def _has_header(table: pa.Table, form: Form) -> bool:
+    """Whether a row may be the header again, as far as the parsed columns tell: the strict parser looks at all."""
+    if not form.header:
+        return False
+    found: Any = None
+    for name in form.kept:
+        if int(name) >= form.width:
+            continue
+        same = pc.equal(pc.utf8_trim_whitespace(table.column(name)), form.header[int(name)])
+        found = same if found is None else pc.and_(found, same)
+        if not pc.any(found).as_py():
+            return False
+    return True
 
 
 def _plain(piece: bytes, form: Form, *, last: bool) -> bool:
@@ -86,7 +120,9 @@ def _plain(piece: bytes, form: Form, *, last: bool) -> bool:
         return False  # the fast parser drops this mark at the start of whatever it is given, and it belongs to a cell
     if b"\r" in piece and piece.count(b"\r") != piece.count(b"\r\n"):
         return False
-    if form.header and (piece.startswith(form.header) or b"\n" + form.header in piece):
+    if not form.dialect.regular or (not form.dialect.literal and _MARK in piece):
+        return False
+    if form.dialect.quote and form.dialect.escape == "" and b"\\" + form.dialect.quote.encode() in piece:
         return False
     return piece.isascii() or _is_utf8(piece)
 

@@ -24,6 +24,7 @@ from synthweb.datasets import files
 from synthweb.datasets.models import Dataset, Preview
 
 NAME = re.compile(r"[0-9a-f]{32}")
+FORM = "form"  # subject of what is shown beside a question about a file's form
 LASTING = datetime.timedelta(days=36_500)  # names of columns: wanted as long as the table is
 ORPHAN_AGE = datetime.timedelta(hours=1)  # a file without a row is younger only while `put` is at work
 

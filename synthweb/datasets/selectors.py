@@ -275,6 +275,15 @@ def columns_of(dataset: Dataset) -> list[str] | None:
         return None
 
 
+def form_evidence(user: people.Person, dataset: Dataset) -> dict[str, Any] | None:
+    """What is shown beside questions about a file's form, to whoever may see the table: first lines, and words in the
+    possible encodings. Its opening is in the audit log."""
+    asked = (dataset.dialect or {}).get("asked")
+    if not asked or dataset.status != Dataset.Status.REFUSED or not may(user, dataset, Need.REAL):
+        return None
+    return preview_for(user, dataset, Preview.Kind.TABLE, preview_store.FORM)
+
+
 def preview_for(user: people.Person, dataset: Dataset, kind: str, subject: str = "") -> dict[str, Any] | None:
     """Open a steward object. The audit log says who opened what, every time, before anything is decrypted.
 
@@ -290,7 +299,7 @@ def preview_for(user: people.Person, dataset: Dataset, kind: str, subject: str =
         action="report.opened" if kind == Preview.Kind.REPORT else "preview.opened",
         target=("dataset", dataset.code),
         organisation=dataset.organisation,
-        detail={"preview": preview.code, **({"release": subject} if subject else {})},
+        detail={"preview": preview.code, **({"release": subject} if kind == Preview.Kind.REPORT and subject else {})},
     )
     try:
         return preview_store.read(preview)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django import forms
@@ -21,7 +22,7 @@ from synth_engine.formats import (
     endings,
     unknown_ending,
 )
-from synth_engine.formats.dialect import MOST_LEFT_OUT
+from synth_engine.formats.dialect import MOST_HEADER_LINES, MOST_LEFT_OUT
 from synthweb.datasets.models import Dataset
 from synthweb.datasets.uploads import FIELD, ReceivedTable
 from synthweb.lib.names import validate_one_line
@@ -29,9 +30,15 @@ from synthweb.lib.names import validate_one_line
 DELIMITER_NAMES = {name.replace(" ", "-"): sign for sign, name in DELIMITERS.items()}  # a tab is no value of an input
 THOUSANDS_NAMES = {name.replace(" ", "-"): sign for sign, name in THOUSANDS.items()}
 DECIMAL_NAMES = {name.split(" ")[1]: sign for sign, name in DECIMALS.items()}
-OF_CSV, OF_SHEETS = ("delimiter", "encoding", "quote"), ("sheet", "error_cells")
+OF_CSV = ("delimiter", "encoding", "quote", "header_lines", "names", "spaced", "literal", "escape", "extra_rows")
+OF_SHEETS = ("sheet", "error_cells")
 QUOTE_NAMES = {name.split(" ")[0]: sign for sign, name in QUOTES.items()}
 HEADERS = {"yes": "names of columns", "no": "a row like the others: columns are called column_1, column_2 …"}
+EXTRA_ROWS_NAMES = {
+    "refuse": "Refuse the file, with the line",
+    "keep": "Keep them as records",
+    "drop": "Leave them out, wherever they stand",
+}
 CHOOSE_AGAIN = "Choose the file again: browsers do not send it a second time by themselves."
 
 
@@ -142,18 +149,61 @@ class DialectForm(forms.Form):
         choices=[(key, THOUSANDS[sign]) for key, sign in THOUSANDS_NAMES.items()],
     )
 
-    def __init__(self, *args: Any, file_kind: str, **kwargs: Any) -> None:
+    header_lines = forms.IntegerField(
+        label="Lines with names",
+        required=False,
+        min_value=1,
+        max_value=MOST_HEADER_LINES,
+        help_text="Joined: “2019” above “male” is “2019 male”.",
+    )
+    names = forms.CharField(
+        label="Names of the columns",
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        help_text="One a line, in place of those in the file: for columns without a name or with the same one.",
+    )
+    extra_rows = forms.ChoiceField(
+        label="Empty rows, notes and totals",
+        required=False,
+        choices=list(EXTRA_ROWS_NAMES.items()),
+        help_text="Rows without a cell, with a note in the first cell alone, or beginning with “Total”.",
+    )
+    escape = forms.ChoiceField(
+        label="A backslash before a quotation mark",
+        required=False,
+        choices=[("", "Refuse the file"), ("backslash", "Makes the mark a letter"), ("none", "Is a letter itself")],
+    )
+    spaced = forms.BooleanField(label="Blanks behind a delimiter are no part of the cell", required=False)
+    literal = forms.BooleanField(
+        label="Quotation marks inside unquoted cells are letters", required=False, help_text='As in 3" pipe.'
+    )
+
+    def __init__(
+        self, *args: Any, file_kind: str, words: Mapping[str, Sequence[str]] | None = None, **kwargs: Any
+    ) -> None:
+        """words: a few words of the table in each encoding that it may have, for its steward."""
         super().__init__(*args, **kwargs)
+        if words:
+            shown = {name: f"{ENCODINGS[name]}: {', '.join(some)}" for name, some in words.items()}
+            others = {name: text for name, text in ENCODINGS.items() if name not in shown}
+            self.fields["encoding"] = forms.ChoiceField(label="Letters", choices=list((shown | others).items()))
         for name in OF_CSV if file_kind in WORKBOOKS else OF_SHEETS:
             del self.fields[name]
 
+    @property
+    def further(self) -> bool:
+        """Whether a fact that few files need is not as usual, or wrong."""
+        usual = ("", None, False, 1, "refuse")
+        return any(self[name].errors or self[name].value() not in usual for name in OF_CSV[3:] if name in self.fields)
+
     @classmethod
-    def of(cls, dataset: Dataset) -> DialectForm:
-        """As it is read now."""
+    def of(cls, dataset: Dataset, *, words: Mapping[str, Sequence[str]] | None = None) -> DialectForm:
+        """As it is read now, or as it is guessed to be written."""
         now = Dialect.from_json(dataset.dialect) if dataset.dialect else Dialect()
         names = {sign: key for key, sign in DELIMITER_NAMES.items()}
         return cls(
             file_kind=dataset.file_kind,
+            words=words,
             initial={
                 "delimiter": names.get(now.delimiter, "comma"),
                 "encoding": now.encoding,
@@ -165,6 +215,12 @@ class DialectForm(forms.Form):
                 "footer": now.footer,
                 "decimal": _name_of(now.decimal, DECIMAL_NAMES),
                 "thousands": _name_of(now.thousands, THOUSANDS_NAMES),
+                "header_lines": now.header_lines,
+                "names": "\n".join(now.names),
+                "spaced": now.spaced,
+                "literal": now.literal,
+                "escape": {"": "", "\\": "backslash", "none": "none"}[now.escape],
+                "extra_rows": now.extra_rows,
             },
         )
 
@@ -191,6 +247,13 @@ class DialectForm(forms.Form):
             thousands=THOUSANDS_NAMES.get(said["thousands"], ""),
             sheet=said.get("sheet", ""),
             error_cells=said.get("error_cells") or "refuse",
+            header_lines=said.get("header_lines") or 1,
+            names=tuple(name.strip() for name in said.get("names", "").splitlines() if name.strip()),
+            spaced=said.get("spaced", False),
+            literal=said.get("literal", False),
+            escape={"backslash": "\\"}.get(said.get("escape", ""), said.get("escape", "")),
+            extra_rows=said.get("extra_rows") or "refuse",
+            said=True,
         )
 
 

@@ -114,7 +114,7 @@ def status(request: HttpRequest, code: str) -> HttpResponse:
         "missing": selectors.missing_columns(dataset),
         "unread": selectors.needs_reading_again(dataset),
         "twins": selectors.same_content(dataset),
-        **table.form(dataset),
+        **table.form(dataset, None if busy else selectors.form_evidence(_me(request), dataset)),
     }
     if not _in_place(request):
         return render(request, "datasets/status.html", context)

@@ -262,6 +262,9 @@ def _ingest(errand: TableErrand, grip: lease.Lease) -> None:
     try:
         with vault.open_table(dataset.vault_name) as path:
             form["dialect"] = form["dialect"] or pipeline.detect(path, kind=form["kind"])
+            if form["dialect"] is not None and form["dialect"].asked:
+                seen = pipeline.evidence(path, kind=form["kind"], dialect=form["dialect"])
+                preview_store.put(dataset, Preview.Kind.TABLE, preview_store.FORM, seen)
             reading = pipeline.ingest(path, **form, progress=progress)
     except InputError as error:
         guessed = form["dialect"].to_json() if form["dialect"] else None

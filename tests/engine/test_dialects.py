@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,7 @@ from synth_engine import readers
 from synth_engine.confidential import ingest
 from synth_engine.domain import Domain
 from synth_engine.errors import TableError
-from synth_engine.formats import DELIMITERS, ENCODINGS, QUOTES, Dialect, kind_of
+from synth_engine.formats import DELIMITERS, ENCODINGS, QUOTES, Dialect, Encodings, kind_of
 from synth_engine.readers import Limits
 
 UMLAUTS = "name;Größe\nÄsop;1,5\nZoë;2,5\n"
@@ -36,24 +38,25 @@ DETECTED = {
     "more commas in the names than semicolons": (b"a;b, in EUR, net;c\n1;2;3\n", Dialect(delimiter=";")),
     "tabs": (b"a\tb\n1\t2\n", Dialect(delimiter="\t")),
     "bars": (b"a|b\n1|2\n", Dialect(delimiter="|")),
-    "one column": (b"a\nb\nc\n", Dialect(delimiter=",")),
+    "one column": (b"a\nb\nc\n", Dialect(delimiter=",", header=False, asked=("header",))),
     "a declared delimiter": (b"sep=;\na,b;c\n1;2\n", Dialect(delimiter=";")),
     "a byte order mark": (b"\xef\xbb\xbfa,b\n1,2\n", Dialect(delimiter=",")),
-    "Windows-1252": (UMLAUTS.encode("cp1252"), Dialect(encoding="cp1252", delimiter=";", decimal=",")),
-    "the euro sign of Windows": ("a,b\n€,1\n".encode("cp1252"), Dialect(encoding="cp1252", delimiter=",")),
+    "Windows-1252": (UMLAUTS.encode("cp1252"), Dialect(encoding="cp1252", delimiter=";", decimal=",", asked=("encoding",))),
     "UTF-8": (UMLAUTS.encode(), Dialect(delimiter=";", decimal=",")),
     "UTF-16": (UMLAUTS.encode("utf-16"), Dialect(encoding="utf-16", delimiter=";", decimal=",")),
     "UTF-16 without its mark": (UMLAUTS.encode("utf-16-le"), Dialect(encoding="utf-16-le", delimiter=";", decimal=",")),
-    "single quotation marks": (b"a,b\n'x,y','z'\n", Dialect(delimiter=",", quote="'")),
-    "an apostrophe": (b"a,b\nit's,o'clock\n", Dialect(delimiter=",")),
+    "single quotation marks": (b"a,b\n'x,y','z'\n", Dialect(delimiter=",", quote="'", header=False, asked=("header",))),
+    "an apostrophe": (b"a,b\nit's,o'clock\n", Dialect(delimiter=",", header=False, asked=("header",))),
     "no header": (b"39,1.5\n50,2.5\n", Dialect(delimiter=",", header=False)),
-    "no header and decimal commas": (b"3,5;1,5\n5,0;2,5\n", Dialect(delimiter=";", decimal=",")),
+    "no header and decimal commas": (b"3,5;1,5\n5,0;2,5\n", Dialect(delimiter=";", header=False, decimal=",")),
     "a title": (b"Our table\n\nof 2020\na,b\n1,2\n3,4\n", Dialect(delimiter=",", skip=3)),
-    "a title with a comma": (b"Our table, of 2020\na,b,c\n1,2,3\n", Dialect(delimiter=",")),
+    "a title with a comma": (
+        b"Our table, of 2020\na,b,c\n1,2,3\n", Dialect(delimiter=",", asked=("header",))
+    ),
     "comments": (b"# one, two, three\n# 4\na,b\n1,2\n", Dialect(delimiter=",", skip=2)),
     "thousands or decimals": (b"a;b\n1,234;2,345\n", Dialect(delimiter=";")),
     "both marks": (b"a;b\n1,5;2.5\n", Dialect(delimiter=";")),
-    "counted columns": (b"0,1\n5,6\n", Dialect(delimiter=",")),
+    "counted columns": (b"0,1\n5,6\n", Dialect(delimiter=",", header=False, asked=("header",))),
 }  # fmt: skip
 
 
@@ -69,8 +72,9 @@ def test_the_form_of_a_table_is_found(file: Path, case: str) -> None:
 def test_a_letter_late_in_the_file_counts(file: Path) -> None:
     file.write_bytes(b"a,b\n" + b"1,2\n" * 400_000 + b"3,\xe9\n")
     found = readers.detect(file, kind="csv")
-    assert found == Dialect(encoding="cp1252", delimiter=",")
-    assert cells(file, found)["b"][-1] == "é"
+    assert found is not None
+    assert found.asked == ("encoding",)
+    assert cells(file, Dialect(encoding="cp1252", delimiter=","))["b"][-1] == "é"
 
 
 def test_a_text_in_utf8_with_one_broken_letter_is_damaged_and_not_western(file: Path) -> None:
@@ -82,19 +86,70 @@ def test_a_text_in_utf8_with_one_broken_letter_is_damaged_and_not_western(file: 
     assert refusal.value.line == 4
 
 
-def test_bytes_that_stand_for_nothing_are_not_taken_for_western_letters(file: Path) -> None:
-    file.write_bytes(b"a,b\n1,\x81\n")
-    assert readers.detect(file, kind="csv") == Dialect(delimiter=",")
+def test_bytes_that_stand_for_nothing_are_not_taken_for_western_letters() -> None:
+    found = Encodings()
+    found.feed(b"a,b\n1,\x81\n")
+    assert found.found() != "cp1252"
+    assert "cp1252" not in found.possible()
+
+
+LEGACY = {
+    "cp1250": "jméno;město\nŽluťoučký;Příbram\nKůň;Třešť\n",
+    "cp1251": "имя;город\nИван;Москва\n",
+    "cp1252": "name;Größe\nÄsop;1,5\nZoë;2,5\n",
+    "cp1253": "όνομα;πόλη\nΓιώργος;Αθήνα\n",
+    "mac-roman": "name;stadt\nJürgen;Köln\nBäcker;Größe\n",
+    "cp932": "名前,テスト\nカナ,ー\n",
+    "euc_jp": "名前,テスト\nカナ,東京\n",
+    "gb18030": "姓名,城市\n王伟,北京\n",
+    "big5": "姓名,城市\n王偉,臺北\n",
+    "cp949": "이름,도시\n김철수,서울\n",
+    "latin-1": "name;Größe\nÄsop;1,5\n",
+    "koi8-r": "имя;город\nИван;Москва\n",
+}
+
+
+@pytest.mark.parametrize("encoding", LEGACY)
+def test_a_text_in_a_legacy_encoding_is_read_in_none_before_a_person_chooses(file: Path, encoding: str) -> None:
+    file.write_bytes(LEGACY[encoding].encode(encoding))
+    guessed = readers.detect(file, kind="csv")
+    assert guessed is not None
+    assert "encoding" in guessed.asked
+    with pytest.raises(TableError, match="which encoding its letters have") as refusal:
+        cells(file, guessed)
+    assert "encoding" in refusal.value.repair
+    with pytest.raises(TableError, match="which encoding"):
+        readers.columns(file, kind="csv", dialect=guessed)
+    found = Encodings()
+    found.feed(file.read_bytes())
+    assert encoding in found.possible()
+    assert set(found.words(encoding)) <= set(re.findall(r"\w+", LEGACY[encoding]))
+    [first, second] = LEGACY[encoding].splitlines()[0].split(guessed.delimiter)
+    said = replace(guessed, encoding=encoding, asked=(), header=True)
+    assert set(cells(file, said)) == {first, second}
+
+
+LETTERS = {
+    **dict.fromkeys(["cp1251", "koi8-r", "iso8859-5", "mac-cyrillic", "cp866"], "жЯ"),
+    **dict.fromkeys(["cp1253", "iso8859-7"], "λΩ"),
+    **dict.fromkeys(["cp1255", "iso8859-8"], "אש"),
+    **dict.fromkeys(["cp1256", "iso8859-6"], "سل"),
+    **dict.fromkeys(["cp932", "euc_jp"], "表ソ"),  # the second byte of the first two is a backslash in Shift-JIS
+    **dict.fromkeys(["gb18030", "big5", "big5hkscs"], "中文"),
+    "cp949": "서울",
+    "cp874": "กข",
+}
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
 @pytest.mark.parametrize("delimiter", DELIMITERS)
 def test_what_is_said_is_how_it_is_read(file: Path, encoding: str, delimiter: str) -> None:
     dialect = Dialect(encoding=encoding, delimiter=delimiter, quote="'")
-    text = f"ä{delimiter}b\n'x{delimiter}''y'{delimiter}é\"\n"
+    one, other = LETTERS.get(encoding, "äé")
+    text = f"{one}{delimiter}b\n'x{delimiter}''y'{delimiter}{other}\"\n"
     file.write_bytes(text.encode(encoding))
-    assert cells(file, dialect) == {"ä": [f"x{delimiter}'y"], "b": ['é"']}
-    assert readers.columns(file, kind="csv", dialect=dialect) == ("ä", "b")
+    assert cells(file, dialect) == {one: [f"x{delimiter}'y"], "b": [f'{other}"']}
+    assert readers.columns(file, kind="csv", dialect=dialect) == (one, "b")
 
 
 @pytest.mark.parametrize(("content", "encoding"), [(b"a,b\n1,2\n", "utf-16"), (b"a,b\n1,\x81\n", "cp1252")])
@@ -108,6 +163,14 @@ def test_the_names_are_refused_alike(file: Path) -> None:
     file.write_bytes(b"a,b\n1,2\n")
     with pytest.raises(TableError, match="not text in UTF-16"):
         readers.columns(file, kind="csv", dialect=Dialect(encoding="utf-16", delimiter=","))
+
+
+def test_marks_inside_cells_are_letters_where_that_is_said(file: Path) -> None:
+    file.write_bytes(b'a,b\n3"r, s",4"\n' + "\ufeffx,2\n".encode())
+    with pytest.raises(TableError, match="a quotation mark inside"):
+        cells(file, Dialect(delimiter=","))
+    file.write_bytes(b'a,b\n3",4"\n' + "\ufeffx,2\n".encode())
+    assert cells(file, Dialect(delimiter=",", literal=True)) == {"a": ['3"', "\ufeffx"], "b": ['4"', "2"]}
 
 
 def test_without_quotation_marks_they_are_letters(file: Path) -> None:
@@ -159,7 +222,12 @@ def test_one_row_cannot_change_how_another_is_read(file: Path) -> None:
         {"quote": '""'},
         {"header": "no"},
         {"columns": True},
-        {"escape": "\\"},
+        {"escape": "x"},
+        {"literal": 1},
+        {"extra_rows": "some"},
+        {"header_lines": 0},
+        {"names": [1]},
+        {"asked": ["colour"]},
         {"delimiter": None},
         {"encoding": ["utf-8"]},
         {"skip": -1},

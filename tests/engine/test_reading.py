@@ -28,7 +28,8 @@ ADULT = Path(__file__).parents[2] / "examples" / "adult.csv.gz"
 def cells(path: Path, **options: Any) -> dict[str, list[str | None]]:
     """Every cell of a table."""
     found: dict[str, list[str | None]] = {}
-    for block in readers.blocks(path, kind=options.pop("kind", "csv"), limits=options.pop("limits", Limits())):
+    kind, limits = options.pop("kind", "csv"), options.pop("limits", Limits())
+    for block in readers.blocks(path, kind=kind, limits=limits, **options):
         for name, texts in block.items():
             found.setdefault(name, []).extend(texts.to_pylist())
     return found
@@ -56,13 +57,14 @@ ACCEPTED: list[tuple[str, bytes, dict[str, list[str]]]] = [
     ("one column", b"a\n1\n2\n", {"a": ["1", "2"]}),
     ("an empty cell in one column", b'a\n1\n""\n', {"a": ["1", ""]}),
     ("a line end in a cell", b'a,b\n"1\n2",3\n', {"a": ["1\n2"], "b": ["3"]}),
-    ("quotation marks in a cell", b'a,b\n"say ""hi""",2"\n', {"a": ['say "hi"'], "b": ['2"']}),
+    ("quotation marks in a cell", b'a,b\n"say ""hi""",2\n', {"a": ['say "hi"'], "b": ["2"]}),
     ("JSON in a cell", b'a,b\n"{""k"": [1, 2]}",x\n', {"a": ['{"k": [1, 2]}'], "b": ["x"]}),
     ("leading zeros and long numbers", b"a,b\n007,99999999999999999999\n", {"a": ["007"], "b": ["99999999999999999999"]}),
     ("spaces around cells", b"a, b\n 1 , 2 \n", {"a": [" 1 "], "b": [" 2 "]}),
     ("formulas and markup", b"a,b\n=1+1,<script>\n", {"a": ["=1+1"], "b": ["<script>"]}),
     ("texts that look missing", b"a,b\nNA,null\n", {"a": ["NA"], "b": ["null"]}),
     ("letters beyond ASCII", "é,b\nß,☃\n".encode(), {"é": ["ß"], "b": ["☃"]}),
+    ("UTF-32", "a,b\n1,ü\n".encode("utf-32"), {"a": ["1"], "b": ["ü"]}),
     ("counted columns", b"0,1\n5,6\n", {"0": ["5"], "1": ["6"]}),
     ("UTF-16 of either order", "a,b\n1,ü\n".encode("utf-16"), {"a": ["1"], "b": ["ü"]}),
     ("UTF-16 of the other order", "\ufeffa,b\n1,ü\n".encode("utf-16-be"), {"a": ["1"], "b": ["ü"]}),
@@ -104,7 +106,14 @@ REFUSED: list[tuple[str, bytes, int | None, str | None]] = [
     ("not text in UTF-8", b"a,b\n1,\xe2\x82", 2, None),
     ("not text in UTF-8", "名,b\n1,2\n".encode("shift_jis"), 1, None),
     ("a NUL byte", "a,b\n1,2\n".encode("utf-16-le"), 1, None),
-    ("text in UTF-32", "a,b\n1,2\n".encode("utf-32"), None, None),
+    ("a quotation mark inside a cell that is not quoted", b'a,b\n1,2\n"say ""hi""",2"\n', 3, None),
+    ("a quotation mark inside a cell that is not quoted", b'a,b\n3"r, s",4\n', 2, None),
+    ("a byte order mark inside the text", "a,b\n1,2\n\ufeffSECRET,4\n".encode(), 3, None),
+    ("a backslash before a quotation mark", b'a,b\n1,2\n"SECRET\\",2\n', 3, None),
+    ("an empty row, a note or a total", b"a,b\n1,2\n,\n3,4\n", 3, None),
+    ("an empty row, a note or a total", b"a,b\n1,2\nTotal: 3,4\n", 3, None),
+    ("an empty row, a note or a total", b"a,b\n1,2\nSource: us,\n", 3, None),
+    ("the header stands here again", b'a,b\n1,2\n"a", b\n', 3, None),
     ("columns 1 and 3 have the same name", b"a,b,a\n1,2,3\n", 1, "a"),
     ("columns 1 and 2 have the same name", b"Age, age \n1,2\n", 1, "age"),
     ("columns 1 and 2 have the same name", "\u00e9,e\u0301\n1,2\n".encode(), 1, "e\u0301"),
@@ -221,7 +230,8 @@ def test_whatever_a_writer_quotes_is_read_back_exactly(tmp_path: Path, table: li
     names = [f"c{i}" for i in range(len(table[0]))]
     lines = [delimiter.join('"' + cell.replace('"', '""') + '"' for cell in row) for row in table]
     path.write_bytes("\n".join([delimiter.join(names), *lines]).encode())
-    assert cells(path) == {name: [row[i] for row in table] for i, name in enumerate(names)}
+    said = Dialect(delimiter=delimiter, literal=True, escape="none", extra_rows="keep")
+    assert cells(path, dialect=said) == {name: [row[i] for row in table] for i, name in enumerate(names)}
 
 
 def test_blocks_of_any_length_give_the_same_cells(file: Path) -> None:

@@ -146,7 +146,16 @@ WESTERN = "name;Größe\nÄsop;1,5\nZoë;2,5\n".encode("cp1252")
 def test_the_form_of_a_file_is_found_shown_and_kept(browser: Browser, cast: Cast) -> None:
     client = browser(cast.steward)
     dataset = upload(client, WESTERN, "western.csv")
-    assert dataset.dialect == Dialect(encoding="cp1252", delimiter=";", decimal=",").to_json()
+    asked = Dialect(encoding="cp1252", delimiter=";", decimal=",", asked=("encoding",))
+    assert (dataset.status, dataset.dialect) == ("refused", asked.to_json())
+    page = seen(client, "upload-status", dataset)
+    assert "which encoding its letters have" in page
+    assert "Windows-1252 (Western European): " in page  # with words of the table
+    assert "Äsop" in page
+    assert "Äsop" not in seen(browser(cast.auditor), "upload-status", dataset)
+    said = {"delimiter": "semicolon", "encoding": "cp1252", "quote": "double", "header": "yes", "decimal": "comma"}
+    post(client, "form", dataset, **said)
+    assert work(dataset).dialect == Dialect(encoding="cp1252", delimiter=";", decimal=",", said=True).to_json()
     page = seen(client, "upload-status", dataset)
     assert "Windows-1252 (Western European), semicolon between cells, double quotation marks" in page
     shown = selectors.preview_for(cast.steward, dataset, Preview.Kind.TABLE)
@@ -162,7 +171,10 @@ def test_a_corrected_form_is_read_again_and_held_to_by_every_later_reading(brows
     answer = post(client, "form", dataset, **wrong)
     assert answer.url == reverse("pages:upload-status", args=[dataset.code])
     work(dataset)
-    assert dataset.dialect == Dialect(encoding="latin-1", delimiter="|", quote="", header=False, columns=2).to_json()
+    assert (
+        dataset.dialect
+        == Dialect(encoding="latin-1", delimiter="|", quote="", header=False, columns=2, said=True).to_json()
+    )
     shown = selectors.preview_for(cast.steward, dataset, Preview.Kind.TABLE)
     assert shown is not None
     assert (shown["columns"], shown["rows"]) == (["column_1", "column_2"], 3)
@@ -182,7 +194,7 @@ def test_lines_and_marks_are_said_like_the_rest_of_the_form(browser: Browser, ca
     assert "Decimals and thousands have the same sign" in refused.content.decode()
     assert post(client, "form", dataset, **said | {"footer": 1_000}).status_code == 422
     post(client, "form", dataset, **said, decimal="comma", thousands="point")
-    expected = Dialect(delimiter=";", skip=1, footer=1, decimal=",", thousands=".")
+    expected = Dialect(delimiter=";", skip=1, footer=1, decimal=",", thousands=".", said=True)
     assert work(dataset).dialect == expected.to_json()
     shown = selectors.preview_for(cast.steward, dataset, Preview.Kind.TABLE)
     assert shown is not None
@@ -236,7 +248,10 @@ def test_cells_that_show_an_error_are_refused_by_place_and_counted_as_missing_on
 
 def test_a_run_reads_the_table_in_the_form_that_was_said(cast: Cast, browser: Browser) -> None:
     text = scene.TABLE.replace(",", ";").replace("north", "nörd")
-    dataset = upload(browser(cast.steward), text.encode("cp1252"), "table.csv")
+    client = browser(cast.steward)
+    dataset = upload(client, text.encode("cp1252"), "table.csv")
+    post(client, "form", dataset, delimiter="semicolon", encoding="cp1252", quote="double", header="yes")
+    dataset = work(dataset)
     document = {
         **scene.DOMAIN,
         "attributes": [
@@ -472,7 +487,7 @@ def test_from_a_file_that_cannot_be_read_one_can_go_back(
 ) -> None:
     client, before = browser(cast.steward), dataset.vault_name
     with django_capture_on_commit_callbacks(execute=True):
-        assert replaced(cast, dataset, "region,age\nnorth\n").status == "refused"
+        assert replaced(cast, dataset, "region,age\nnorth,1\nsouth\n").status == "refused"
     assert before in in_vault()
     bad = dataset.vault_name
     assert "Go back to version 1" in seen(client, "upload-status", dataset)
@@ -505,7 +520,7 @@ def test_a_refused_upload_is_mended_in_its_place(browser: Browser, cast: Cast) -
 
 def test_a_late_worker_cannot_speak_for_a_file_that_was_replaced(cast: Cast, dataset: Dataset) -> None:
     late = Dataset.objects.get(pk=dataset.pk)
-    replaced(cast, dataset, "region,age\nnorth\n")
+    replaced(cast, dataset, "region,age\nnorth,1\nsouth\n")
     services.mark_ready(dataset=late)
     services.mark_refused(dataset=late, refusal={"rule": "late"})
     dataset.refresh_from_db()

@@ -92,7 +92,7 @@ def test_a_tree_in_which_nothing_would_be_divided_is_told_before_it_is_paid_for(
     cast: Cast, browser: Open, records: dict[str, Any]
 ) -> None:
     document = {"schema": "synth_engine/domain/1", **PLACES, **records}
-    dataset = scene.funded(cast, table="home\n" + "block 7\n" * 40, document=document)
+    dataset = scene.funded(cast, table="home\n" + "block_7\n" * 40, document=document)
     client, address = browser(cast.steward), reverse("runs:estimate", args=[dataset.code])
     fields = {"mechanism": "adaptive", "epsilon": "0.1", "delta": "0", "records": "40"}
     page = client.post(address, fields).text

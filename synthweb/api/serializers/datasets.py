@@ -7,8 +7,18 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from synth_engine.formats import DECIMALS, DELIMITERS, ENCODINGS, ERROR_CELLS, QUOTES, THOUSANDS
-from synth_engine.formats.dialect import MOST_LEFT_OUT
+from synth_engine.formats import (
+    DECIMALS,
+    DELIMITERS,
+    ENCODINGS,
+    ERROR_CELLS,
+    ESCAPES,
+    EXTRA_ROWS,
+    QUESTIONS,
+    QUOTES,
+    THOUSANDS,
+)
+from synth_engine.formats.dialect import MOST_HEADER_LINES, MOST_LEFT_OUT
 from synthweb.api.serializers.strict import Choice, StrictSerializer, Text, Truth, WholeNumber
 from synthweb.datasets import selectors
 from synthweb.datasets.basis import LONGEST_STATEMENT
@@ -26,7 +36,7 @@ class RefusalSerializer(serializers.Serializer[Any]):
 
 class FormSerializer(StrictSerializer):
     """How a CSV is written, or which sheet of a workbook is meant. Without a delimiter it is the one of the header
-    line."""
+    line. A fact listed under `asked` is only guessed; nothing is read before it is sent."""
 
     encoding = Choice(choices=sorted(ENCODINGS), required=False, default="utf-8")
     delimiter = Choice(choices=list(DELIMITERS), required=False, default="", allow_blank=True)
@@ -55,6 +65,33 @@ class FormSerializer(StrictSerializer):
         required=False,
         default="refuse",
         help_text="Of a workbook: whether cells that show an error, like #N/A, count as missing or the file is refused.",
+    )
+    header_lines = WholeNumber(
+        required=False, default=1, min_value=1, max_value=MOST_HEADER_LINES, help_text="Joined to one name a column."
+    )
+    names = serializers.ListField(
+        child=Text(max_length=200),
+        required=False,
+        default=list,
+        max_length=2_000,
+        help_text="Names of the columns, in place of those in the file.",
+    )
+    literal = Truth(
+        required=False, default=False, help_text="Whether quotation marks inside unquoted cells are letters."
+    )
+    spaced = Truth(required=False, default=False, help_text="Whether blanks behind delimiters are no part of cells.")
+    escape = Choice(
+        choices=[one for one in ESCAPES if one],
+        required=False,
+        allow_blank=True,
+        default="",
+        help_text="What a backslash is before a quotation mark; without it such a file is refused.",
+    )
+    extra_rows = Choice(
+        choices=list(EXTRA_ROWS), required=False, default="refuse", help_text="Of empty rows, notes and totals."
+    )
+    asked = serializers.ListField(
+        child=serializers.ChoiceField(choices=list(QUESTIONS)), read_only=True, help_text="Facts that are open."
     )
 
 

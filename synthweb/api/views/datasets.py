@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
@@ -85,6 +86,18 @@ class DatasetsViewSet(Filtered, ListModelMixin, GenericViewSet[Dataset]):
         return _to_be_read(self, request, dataset)
 
 
+def _answered(dataset: Dataset, facts: Mapping[str, Any], *, sent: set[str]) -> Dialect:
+    """A form as it was sent. A question that it does not answer stays open, with its guess."""
+    before = Dialect.from_json(dataset.dialect) if dataset.dialect else Dialect()
+    asked = [one for one in before.asked if one not in sent]
+    first_line_moved = any(one in sent and facts[one] != getattr(before, one) for one in ("skip", "delimiter", "quote"))
+    if "header" not in sent and "header" not in asked and first_line_moved and dataset.dialect:
+        asked.append("header")  # the guess was about another line
+    kept = {one: getattr(before, one) for one in asked}
+    said = before.said or not sent.isdisjoint(("decimal", "thousands"))
+    return Dialect.from_json({**facts, **kept, "names": tuple(facts["names"]), "asked": tuple(asked), "said": said})
+
+
 class DatasetViewSet(GenericViewSet[Dataset]):
     """One of them."""
 
@@ -125,7 +138,7 @@ class DatasetViewSet(GenericViewSet[Dataset]):
         dataset = selectors.dataset_for(caller(request), code, Need.DESCRIBE)
         said = FormSerializer(data=request.data)
         said.is_valid(raise_exception=True)
-        dialect = Dialect.from_json(said.validated_data)
+        dialect = _answered(dataset, said.validated_data, sent=set(request.data))
         return _to_be_read(self, request, services.set_dialect(actor=caller(request), dataset=dataset, dialect=dialect))
 
     @extend_schema(request=None, responses=DatasetSerializer)

@@ -1,0 +1,134 @@
+"""What is checked of a record beyond its delimiters: marks where they may mean two things, and rows that are no records.
+
+Each rule looks at one record alone, so that which records are read never depends on others.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from synth_engine.errors import TableError
+from synth_engine.formats import Dialect
+
+_MARK = "\ufeff"
+# Of the first cell of a row. Written for both `re` and RE2.
+_TOTAL = (
+    r"^\s*(grand\s+|sub[- ]?|overall\s+)?(total|totals|totale|totaal|sum|summe|gesamt|insgesamt|suma|somme|ensemble)"
+    r"(\s*[:=(].*)?\s*$"
+)
+_NOTE = (
+    r"^\s*(source|sources|note|notes|nb|n\.b\.|footnote|quelle|quellen|anmerkung|hinweis|fuente|nota|remarque|fonte|bron)"
+    r"\s*[:.].*$|^\s*[*†‡#].*$|^\s*\(?[0-9]{1,2}\)\s.*$|^\s*\S+(\s+\S+){3,}\s*$|^.*[.:]\s*$"
+)
+
+
+class Rules:
+    """Those of one form."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        self._dialect = dialect
+        self.whole_rows = dialect.extra_rows != "keep"
+        self.refuses = dialect.extra_rows == "refuse"
+        self._record = _record(dialect)
+        self._odd_backslash = re.compile(rf"\\(?![\\{re.escape(dialect.quote + dialect.delimiter)}\r\n])")
+
+    def check(self, text: str, *, line: int) -> None:
+        """Refuses the text of one record in which a mark may mean two things."""
+        dialect = self._dialect
+        if _MARK in text and not dialect.literal:
+            raise TableError(
+                "a byte order mark inside the text",
+                repair="upload the joined files apart, or say that odd marks are letters (literal)",
+                line=line + text.count("\n", 0, text.index(_MARK)),
+            )
+        if dialect.escape == "\\":
+            if self._odd_backslash.search(text):
+                raise TableError(
+                    "a backslash before an ordinary letter",
+                    repair="double the backslash, or say that a backslash is a letter (escape=none)",
+                    line=line,
+                )
+        elif dialect.escape == "" and dialect.quote and f"\\{dialect.quote}" in text:
+            raise TableError(
+                "a backslash before a quotation mark",
+                repair="say whether it makes the mark a letter (escape: a backslash, or none)",
+                line=line,
+            )
+        if self._record is not None and dialect.quote in text and not self._record.fullmatch(text):
+            raise TableError(
+                "a quotation mark inside a cell that is not quoted",
+                repair="quote the cell and double the mark inside it, or say that such marks are letters (literal)",
+                line=line,
+            )
+
+    def cells(self, row: list[str], text: str) -> list[str]:
+        """The cells of a record. Blanks at its end are no delimiter; those behind a cell are no part of it."""
+        if self._dialect.delimiter == " ":
+            return row[:-1] if row and not row[-1] and text.rstrip("\r\n").endswith(" ") else row
+        return row
+
+    def takes(self, row: Sequence[str], *, line: int) -> bool:
+        """Whether a row is a record. Raises TableError for one of which that is to be said first."""
+        if not self.whole_rows or not _is_extra(row):
+            return True
+        if self.refuses:
+            raise TableError(
+                "an empty row, a note or a total among the records",
+                repair="leave it out of the file, or say whether such rows are records or are left out (extra_rows)",
+                line=line,
+            )
+        return False
+
+    def not_records(self, columns: Sequence[Any]) -> pa.Array | None:
+        """Which rows of a block are none, by the same rule; nothing if all are records."""
+        first = pc.utf8_trim_whitespace(columns[0])
+        found = pc.match_substring_regex(first, _TOTAL, ignore_case=True) if len(columns) > 1 else None
+        if len(columns) > 1:
+            alone = _all_empty(columns[1:])
+            notes = pc.match_substring_regex(first, _NOTE, ignore_case=True)
+            empty = pc.equal(first, "")
+            found = pc.or_(found, pc.and_(alone, pc.or_(empty, notes)))
+        if found is None or not pc.any(found).as_py():
+            return None
+        return found
+
+
+def _is_extra(row: Sequence[str]) -> bool:
+    if len(row) < 2:
+        return False
+    first, others = row[0].strip(), any(cell.strip() for cell in row[1:])
+    if re.match(_TOTAL, first, re.IGNORECASE):
+        return True
+    return not others and (not first or bool(re.match(_NOTE, first, re.IGNORECASE)))
+
+
+def _all_empty(columns: Sequence[Any]) -> Any:
+    """Of which rows all cells are empty or blank."""
+    found: Any = None
+    for column in columns:
+        empty = pc.equal(pc.utf8_trim_whitespace(column), "")
+        found = empty if found is None else pc.and_(found, empty)
+        if not pc.any(found).as_py():
+            break
+    return found
+
+
+def _record(dialect: Dialect) -> re.Pattern[str] | None:
+    """One record in which marks open, close and are doubled, and do nothing else."""
+    if not dialect.quote or dialect.literal:
+        return None
+    quote, between = re.escape(dialect.quote), re.escape(dialect.delimiter)
+    blanks = " *" if dialect.spaced or dialect.delimiter == " " else ""
+    if dialect.escape == "\\":
+        quoted = rf"{quote}(?:[^{quote}\\]|\\[\s\S]|{quote}{quote})*{quote}"
+        plain = rf"(?:[^{quote}{between}\\\r\n]|\\[\s\S])*"
+    else:
+        quoted = rf"{quote}(?:[^{quote}]|{quote}{quote})*{quote}"
+        plain = rf"[^{quote}{between}\r\n]*"
+    cell = rf"{blanks}(?:{quoted}|{plain})"
+    return re.compile(rf"{cell}(?:{between}{cell})*[\r\n]*")
