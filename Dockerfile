@@ -29,4 +29,4 @@ COPY synthweb synthweb
 RUN SYNTHWEB_SECRET_KEY=only-for-this-step python manage.py collectstatic --no-input -v 0
 USER synthweb
 EXPOSE 8000
-CMD ["gunicorn", "synthweb.wsgi", "--bind", "0.0.0.0:8000", "--workers", "2", "--threads", "4", "--timeout", "120", "--graceful-timeout", "5", "--access-logfile", "-", "--access-logformat", "%(h)s \"%(m)s %(U)s\" %(s)s %(L)s", "--no-control-socket"]
+CMD ["gunicorn", "--config", "python:synthweb.server.configuration", "--bind", "0.0.0.0:8000", "synthweb.wsgi"]

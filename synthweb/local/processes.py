@@ -19,7 +19,6 @@ WEB_KEYS = ("SYNTHWEB_PREVIEW_PRIVATE_KEY_FILE", "SYNTHWEB_CONTENT_KEY_FILE", "S
 TABLE_KEYS = ("SYNTHWEB_VAULT_PRIVATE_KEY_FILE",)
 CELERY = ["celery", "-A", "synthweb.celery"]
 WORKER = [*CELERY, "worker", "-c", "1", "--without-gossip", "--without-mingle", "--loglevel", "INFO"]
-ACCESS = '%(h)s "%(m)s %(U)s" %(s)s %(L)s'  # no query string, no referrer: addresses hold codes alone
 
 
 @dataclass(frozen=True)
@@ -48,9 +47,12 @@ def application(places: Places, *, listener: int) -> list[Process]:
     """Web server, confidential worker, default worker and beat; the web listens on an open socket."""
     python = [sys.executable, "-m"]
     web = [
-        *("gunicorn", "synthweb.wsgi", "--bind", f"fd://{listener}", "--workers", "2", "--threads", "4"),
-        *("--timeout", "120", "--graceful-timeout", "5", "--access-logfile", "-", "--access-logformat", ACCESS),
-        "--no-control-socket",
+        "gunicorn",
+        "--config",
+        "python:synthweb.server.configuration",
+        "--bind",
+        f"fd://{listener}",
+        "synthweb.wsgi",
     ]
     return [
         Process("web", [*python, *web], withheld=TABLE_KEYS, pass_fds=(listener,)),
