@@ -9,7 +9,7 @@ ARG UID=1000
 ARG GID=1000
 RUN groupadd --gid "$GID" synthweb \
     && useradd --uid "$UID" --gid "$GID" --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin synthweb \
-    && install -d -o synthweb -g synthweb -m 0700 /data /data/vault /data/previews /data/artefacts /data/run
+    && install -d -o synthweb -g synthweb -m 0700 /data /data/vault /data/previews /data/artefacts /data/run /data/spool
 COPY --from=packages /opt/venv /opt/venv
 ENV PATH=/opt/venv/bin:$PATH \
     PYTHONUNBUFFERED=1 \

@@ -16,7 +16,7 @@ from typing import Any
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
 
-LOCAL = {"localhost", "127.0.0.1", "[::1]", "testserver"}
+from synthweb.lib.env import LOCAL
 
 
 @register(Tags.security)

@@ -13,7 +13,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from synthweb.lib import logs
-from synthweb.lib.env import flag, secret
+from synthweb.lib.env import flag, refuse_debug_for_others, secret
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = environ.Env()
@@ -23,6 +23,7 @@ VAR_DIR = Path(env.str("SYNTHWEB_VAR", default=str(BASE_DIR / "var")))
 VAULT_DIR = Path(env.str("SYNTHWEB_VAULT", default=str(VAR_DIR / "vault")))  # encrypted tables
 PREVIEW_DIR = Path(env.str("SYNTHWEB_PREVIEWS", default=str(VAR_DIR / "previews")))  # encrypted steward objects
 ARTEFACT_DIR = Path(env.str("SYNTHWEB_ARTEFACTS", default=str(VAR_DIR / "artefacts")))  # noisy answers
+SPOOL_DIR = Path(env.str("SYNTHWEB_SPOOL", default=str(VAR_DIR / "spool")))  # synthetic rows on their way out
 KEY_DIR = Path(env.str("SYNTHWEB_KEYS", default=str(VAR_DIR / "keys")))
 # The worker's private key opens tables: the web's environment must not have it (docs/deployment.md).
 VAULT_PUBLIC_KEY_FILE = Path(env.str("SYNTHWEB_VAULT_PUBLIC_KEY_FILE", default=str(KEY_DIR / "vault.pub")))
@@ -41,6 +42,7 @@ SIGNING_PRIVATE_KEY_FILE = Path(
 SECRET_KEY = secret("SYNTHWEB_SECRET_KEY", file=KEY_DIR / "secret.key")
 DEBUG = flag("SYNTHWEB_DEBUG", default=False)
 ALLOWED_HOSTS = env.list("SYNTHWEB_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
+refuse_debug_for_others(debug=DEBUG, hosts=ALLOWED_HOSTS)
 CSRF_TRUSTED_ORIGINS = env.list("SYNTHWEB_ORIGINS", default=[])
 HTTPS = flag("SYNTHWEB_HTTPS", default=False)
 PROXIES = env.int("SYNTHWEB_PROXIES", default=0)  # how many of our own proxies add to X-Forwarded-For
@@ -76,6 +78,7 @@ MIDDLEWARE = [
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
     "synthweb.lib.addresses.refuse_nul",
+    "synthweb.lib.bodies.refuse_too_large",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -182,6 +185,8 @@ ONE_TIME_PASSWORD_HOURS = env.int("SYNTHWEB_ONE_TIME_PASSWORD_HOURS", default=72
 UPLOAD_MAX_BYTES = env.int("SYNTHWEB_UPLOAD_MAX_BYTES", default=2 * 1024**3)
 PREVIEW_HOURS = env.int("SYNTHWEB_PREVIEW_HOURS", default=24)
 SAMPLE_MAX_ROWS = env.int("SYNTHWEB_SAMPLE_MAX_ROWS", default=10_000_000)
+DRAWINGS = env.int("SYNTHWEB_DRAWINGS", default=4)  # tables drawn or downloaded at once, of everybody
+DRAWINGS_PER_PERSON = env.int("SYNTHWEB_DRAWINGS_PER_PERSON", default=2)
 # No form may spool a file to a disk in the clear; tables come in through datasets.uploads, which encrypts as it receives.
 FILE_UPLOAD_HANDLERS = ["django.core.files.uploadhandler.MemoryFileUploadHandler"]
 DATA_UPLOAD_MAX_MEMORY_SIZE = 5 * 1024**2

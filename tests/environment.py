@@ -40,3 +40,5 @@ def _make() -> None:
 if "SYNTHWEB_TEST_FOLDER" not in os.environ:
     _make()
 FOLDER = Path(os.environ["SYNTHWEB_TEST_FOLDER"])
+# Slots of downloads are locks in a folder: people of one worker's database must not wait for those of another's.
+os.environ["SYNTHWEB_SPOOL"] = str(FOLDER / f"spool-{WORKER}")

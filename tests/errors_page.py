@@ -80,10 +80,10 @@ def _cell(text: str) -> str:
 def _codes() -> Iterator[tuple[str, str, str]]:
     """(code, HTTP status, meaning) of each refusal of the application."""
     for name, node in _classes().items():
-        for statement in node.body if _family(name) in ("Conflict", "Forbidden", "Refused") else ():
+        for statement in node.body if _family(name) in ("Busy", "Conflict", "Forbidden", "Refused") else ():
             match statement:
                 case ast.Assign(targets=[ast.Name(id="code")], value=ast.Constant(value=str(code))):
-                    status = {"Conflict": "409", "Forbidden": "403"}.get(_family(name) or "", "422")
+                    status = {"Busy": "429", "Conflict": "409", "Forbidden": "403"}.get(_family(name) or "", "422")
                     yield code, status, _meaning(node)
 
 

@@ -140,6 +140,8 @@ def _status(error: errors.Refused) -> int:
             return HTTPStatus.FORBIDDEN
         case errors.Conflict():
             return HTTPStatus.CONFLICT
+        case errors.Busy():
+            return HTTPStatus.TOO_MANY_REQUESTS
     return HTTPStatus.UNPROCESSABLE_ENTITY
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from django.core.exceptions import ImproperlyConfigured
 
 TRUE = frozenset({"true", "1", "yes", "on"})
 FALSE = frozenset({"false", "0", "no", "off"})
+LOCAL = frozenset({"localhost", "127.0.0.1", "[::1]", "testserver"})  # names by which a machine calls itself
 
 
 def flag(name: str, *, default: bool, environment: Mapping[str, str] = os.environ) -> bool:
@@ -31,3 +32,12 @@ def secret(name: str, *, file: Path) -> str:
         return path.read_text().strip()
     except OSError:
         raise ImproperlyConfigured(f"{name} is not set and {path} cannot be read; `make run` makes it") from None
+
+
+def refuse_debug_for_others(*, debug: bool, hosts: Sequence[str]) -> None:
+    """Django's error pages show what the server holds: whoever turns them on answers to this machine alone."""
+    if debug and not set(hosts) <= LOCAL:
+        raise ImproperlyConfigured(
+            "SYNTHWEB_DEBUG is on and SYNTHWEB_HOSTS names other machines: errors would show what the server holds. "
+            "Unset SYNTHWEB_DEBUG."
+        )

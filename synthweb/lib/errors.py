@@ -3,7 +3,8 @@
 SynthwebError
 ├── Refused              a person asked for something that the rules do not allow; shown to them, 4xx in REST
 │   ├── Forbidden        this person may not do that (403)
-│   └── Conflict         the state of things does not allow it (409); apps derive their own
+│   ├── Conflict         the state of things does not allow it (409); apps derive their own
+│   └── Busy             too much at once; the same may be asked again later (429)
 └── AppendOnlyViolation  code tried to change or delete a row that is written once
 """
 
@@ -34,6 +35,16 @@ class Conflict(Refused):
     """The state of things does not allow it."""
 
     code = "conflict"
+
+
+class Busy(Refused):
+    """Too much is asked for at once; `wait` says in how many seconds to come back."""
+
+    code = "busy"
+
+    def __init__(self, rule: str, *, repair: str, wait: int) -> None:
+        super().__init__(rule, repair=repair)
+        self.wait = wait
 
 
 class AppendOnlyViolation(SynthwebError):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-import tempfile
+from http import HTTPStatus
 from typing import Any, cast
 
 from django.contrib.auth.decorators import login_required
-from django.http import FileResponse, Http404, HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
+from django.shortcuts import render
 from django.utils.text import slugify
 from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_GET
@@ -17,8 +18,9 @@ from synth_engine.privacy import standalone
 from synthweb.accounts.models import User
 from synthweb.datasets import selectors as datasets
 from synthweb.datasets.models import Preview
-from synthweb.releases import groups, maps, selectors, services, tables, trees
+from synthweb.releases import groups, maps, selectors, services, spool, tables, trees
 from synthweb.releases.models import Release, Sample
+from synthweb.releases.slots import TooManyDrawings
 
 
 def _user(request: HttpRequest) -> User:
@@ -35,20 +37,19 @@ def file_name(release: Release, *, what: str, ending: str) -> str:
     return f"{slugify(release.name)[:60] or 'release'}-{what}.{ending}"
 
 
-def csv_response(sample: Sample, *, for_spreadsheets: bool = False) -> HttpResponseBase:
-    """A sample as CSV, streamed a block at a time."""
-    blocks = tables.stream_csv(sample, for_spreadsheets=for_spreadsheets)
-    response = StreamingHttpResponse(blocks, content_type="text/csv; charset=utf-8")
-    return _attached(response, file_name(sample.release, what=sample.code, ending="csv"))
-
-
-def parquet_response(sample: Sample) -> HttpResponseBase:
-    """A sample as Parquet; its footer comes last, so it is written to an unnamed file first."""
-    file = tempfile.TemporaryFile()  # noqa: SIM115 - the response closes it when it has been sent
-    tables.write_parquet(sample, file)
-    file.seek(0)
-    response = FileResponse(file, content_type="application/vnd.apache.parquet")
-    return _attached(response, file_name(sample.release, what=sample.code, ending="parquet"))
+def _download(request: HttpRequest, sample: Sample, *, parquet: bool = False) -> HttpResponseBase:
+    """A sample as a file, or the page that says that too many are being drawn."""
+    try:
+        pieces = spool.Download(
+            sample, parquet=parquet, for_spreadsheets=request.GET.get("for") == "spreadsheets" and not parquet
+        )
+    except TooManyDrawings as busy:
+        page = render(request, "releases/busy.html", {"busy": busy}, status=HTTPStatus.TOO_MANY_REQUESTS)
+        page["Retry-After"] = str(busy.wait)
+        return page
+    kind, ending = ("application/vnd.apache.parquet", "parquet") if parquet else ("text/csv; charset=utf-8", "csv")
+    response = StreamingHttpResponse(pieces, content_type=kind)
+    return _attached(response, file_name(sample.release, what=sample.code, ending=ending))
 
 
 @login_required
@@ -56,14 +57,15 @@ def parquet_response(sample: Sample) -> HttpResponseBase:
 @cache_control(private=True, no_store=True)
 def sample_csv(request: HttpRequest, code: str, sample_code: str) -> HttpResponseBase:
     sample = selectors.sample_for(_user(request), sample_code, release_code=code)
-    return csv_response(sample, for_spreadsheets=request.GET.get("for") == "spreadsheets")
+    return _download(request, sample)
 
 
 @login_required
 @require_GET
 @cache_control(private=True, no_store=True)
 def sample_parquet(request: HttpRequest, code: str, sample_code: str) -> HttpResponseBase:
-    return parquet_response(selectors.sample_for(_user(request), sample_code, release_code=code))
+    sample = selectors.sample_for(_user(request), sample_code, release_code=code)
+    return _download(request, sample, parquet=True)
 
 
 @login_required

@@ -8,46 +8,22 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import IO, Any
 
-import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
-
-from synth_engine import codec, mechanisms
 from synth_engine.domain import Attribute, Domain, Text
 from synth_engine.mechanisms import Model
+from synthweb.releases import written
 from synthweb.releases.models import Release, Sample
-
-NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
-# What a spreadsheet takes for the start of a formula; the last four are the wide forms of the first.
-FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+from synthweb.releases.written import harmless_text
 
 
 def stream_csv(sample: Sample, *, for_spreadsheets: bool = False) -> Iterator[str]:
-    """The table as CSV text, a block at a time. `for_spreadsheets` puts an apostrophe before texts that a spreadsheet
-    would run as a formula; other programs want the values as they are."""
+    """The table as CSV text, a block at a time, drawn where it is read. `spool.Download` gives the same text to people,
+    within limits."""
     model = Model.from_json(sample.model_document)
-    for number, block in enumerate(mechanisms.draw_blocks(model, sample.rows, sample.seed)):
-        written = codec.as_text(model.domain, block)
-        if for_spreadsheets:
-            written = written.apply(_harmless).rename(columns=harmless_text)
-        yield written.to_csv(index=False, header=number == 0, lineterminator="\n")
-
-
-def _harmless(column: pd.Series) -> pd.Series:
-    """Each text as it is, or with an apostrophe before it. Any column may hold one that a spreadsheet would run: a
-    marker of missing values is a text, too, and a date is written as its format says."""
-    places, texts = pd.factorize(column)
-    return pd.Series([harmless_text(text) for text in texts], dtype="str").take(places).set_axis(column.index)
-
-
-def harmless_text(text: str) -> str:
-    """As it is, or with an apostrophe before what a spreadsheet would run."""
-    risky = text.startswith(FORMULA) and not NUMBER.fullmatch(text)
-    return f"'{text}" if risky else text
+    yield written.header(model.domain, for_spreadsheets=for_spreadsheets)
+    yield from written.csv_blocks(model, sample.rows, seed=sample.seed, for_spreadsheets=for_spreadsheets)
 
 
 def stream_lines(lines: Iterable[Sequence[object]]) -> Iterator[str]:
@@ -61,14 +37,7 @@ def stream_lines(lines: Iterable[Sequence[object]]) -> Iterator[str]:
 
 def write_parquet(sample: Sample, file: IO[bytes]) -> None:
     """The table as Parquet with natural types, one row group a block."""
-    model = Model.from_json(sample.model_document)
-    writer: pq.ParquetWriter | None = None
-    for block in mechanisms.draw_blocks(model, sample.rows, sample.seed):
-        table = pa.Table.from_pandas(block, preserve_index=False).replace_schema_metadata(None)
-        writer = writer or pq.ParquetWriter(file, table.schema, compression="zstd")
-        writer.write_table(table)
-    if writer:
-        writer.close()
+    written.write_parquet(Model.from_json(sample.model_document), sample.rows, seed=sample.seed, file=file)
 
 
 def data_dictionary(release: Release) -> list[dict[str, Any]]:

@@ -16,6 +16,8 @@ ROOT = Path(__file__).resolve().parents[2]
 SERVICES: dict[str, dict[str, Any]] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
 OURS = ("web", "worker-confidential", "worker-default", "beat")
 DOCKERFILE = (ROOT / "Dockerfile").read_text()
+# What an image does as root before it becomes its own user.
+ROOT_NEEDS = {"postgres": ["CHOWN", "DAC_OVERRIDE", "FOWNER", "SETGID", "SETUID"]}
 MAY_KNOW = {
     "web": {"secret_key", "vault_public", "preview_private", "content_key", "signing_private"},
     "worker-confidential": {"vault_private", "preview_public"},
@@ -113,6 +115,35 @@ def test_containers_run_as_nobody_special() -> None:
     for name in MAY_KNOW:
         assert SERVICES[name]["read_only"] is True
         assert SERVICES[name]["cap_drop"] == ["ALL"]
+
+
+@pytest.mark.parametrize("name", sorted(SERVICES))
+def test_every_service_has_few_rights_and_bounds(name: str) -> None:
+    service = SERVICES[name]
+    assert service["cap_drop"] == ["ALL"]
+    assert service.get("cap_add", []) == ROOT_NEEDS.get(name, [])
+    assert service["security_opt"] == ["no-new-privileges:true"]
+    assert service["read_only"] is True
+    assert 0 < service["pids_limit"] <= 512
+    assert re.search(r"\b\d+(g|m)\b", str(service["mem_limit"]))
+    assert service["logging"]["options"] == {"max-size": "10m", "max-file": "5"}
+    assert "privileged" not in service
+    assert all("size=" in mounted for mounted in service.get("tmpfs", []) if name in MAY_KNOW)
+
+
+@pytest.mark.parametrize("name", sorted(set(SERVICES) - {"migrate"}))
+def test_every_service_that_stays_says_whether_it_is_well(name: str) -> None:
+    check = SERVICES[name]["healthcheck"]
+    assert check["test"][0] in ("CMD", "CMD-SHELL")
+    assert check["interval"] and check["timeout"] and check["retries"]
+    if name.startswith("worker-"):
+        assert f"--destination {name.removeprefix('worker-')}@" in check["test"][1]
+
+
+def test_what_the_web_writes_has_a_volume() -> None:
+    mounted = {volume.split(":")[1] for volume in SERVICES["web"]["volumes"]}
+    assert mounted == {"/data/vault", "/data/previews", "/data/spool"}
+    assert all(f" {folder}" in DOCKERFILE for folder in mounted)
 
 
 def test_redis_keeps_nothing_and_evicts_nothing() -> None:

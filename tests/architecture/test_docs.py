@@ -14,7 +14,7 @@ SETTINGS_PAGE = (ROOT / "docs" / "settings.md").read_text()
 DEPLOYMENT_PAGE = (ROOT / "docs" / "deployment.md").read_text()
 SETTING = re.compile(r"\b(?:SYNTHWEB_[A-Z_]+|DATABASE_URL)\b")
 CODE = [ROOT / "synthweb" / "settings.py", *(ROOT / "synthweb" / "local").glob("*.py"), ROOT / "tests" / "all.py"]
-OF_CONTAINERS = {"SYNTHWEB_UID", "SYNTHWEB_GID", "SYNTHWEB_SECRETS", "SYNTHWEB_SCRATCH", "SYNTHWEB_ADDRESS"}
+OF_CONTAINERS = {"SYNTHWEB_UID", "SYNTHWEB_GID", "SYNTHWEB_SECRETS", "SYNTHWEB_SCRATCH", "SYNTHWEB_ADDRESS", "SYNTHWEB_MEMORY_POSTGRES", "SYNTHWEB_MEMORY_REDIS", "SYNTHWEB_MEMORY_WEB", "SYNTHWEB_MEMORY_CONFIDENTIAL", "SYNTHWEB_MEMORY_DEFAULT"}
 
 
 def _in_code() -> set[str]:

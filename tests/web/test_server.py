@@ -62,11 +62,11 @@ def test_clients_that_send_slowly_hold_no_thread(port: int, beginning: bytes) ->
 @pytest.mark.slow
 def test_clients_that_read_slowly_hold_no_thread(tmp_path: Path) -> None:
     """Each answer here is larger than a socket takes, and fits in what may wait in memory."""
-    with running(tmp_path, configuration="import tests.web.served as s\ns.LARGE = 3 * 1024**2") as port:
-        with contextlib.ExitStack() as stack:
-            for _ in range(2 * limits.THREADS):
-                stack.enter_context(connect(port)).sendall(b"GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n")
-            assert _alive(port)
+    smaller = "import tests.web.served as s\ns.LARGE = 3 * 1024**2"
+    with running(tmp_path, configuration=smaller) as port, contextlib.ExitStack() as stack:
+        for _ in range(2 * limits.THREADS):
+            stack.enter_context(connect(port)).sendall(b"GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert _alive(port)
 
 
 @pytest.mark.slow

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import tempfile
 from http import HTTPStatus
 from typing import Any
 
 from django.db.models import F
-from django.http import FileResponse, Http404, StreamingHttpResponse
+from django.http import Http404, StreamingHttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework.exceptions import ValidationError
@@ -39,7 +38,7 @@ from synthweb.api.serializers.releases import (
     VerificationSerializer,
 )
 from synthweb.lib.errors import Conflict
-from synthweb.releases import selectors, services, tables
+from synthweb.releases import selectors, services, spool, tables
 from synthweb.releases.models import Edition, Release, ReleaseGrant, Sample
 from synthweb.releases.network import network_of
 from synthweb.releases.screens import check
@@ -198,21 +197,20 @@ class TableViewSet(GenericViewSet[Sample]):
         """The table as CSV (UTF-8, header line, RFC 4180 quoting)."""
         sample = _sample(request, code)
         safe = _truth(request, "for_spreadsheets")
-        response = StreamingHttpResponse(
-            tables.stream_csv(sample, for_spreadsheets=safe), content_type="text/csv; charset=utf-8"
-        )
+        download = spool.Download(sample, for_spreadsheets=safe)
+        response = StreamingHttpResponse(download, content_type="text/csv; charset=utf-8")
         response["Content-Disposition"] = f'attachment; filename="{sample.release.code}-{sample.code}.csv"'
         return response
 
     @extend_schema(responses={(200, ParquetRenderer.media_type): OpenApiTypes.BINARY})
-    def parquet(self, request: Request, code: str) -> FileResponse:
+    def parquet(self, request: Request, code: str) -> StreamingHttpResponse:
         """The table as Parquet, with natural types."""
         sample = _sample(request, code)
-        file = tempfile.TemporaryFile()  # noqa: SIM115 synthetic rows; the response closes it, which deletes it
-        tables.write_parquet(sample, file)
-        file.seek(0)
+        download = spool.Download(sample, parquet=True)
+        response = StreamingHttpResponse(download, content_type=ParquetRenderer.media_type)
         name = f"{sample.release.code}-{sample.code}.parquet"
-        return FileResponse(file, as_attachment=True, filename=name, content_type=ParquetRenderer.media_type)
+        response["Content-Disposition"] = f'attachment; filename="{name}"'
+        return response
 
 
 class GrantViewSet(Filtered, ListModelMixin, GenericViewSet[ReleaseGrant]):

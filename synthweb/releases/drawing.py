@@ -1,0 +1,42 @@
+"""The process that draws one large table: `python -m synthweb.releases.drawing`, started by `spool`.
+
+It reads what to draw from its standard input, writes the table to its standard output and ends, and with it the memory
+of the table. It knows no database and no key: its environment names none.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import os
+import signal
+import sys
+
+NICER = 10  # than the processes that answer
+PR_SET_PDEATHSIG = 1
+
+
+def main() -> int:
+    """Draw; 0 if all of the table is written."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # Linux: nobody waits for it when the server is gone
+    os.nice(NICER)
+    from synth_engine.mechanisms import Model  # after the lines above: it takes a second
+    from synthweb.releases import written
+
+    job = json.load(sys.stdin.buffer)
+    model = Model.from_json(job["model"])
+    if job["parquet"]:
+        written.write_parquet(model, job["rows"], seed=job["seed"], file=sys.stdout.buffer)
+    else:
+        blocks = written.csv_blocks(model, job["rows"], seed=job["seed"], for_spreadsheets=job["for_spreadsheets"])
+        for block in blocks:
+            sys.stdout.buffer.write(block.encode())
+            sys.stdout.buffer.flush()  # the download goes on while the next block is drawn
+    sys.stdout.buffer.flush()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

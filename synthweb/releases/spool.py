@@ -1,0 +1,150 @@
+"""A sample on its way to whoever downloads it.
+
+A small table is drawn here, a block at a time. A large one is drawn by a process of its own (`drawing`), because a model
+gives the codes of all rows at once: that takes hundreds of megabytes and tens of seconds, and neither may be the web
+server's. The process writes to a file without a name, and the download follows it: the first line goes out at once,
+and a slow client holds a file and no memory. A file of synthetic rows is no secret of the vault's; it is gone with its
+last reader.
+
+What goes wrong on the way breaks the connection off: a half table must not look like a whole one.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+from django.conf import settings
+
+from synth_engine.domain import Domain
+from synth_engine.mechanisms import Model
+from synthweb.lib.errors import SynthwebError
+from synthweb.releases import written
+from synthweb.releases.models import Sample
+from synthweb.releases.slots import Slot
+
+SMALL = 2_000_000
+"""Cells of a table that is drawn in the web process: about a second."""
+PIECE = 1 << 18
+POLL_SECONDS = 0.1
+POPULATION = 1_000_000
+"""A smaller table is a part of one of so many rows, if the model has as many (`Model.sample`)."""
+WITHHELD = ("SYNTHWEB_", "DATABASE_", "DJANGO_")
+
+
+class DrawingFailed(SynthwebError):
+    """The process that drew a table ended before the table did."""
+
+
+class Download:
+    """The bytes of a sample. Holds a slot of its requester's until it is closed or read to the end.
+    Raises TooManyDrawings."""
+
+    def __init__(self, sample: Sample, *, parquet: bool = False, for_spreadsheets: bool = False) -> None:
+        self._slot = Slot(sample.requested_by_id)
+        self._drawn: _Drawn | None = None
+        try:
+            if _cells(sample) > SMALL:
+                self._drawn = _Drawn(sample, parquet=parquet, for_spreadsheets=for_spreadsheets)
+                pieces = self._drawn.pieces()
+            else:
+                pieces = _small(sample, parquet=parquet, for_spreadsheets=for_spreadsheets)
+        except BaseException:
+            self.close()
+            raise
+        self._pieces = pieces
+        self._first = b"" if parquet else _header(sample, for_spreadsheets=for_spreadsheets)
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self
+
+    def __next__(self) -> bytes:
+        if self._first:
+            first, self._first = self._first, b""
+            return first
+        try:
+            return next(self._pieces)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """End what draws, and give the slot back."""
+        if self._drawn is not None:
+            self._drawn.close()
+        self._slot.close()
+
+    def __del__(self) -> None:
+        if hasattr(self, "_slot"):
+            self.close()
+
+
+def _cells(sample: Sample) -> int:
+    """Of the table that the model draws for it."""
+    document = sample.model_document
+    return max(sample.rows, min(int(document["rows"]), POPULATION)) * len(document["domain"]["attributes"])
+
+
+def _header(sample: Sample, *, for_spreadsheets: bool) -> bytes:
+    domain = Domain.from_json(sample.model_document["domain"])
+    return written.header(domain, for_spreadsheets=for_spreadsheets).encode()
+
+
+def _small(sample: Sample, *, parquet: bool, for_spreadsheets: bool) -> Iterator[bytes]:
+    model = Model.from_json(sample.model_document)
+    if not parquet:
+        blocks = written.csv_blocks(model, sample.rows, seed=sample.seed, for_spreadsheets=for_spreadsheets)
+        return (block.encode() for block in blocks)
+    file = io.BytesIO()
+    written.write_parquet(model, sample.rows, seed=sample.seed, file=file)
+    return iter([file.getvalue()])
+
+
+class _Drawn:
+    """A process that draws, and the file that it fills."""
+
+    def __init__(self, sample: Sample, *, parquet: bool, for_spreadsheets: bool) -> None:
+        folder = Path(settings.SPOOL_DIR)
+        self._file: IO[bytes] = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - closed by close()
+        job = {"model": sample.model_document, "rows": sample.rows, "seed": sample.seed}
+        with tempfile.TemporaryFile(dir=folder) as asked:
+            asked.write(json.dumps(job | {"parquet": parquet, "for_spreadsheets": for_spreadsheets}).encode())
+            asked.seek(0)
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "synthweb.releases.drawing"],
+                cwd=settings.BASE_DIR,
+                env={name: value for name, value in os.environ.items() if not name.startswith(WITHHELD)},
+                stdin=asked,
+                stdout=self._file,
+            )
+
+    def pieces(self) -> Iterator[bytes]:
+        """What is in the file, and what comes to be in it, until the process has ended well."""
+        at = 0
+        while True:
+            ended = self._process.poll() is not None  # asked first: what it wrote last is read below
+            while piece := os.pread(self._file.fileno(), PIECE, at):
+                at += len(piece)
+                yield piece
+            if ended:
+                break
+            try:
+                self._process.wait(timeout=POLL_SECONDS)
+            except subprocess.TimeoutExpired:
+                continue
+        if self._process.returncode:
+            raise DrawingFailed(f"the process that drew a table ended with {self._process.returncode}")
+
+    def close(self) -> None:
+        """End the process, if it still draws, and let the file go."""
+        if self._process.poll() is None:
+            self._process.kill()
+            self._process.wait()
+        self._file.close()

@@ -1,0 +1,61 @@
+"""A table drawn from a model as CSV or Parquet, block by block. Nothing here needs Django: a process that only draws
+imports this and the engine (`drawing`)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import IO
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from synth_engine import codec, mechanisms
+from synth_engine.domain import Domain
+from synth_engine.mechanisms import Model
+
+NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+# What a spreadsheet takes for the start of a formula; the last four are the wide forms of the first.
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+
+
+def header(domain: Domain, *, for_spreadsheets: bool = False) -> str:
+    """The first line of the CSV, known before anything is drawn."""
+    names = [attribute.name for attribute in domain.drawn]
+    written = [harmless_text(name) for name in names] if for_spreadsheets else names
+    return str(pd.DataFrame(columns=written).to_csv(index=False, lineterminator="\n"))
+
+
+def csv_blocks(model: Model, rows: int, *, seed: str, for_spreadsheets: bool = False) -> Iterator[str]:
+    """The lines below the header. `for_spreadsheets` puts an apostrophe before texts that a spreadsheet would run as a
+    formula; other programs want the values as they are."""
+    for block in mechanisms.draw_blocks(model, rows, seed):
+        written = codec.as_text(model.domain, block)
+        if for_spreadsheets:
+            written = written.apply(_harmless)
+        yield written.to_csv(index=False, header=False, lineterminator="\n")
+
+
+def write_parquet(model: Model, rows: int, *, seed: str, file: IO[bytes]) -> None:
+    """The table as Parquet with natural types, one row group a block."""
+    writer: pq.ParquetWriter | None = None
+    for block in mechanisms.draw_blocks(model, rows, seed):
+        table = pa.Table.from_pandas(block, preserve_index=False).replace_schema_metadata(None)
+        writer = writer or pq.ParquetWriter(file, table.schema, compression="zstd")
+        writer.write_table(table)
+    if writer:
+        writer.close()
+
+
+def _harmless(column: pd.Series) -> pd.Series:
+    """Each text as it is, or with an apostrophe before it. Any column may hold one that a spreadsheet would run: a
+    marker of missing values is a text, too, and a date is written as its format says."""
+    places, texts = pd.factorize(column)
+    return pd.Series([harmless_text(text) for text in texts], dtype="str").take(places).set_axis(column.index)
+
+
+def harmless_text(text: str) -> str:
+    """As it is, or with an apostrophe before what a spreadsheet would run."""
+    risky = text.startswith(FORMULA) and not NUMBER.fullmatch(text)
+    return f"'{text}" if risky else text
