@@ -23,6 +23,7 @@ from synthweb.datasets import services as datasets
 from synthweb.datasets.models import Dataset
 from synthweb.datasets.selectors import Need
 from synthweb.datasets.table_forms import DeleteForm, DialectForm, FileForm, NameForm
+from synthweb.lib.bodies import takes_table
 from synthweb.lib.errors import Conflict
 from synthweb.pages import table
 from synthweb.runs import services as runs
@@ -61,6 +62,7 @@ def form(request: HttpRequest, code: str) -> HttpResponse:
     return redirect("pages:upload-status", dataset.code)
 
 
+@takes_table
 @csrf_exempt  # only so that `_replace`, which does check, runs after the encrypting handler is in place
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required

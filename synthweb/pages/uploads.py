@@ -24,6 +24,7 @@ from synthweb.datasets import services as datasets
 from synthweb.datasets.models import Dataset
 from synthweb.datasets.selectors import Need
 from synthweb.datasets.table_forms import UploadForm
+from synthweb.lib.bodies import takes_table
 from synthweb.pages import table
 from synthweb.runs import services as runs
 from synthweb.runs.models import TableErrand
@@ -48,6 +49,7 @@ STAGES = (
 )
 
 
+@takes_table
 @csrf_exempt  # only so that `_receive`, which does check, runs after the encrypting handler is in place
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required

@@ -17,6 +17,7 @@ from synth_engine.errors import InputError
 from synthweb.accounts.models import User
 from synthweb.datasets.models import Dataset
 from synthweb.datasets.selectors import Need, dataset_for
+from synthweb.lib.bodies import takes_table
 from synthweb.lib.errors import Refused
 from synthweb.references import applying, receiving, screens, selectors, services
 from synthweb.references.forms import FileForm, NewForm, UseForm
@@ -50,6 +51,7 @@ def detail(request: HttpRequest, code: str) -> HttpResponse:
     return render(request, "references/detail.html", screens.detail(_me(request), table, version))
 
 
+@takes_table
 @csrf_exempt  # only so that `_receive`, which does check, runs after the handler that takes larger files is in place
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
@@ -60,6 +62,7 @@ def new(request: HttpRequest) -> HttpResponse:
     return _receive(request, None)
 
 
+@takes_table
 @csrf_exempt
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required

@@ -28,11 +28,11 @@ from gunicorn import http
 from gunicorn.http import errors
 from gunicorn.workers.gthread import TConn, ThreadWorker
 
+from synthweb.lib.bodies import FORM_SLACK
 from synthweb.server import limits, refusals
 from synthweb.server.incoming import Incoming, State
 from synthweb.server.pacing import PacedSocket, Room
 
-FORM = 1024**2  # what a form adds to the table in it
 HEALTH = {b"/livez": 1, b"/readyz": 2}  # threads: the second one waits for database and broker
 OUT_OF_FILES = (errno.EMFILE, errno.ENFILE)
 STATUS_OF = {
@@ -98,7 +98,7 @@ class BufferedWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no typ
             self._refuse(connection, HTTPStatus.SERVICE_UNAVAILABLE)
 
     def _await_request(self, connection: Connection, already: bytes, *, seconds: float) -> None:
-        connection.incoming = Incoming(largest_body=settings.UPLOAD_MAX_BYTES + FORM)
+        connection.incoming = Incoming(largest_body=settings.UPLOAD_MAX_BYTES + FORM_SLACK)
         connection.sock.setblocking(False)
         if already:
             connection.incoming.feed(already)
@@ -156,7 +156,7 @@ class BufferedWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no typ
         self._unwatch(connection)
         connection.sock.start_request(bytes(incoming.buffer))
         incoming.buffer.clear()
-        pool = self._health.get(incoming.path, self.tpool)
+        pool: ThreadPoolExecutor = self._health.get(incoming.path) or self.tpool
         answered = pool.submit(self.handle, connection)
         answered.add_done_callback(lambda done: self.method_queue.defer(self.finish_request, connection, done))
 

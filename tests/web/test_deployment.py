@@ -92,3 +92,18 @@ def test_a_truth_value_that_is_none_stops_the_start(environment: dict[str, str])
         assert (done.returncode == 0) is fine, word
         if fine:
             assert done.stdout.strip() == str(word == "on"), word
+
+
+@pytest.mark.slow
+def test_debug_while_others_are_served_stops_the_start(environment: dict[str, str]) -> None:
+    for hosts, fine in (("localhost", True), ("synthweb.example.org,localhost", False)):
+        done = subprocess.run(
+            [sys.executable, "-c", "import django; django.setup(); print('started')"],
+            cwd=REPOSITORY,
+            env={**environment, "SYNTHWEB_DEBUG": "true", "SYNTHWEB_HOSTS": hosts},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert ("started" in done.stdout) is fine, done.stderr
+        assert fine or "SYNTHWEB_DEBUG is on" in done.stderr

@@ -40,6 +40,7 @@ from synthweb.datasets import selectors, services
 from synthweb.datasets.models import Dataset, DomainVersion
 from synthweb.datasets.selectors import Need
 from synthweb.datasets.services import documents
+from synthweb.lib.bodies import takes_table
 from synthweb.runs import services as runs
 
 ACCEPTED = OpenApiResponse(
@@ -48,6 +49,7 @@ ACCEPTED = OpenApiResponse(
 )
 
 
+@takes_table
 class DatasetsViewSet(Filtered, ListModelMixin, GenericViewSet[Dataset]):
     """Tables of the caller's organisation, for stewards, custodians and auditors."""
 
@@ -154,6 +156,7 @@ class DatasetViewSet(GenericViewSet[Dataset]):
         return _to_be_read(self, request, selectors.dataset_for(caller(request), code, Need.DESCRIBE))
 
 
+@takes_table
 class FileViewSet(GenericViewSet[Dataset]):
     """The file of a dataset."""
 

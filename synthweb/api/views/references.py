@@ -27,12 +27,14 @@ from synthweb.api.serializers.references import (
     UseSerializer,
 )
 from synthweb.datasets.selectors import Need, dataset_for
+from synthweb.lib.bodies import takes_table
 from synthweb.references import applying, selectors, services
 from synthweb.references.models import ReferenceTable
 
 BODY = {"text/csv": OpenApiTypes.BINARY, "application/gzip": OpenApiTypes.BINARY}
 
 
+@takes_table
 class ReferencesViewSet(Filtered, ListModelMixin, GenericViewSet[ReferenceTable]):
     """Reference tables of the caller's organisation."""
 
@@ -83,6 +85,7 @@ class ReferenceView(APIView):
         return Response(status=HTTPStatus.NO_CONTENT)
 
 
+@takes_table
 class VersionsView(APIView):
     """Versions of a reference table."""
 
