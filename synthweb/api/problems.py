@@ -26,6 +26,8 @@ from synth_engine import errors as engine_errors
 from synthweb.api import throttling
 from synthweb.api.faults import UNKNOWN, Fault, Unusable, escaped, fault
 from synthweb.datasets import files
+from synthweb.ledger import amounts
+from synthweb.ledger.errors import Overspend
 from synthweb.lib import errors, signatures
 
 log = logging.getLogger(__name__)
@@ -131,7 +133,24 @@ def _first(faults: Iterator[Fault]) -> list[Fault]:
 def _refusal(error: errors.Refused) -> dict[str, Any]:
     pointer = f"/{escaped(error.field)}" if error.field else ""
     faults = [fault(error.rule, pointer=pointer, repair=error.repair)]
-    return document(status=_status(error), detail=str(error), faults=faults, code=error.code)
+    if isinstance(error, Overspend):
+        faults = [
+            fault(each.sentence, pointer=f"/{each.currency}", repair=error.repair) for each in error.lacking
+        ] or faults
+    body = document(status=_status(error), detail=str(error), faults=faults, code=error.code)
+    if not isinstance(error, Overspend):
+        return body
+    return body | {
+        "lacking": [
+            {
+                "currency": each.currency,
+                "left": amounts.exact(each.currency, each.left),
+                "costs": amounts.exact(each.currency, each.costs),
+                "short": amounts.exact(each.currency, each.short),
+            }
+            for each in error.lacking
+        ]
+    }
 
 
 def _status(error: errors.Refused) -> int:

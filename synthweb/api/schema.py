@@ -56,6 +56,18 @@ PROBLEM = {
         "status": {"type": "integer"},
         "detail": {"type": "string"},
         "errors": {"type": "array", "items": {"$ref": "#/components/schemas/Fault"}},
+        "lacking": {
+            "type": "array",
+            "description": "Of urn:synthweb:overspend: every currency that runs out, amounts as exact decimal text.",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "currency": {"type": "string", "enum": ["epsilon", "delta", "rho"]},
+                    **{name: {"type": "string"} for name in ("left", "costs", "short")},
+                },
+                "required": ["currency", "left", "costs", "short"],
+            },
+        },
     },
     "required": ["type", "title", "status", "detail"],
 }

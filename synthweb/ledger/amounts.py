@@ -66,6 +66,39 @@ class Amount:
         return ", ".join(parts)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Lacking:
+    """One currency of which less is left than something costs, in the integers of the ledger."""
+
+    currency: str
+    left: int
+    costs: int
+
+    @property
+    def short(self) -> int:
+        return self.costs - self.left
+
+    @property
+    def letter(self) -> str:
+        return _LETTER[self.currency]
+
+    @property
+    def sentence(self) -> str:
+        """`The budget has no δ left, and this costs δ 1e-9: δ 1e-9 more is needed`."""
+        left = f"{self.letter} {typed(self.currency, self.left)}" if self.left > 0 else f"no {self.letter}"
+        costs, short = (f"{self.letter} {typed(self.currency, value)}" for value in (self.costs, self.short))
+        return f"The budget has {left} left, and this costs {costs}: {short} more is needed"
+
+
+def lacking(*, remaining: Amount, requested: Amount, rule: str) -> tuple[Lacking, ...]:
+    """Every currency that runs out, by name."""
+    return tuple(
+        Lacking(currency=name, left=getattr(remaining, name), costs=getattr(requested, name))
+        for name in COUNTED[Rule(rule)]
+        if getattr(requested, name) > getattr(remaining, name)
+    )
+
+
 def scale(currency: str) -> int:
     """How many of the ledger's steps make one."""
     return _UNIT[currency]

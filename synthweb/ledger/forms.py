@@ -11,7 +11,7 @@ from django import forms
 from synth_engine.errors import SpecError
 from synth_engine.privacy import conversion, loss
 from synthweb.datasets.models import Dataset
-from synthweb.ledger import selectors
+from synthweb.ledger import proposals, selectors
 from synthweb.ledger.amounts import CURRENCIES, NANO, Amount, scale, typed
 from synthweb.ledger.models import BudgetAccount, BudgetRequest, Rule
 from synthweb.lib.errors import Refused
@@ -51,9 +51,9 @@ def _epsilon(**options: Any) -> AmountField:
 
 
 def _delta(**options: Any) -> AmountField:
-    help_text = "Well below one over the number of people, for example 1e-9."
+    usual = {"help_text": "Well below one over the number of people, for example 1e-9."}
     return AmountField(
-        currency="delta", label="δ, the chance that the guarantee fails", required=False, help_text=help_text, **options
+        currency="delta", label="δ, the chance that the guarantee fails", required=False, **{**usual, **options}
     )
 
 
@@ -63,7 +63,17 @@ class AskForm(forms.Form):
     account = forms.ChoiceField(label="Pays from", widget=forms.RadioSelect, required=False)
     rule = forms.ChoiceField(label="How losses add up", choices=_RULES, widget=forms.RadioSelect, required=False)
     epsilon = _epsilon(initial="1", help_text="1 is a common, careful choice; 0.1 is strict; above 5 says little.")
-    delta = _delta(initial="1e-9")
+    releases = forms.IntegerField(
+        label="How many releases do you plan?",
+        min_value=1,
+        max_value=proposals.MOST_PLANNED,
+        initial=proposals.PLANNED,
+        required=False,
+        help_text="Tables made again later count as well. Each one takes its part of ε, and of δ.",
+    )
+    delta = _delta(
+        help_text="Left empty: 1e-9 for each planned release, which stays far below one over the number of people."
+    )
     reason = forms.CharField(
         label="What for",
         widget=forms.Textarea(attrs={"rows": 3}),
@@ -73,6 +83,7 @@ class AskForm(forms.Form):
 
     def __init__(self, *args: Any, dataset: Dataset, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.records = selectors.public_records(dataset)
         self.covering = selectors.account_of(dataset)
         self.twins = selectors.accounts_with_same_content(dataset)
         self.joinable = {account.code: account for account in selectors.joinable_accounts(dataset)}
@@ -93,9 +104,22 @@ class AskForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or self.cleaned_data
         cleaned["rule"] = self.chosen.rule if self.chosen else cleaned.get("rule") or Rule.BASIC.value
+        cleaned["releases"] = cleaned.get("releases") or proposals.PLANNED
+        if not self.errors and not str(self["delta"].value() or "").strip():
+            cleaned["delta"] = self.proposed_delta(cleaned["releases"], rule=cleaned["rule"])
         if not self.errors:
             cleaned["amount"] = self._amount(cleaned)
         return cleaned
+
+    def proposed_delta(self, releases: int, *, rule: str) -> int:
+        """δ where nobody typed one: for all planned releases under the basic rule. Under zCDP it is that of the whole account,
+        in which the ρ of releases adds up."""
+        return proposals.delta_for(releases if rule == Rule.BASIC else 1, records=self.records)
+
+    @property
+    def advanced_open(self) -> bool:
+        """Whether what is folded away is wrong or was changed."""
+        return bool(self["delta"].errors or self["delta"].value())
 
     def _amount(self, cleaned: dict[str, Any]) -> Amount | None:
         if cleaned["rule"] == Rule.BASIC:

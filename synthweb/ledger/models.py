@@ -101,6 +101,7 @@ class BudgetRequest(models.Model):
     epsilon = models.BigIntegerField(default=0)
     delta = models.BigIntegerField(default=0)
     rho = models.BigIntegerField(default=0)
+    releases = models.PositiveIntegerField(null=True, blank=True)  # how many its steward plans to make of it
     state = models.CharField(max_length=8, choices=State, default=State.OPEN)
     decided_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
     decision_reason = models.TextField(blank=True)

@@ -90,6 +90,12 @@ def protection_of(dataset: Dataset) -> Protection:
     return Protection.of_version(version)
 
 
+def public_records(dataset: Dataset) -> int | None:
+    """The number of records, where the description says it is public."""
+    rows = dataset.domain_versions.order_by("-number").values_list("document__rows", flat=True).first()
+    return rows if isinstance(rows, int) and rows > 0 else None
+
+
 def accounts_with_same_content(dataset: Dataset) -> list[BudgetAccount]:
     """Accounts of the organisation that cover another dataset with the very same content, the oldest first."""
     twins = datasets.same_content(dataset) if dataset.content_key else Dataset.objects.none()

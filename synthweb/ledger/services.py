@@ -45,20 +45,34 @@ State = BudgetRequest.State
 # --- asking and deciding ----------------------------------------------------------------------------------------
 @transaction.atomic
 def request_budget(
-    *, steward: User, dataset: Dataset, rule: str, amount: Amount, reason: str, account: BudgetAccount | None = None
+    *,
+    steward: User,
+    dataset: Dataset,
+    rule: str,
+    amount: Amount,
+    reason: str,
+    account: BudgetAccount | None = None,
+    releases: int | None = None,
 ) -> BudgetRequest:
     """Ask for `amount` under `rule`, from the account that covers the dataset, from `account` of the same people, or
-    (neither) from a new one. The dataset needs a confirmed description: unit and relation come from it."""
-    _require_amount(amount, rule=rule)
+    (neither) from a new one. The dataset needs a confirmed description: unit and relation come from it. `releases`: how many
+    are planned. An account that is there may get more of one currency alone."""
+    account = selectors.account_of(dataset) or account
+    _require_amount(amount, rule=rule, adds=account is not None)
     _require_reason(reason)
     protection = selectors.protection_of(dataset)
-    account = selectors.account_of(dataset) or account
     if account is not None:
         _require_same_people(account, rule=rule, protection=protection, dataset=dataset)
     try:
         with transaction.atomic():
             request = BudgetRequest.objects.create(
-                dataset=dataset, account=account, requested_by=steward, reason=reason, rule=rule, **amount.as_dict
+                dataset=dataset,
+                account=account,
+                requested_by=steward,
+                reason=reason,
+                rule=rule,
+                releases=releases,
+                **amount.as_dict,
             )
     except IntegrityError:
         raise OpenRequest("This dataset has a request waiting", repair="wait for the custodian's decision") from None
@@ -90,10 +104,10 @@ def grant(
     request = _decidable(request, custodian=custodian, reason=reason)
     dataset = request.dataset
     amount = amount or Amount(**{currency: getattr(request, currency) for currency in CURRENCIES})
-    _require_amount(amount, rule=request.rule)
     protection = selectors.protection_of(dataset)
     covering = selectors.account_of(dataset)
     chosen = covering or (None if separate else account or request.account)
+    _require_amount(amount, rule=request.rule, adds=chosen is not None)
     if chosen is None:
         chosen = _open_account(request, protection=protection, name=name, separate_reason=separate_reason)
     else:
@@ -300,12 +314,14 @@ def _require_same_people(account: BudgetAccount, *, rule: str, protection: Prote
         )
 
 
-def _require_amount(amount: Amount, *, rule: str) -> None:
+def _require_amount(amount: Amount, *, rule: str, adds: bool = False) -> None:
+    """`adds`: to an account that is there, whose δ may run out before its ε."""
     if not amount.fits(rule):
         raise RuleMismatch(
             "The amount is in a currency that the rule does not count", repair="zCDP counts ρ alone, basic ε and δ"
         )
-    if amount.is_negative_somewhere or amount.main(rule) <= 0:
+    some = any(amount.as_dict.values()) if adds else amount.main(rule) > 0
+    if amount.is_negative_somewhere or not some:
         raise LedgerConflict("The amount must be above zero", repair="give a positive privacy loss")
     if max(amount.as_dict.values()) > LARGEST:
         raise LedgerConflict("The amount is larger than the ledger counts", repair="give a smaller one")

@@ -79,7 +79,8 @@ def ask(request: HttpRequest, dataset_code: str) -> HttpResponse:
     dataset = dataset_for(request.user, dataset_code, DatasetNeed.SPEND)
     if (waiting := screens.before_asking(dataset)) is not None:
         return render(request, "ledger/not_yet.html", {"dataset": dataset, **waiting})
-    form = forms.AskForm(request.POST or None, dataset=dataset)
+    wanted = {name: request.GET[name][:40] for name in ("epsilon", "delta") if request.GET.get(name)}
+    form = forms.AskForm(request.POST or None, dataset=dataset, initial=wanted)
     if request.method == "POST" and form.is_valid() and (asked := _ask(request, form, dataset_code)):
         messages.success(request, "A custodian will see your request and decide; you will find the answer here.")
         return redirect("ledger:request", asked.code)
@@ -132,6 +133,7 @@ def _ask(request: HttpRequest, form: forms.AskForm, dataset_code: str) -> Budget
             amount=form.cleaned_data["amount"],
             reason=form.cleaned_data["reason"],
             account=form.chosen,
+            releases=form.cleaned_data["releases"],
         )
     except Refused as refusal:
         forms.add_refusal(form, refusal)

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from django.db.models import Avg, DurationField, ExpressionWrapper, F
 
+from synth_engine import mechanisms
+from synth_engine.errors import InputError, PrivacyError
 from synth_engine.evaluation import cell_sizes
 from synthweb.datasets.models import Dataset
 from synthweb.ledger import selectors as ledger
+from synthweb.ledger.amounts import ATTO, Lacking
 from synthweb.ledger.models import Rule
+from synthweb.ledger.proposals import DELTA_OF_A_RELEASE
 from synthweb.releases import words
 from synthweb.releases.models import Release
 from synthweb.runs import enough, learning, planning, priors
@@ -58,8 +64,33 @@ class Bar:
         return self.planned <= self.free
 
     @property
+    def lacks(self) -> Lacking | None:
+        """What is missing of it, in words and numbers."""
+        return None if self.fits else Lacking(currency=self.unit, left=self.free, costs=self.planned)
+
+    @property
+    def whole(self) -> int:
+        """The width of its bar: the cap, or more where the plan goes beyond it."""
+        return max(self.cap, self.held + self.charged + self.planned)
+
+    @property
+    def within(self) -> int:
+        """How much of the plan the cap covers."""
+        return max(0, min(self.planned, self.free))
+
+    @property
     def share_of_free(self) -> float:
         return self.planned / self.free if self.free > 0 else float("inf")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lowered:
+    """A δ below the usual one because the budget has no more of it: what is left, and the mean error with it and with the usual
+    one. `usual` is None where the method cannot be planned with the usual δ."""
+
+    left: int
+    mean: float
+    usual: float | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,6 +113,7 @@ class Estimate:
     priors: priors.Told | None
     advice: str
     cells: str
+    lowered: Lowered | None
 
     @property
     def price(self) -> Bar:
@@ -93,9 +125,14 @@ class Estimate:
         return all(bar.fits for bar in self.bars)
 
     @property
+    def lacking(self) -> tuple[Lacking, ...]:
+        """Every currency that runs out."""
+        return tuple(bar.lacks for bar in self.bars if bar.lacks)
+
+    @property
     def dear(self) -> bool:
-        """Whether it takes so much of what is left that it is asked for twice."""
-        return any(bar.share_of_free > CONFIRM_ABOVE for bar in self.bars if bar.unit != "delta")
+        """Whether it takes so much of what is left that it is asked for twice; what cannot be paid is refused at once."""
+        return self.affordable and any(bar.share_of_free > CONFIRM_ABOVE for bar in self.bars if bar.unit != "delta")
 
 
 def estimate(proposal: Proposal, *, guess: int | None = None, hasty: bool = False) -> Estimate:
@@ -138,7 +175,24 @@ def estimate(proposal: Proposal, *, guess: int | None = None, hasty: bool = Fals
         priors=priors.told(proposal.plan, assumes=error.get("assumes", "")),
         advice=proposal.plan.advice,
         cells=_cells(proposal),
+        lowered=_lowered(proposal, mean=error["mean"], rows=rows),
     )
+
+
+def _lowered(proposal: Proposal, *, mean: float, rows: int) -> Lowered | None:
+    """What it costs that the budget has less δ left than a release usually takes; None where that is not so."""
+    if proposal.account.rule == Rule.ZCDP or proposal.spec.delta * ATTO >= DELTA_OF_A_RELEASE:
+        return None
+    left = ledger.balance(proposal.account).free.delta
+    if left >= DELTA_OF_A_RELEASE:
+        return None
+    spec = dataclasses.replace(proposal.spec, delta=Fraction(DELTA_OF_A_RELEASE, ATTO))
+    try:
+        plan = mechanisms.plan(proposal.plan.domain, spec, rule=planning.rule_of(proposal.account))
+        usual: float | None = plan.expected_error(rows=rows)["mean"]
+    except (InputError, PrivacyError):
+        usual = None
+    return Lowered(left=max(0, left), mean=mean, usual=usual)
 
 
 def _cells(proposal: Proposal) -> str:

@@ -8,7 +8,8 @@ from rest_framework import serializers
 from rest_framework.exceptions import ErrorDetail
 
 from synthweb.api.serializers.amounts import AmountField, AmountSerializer, LossField, SpentField
-from synthweb.api.serializers.strict import Choice, StrictSerializer, Text
+from synthweb.api.serializers.strict import Choice, StrictSerializer, Text, WholeNumber
+from synthweb.ledger import proposals
 from synthweb.ledger.models import BudgetAccount, BudgetRequest, LedgerEntry, Rule
 
 
@@ -97,6 +98,7 @@ class RequestSerializer(serializers.ModelSerializer[BudgetRequest]):
             "account",
             "rule",
             "amount",
+            "releases",
             "reason",
             "state",
             "requested_by",
@@ -116,6 +118,12 @@ class NewRequestSerializer(StrictSerializer):
     epsilon = SpentField(required=False)
     delta = LossField(required=False)
     rho = SpentField(required=False)
+    releases = WholeNumber(
+        required=False,
+        min_value=1,
+        max_value=proposals.MOST_PLANNED,
+        help_text="How many releases are planned. Under the basic rule a delta that is left out is then one for all of them.",
+    )
     reason = Text(max_length=4000)
     account = Text(
         required=False, help_text="Code of an account that protects the same people; left out for a new one."
@@ -124,7 +132,8 @@ class NewRequestSerializer(StrictSerializer):
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         """Each rule counts currencies of its own."""
         wanted, others = ("rho", ("epsilon", "delta")) if attrs["rule"] == Rule.ZCDP else ("epsilon", ("rho",))
-        if wanted not in attrs:
+        more_delta = attrs["rule"] == Rule.BASIC and attrs.get("delta")  # of an account whose δ ran out first
+        if wanted not in attrs and not more_delta:
             raise serializers.ValidationError({wanted: ErrorDetail("This rule counts it.", code="required")})
         if wrong := [name for name in others if attrs.get(name)]:
             rule = ErrorDetail("This rule does not count it.", code="leave it out, or choose the other rule")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from http import HTTPStatus
 from typing import Any
 
@@ -27,8 +28,9 @@ from synthweb.api.serializers.budget import (
     RequestSerializer,
 )
 from synthweb.datasets.selectors import Need, dataset_for
-from synthweb.ledger import selectors, services
-from synthweb.ledger.models import BudgetAccount, BudgetRequest, LedgerEntry
+from synthweb.ledger import proposals, selectors, services
+from synthweb.ledger.amounts import ATTO
+from synthweb.ledger.models import BudgetAccount, BudgetRequest, LedgerEntry, Rule
 
 DECIDE = selectors.Need.DECIDE
 
@@ -60,11 +62,16 @@ class RequestViewSet(Filtered, ListModelMixin, GenericViewSet[BudgetRequest]):
         """Ask for budget for a described dataset."""
         require_role(caller(request), Role.STEWARD)
         data = _validated(NewRequestSerializer, request)
+        dataset = dataset_for(caller(request), data["dataset"], Need.SPEND)
+        if data["rule"] == Rule.BASIC and "releases" in data and "delta" not in data:
+            proposed = proposals.delta_for(data["releases"], records=selectors.public_records(dataset))
+            data["delta"] = Fraction(proposed, ATTO)
         asked = services.request_budget(
             steward=caller(request),
-            dataset=dataset_for(caller(request), data["dataset"], Need.SPEND),
+            dataset=dataset,
             rule=data["rule"],
             amount=amount_from(data),
+            releases=data.get("releases"),
             reason=data["reason"],
             account=selectors.account_for(caller(request), data["account"]) if "account" in data else None,
         )
