@@ -39,7 +39,7 @@ SENTENCES = {
     "reference.declared": "declared a reference table public",
     "reference.used": "took points or partitions of a reference table into the draft of a description",
     "reference.deleted": "deleted a reference table",
-    PREVIEW: "looked at real rows: first rows and suggestions",
+    PREVIEW: "looked at real rows: first rows and suggestions, in a sitting of up to half an hour",
     "report.requested": "asked for a comparison with the real table",
     REPORT: "looked at a comparison with the real table",
     # budget

@@ -6,6 +6,7 @@ among them (who see shared releases, never datasets), a dataset does not exist.
 
 from __future__ import annotations
 
+import datetime
 import logging
 from collections.abc import Iterable
 from enum import Enum
@@ -14,6 +15,7 @@ from typing import Any
 from django.core.exceptions import ObjectDoesNotExist, PermissionDenied
 from django.db.models import Prefetch, Q, QuerySet
 from django.http import Http404
+from django.utils import timezone
 
 from synthweb.accounts import selectors as people
 from synthweb.accounts.models import Role
@@ -34,6 +36,8 @@ from synthweb.datasets.models import (
 )
 
 logger = logging.getLogger(__name__)
+SITTING = datetime.timedelta(minutes=30)
+"""How long one entry of the audit log stands for openings of the same first rows by the same person."""
 MOST_POINTS = 8
 """Columns with public points that are looked for: no tree takes more coordinates."""
 
@@ -120,6 +124,22 @@ def domain_version_for(user: people.Person, code: str, number: int, need: Need =
     if version is None:
         raise Http404("no such description")
     return version
+
+
+def _is_sitting(user: people.Person, preview: Preview) -> bool:
+    """Whether the log says already that this person opened this very object within `SITTING`: one sitting on the describe page
+    loads it again and again. The first look is always written, and so is the first one after each interval."""
+    now = timezone.now()
+    opened = AuditEntry.objects.filter(
+        actor=user.get_username(),
+        action=words.PREVIEW,
+        object_kind="dataset",
+        object_code=preview.dataset.code,
+        at__gt=now - SITTING,
+        at__lte=now,
+        detail__preview=preview.code,
+    )
+    return opened.exists()
 
 
 def suggestions_were_shown(dataset: Dataset) -> bool:
@@ -285,7 +305,8 @@ def form_evidence(user: people.Person, dataset: Dataset) -> dict[str, Any] | Non
 
 
 def preview_for(user: people.Person, dataset: Dataset, kind: str, subject: str = "") -> dict[str, Any] | None:
-    """Open a steward object. The audit log says who opened what, every time, before anything is decrypted.
+    """Open a steward object. The audit log says who opened what before anything is decrypted: each opening of a comparison, and
+    of first rows and suggestions one entry for a sitting.
 
     None when there is none, it has expired, or the key for it was lost. PermissionDenied unless `user` may see real data of this dataset.
     """
@@ -294,13 +315,14 @@ def preview_for(user: people.Person, dataset: Dataset, kind: str, subject: str =
     preview = preview_store.latest(dataset, kind, subject)
     if preview is None:
         return None
-    audit.record(
-        actor=user,
-        action="report.opened" if kind == Preview.Kind.REPORT else "preview.opened",
-        target=("dataset", dataset.code),
-        organisation=dataset.organisation,
-        detail={"preview": preview.code, **({"release": subject} if kind == Preview.Kind.REPORT and subject else {})},
-    )
+    if kind == Preview.Kind.REPORT or not _is_sitting(user, preview):
+        audit.record(
+            actor=user,
+            action=words.REPORT if kind == Preview.Kind.REPORT else words.PREVIEW,
+            target=("dataset", dataset.code),
+            organisation=dataset.organisation,
+            detail={"preview": preview.code, **({"release": subject} if kind == Preview.Kind.REPORT and subject else {})},
+        )
     try:
         return preview_store.read(preview)
     except files.StorageError as problem:  # costs the steward another reading, and nothing else

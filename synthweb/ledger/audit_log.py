@@ -6,6 +6,7 @@ from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
+from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_safe
 
@@ -14,6 +15,7 @@ from synthweb.accounts.models import Role
 from synthweb.audit import chain, words
 from synthweb.ledger import deeds, downloads, export, filters, history
 from synthweb.ledger.history import Part
+from synthweb.lib import fragments
 
 ENTRIES_A_PAGE = 50
 
@@ -79,7 +81,11 @@ def of_person_entries(request: HttpRequest, username: str, kind: str) -> HttpRes
 @login_required
 def chain_status(request: HttpRequest) -> HttpResponse:
     accounts.require_role(request.user, Role.AUDITOR)
-    return render(request, "ledger/_chain.html", {"verdict": chain.verify()})
+    context = {"verdict": chain.verify()}
+    crumbs = [(reverse("ledger:audit"), "Audit log")]
+    return fragments.render_fragment(
+        request, "ledger/_chain.html", context, title="Chain of the audit log", crumbs=crumbs
+    )
 
 
 def _page(request: HttpRequest, part: Part) -> HttpResponse:

@@ -9,6 +9,7 @@ from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST, require_safe
 
@@ -19,6 +20,7 @@ from synthweb.datasets.selectors import dataset_for
 from synthweb.ledger import chain, downloads, export, filters, forms, history, screens, selectors, services
 from synthweb.ledger.models import BudgetRequest
 from synthweb.ledger.selectors import Need
+from synthweb.lib import fragments
 from synthweb.lib.errors import Refused
 
 ENTRIES_A_PAGE = 50
@@ -57,8 +59,12 @@ def account(request: HttpRequest, code: str) -> HttpResponse:
 @never_cache
 @login_required
 def chain_status(request: HttpRequest, code: str) -> HttpResponse:
-    verdict = chain.verify(selectors.account_for(request.user, code))
-    return render(request, "ledger/_chain.html", {"verdict": verdict, "brief": "brief" in request.GET})
+    found = selectors.account_for(request.user, code)
+    context = {"verdict": chain.verify(found), "brief": "brief" in request.GET}
+    crumbs = [(reverse("ledger:index"), "Ledger"), (reverse("ledger:account", args=[code]), found.name)]
+    return fragments.render_fragment(
+        request, "ledger/_chain.html", context, title=f"Chain of {found.name}", crumbs=crumbs
+    )
 
 
 @require_GET

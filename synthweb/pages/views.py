@@ -7,11 +7,13 @@ from typing import cast
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.urls import reverse
 from django.views.decorators.http import require_safe
 from django_htmx.http import HttpResponseClientRefresh
 
 from synthweb.accounts.models import User
 from synthweb.datasets.selectors import dataset_for, refusal_for
+from synthweb.lib import fragments
 from synthweb.pages import docs, selectors
 
 
@@ -42,10 +44,11 @@ def dataset_runs(request: HttpRequest, code: str) -> HttpResponse:
     """The part of that page which is live; says "load me again" once there is more to tell than stages."""
     found = dataset_for(_me(request), code)
     state = selectors.state_of(found)
-    if request.GET.get("state") != state:
+    if fragments.asked_by_page(request) and request.GET.get("state") != state:
         return HttpResponseClientRefresh()
     context = {"dataset": found, "runs": selectors.runs_of(found), "busy": selectors.is_busy(found), "state": state}
-    return render(request, "pages/_runs.html", context)
+    crumbs = [(reverse("datasets:index"), "Datasets"), (reverse("pages:dataset", args=[code]), found.name)]
+    return fragments.render_fragment(request, "pages/_runs.html", context, title=f"Runs of {found.name}", crumbs=crumbs)
 
 
 @require_safe

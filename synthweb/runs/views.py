@@ -20,6 +20,7 @@ from synthweb.datasets import selectors as datasets
 from synthweb.datasets.described import domain_of
 from synthweb.datasets.models import Dataset, Preview
 from synthweb.ledger import selectors as ledger
+from synthweb.lib import fragments
 from synthweb.lib.errors import Refused
 from synthweb.releases import selectors as releases
 from synthweb.runs import errors, notices, planning, purpose, screens, selectors, services
@@ -131,6 +132,8 @@ def index(request: HttpRequest) -> HttpResponse:
 def notice(request: HttpRequest) -> HttpResponse:
     """How many of one's own runs have ended since one looked; asked for by every page while one is under way."""
     require_role(_user(request), Role.STEWARD)
+    if not fragments.asked_by_page(request):  # opened by hand: there is nothing to see but a number
+        return redirect(f"{reverse('runs:index')}?seen=no")
     return render(request, "runs/_notice.html", {"notice": screens.notice(_user(request))})
 
 

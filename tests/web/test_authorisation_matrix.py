@@ -135,7 +135,7 @@ GET    releases/<slug:code>/receipt/                                 302    404 
 GET    releases/<slug:code>/receipt/verification/                    302    404    404    200    200    200    200    200
 GET    releases/<slug:code>/receipt.json                             302    404    404    200    200    200    200    200
 GET    runs/                                                         302    200    403    403    200    200    200    200
-GET    runs/notice/                                                 302    200    403    403    200    403    403    403
+GET    runs/notice/                                                 302    302    403    403    302    403    403    403
 GET    runs/seen/                                                   302    405    405    405    405    405    405    405
 POST   runs/seen/                                                   302    302    403    403    302    403    403    403
 GET    runs/<slug:code>/                                             302    404    404    404    200    200    200    200

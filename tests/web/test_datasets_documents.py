@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 from collections.abc import Callable
 from typing import Any
@@ -15,7 +16,7 @@ from django.utils import timezone
 from synth_engine.domain import Domain
 from synth_engine.errors import DomainError
 from synthweb.audit.models import AuditEntry
-from synthweb.datasets import services
+from synthweb.datasets import selectors, services
 from synthweb.datasets.models import Dataset, DomainVersion, Preview
 from tests.conftest import Cast
 from tests.web import scene
@@ -226,11 +227,14 @@ def test_without_a_preview_and_a_draft_the_table_is_to_be_read_again(cast: Cast,
 
 
 # --- out -------------------------------------------------------------------------------------------------------------
-def test_the_draft_goes_out_without_a_suggestion_and_comes_back_as_it_was(desk: Desk, cast: Cast) -> None:
+def test_the_draft_goes_out_without_a_suggestion_and_comes_back_as_it_was(
+    desk: Desk, cast: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
     desk.press("confirm:1", edit="1", _1_low="16", _1_origin="public-file")
     desk.press("keep:2", edit="2", _2_true="ja")  # a part, over a suggestion
     desk.press("keep:0", edit="0", _0_kind="integer", _0_low="1", _0_high="9", _0_outside="clamp")
     desk.press("save", max_records="3")
+    monkeypatch.setattr(selectors, "SITTING", datetime.timedelta(0))  # from here on every opening would be written
     before = AuditEntry.objects.filter(action="preview.opened").count()
     answer = draft_file(desk)
     assert AuditEntry.objects.filter(action="preview.opened").count() == before

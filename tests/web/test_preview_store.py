@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import os
 import time
@@ -10,9 +11,12 @@ from pathlib import Path
 import pytest
 from django.core.exceptions import PermissionDenied
 from django.core.management import call_command
+from django.db import transaction
 from django.utils import timezone
 from pytest_django import DjangoCaptureOnCommitCallbacks, Settings
 
+from synthweb.accounts.models import Role
+from synthweb.accounts.services import create_user
 from synthweb.audit.models import AuditEntry
 from synthweb.datasets import preview_store, selectors, services
 from synthweb.datasets.models import Dataset, Preview
@@ -49,18 +53,52 @@ def test_the_content_is_neither_in_the_file_nor_in_the_row(dataset: Dataset, set
     assert files_in(settings)[0].stat().st_mode & 0o777 == 0o600
 
 
-def test_every_reading_is_on_record_with_who_and_what(dataset: Dataset, cast: Cast) -> None:
+def test_every_sitting_is_on_record_with_who_and_what(dataset: Dataset, cast: Cast) -> None:
     preview_store.put(dataset, TABLE, "", PAYLOAD)
     preview_store.put(dataset, REPORT, "abc", {"figures": []})
     assert selectors.preview_for(cast.steward, dataset, TABLE) == PAYLOAD
     assert selectors.preview_for(cast.steward, dataset, TABLE) == PAYLOAD
     assert selectors.preview_for(cast.steward, dataset, REPORT, "abc") == {"figures": []}
+    assert selectors.preview_for(cast.steward, dataset, REPORT, "abc") == {"figures": []}
     assert openings() == [
         ("steward", "preview.opened", dataset.code),
-        ("steward", "preview.opened", dataset.code),
+        ("steward", "report.opened", dataset.code),
         ("steward", "report.opened", dataset.code),
     ]
     assert CANARY not in str(list(AuditEntry.objects.values()))
+
+
+def test_a_sitting_ends_and_is_of_one_person_and_of_one_reading(
+    dataset: Dataset, cast: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    preview_store.put(dataset, TABLE, "", PAYLOAD)
+    selectors.preview_for(cast.steward, dataset, TABLE)
+    second = create_user(
+        actor="system",
+        organisation=cast.organisation,
+        username="second",
+        roles=[Role.STEWARD],
+        password="correct horse battery staple",
+        must_change_password=False,
+    )
+    selectors.preview_for(second, dataset, TABLE)
+    preview_store.put(dataset, TABLE, "", PAYLOAD)  # the table was read again
+    selectors.preview_for(cast.steward, dataset, TABLE)
+    selectors.preview_for(cast.steward, dataset, TABLE)
+    assert [who for who, *_ in openings()] == ["steward", "second", "steward"]
+    monkeypatch.setattr(selectors, "SITTING", datetime.timedelta(0))  # as if the half hour were over
+    selectors.preview_for(cast.steward, dataset, TABLE)
+    assert [who for who, *_ in openings()] == ["steward", "second", "steward", "steward"]
+
+
+def test_a_look_whose_entry_was_undone_is_written_by_the_next_one(dataset: Dataset, cast: Cast) -> None:
+    preview_store.put(dataset, TABLE, "", PAYLOAD)
+    with contextlib.suppress(RuntimeError), transaction.atomic():
+        selectors.preview_for(cast.steward, dataset, TABLE)
+        raise RuntimeError
+    assert openings() == []
+    selectors.preview_for(cast.steward, dataset, TABLE)
+    assert len(openings()) == 1
 
 
 @pytest.mark.parametrize("who", ["custodian", "analyst", "auditor", "staff", "stranger"])
