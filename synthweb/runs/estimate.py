@@ -7,31 +7,23 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from django.db.models import Avg, DurationField, ExpressionWrapper, F
-
 from synth_engine import mechanisms
 from synth_engine.errors import InputError, PrivacyError
 from synth_engine.evaluation import cell_sizes
-from synthweb.datasets.models import Dataset
 from synthweb.ledger import selectors as ledger
 from synthweb.ledger.amounts import ATTO, Lacking
 from synthweb.ledger.models import Rule
 from synthweb.ledger.proposals import DELTA_OF_A_RELEASE
 from synthweb.releases import words
-from synthweb.releases.models import Release
-from synthweb.runs import enough, learning, planning, priors
+from synthweb.runs import enough, learning, planning, priors, timing
 from synthweb.runs.enough import Enough
 from synthweb.runs.forecast import Forecast, forecast
 from synthweb.runs.learning import Learning
-from synthweb.runs.models import SynthesisRun
 from synthweb.runs.planning import Proposal
+from synthweb.runs.timing import Band
 
 CONFIRM_ABOVE = 0.5  # of what the account has left: dearer runs are asked for twice
-START_SECONDS = 3  # to start and publish
-BYTES_A_SECOND = 20e6  # a table read and encoded on one core
 MEMORY_BASE, MEMORY_FACTOR = 250e6, 4  # bytes: the libraries; and, times the file, the table while it is read
-UNKNOWN_ROWS = 10_000
-ASSUMED = "assumed, because the real number is not public"
 DISTANCE_GRADES = ((0.02, "very close"), (0.05, "close"), (0.15, "rough"), (float("inf"), "mostly noise"))
 
 
@@ -104,7 +96,7 @@ class Estimate:
     mean_distance: float
     rows: int
     rows_source: str
-    seconds: int
+    time: Band
     memory: int
     digest: str
     forecast: Forecast
@@ -138,7 +130,7 @@ class Estimate:
 def estimate(proposal: Proposal, *, guess: int | None = None, hasty: bool = False) -> Estimate:
     """What `proposal` would mean. `guess`: a public guess of the number of records, where that is not public; `hasty`: as
     of a forecast."""
-    rows, source = rows_known(proposal, guess=guess)
+    rows, source = planning.rows_known(proposal, guess=guess)
     needed = proposal.plan.needs(rows)
     error = proposal.plan.expected_error(rows=rows)
     return Estimate(
@@ -154,8 +146,8 @@ def estimate(proposal: Proposal, *, guess: int | None = None, hasty: bool = Fals
         mean_distance=error["mean"],
         rows=rows,
         rows_source=source,
-        seconds=expected_seconds(proposal.dataset, fitting=needed.seconds),
-        memory=int(MEMORY_BASE + max(MEMORY_FACTOR * _unpacked(proposal.dataset), needed.memory_bytes)),
+        time=timing.forecast(proposal.dataset, method=proposal.spec.mechanism, needed=needed.seconds),
+        memory=int(MEMORY_BASE + max(MEMORY_FACTOR * timing.unpacked(proposal.dataset), needed.memory_bytes)),
         digest=proposal.plan.digest,
         forecast=forecast(
             proposal.plan.domain,
@@ -168,7 +160,7 @@ def estimate(proposal: Proposal, *, guess: int | None = None, hasty: bool = Fals
             proposal.plan.domain,
             rows=rows,
             epsilon=proposal.spec.epsilon,
-            assumed=source == ASSUMED,
+            assumed=source == planning.ASSUMED,
             opened_from=proposal.plan.opened_from(rows),
         ),
         learning=learning.told(error),
@@ -201,34 +193,6 @@ def _cells(proposal: Proposal) -> str:
     return "" if found is None else cell_sizes.listed(found, proposal.plan.domain)
 
 
-def rows_known(proposal: Proposal, *, guess: int | None = None) -> tuple[int, str]:
-    """How many records error is estimated for: only a public or an already paid-for number, or what was typed."""
-    domain = proposal.plan.domain
-    if domain.rows:
-        return domain.rows, "the public number of records"
-    earlier = Release.objects.filter(dataset=proposal.dataset, rows__gt=0).order_by("-created_at")
-    if rows := earlier.values_list("rows", flat=True).first():
-        return rows, "the noisy number of an earlier release"
-    if guess:
-        return guess, "your guess"
-    if proposal.spec.rows:
-        return proposal.spec.rows, "the number you asked for"
-    return UNKNOWN_ROWS, ASSUMED
-
-
-def expected_seconds(dataset: Dataset, *, fitting: float = 0) -> int:
-    """How long a run of this dataset takes: by what its plan needs, but no less than reading the file; where no plan is at
-    hand, the mean of earlier runs."""
-    if fitting:
-        return START_SECONDS + round(_unpacked(dataset) / BYTES_A_SECOND + fitting)
-    took = ExpressionWrapper(F("finished_at") - F("started_at"), output_field=DurationField())
-    done = SynthesisRun.objects.filter(dataset=dataset, state=SynthesisRun.State.FINISHED, attempts=1)
-    mean = done.aggregate(mean=Avg(took))["mean"]
-    if mean:
-        return max(1, round(float(mean.total_seconds())))
-    return START_SECONDS + round(_unpacked(dataset) / BYTES_A_SECOND)
-
-
 def _bars(proposal: Proposal) -> tuple[Bar, ...]:
     balance = ledger.balance(proposal.account)
     units = ("rho",) if proposal.account.rule == Rule.ZCDP else ("epsilon", "delta")
@@ -256,8 +220,3 @@ def _lines(errors: dict[str, Any]) -> tuple[ErrorLine, ...]:
 
 def _grade(distance: float) -> str:
     return next(word for bound, word in DISTANCE_GRADES if distance <= bound)
-
-
-def _unpacked(dataset: Dataset) -> float:
-    """The size of the table unpacked, about."""
-    return dataset.size_bytes * (5.0 if dataset.file_kind.endswith("gz") else 1.0)

@@ -78,6 +78,7 @@ class SynthesisRun(Leased):
     answers_digest = models.CharField(max_length=64, blank=True)
     charged_at = models.DateTimeField(null=True, blank=True)
     seen_at = models.DateTimeField(null=True, blank=True)  # when its asker first saw how it ended
+    expected = models.JSONField(null=True, blank=True)  # how long it usually takes, as said when it was submitted
     release = models.OneToOneField(Release, null=True, blank=True, on_delete=models.PROTECT, related_name="run")
 
     class Meta:

@@ -19,7 +19,11 @@ from synthweb.datasets.models import Dataset, DomainVersion
 from synthweb.ledger.amounts import Amount
 from synthweb.ledger.models import BudgetAccount, Rule
 from synthweb.ledger.protection import Protection
+from synthweb.releases.models import Release
 from synthweb.runs import errors
+
+UNKNOWN_ROWS = 10_000
+ASSUMED = "assumed, because the real number is not public"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +47,21 @@ def propose(*, dataset: Dataset, spec: Spec) -> Proposal:
     epsilon, delta, rho = plan.cost(rule_of(account))
     price = Amount(epsilon=epsilon, delta=delta, rho=rho)
     return Proposal(dataset=dataset, account=account, version=version, spec=spec, plan=plan, price=price)
+
+
+def rows_known(proposal: Proposal, *, guess: int | None = None) -> tuple[int, str]:
+    """How many records error is estimated for: only a public or an already paid-for number, or what was typed."""
+    domain = proposal.plan.domain
+    if domain.rows:
+        return domain.rows, "the public number of records"
+    earlier = Release.objects.filter(dataset=proposal.dataset, rows__gt=0).order_by("-created_at")
+    if rows := earlier.values_list("rows", flat=True).first():
+        return rows, "the noisy number of an earlier release"
+    if guess:
+        return guess, "your guess"
+    if proposal.spec.rows:
+        return proposal.spec.rows, "the number you asked for"
+    return UNKNOWN_ROWS, ASSUMED
 
 
 def basis(dataset: Dataset) -> tuple[DomainVersion, BudgetAccount]:

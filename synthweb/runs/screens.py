@@ -23,7 +23,7 @@ from synthweb.lib.listing import Column, listing
 from synthweb.releases import screens as releases
 from synthweb.releases.models import Release
 from synthweb.runs import selectors, stages
-from synthweb.runs.estimate import Estimate, expected_seconds
+from synthweb.runs.estimate import Estimate
 from synthweb.runs.forms import ANCHORS, ReleaseForm, choices_of
 from synthweb.runs.models import SynthesisRun, TableErrand
 
@@ -60,6 +60,11 @@ class StageLine:
     state: str
     fraction: float
     note: str = ""
+
+    @property
+    def unknown(self) -> bool:
+        """Whether it runs and does not say how far it is."""
+        return self.state == "running" and not 0.0 < self.fraction < 1.0
 
 
 def frame(dataset: Dataset, *more: tuple[str, str]) -> dict[str, Any]:
@@ -150,8 +155,8 @@ def run(found: SynthesisRun, *, may_act: bool) -> dict[str, Any]:
         "delta": letters.delta(found.spec["delta"]),
         "spent": found.charged_at is not None,
         "stages": stage_lines(found),
-        "elapsed": _seconds(found.created_at, found.finished_at),
-        "expected": expected_seconds(found.dataset),
+        "elapsed": _seconds(found.started_at or found.created_at, found.finished_at),
+        "expected": found.expected,
         "events": found.events.all(),
         "forfeits": FORFEITS.get(State(found.state), ""),
         "may_act": may_act,

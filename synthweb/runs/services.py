@@ -18,14 +18,23 @@ from synthweb.ledger import services as ledger
 from synthweb.lib import names
 from synthweb.releases import selectors
 from synthweb.releases.models import Release
-from synthweb.runs import errors, planning, queue, stages
+from synthweb.runs import errors, planning, queue, stages, timing
 from synthweb.runs.models import RunEvent, SynthesisRun, TableErrand
 
 State = SynthesisRun.State
 
 
-def submit(*, steward: User, dataset: Dataset, spec: Spec, name: str = "", request_key: str = "") -> SynthesisRun:
-    """Plan `spec`, hold its price and queue it, in one transaction; the same `request_key` again gives the same run.
+def submit(
+    *,
+    steward: User,
+    dataset: Dataset,
+    spec: Spec,
+    name: str = "",
+    request_key: str = "",
+    guess: int | None = None,
+) -> SynthesisRun:
+    """Plan `spec`, hold its price and queue it, in one transaction; the same `request_key` again gives the same run. `guess`: a
+    public guess of the number of records, for the forecast of time that stays with the run.
 
     Raises InputError (spec or description), RelationMismatch, NotReady, or the ledger's Overspend; then nothing is kept.
     """
@@ -34,7 +43,13 @@ def submit(*, steward: User, dataset: Dataset, spec: Spec, name: str = "", reque
     proposal = planning.propose(dataset=dataset, spec=spec)
     try:
         with transaction.atomic():
-            return _submit(steward=steward, proposal=proposal, name=name, request_key=request_key)
+            return _submit(
+                steward=steward,
+                proposal=proposal,
+                name=name,
+                request_key=request_key,
+                expected=_expected(proposal, guess),
+            )
     except IntegrityError:
         if existing := _earlier(steward, request_key):  # the same click, sent twice at once
             return _same(existing, dataset=dataset, spec=spec)
@@ -60,7 +75,16 @@ def _usual_name(proposal: planning.Proposal) -> str:
     return proposal.dataset.name[: longest - len(title)] + title
 
 
-def _submit(*, steward: User, proposal: planning.Proposal, name: str, request_key: str) -> SynthesisRun:
+def _expected(proposal: planning.Proposal, guess: int | None) -> timing.Band:
+    """How long it usually takes: what the page of a new release says as well."""
+    rows, _ = planning.rows_known(proposal, guess=guess)
+    needed = proposal.plan.needs(rows).seconds
+    return timing.forecast(proposal.dataset, method=proposal.spec.mechanism, needed=needed)
+
+
+def _submit(
+    *, steward: User, proposal: planning.Proposal, name: str, request_key: str, expected: timing.Band
+) -> SynthesisRun:
     spec, price = proposal.spec, proposal.price
     run = SynthesisRun.objects.create(
         dataset=proposal.dataset,
@@ -74,6 +98,7 @@ def _submit(*, steward: User, proposal: planning.Proposal, name: str, request_ke
         delta=price.delta,
         rho=price.rho,
         request_key=request_key,
+        expected=expected.to_json(),
         looked_before=selectors.looked_at_real(proposal.account),
         state=State.HELD,
         stage=stages.WAIT.name,

@@ -102,6 +102,7 @@ def _submit(request: HttpRequest, form: ReleaseForm, dataset: Dataset) -> Synthe
             spec=asked["spec"],
             name=asked["name"],
             request_key=_request_key(dataset, asked),
+            guess=asked["records"],
         )
     except (InputError, PrivacyError, Refused) as error:
         form.add_error(None, str(error))

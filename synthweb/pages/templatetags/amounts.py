@@ -6,7 +6,9 @@ Loaded for every template (settings), so no page formats an amount by itself.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from fractions import Fraction
+from typing import Any
 
 from django import template
 
@@ -119,6 +121,17 @@ def left_after(whole: int | None, part: int | None) -> int:
 def short_hash(digest: str | None) -> str:
     """The first twelve characters of a digest; the whole of it belongs in a title or on the receipt."""
     return f"{digest[:12]}…" if digest else "–"
+
+
+@register.filter
+def band(expected: Any) -> str:
+    """A span of time from its two ends: 30–60 s, 40 s to 2 min."""
+    low, high = (expected[key] if isinstance(expected, Mapping) else getattr(expected, key) for key in ("low", "high"))
+    if high <= 60:
+        return f"{low}–{high} s"
+    if low >= 60 and low % 60 == high % 60 == 0 and high < 3600:
+        return f"{low // 60}–{high // 60} min"
+    return f"{seconds(low)} to {seconds(high)}".replace(" min 0 s", " min").replace(" h 0 min", " h")
 
 
 @register.filter

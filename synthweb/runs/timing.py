@@ -1,0 +1,130 @@
+"""How long a run takes: one forecast for every page, as a band, fitted to what finished runs of the organisation took.
+
+What a plan needs is computed from public facts for one machine (`synth_engine.mechanisms.planning.needs`). Another machine is
+faster or slower, so each part of a run is scaled by the ratio of actual to predicted time in earlier runs, and the spread of
+those ratios gives the band. How long earlier runs took depends on their tables: only runs of the same organisation count.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median, quantiles
+from typing import Any
+
+from synthweb.datasets.models import Dataset
+from synthweb.runs import stages
+from synthweb.runs.models import SynthesisRun
+
+START_SECONDS = 1.0  # to open a table and to check the plan
+BYTES_A_SECOND = 20e6  # a table read and encoded on one core
+READ, MODEL = "read", "model"
+"""The parts of a run: up to the first question; the questions, the fitting of the model and its release."""
+PARTS = (READ, MODEL)
+UNFITTED = (0.7, 4.0)
+"""Ratios that the band spans where no run has finished yet: `bench/run_time.py` prints what they are."""
+SPREAD = 1.5
+"""The band is at least this many times wider and narrower than the middle ratio, as few runs say little of the next one."""
+ENOUGH = 4  # runs of which quantiles say something
+SAME_METHOD = 2  # runs of the same method that are preferred to those of all methods
+LOOKED_AT = 40  # newest finished runs
+ROUND = (1, 2, 3, 5, 8, 10, 15, 20, 30, 40, 60, 90, 120, 180, 240, 300, 450, 600, 900, 1200, 1800, 2700, 3600)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Observed:
+    """One finished run: its method, and the ratio of actual to predicted seconds of each part."""
+
+    method: str
+    ratios: Mapping[str, float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Band:
+    """What a run usually takes, in seconds once a worker is free. `predicted`: of each part, before any fitting; `runs`: how many
+    finished runs it was fitted to."""
+
+    low: int
+    high: int
+    predicted: Mapping[str, float]
+    runs: int = 0
+
+    def to_json(self) -> dict[str, Any]:
+        return {"low": self.low, "high": self.high, "predicted": dict(self.predicted), "runs": self.runs}
+
+
+def predicted(dataset: Dataset, *, needed: float) -> dict[str, float]:
+    """Seconds of each part on the machine of the constants. needed: of the plan, as the engine predicts."""
+    return {READ: START_SECONDS + unpacked(dataset) / BYTES_A_SECOND, MODEL: max(0.5, needed)}
+
+
+def forecast(dataset: Dataset, *, method: str, needed: float) -> Band:
+    """The band that every page shows of a run of this dataset and method."""
+    return band(predicted(dataset, needed=needed), method=method, history=observed(dataset))
+
+
+def band(parts: Mapping[str, float], *, method: str, history: Sequence[Observed]) -> Band:
+    """From predictions, and ratios of earlier runs: those of the same method where there are some."""
+    same = [each for each in history if each.method == method]
+    fitting = same if len(same) >= SAME_METHOD else list(history)
+    low = high = 0.0
+    for part, seconds in parts.items():
+        least, most = _span([each.ratios[part] for each in fitting if part in each.ratios])
+        low, high = low + least * seconds, high + most * seconds
+    return Band(low=_down(low), high=_up(high), predicted=dict(parts), runs=len(fitting))
+
+
+def _span(ratios: Sequence[float]) -> tuple[float, float]:
+    """The ratios between which most runs lie."""
+    if not ratios:
+        return UNFITTED
+    middle = median(ratios)
+    least, most = min(ratios), max(ratios)
+    if len(ratios) >= ENOUGH:
+        tenths = quantiles(ratios, n=10, method="inclusive")
+        least, most = tenths[0], tenths[-1]
+    return min(least, middle / SPREAD), max(most, middle * SPREAD)
+
+
+def _down(seconds: float) -> int:
+    return max([each for each in ROUND if each <= seconds], default=1) if seconds <= ROUND[-1] else _hours(seconds)
+
+
+def _up(seconds: float) -> int:
+    return next((each for each in ROUND if each >= max(2.0, seconds)), _hours(seconds))
+
+
+def _hours(seconds: float) -> int:
+    return max(1, math.ceil(seconds / 3600)) * 3600
+
+
+def observed(dataset: Dataset) -> list[Observed]:
+    """What finished runs of its organisation took against what was predicted for them, the newest of them."""
+    done = SynthesisRun.objects.filter(
+        dataset__organisation=dataset.organisation_id,
+        state=SynthesisRun.State.FINISHED,
+        attempts=1,
+        expected__isnull=False,
+    )
+    found = []
+    for run in done.prefetch_related("events").order_by("-finished_at")[:LOOKED_AT]:
+        ratios = dict(_ratios(run))
+        if ratios:
+            found.append(Observed(method=run.spec["mechanism"], ratios=ratios))
+    return found
+
+
+def _ratios(run: SynthesisRun) -> Iterable[tuple[str, float]]:
+    begun = {event.stage: event.at for event in reversed(run.events.all())}
+    opened, asked = begun.get(stages.OPEN.name), begun.get(stages.MEASURE.name)
+    said = (run.expected or {}).get("predicted", {})
+    ends = {READ: (opened, asked), MODEL: (asked, run.finished_at)}
+    for part, (start, end) in ends.items():
+        if start and end and end > start and said.get(part):
+            yield part, (end - start).total_seconds() / said[part]
+
+
+def unpacked(dataset: Dataset) -> float:
+    """The size of the table unpacked, about, in bytes."""
+    return dataset.size_bytes * (5.0 if dataset.file_kind.endswith("gz") else 1.0)

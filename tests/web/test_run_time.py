@@ -1,0 +1,137 @@
+"""The forecast of time: one for every page, a band, fitted to finished runs of the organisation; and bars that never stand still."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Callable
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from synthweb.datasets.models import Dataset
+from synthweb.pages.templatetags import amounts
+from synthweb.runs import stages, timing, worker
+from synthweb.runs.models import RunEvent, SynthesisRun
+from synthweb.runs.timing import MODEL, READ, Observed, band
+from tests.conftest import Cast
+from tests.web import scene
+
+Open = Callable[..., Client]
+PARTS = {READ: 1.0, MODEL: 9.0}
+TYPED = {"mechanism": "independent", "epsilon": "1", "delta": "1e-9", "rows": "", "name": ""}
+
+
+def run(method: str, ratio: float) -> Observed:
+    return Observed(method=method, ratios={READ: ratio, MODEL: ratio})
+
+
+def test_without_any_finished_run_the_band_is_wide() -> None:
+    found = band(PARTS, method="auto", history=[])
+    assert (found.low, found.high, found.runs) == (5, 40, 0)
+
+
+def test_the_band_follows_what_runs_took_and_narrows() -> None:
+    slow = band(PARTS, method="auto", history=[run("auto", 4.0)] * 6)
+    assert slow.low <= 40 / timing.SPREAD and slow.high >= 40 * timing.SPREAD
+    assert slow.high / slow.low < 5
+    fast = band(PARTS, method="auto", history=[run("auto", 0.5)] * 6)
+    assert fast.high < slow.low
+
+
+def test_runs_of_the_same_method_count_more_than_others() -> None:
+    history = [run("mst", 8.0)] * 10 + [run("auto", 1.0)] * 2
+    assert band(PARTS, method="auto", history=history).high == 15
+    assert band(PARTS, method="aim", history=history).runs == 12
+
+
+def test_each_part_is_fitted_by_itself() -> None:
+    history = [Observed(method="auto", ratios={READ: 10.0, MODEL: 1.0})] * 4
+    found = band(PARTS, method="auto", history=history)
+    assert found.low <= 19 <= found.high
+    assert band(PARTS | {READ: 30.0}, method="auto", history=history).low > 180
+
+
+def test_one_run_that_took_long_by_chance_does_not_move_both_ends() -> None:
+    history = [run("auto", 1.0)] * 9 + [run("auto", 100.0)]
+    assert band(PARTS, method="auto", history=history).high < 1000
+    assert band(PARTS, method="auto", history=history).low <= 10
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "words"),
+    [
+        (30, 60, "30–60 s"),
+        (40, 120, "40 s to 2 min"),
+        (120, 300, "2–5 min"),
+        (2700, 7200, "45 min to 2 h"),
+        (1, 2, "1–2 s"),
+    ],
+)
+def test_a_band_in_words(low: int, high: int, words: str) -> None:
+    assert amounts.band({"low": low, "high": high}) == words
+
+
+@pytest.fixture
+def dataset(cast: Cast) -> Dataset:
+    return scene.funded(cast)
+
+
+@pytest.mark.django_db
+def test_both_pages_say_the_same_whatever_was_guessed(cast: Cast, dataset: Dataset, browser: Open) -> None:
+    client, new = browser(cast.steward), reverse("runs:new", args=[dataset.code])
+    said = {}
+    for records in ("300", "9000000"):
+        page = client.post(reverse("runs:estimate", args=[dataset.code]), TYPED | {"records": records}).text
+        [said[records]] = re.findall(r"Usually ([^<]+?) once a worker is free", page)
+        answer = client.post(new, TYPED | {"records": records, "epsilon": "0.5"})
+        half = client.post(
+            reverse("runs:estimate", args=[dataset.code]), TYPED | {"records": records, "epsilon": "0.5"}
+        )
+        [usual] = re.findall(r"Usually ([^<]+?) once", half.text)
+        live = client.get(answer.url).text
+        assert f"usually {usual}" in live
+        assert "waiting for a worker" in live
+    assert said["300"] != said["9000000"]
+
+
+@pytest.mark.django_db
+def test_a_finished_run_teaches_the_next_forecast(cast: Cast, dataset: Dataset) -> None:
+    made = scene.submit(steward=cast.steward, dataset=dataset)
+    worker.synthesize(code=made.code)
+    [found] = timing.observed(dataset)
+    assert found.method == "independent" and set(found.ratios) == {READ, MODEL}
+    begun = timezone.now() - datetime.timedelta(hours=1)
+    RunEvent.objects.filter(run=made, stage=stages.OPEN.name).update(at=begun)
+    RunEvent.objects.filter(run=made, stage=stages.MEASURE.name).update(at=begun + datetime.timedelta(seconds=100))
+    SynthesisRun.objects.filter(pk=made.pk).update(finished_at=begun + datetime.timedelta(seconds=400))
+    made.refresh_from_db()
+    [slow] = timing.observed(dataset)
+    assert slow.ratios[READ] == pytest.approx(100 / made.expected["predicted"][READ])
+    assert slow.ratios[MODEL] == pytest.approx(300 / made.expected["predicted"][MODEL])
+    assert scene.submit(steward=cast.steward, dataset=dataset, epsilon="0.5").expected["low"] > 100
+    stranger = dataset
+    stranger.organisation_id = -1
+    assert timing.observed(stranger) == []  # how long others' tables take is theirs
+
+
+@pytest.mark.django_db
+def test_an_open_run_shows_how_long_and_a_stripe_where_no_share_is_known(
+    cast: Cast, dataset: Dataset, browser: Open
+) -> None:
+    made = scene.submit(steward=cast.steward, dataset=dataset)
+    address, client = reverse("runs:run", args=[made.code]), browser(cast.steward)
+    started = timezone.now() - datetime.timedelta(hours=3)
+    now = {"state": "measured", "answers_digest": "0" * 64, "started_at": started, "stage": stages.FIT.name}
+    SynthesisRun.objects.filter(pk=made.pk).update(**now, progress=0.0)
+    page = client.get(address).text
+    assert "longer than the usual" in page
+    assert page.count("stage-bar stage-unknown") == 1
+    bar = page[page.index("stage-bar stage-unknown") :].split(">")[0]
+    assert "aria-valuenow" not in bar
+    SynthesisRun.objects.filter(pk=made.pk).update(progress=0.4)
+    assert "stage-unknown" not in client.get(address).text
+    SynthesisRun.objects.filter(pk=made.pk).update(expected=None)  # one from before it was recorded
+    assert "usual" not in client.get(address).text.split("What was asked")[0]
