@@ -13,17 +13,20 @@ from dataclasses import dataclass
 from statistics import median, quantiles
 from typing import Any
 
+from synth_engine.mechanisms.planning.needs import START
 from synthweb.datasets.models import Dataset
 from synthweb.runs import stages
 from synthweb.runs.models import SynthesisRun
 
-START_SECONDS = 1.0  # to open a table and to check the plan
+START_SECONDS = 0.3  # to open a table and to check the plan
+LEAST_SECONDS = 0.5  # of the questions and the fit, however small the table
 BYTES_A_SECOND = 20e6  # a table read and encoded on one core
 READ, MODEL = "read", "model"
 """The parts of a run: up to the first question; the questions, the fitting of the model and its release."""
 PARTS = (READ, MODEL)
-UNFITTED = (0.7, 4.0)
-"""Ratios that the band spans where no run has finished yet: `bench/run_time.py` prints what they are."""
+UNFITTED = (0.3, 6.0)
+"""Ratios that the band spans where no run has finished yet. `bench/run_time.py` prints what they are on one machine; a slow one that
+has other work took six times as long."""
 SPREAD = 1.5
 """The band is at least this many times wider and narrower than the middle ratio, as few runs say little of the next one."""
 ENOUGH = 4  # runs of which quantiles say something
@@ -56,7 +59,12 @@ class Band:
 
 def predicted(dataset: Dataset, *, needed: float) -> dict[str, float]:
     """Seconds of each part on the machine of the constants. needed: of the plan, as the engine predicts."""
-    return {READ: START_SECONDS + unpacked(dataset) / BYTES_A_SECOND, MODEL: max(0.5, needed)}
+    return parts_of(unpacked(dataset), needed=needed)
+
+
+def parts_of(size: float, *, needed: float) -> dict[str, float]:
+    """The same of a table of so many bytes. What a command spends on loading libraries, a worker has behind it."""
+    return {READ: START_SECONDS + size / BYTES_A_SECOND, MODEL: max(LEAST_SECONDS, needed - START)}
 
 
 def forecast(dataset: Dataset, *, method: str, needed: float) -> Band:
@@ -88,7 +96,7 @@ def _span(ratios: Sequence[float]) -> tuple[float, float]:
 
 
 def _down(seconds: float) -> int:
-    return max([each for each in ROUND if each <= seconds], default=1) if seconds <= ROUND[-1] else _hours(seconds)
+    return max([each for each in ROUND if each <= seconds + 1e-6], default=1) if seconds <= ROUND[-1] else _hours(seconds)
 
 
 def _up(seconds: float) -> int:

@@ -30,7 +30,7 @@ def run(method: str, ratio: float) -> Observed:
 
 def test_without_any_finished_run_the_band_is_wide() -> None:
     found = band(PARTS, method="auto", history=[])
-    assert (found.low, found.high, found.runs) == (5, 40, 0)
+    assert (found.low, found.high, found.runs) == (3, 60, 0)
 
 
 def test_the_band_follows_what_runs_took_and_narrows() -> None:
@@ -51,7 +51,7 @@ def test_each_part_is_fitted_by_itself() -> None:
     history = [Observed(method="auto", ratios={READ: 10.0, MODEL: 1.0})] * 4
     found = band(PARTS, method="auto", history=history)
     assert found.low <= 19 <= found.high
-    assert band(PARTS | {READ: 30.0}, method="auto", history=history).low > 180
+    assert band(PARTS | {READ: 30.0}, method="auto", history=history).low > 100
 
 
 def test_one_run_that_took_long_by_chance_does_not_move_both_ends() -> None:

@@ -19,7 +19,8 @@ NAMED = 3
 MOST_LISTED = 200_000
 """Groups of attributes that are looked at one by one; of more, these stand for all."""
 
-_START = 2.0  # seconds, whatever the table: libraries are loaded, a certificate is found
+START = 2.0
+"""Seconds, whatever the table: libraries are loaded, a certificate is found. A worker that runs already has them loaded."""
 _READ, _DRAWN = 1.1e-7, 6e-8  # for each cell of the table
 _COUNTED = 1.2e-8  # for each record and group of attributes
 _LOOK = 7e-8  # for each cell of these groups, each time
@@ -67,7 +68,7 @@ def of_table(rows: int, *, attributes: int) -> Needs:
     reading = min(_BYTES_OF_A_CELL_READ * cells, _MOST_BYTES_READ)  # files are read part by part
     return Needs(
         memory_bytes=_START_BYTES + reading + _BYTES_OF_A_CELL * cells,
-        seconds=_START + (_READ + _DRAWN) * cells,
+        seconds=START + (_READ + _DRAWN) * cells,
     )
 
 

@@ -1,0 +1,149 @@
+"""Forecast and actual time of runs, over the shipped examples and, where they are there, two larger public tables.
+
+    python bench/run_time.py [--data FOLDER]
+
+Each line is one run by the steps of a worker: open and read, measure, fit. It prints what is predicted for the machine of the
+constants, what it took here, the band without any earlier run, and the band fitted to all the other runs of the list, as the
+application shows it after them. FOLDER holds adult/adult_discretised.csv.gz and fire/fire.zip with their domains; without it
+only the examples run. The last line counts the runs inside each band.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+EXAMPLES = ROOT / "examples"
+EPSILON, DELTA = "1", "1e-9"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """One table, its description, about how many records it has, and a method."""
+
+    table: Path
+    domain: Path
+    rows: int
+    method: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Taken:
+    """Seconds of the parts of a run, predicted and actual."""
+
+    case: Case
+    predicted: dict[str, float]
+    actual: dict[str, float]
+
+
+def cases(data: Path | None, folder: Path) -> list[Case]:
+    adult, commutes = EXAMPLES / "adult.csv.gz", EXAMPLES / "commutes" / "commutes.parquet"
+    towns = EXAMPLES / "commutes" / "towns.domain.json"
+    found = [
+        Case(table=adult, domain=EXAMPLES / "adult.domain.json", rows=48_842, method=method)
+        for method in ("independent", "mst", "bayesian-network", "auto")
+    ]
+    found += [Case(table=commutes, domain=towns, rows=50_000, method=method) for method in ("independent", "adaptive")]
+    if data is None:
+        return found
+    fire = Path(zipfile.ZipFile(data / "fire" / "fire.zip").extract("fire.csv", folder))
+    coded, described = data / "adult" / "adult_discretised.csv.gz", data / "adult" / "adult_discretised-domain.json"
+    found += [Case(table=coded, domain=described, rows=48_842, method=method) for method in ("mst", "auto")]
+    fire_domain = data / "fire" / "fire-domain.json"
+    return [
+        *found,
+        *(Case(table=fire, domain=fire_domain, rows=305_119, method=each) for each in ("independent", "mst")),
+    ]
+
+
+def take(case: Case, timing: ModuleType) -> Taken | None:
+    """Run one case; None for a method that is not for its table."""
+    from synth_engine import mechanisms, pipeline
+    from synth_engine.domain import Domain
+    from synth_engine.domain.document import parse
+    from synth_engine.errors import InputError, PrivacyError
+    from synth_engine.spec import Spec
+
+    domain = Domain.from_json(parse(case.domain.read_bytes()))
+    spec = Spec.from_json({"mechanism": case.method, "epsilon": EPSILON, "delta": DELTA})
+    try:
+        plan = mechanisms.plan(domain, spec)
+    except (InputError, PrivacyError) as refused:
+        print(f"{case.table.name}, {case.method}: left out, {refused}")
+        return None
+    size = case.table.stat().st_size * (5.0 if case.table.suffix == ".gz" else 1.0)
+    predicted = timing.parts_of(size, needed=plan.needs(case.rows).seconds)
+    begun = {"open": time.perf_counter()}
+    pipeline.confirm(plan)
+    answers = pipeline.measure(
+        case.table, plan=plan, progress=lambda stage, _share: begun.setdefault(stage, time.perf_counter()) and None
+    )
+    plan.fit(answers)
+    ended, asked = time.perf_counter(), begun["measure"]
+    actual = {timing.READ: asked - begun["open"], timing.MODEL: ended - asked}
+    return Taken(case=case, predicted=predicted, actual=actual)
+
+
+def main() -> None:
+    asked = argparse.ArgumentParser()
+    asked.add_argument("--data", type=Path)
+    data = asked.parse_args().data
+    os.environ.setdefault("SYNTHWEB_SECRET_KEY", "bench")
+    os.environ["DJANGO_SETTINGS_MODULE"] = "synthweb.settings"
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["SYNTHWEB_VAR"] = folder
+        import django
+
+        django.setup()
+        from synthweb.runs import timing
+
+        pipeline_loaded()
+        taken = [found for case in cases(data, Path(folder)) if (found := take(case, timing)) is not None]
+    show(taken, timing)
+
+
+def pipeline_loaded() -> None:
+    """A worker loads the exact sampler before it takes a run."""
+    from synth_engine import pipeline
+
+    pipeline.warm_up()
+
+
+def show(taken: list[Taken], timing: ModuleType) -> None:
+    inside = {"unfitted": 0, "fitted": 0}
+    for one in taken:
+        others = [
+            timing.Observed(
+                method=other.case.method,
+                ratios={part: other.actual[part] / other.predicted[part] for part in timing.PARTS},
+            )
+            for other in taken
+            if other is not one
+        ]
+        took = sum(one.actual.values())
+        bands = {
+            "unfitted": timing.band(one.predicted, method=one.case.method, history=[]),
+            "fitted": timing.band(one.predicted, method=one.case.method, history=others),
+        }
+        for name, found in bands.items():
+            inside[name] += found.low <= max(took, 1.0) <= found.high
+        said = ", ".join(f"{name} {found.low}–{found.high} s" for name, found in bands.items())
+        print(
+            f"{one.case.table.name:>26} {one.case.method:>17}: {sum(one.predicted.values()):6.1f} s predicted, {took:6.1f} s taken "
+            f"(read {one.actual[timing.READ]:.1f}, model {one.actual[timing.MODEL]:.1f}); {said}",
+            flush=True,
+        )
+    print(f"inside the band: {inside['unfitted']} of {len(taken)} unfitted, {inside['fitted']} of {len(taken)} fitted")
+
+
+if __name__ == "__main__":
+    main()
