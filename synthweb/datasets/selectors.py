@@ -321,7 +321,10 @@ def preview_for(user: people.Person, dataset: Dataset, kind: str, subject: str =
             action=words.REPORT if kind == Preview.Kind.REPORT else words.PREVIEW,
             target=("dataset", dataset.code),
             organisation=dataset.organisation,
-            detail={"preview": preview.code, **({"release": subject} if kind == Preview.Kind.REPORT and subject else {})},
+            detail={
+                "preview": preview.code,
+                **({"release": subject} if kind == Preview.Kind.REPORT and subject else {}),
+            },
         )
     try:
         return preview_store.read(preview)

@@ -96,7 +96,9 @@ def _span(ratios: Sequence[float]) -> tuple[float, float]:
 
 
 def _down(seconds: float) -> int:
-    return max([each for each in ROUND if each <= seconds + 1e-6], default=1) if seconds <= ROUND[-1] else _hours(seconds)
+    return (
+        max([each for each in ROUND if each <= seconds + 1e-6], default=1) if seconds <= ROUND[-1] else _hours(seconds)
+    )
 
 
 def _up(seconds: float) -> int:
