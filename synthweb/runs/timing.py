@@ -27,8 +27,8 @@ PARTS = (READ, MODEL)
 UNFITTED = (0.3, 6.0)
 """Ratios that the band spans where no run has finished yet. `bench/run_time.py` prints what they are on one machine; a slow one that
 has other work took six times as long."""
-SPREAD = 1.5
-"""The band is at least this many times wider and narrower than the middle ratio, as few runs say little of the next one."""
+SPREAD, SPREAD_OF_FEW = 1.5, 3.0
+"""The band reaches at least this many times below and above the middle ratio; farther, where few runs have finished."""
 ENOUGH = 4  # runs of which quantiles say something
 SAME_METHOD = 2  # runs of the same method that are preferred to those of all methods
 LOOKED_AT = 40  # newest finished runs
@@ -76,9 +76,12 @@ def band(parts: Mapping[str, float], *, method: str, history: Sequence[Observed]
     """From predictions, and ratios of earlier runs: those of the same method where there are some."""
     same = [each for each in history if each.method == method]
     fitting = same if len(same) >= SAME_METHOD else list(history)
+    unlike = not same and len(fitting) < ENOUGH  # a few runs of other methods: the band stays as wide as without them
     low = high = 0.0
     for part, seconds in parts.items():
         least, most = _span([each.ratios[part] for each in fitting if part in each.ratios])
+        if unlike:
+            least, most = min(least, UNFITTED[0]), max(most, UNFITTED[1])
         low, high = low + least * seconds, high + most * seconds
     return Band(low=_down(low), high=_up(high), predicted=dict(parts), runs=len(fitting))
 
@@ -88,11 +91,10 @@ def _span(ratios: Sequence[float]) -> tuple[float, float]:
     if not ratios:
         return UNFITTED
     middle = median(ratios)
-    least, most = min(ratios), max(ratios)
-    if len(ratios) >= ENOUGH:
-        tenths = quantiles(ratios, n=10, method="inclusive")
-        least, most = tenths[0], tenths[-1]
-    return min(least, middle / SPREAD), max(most, middle * SPREAD)
+    if len(ratios) < ENOUGH:
+        return min(*ratios, middle / SPREAD_OF_FEW), max(*ratios, middle * SPREAD_OF_FEW)
+    tenths = quantiles(ratios, n=10, method="inclusive")
+    return min(tenths[0], middle / SPREAD), max(tenths[-1], middle * SPREAD)
 
 
 def _down(seconds: float) -> int:

@@ -43,8 +43,15 @@ def test_the_band_follows_what_runs_took_and_narrows() -> None:
 
 def test_runs_of_the_same_method_count_more_than_others() -> None:
     history = [run("mst", 8.0)] * 10 + [run("auto", 1.0)] * 2
-    assert band(PARTS, method="auto", history=history).high == 15
+    assert band(PARTS, method="auto", history=history).high == 30
     assert band(PARTS, method="aim", history=history).runs == 12
+
+
+def test_one_quick_run_of_another_method_does_not_narrow_the_band() -> None:
+    alone = band(PARTS, method="auto", history=[])
+    after = band(PARTS, method="auto", history=[run("independent", 0.05)])
+    assert after.high == alone.high and after.low <= alone.low
+    assert band(PARTS, method="independent", history=[run("independent", 0.05)]).high < alone.high
 
 
 def test_each_part_is_fitted_by_itself() -> None:
