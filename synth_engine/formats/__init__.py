@@ -10,11 +10,13 @@ from synth_engine.formats.encodings import ENCODINGS, Encodings
 from synth_engine.formats.guess import guess
 from synth_engine.formats.header import checked_names, counted_names, joined_names, looks_like_data
 from synth_engine.formats.kinds import (
+    BASKET_LIST,
     BASKETS,
     DELIMITED,
     ENDINGS,
     GZIP,
     HEAD,
+    JSON,
     KIND_NAMES,
     KINDS,
     MEDIA_TYPES,
@@ -36,6 +38,7 @@ from synth_engine.formats.marks import DECIMALS, THOUSANDS, Marks
 
 __all__ = [
     "BASKETS",
+    "BASKET_LIST",
     "DECIMALS",
     "DELIMITED",
     "DELIMITERS",
@@ -46,6 +49,7 @@ __all__ = [
     "EXTRA_ROWS",
     "GZIP",
     "HEAD",
+    "JSON",
     "KINDS",
     "KIND_NAMES",
     "MEDIA_TYPES",

@@ -67,7 +67,8 @@ class Dialect:
     """The form of one delimited text, all of it public.
 
     Without a `delimiter` it is taken from the header line. `columns` is the number of columns of a table without a
-    header. `names` replace the names in the header, or number the columns of a table without one. `header_lines` are
+    header. `names` replace the names in the header, or name the columns of a table without one; of JSON objects they are
+    the keys that are columns. `header_lines` are
     joined to one name a column. `literal`: a quotation mark inside an unquoted cell, or a byte order mark inside the
     text, is a letter; otherwise it is refused. `spaced`: blanks behind a delimiter are no part of a cell. `escape`:
     what a backslash means (ESCAPES). `extra_rows`: what becomes of rows without any cell, notes and totals
@@ -189,6 +190,11 @@ class Dialect:
         if self.error_cells == "missing":
             parts.append("cells that show an error count as missing")
         return ", ".join(parts)
+
+    @property
+    def sentence_of_objects(self) -> str:
+        """The same of a file of JSON objects."""
+        return f"an object a record, with {len(self.names)} keys as columns; a key that an object lacks is missing"
 
     @property
     def _lines(self) -> str:

@@ -7,26 +7,34 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from synth_engine.errors import TableError
+from synth_engine.formats.foreign import is_json, refuse_other_texts
 
-Kind = Literal["csv", "csv.gz", "parquet", "xlsx", "xls", "sav", "dta", "baskets", "baskets.gz"]
+Kind = Literal[
+    "csv", "csv.gz", "json", "json.gz", "parquet", "xlsx", "xls", "sav", "dta", "zip", "baskets", "baskets.gz"
+]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 KIND_NAMES: dict[Kind, str] = {
     "csv": "CSV",
     "csv.gz": "CSV, packed with gzip",
+    "json": "JSON, an object a record",
+    "json.gz": "JSON, packed with gzip",
     "parquet": "Parquet",
     "xlsx": "Excel workbook",
     "xls": "Excel workbook (97–2003)",
     "sav": "SPSS",
     "dta": "Stata",
+    "zip": "one file in a ZIP archive",
     "baskets": "baskets, one a line",
     "baskets.gz": "baskets, packed with gzip",
 }
 DELIMITED: tuple[Kind, ...] = ("csv", "csv.gz")
+JSON: tuple[Kind, ...] = ("json", "json.gz")
 WORKBOOKS: tuple[Kind, ...] = ("xlsx", "xls")
 WITH_SCHEMA: tuple[Kind, ...] = ("parquet", "sav", "dta")  # they say themselves how they are written
 BASKETS: tuple[Kind, ...] = ("baskets", "baskets.gz")
 UPLOADED: tuple[Kind, ...] = tuple(kind for kind in KINDS if kind not in BASKETS)  # what the web application takes
-PACKED: tuple[Kind, ...] = ("csv.gz", "baskets.gz")  # their size says little of what they hold
+PACKED: tuple[Kind, ...] = ("csv.gz", "json.gz", "baskets.gz", "zip")  # their size says little of what they hold
+BASKET_LIST = "a list of baskets"
 HEAD = 512  # bytes at the beginning that are enough to know
 GZIP = b"\x1f\x8b"
 PARQUET = b"PAR1"  # a Parquet file begins and ends with it
@@ -37,6 +45,12 @@ ENDINGS: dict[str, Kind] = {
     ".csv.gz": "csv.gz",
     ".tsv.gz": "csv.gz",
     ".txt.gz": "csv.gz",
+    ".jsonl": "json",
+    ".ndjson": "json",
+    ".json": "json",
+    ".jsonl.gz": "json.gz",
+    ".ndjson.gz": "json.gz",
+    ".json.gz": "json.gz",
     ".parquet": "parquet",
     ".pq": "parquet",
     ".xlsx": "xlsx",
@@ -45,6 +59,7 @@ ENDINGS: dict[str, Kind] = {
     ".sav": "sav",
     ".zsav": "sav",
     ".dta": "dta",
+    ".zip": "zip",
     ".dat": "baskets",
     ".baskets": "baskets",
     ".dat.gz": "baskets.gz",
@@ -53,17 +68,22 @@ ENDINGS: dict[str, Kind] = {
 MEDIA_TYPES: dict[str, Kind] = {
     "text/csv": "csv",
     "application/gzip": "csv.gz",
+    "application/x-ndjson": "json",
     "application/vnd.apache.parquet": "parquet",
     "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "xlsx",
     "application/vnd.ms-excel": "xls",
     "application/x-spss-sav": "sav",
     "application/x-stata-dta": "dta",
+    "application/zip": "zip",
 }
+_GZIPPED: tuple[Kind, ...] = ("json.gz", "baskets.gz")
 _ZIP = b"PK\x03\x04"
 _STARTS: dict[Kind, tuple[bytes, ...]] = {
     "parquet": (PARQUET,),
     "csv.gz": (GZIP,),
+    "json.gz": (GZIP,),
     "xlsx": (_ZIP,),
+    "zip": (_ZIP,),
     "xls": (b"\xd0\xcf\x11\xe0",),
     "sav": (b"$FL2", b"$FL3"),
     "dta": (b"<stata_dta>", *(bytes([version, order, 1, 0]) for version in range(0x6C, 0x74) for order in (1, 2))),
@@ -73,7 +93,7 @@ SAVE_AS_CSV = 'open it in the program that made it and save it as "CSV UTF-8"'
 UNPACK = "unpack it and use the CSV inside, or pack the CSV with gzip"
 _EXPORT = "export the table as CSV"
 _FOREIGN = (  # first bytes, what it is, what to do
-    (_ZIP, "a ZIP archive or an Excel workbook", f"name a workbook .xlsx; else {SAVE_AS_CSV}"),
+    (_ZIP, "a ZIP archive or an Excel workbook", "name a workbook .xlsx and an archive of one table .zip"),
     (b"\xd0\xcf\x11\xe0", "an old Excel workbook", "name it .xls"),
     (b"$FL2", "a file of SPSS", "name it .sav"),
     (b"$FL3", "a file of SPSS", "name it .sav"),
@@ -95,6 +115,18 @@ _FOREIGN = (  # first bytes, what it is, what to do
     (b"Rar!\x1a", "a RAR archive", UNPACK),
     (b"\x28\xb5\x2f\xfd", "packed with Zstandard", UNPACK),
     (b"\x7fELF", "a program", _EXPORT),
+    (b"II*\x00", "a picture", _EXPORT),
+    (b"MM\x00*", "a picture", _EXPORT),
+    (b"\x00\x00\x01\x00", "a picture", _EXPORT),
+    (b"FEA1\x00", "a Feather file", "write it as Parquet or CSV"),
+    (b"Obj\x01", "an Avro file", "write it as Parquet or CSV"),
+    (b"ORC\x08", "an ORC file", "write it as Parquet or CSV"),
+    (b"RDX2\n", "a file of R", _EXPORT),
+    (b"RDX3\n", "a file of R", _EXPORT),
+    (b"\x93NUMPY", "an array of NumPy", SAVE_AS_CSV),
+    (b"MATLAB 5.0 MAT-file", "a file of MATLAB", SAVE_AS_CSV),
+    (b"\x00\x01\x00\x00Standard", "a database", _EXPORT),
+    (b"\x00" * 12 + b"\xc2\xea\x81\x60", "a file of SAS", _EXPORT),
     (b"MZ\x90", "a program", _EXPORT),
     (b"\x80\x04\x95", "a Python pickle", SAVE_AS_CSV),
     (b"\x80\x05\x95", "a Python pickle", SAVE_AS_CSV),
@@ -132,14 +164,26 @@ def unknown_ending(kinds: Iterable[Kind] = KINDS) -> TableError:
 
 
 def found_kind(head: bytes, *, name: str = "") -> Kind:
-    """The kind that a file's first bytes show, whatever its name; but that a text has a basket in each line only its name
-    says. Raises TableError for what is read nowhere."""
+    """The kind that a file's first bytes show, whatever its name; but that a text has a basket in each line, or what is
+    packed with gzip, only its name says. Raises TableError for what is read nowhere."""
     for kind, starts in _STARTS.items():
         starts = (PARQUET + b"\x15",) if kind == "parquet" else starts  # four letters may begin a text
-        if head.startswith(starts) and (kind != "xlsx" or _is_workbook(head)):
-            return "baskets.gz" if kind == "csv.gz" and _promises("baskets.gz", name) else kind
+        if head.startswith(starts) and _fits_archive(kind, head):
+            return next((one for one in _GZIPPED if _promises(one, name)), "csv.gz") if kind == "csv.gz" else kind
+    if _promises("baskets", name):
+        refuse_foreign(head, instead_of=BASKET_LIST)
+        return "baskets"
+    if is_json(head):
+        return "json"
     refuse_foreign(head)
-    return "baskets" if _promises("baskets", name) else "csv"
+    return "csv"
+
+
+def _fits_archive(kind: Kind, head: bytes) -> bool:
+    """Whether a ZIP archive is a workbook where one is meant; a document of another program is neither."""
+    if kind not in ("xlsx", "zip"):
+        return True
+    return _is_workbook(head) if kind == "xlsx" else not _is_document(head)
 
 
 def _promises(kind: Kind, name: str) -> bool:
@@ -149,10 +193,14 @@ def _promises(kind: Kind, name: str) -> bool:
 def check_kind(kind: Kind, head: bytes) -> None:
     """Refuses a file whose first bytes show another kind than the one it was announced as."""
     if kind in ("csv", "baskets"):
-        return refuse_foreign(head)
-    kind = "csv.gz" if kind == "baskets.gz" else kind
-    if head.startswith(_STARTS[kind]) and (kind != "xlsx" or _is_workbook(head)):
+        return refuse_foreign(head, instead_of=BASKET_LIST if kind == "baskets" else "a CSV table")
+    if kind == "json":
+        return None if is_json(head) or not head.strip() else _refuse_no_json(head)
+    kind = "csv.gz" if kind in _GZIPPED else kind
+    if head.startswith(_STARTS[kind]) and _fits_archive(kind, head):
         return None
+    if kind == "zip":
+        raise TableError("this is not a ZIP archive of one table", repair="name a workbook .xlsx; pack the table alone")
     if kind == "csv.gz":
         if not head:
             return None
@@ -162,6 +210,18 @@ def check_kind(kind: Kind, head: bytes) -> None:
     if kind == "parquet":
         raise TableError("this is not a Parquet file", repair="write it again, or use CSV")
     raise TableError(f"this is no file of the kind {KIND_NAMES[kind]}", repair="save it again, or use CSV")
+
+
+def _refuse_no_json(head: bytes) -> None:
+    refuse_foreign(head, instead_of="JSON")
+    raise TableError(
+        "this is no JSON of objects", repair='write a record in each line, like {"age": 5}, or a list of such objects'
+    )
+
+
+def _is_document(head: bytes) -> bool:
+    """Whether an archive begins as documents of OpenDocument do, or as workbooks do."""
+    return _is_workbook(head) or head[30:].startswith(b"mimetype")
 
 
 def _is_workbook(head: bytes) -> bool:
@@ -176,3 +236,7 @@ def refuse_foreign(head: bytes, *, instead_of: str = "a CSV table") -> None:
             raise TableError(f"this is {what}, not {instead_of}", repair=repair)
     if head[257:262] == b"ustar":
         raise TableError(f"this is a tar archive, not {instead_of}", repair=UNPACK)
+    if (head.startswith(b"BM") and head[6:10] == bytes(4)) or (head.startswith(b"RIFF") and head[8:12] == b"WEBP"):
+        raise TableError(f"this is a picture, not {instead_of}", repair=_EXPORT)
+    if instead_of != BASKET_LIST:  # a basket may hold anything
+        refuse_other_texts(head, instead_of=instead_of)

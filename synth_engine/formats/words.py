@@ -20,7 +20,7 @@ _SIGNS = {
 }
 _BOOLEANS = ("header", "spaced", "literal")
 _NUMBERS = ("skip", "footer", "header_lines", "columns")
-_TEXTS = ("encoding", "extra_rows", "sheet")
+_TEXTS = ("encoding", "extra_rows", "sheet", "error_cells")
 FACTS = (*_SIGNS, *_BOOLEANS, *_NUMBERS, *_TEXTS, "names")
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from synth_engine import formats
 from synth_engine.errors import TableError
 from synth_engine.formats import Dialect, Kind
-from synth_engine.readers import baskets, delimited, parquet, statistical, workbook
+from synth_engine.readers import baskets, delimited, objects, parquet, statistical, workbook, zipped
 from synth_engine.readers.source import Block, Limits, Meter, Progress, Shape
 
 __all__ = [
@@ -36,9 +36,14 @@ def silent(_stage: str, _fraction: float) -> None:
 
 
 def detect(path: Path | str, *, kind: Kind | None = None, limits: Limits | None = None) -> Dialect | None:
-    """How a CSV is written, guessed from its content; None for other kinds."""
+    """How a CSV is written, guessed from its content, or which keys JSON objects have; None for other kinds."""
     path, limits = Path(path), limits or Limits()
     kind = kind or _found_kind(path, limits=limits)
+    if kind == "zip":
+        with zipped.opened(path, limits=limits) as (inside, its_kind):
+            return detect(inside, kind=its_kind, limits=limits)
+    if kind in formats.JSON:
+        return objects.detect(path, kind=kind, limits=limits)
     return delimited.detect(path, packed=kind == "csv.gz", limits=limits) if kind in formats.DELIMITED else None
 
 
@@ -60,7 +65,12 @@ def first_lines(
 
 def is_delimited(path: Path | str, *, kind: Kind | None = None, limits: Limits | None = None) -> bool:
     """Whether a file is a CSV, packed or not, by its kind or else by its first bytes."""
-    return (kind or _found_kind(Path(path), limits=limits or Limits())) in formats.DELIMITED
+    path, limits = Path(path), limits or Limits()
+    kind = kind or _found_kind(path, limits=limits)
+    if kind == "zip":
+        with zipped.opened(path, limits=limits) as (_, its_kind):
+            return its_kind in formats.DELIMITED
+    return kind in formats.DELIMITED
 
 
 def columns(
@@ -69,12 +79,17 @@ def columns(
     """The names of a table's columns: its form, no row of it is read."""
     path, limits = Path(path), limits or Limits()
     kind = kind or _found_kind(path, limits=limits)
+    if kind == "zip":
+        with zipped.opened(path, limits=limits) as (inside, its_kind):
+            return columns(inside, kind=its_kind, dialect=dialect, limits=limits)
     if kind == "parquet":
         return parquet.columns(path, limits=limits)
     if kind in formats.WORKBOOKS:
         return workbook.columns(path, kind=kind, limits=limits, dialect=dialect)
     if kind in formats.BASKETS:
         return baskets.COLUMNS
+    if kind in formats.JSON:
+        return objects.columns(path, kind=kind, limits=limits, dialect=dialect)
     if kind in formats.WITH_SCHEMA:
         return statistical.columns(path, kind=kind, limits=limits)
     return delimited.columns(path, packed=kind == "csv.gz", limits=limits, dialect=dialect)
@@ -97,10 +112,16 @@ def blocks(
     if kind not in formats.KINDS:
         raise TableError("unknown kind of file", repair=f"use one of {', '.join(formats.KINDS)}")
     given: dict[str, Any] = {"limits": limits, "shape": shape, "wanted": wanted, "progress": progress}
+    if kind == "zip":
+        with zipped.opened(path, limits=limits) as (inside, its_kind):
+            yield from blocks(inside, kind=its_kind, dialect=dialect, **given)
+        return
     if kind == "parquet":
         yield from parquet.blocks(path, **given)
     elif kind in formats.WORKBOOKS:
         yield from workbook.blocks(path, kind=kind, dialect=dialect, **given)
+    elif kind in formats.JSON:
+        yield from objects.blocks(path, kind=kind, dialect=dialect, **given)
     elif kind in formats.BASKETS:
         yield from baskets.blocks(path, kind=kind, **given)
     elif kind in formats.WITH_SCHEMA:

@@ -43,7 +43,7 @@ def blocks(
 def _pieces(meter: Meter, *, shape: Shape, limits: Limits) -> Iterator[list[str]]:
     """Whole lines, many at a time, without their ends; after the last line end there is no line."""
     rest = meter.take(_PIECE)
-    formats.refuse_foreign(rest[: formats.HEAD], instead_of="a list of baskets")
+    formats.refuse_foreign(rest[: formats.HEAD], instead_of=formats.BASKET_LIST)
     rest = rest.removeprefix(_MARK)
     while True:
         data = meter.take(_PIECE)

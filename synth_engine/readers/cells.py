@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from synth_engine.errors import TableError
-from synth_engine.readers.source import Limits
+from synth_engine.readers.source import Limits, Mode
 
 _EXACT = 10**15  # beyond it a float no longer says which whole number it stands for
 
@@ -32,11 +32,17 @@ def text(value: object) -> str | None:
     return str(value)
 
 
-def column(name: str, values: Sequence[object], *, limits: Limits) -> pa.Array:
-    """A column as text. Raises TableError for cells that no CSV could hold."""
+def column(name: str, values: Sequence[object], *, limits: Limits, mode: Mode = "checked") -> pa.Array:
+    """A column as text. Raises TableError for cells that no CSV could hold; a total reading takes them, by their first
+    characters where they are too long."""
     texts = [text(value) for value in values]
+    if mode == "total":
+        return pa.array([cell and cell[: limits.cell_characters] for cell in texts], type=pa.string())
     if any(cell is not None and len(cell) > limits.cell_characters for cell in texts):
         raise TableError("a cell is too long", repair="leave the column out", column=name)
     if any(cell is not None and "\0" in cell for cell in texts):
         raise TableError("a NUL byte", repair="write the table again without it", column=name)
-    return pa.array(texts, type=pa.string())
+    try:
+        return pa.array(texts, type=pa.string())
+    except UnicodeEncodeError:
+        raise TableError("half of a character", repair="write the table again in UTF-8", column=name) from None

@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, Literal, cast
 
 import pyarrow as pa
 
@@ -18,6 +18,13 @@ from synth_engine.formats import Dialect
 Block = dict[str, pa.Array]
 Progress = Callable[[str, float], None]
 BLOCK_CELLS = 1_500_000
+Mode = Literal["checked", "total"]
+"""How a table is read. "checked", for uploads and drafts: whatever is doubtful is refused, with line, rule and repair.
+"total", for runs that are paid for: no well-formed record is refused for what it holds, because whether a run succeeds is
+not protected; what each doubtful cell is read as is a function of that cell (docs/uploads.md, "What a run does not refuse").
+"""
+LONGEST_CELL = 2**24
+"""Characters of a cell beyond which even a total reading refuses a file."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -41,7 +41,7 @@ def received(request: Request) -> Iterator[tuple[services.Intake, str]]:
     record; discarded in the end unless it was kept."""
     stream, length = body_of(request, "table")
     digest = hmac.new(content_secret(), digestmod=hashlib.sha256)
-    with services.Intake(parsers.kind_of(request.content_type)) as intake:
+    with services.intake_of(parsers.kind_of(request.content_type)) as intake:
         for piece in parsers.pieces(stream):
             intake.receive(piece)
             digest.update(piece)

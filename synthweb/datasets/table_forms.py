@@ -80,7 +80,7 @@ class FileForm(forms.Form):
         label="Table",
         allow_empty_file=True,
         widget=forms.FileInput(attrs=file_attributes()),
-        help_text="CSV, plain or packed with gzip (.csv.gz); Parquet; an Excel sheet; a file of SPSS or Stata.",
+        help_text="CSV, plain or packed with gzip (.csv.gz); JSON lines; Parquet; an Excel sheet; a file of SPSS or Stata; one of them in a ZIP archive.",
     )
 
     def clean_table(self) -> ReceivedTable:

@@ -23,7 +23,7 @@ from django.http.multipartparser import MultiPartParser
 from synth_engine.errors import TableError
 from synth_engine.formats import kind_of
 from synthweb.datasets import files
-from synthweb.datasets.services import Intake
+from synthweb.datasets.services import Intake, intake_of
 from synthweb.datasets.services.intake import too_large
 from synthweb.datasets.services.storing import cut_short
 
@@ -92,7 +92,7 @@ class EncryptingHandler(FileUploadHandler):
         if field_name != FIELD or self._intake is not None or self._refusal is not None:
             return
         with self._refusing():
-            self._intake = Intake(kind_of(file_name))
+            self._intake = intake_of(kind_of(file_name))
 
     def receive_data_chunk(self, raw_data: bytes, start: int) -> None:  # noqa: ARG002 - Django's signature
         if self.field_name != FIELD or self._intake is None or self._refusal is not None:

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from django.urls import reverse
 
-from synth_engine.formats import KIND_NAMES, QUESTIONS, WITH_SCHEMA, WORKBOOKS, Dialect, Kind
+from synth_engine.formats import JSON, KIND_NAMES, QUESTIONS, WITH_SCHEMA, WORKBOOKS, Dialect, Kind
 from synthweb.datasets import selectors
 from synthweb.datasets import services as datasets
 from synthweb.datasets.described import newest
@@ -32,18 +32,25 @@ def settings(dataset: Dataset) -> dict[str, Any]:
 def form(dataset: Dataset, evidence: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """How the file is read, and what says it otherwise. `evidence` is what stewards see of a file whose form is open."""
     said = Dialect.from_json(dataset.dialect) if dataset.dialect else None
-    sentence = said and (said.sentence_of_sheet if dataset.file_kind in WORKBOOKS else said.sentence)
+    sentence = said and _sentence(said, dataset.file_kind)
     return {
         "dataset": dataset,
         "blocked": datasets.blocked(dataset),
         "sentence": sentence or "",
         "dialect_form": None
-        if dataset.file_kind in WITH_SCHEMA
+        if dataset.file_kind in (*WITH_SCHEMA, *JSON)
         else DialectForm.of(dataset, words=(evidence or {}).get("words")),
         "questions": [QUESTIONS[one][0] for one in said.asked] if said else [],
         "first_lines": (evidence or {}).get("lines", []),
         "earlier": earlier(dataset),
     }
+
+
+def _sentence(said: Dialect, file_kind: str) -> str:
+    """The form in the words of its kind."""
+    if file_kind in JSON:
+        return said.sentence_of_objects
+    return said.sentence_of_sheet if file_kind in WORKBOOKS else said.sentence
 
 
 def earlier(dataset: Dataset) -> TableVersion | None:

@@ -12,7 +12,7 @@ from selenium import webdriver
 from selenium.webdriver.common.by import By
 
 from synth_engine import formats
-from synth_engine.formats import ENDINGS, UPLOADED, Kind
+from synth_engine.formats import DELIMITED, ENDINGS, UPLOADED, Kind
 from synthweb.datasets.models import Dataset
 from synthweb.runs import worker
 from synthweb.runs.models import TableErrand
@@ -57,8 +57,18 @@ def test_a_file_of_every_kind_is_uploaded_and_read(page: Keyboard, tmp_path: Pat
     page.press("Upload and encrypt")
     until(page.browser, lambda _: Dataset.objects.exists())
     page.reads("A worker is reading your table")
+    work()
+    if kind in (*DELIMITED, "zip"):  # the archive holds a CSV, of which nobody knows whether its first line is a header
+        page.reads("This cannot be seen in the file for certain")
+        page.press("Read the file this way")
+        page.reads("A worker is reading your table")
+        work()
+    page.reads("Your table is ready")
+    dataset = Dataset.objects.get()
+    assert (dataset.status, dataset.file_kind) == ("ready", "csv" if kind == "zip" else kind)
+    assert not page.complaints()
+
+
+def work() -> None:
     for errand in TableErrand.objects.filter(state="waiting"):
         worker.table_errand(code=errand.code)
-    page.reads("Your table is ready")
-    assert Dataset.objects.get().status == "ready"
-    assert not page.complaints()

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import gzip
+import io
 import tempfile
+import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 
 import pandas as pd
@@ -15,6 +18,7 @@ from synth_engine.formats import Kind
 from tests.engine.workbooks import old_workbook, workbook
 
 CSV = b"a,b\n1,x\n2,y\n"
+JSON = b'{"a": 1, "b": "x"}\n{"a": 2, "b": "y"}\n'
 BASKETS = b"1 x\n2 y\n"
 
 
@@ -23,6 +27,9 @@ def written(kind: Kind) -> bytes:
     return {
         "csv": lambda: CSV,
         "csv.gz": lambda: gzip.compress(CSV),
+        "json": lambda: JSON,
+        "json.gz": lambda: gzip.compress(JSON),
+        "zip": lambda: zipped({"table.csv": CSV}),
         "parquet": _parquet,
         "xlsx": lambda: workbook({"Data": [["a", "b"], [1, "x"], [2, "y"]]}),
         "xls": old_workbook,
@@ -31,6 +38,15 @@ def written(kind: Kind) -> bytes:
         "baskets": lambda: BASKETS,
         "baskets.gz": lambda: gzip.compress(BASKETS),
     }[kind]()
+
+
+def zipped(files: Mapping[str, bytes], *, packing: int = zipfile.ZIP_DEFLATED) -> bytes:
+    """A ZIP archive of these files."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", packing) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return buffer.getvalue()
 
 
 def _parquet() -> bytes:

@@ -358,7 +358,7 @@ def test_an_unusable_output_is_refused_before_anything_is_read(
     [
         (("synthesize", "absent.csv", "--domain", "domain.json"), ("cannot be opened",)),
         (("synthesize", "people.csv", "--domain", "absent.json"), ("domain file cannot be read",)),
-        (("synthesize", "domain.json", "--domain", "domain.json"), ("line 1", "quotation mark inside")),
+        (("synthesize", "domain.json", "--domain", "domain.json"), ("JSON objects", "which keys are its columns")),
     ],
 )
 def test_a_file_that_cannot_be_used_is_refused(

@@ -26,6 +26,7 @@ from synthweb.datasets.models import Dataset, Preview
 from synthweb.runs import worker
 from synthweb.runs.models import TableErrand
 from tests.conftest import Cast
+from tests.engine.kinds import written, zipped
 
 pytestmark = pytest.mark.usefixtures("places")
 
@@ -83,6 +84,38 @@ def test_a_packed_table_is_recognised_as_the_same(browser: Browser, cast: Cast) 
     assert "uploaded before" in browser(cast.steward).get(reverse("pages:upload-status", args=[packed.code])).text
 
 
+@pytest.mark.parametrize("piece", [1, 500, 100_000])
+def test_a_table_in_an_archive_is_kept_without_its_wrapping(cast: Cast, piece: int) -> None:
+    archive = zipped({"data/": b"", "data/people.csv": TABLE.encode(), "__MACOSX/._people.csv": b"x"})
+    inside = store(cast, [archive[at : at + piece] for at in range(0, len(archive), piece)], "zip")
+    assert (inside.file_kind, inside.size_bytes) == ("csv", len(TABLE))
+    assert stored_table(inside) == TABLE.encode()
+    assert list(selectors.same_content(store(cast, [TABLE.encode()]))) == [inside]
+    packed = store(cast, [zipped({"people.csv.gz": gzip.compress(TABLE.encode())})], "zip")
+    assert (packed.file_kind, packed.content_key) == ("csv.gz", inside.content_key)
+
+
+def test_an_archive_that_unpacks_to_too_much_leaves_nothing(cast: Cast, settings: Settings) -> None:
+    settings.UPLOAD_MAX_BYTES = 100_000
+    with pytest.raises(TableError, match="larger than"):
+        store(cast, [zipped({"people.csv": b"a,b\n" + b"1,2\n" * 100_000})], "zip")
+    assert nothing_was_kept()
+
+
+def test_which_keys_of_objects_are_columns_is_kept_with_the_dataset(browser: Browser, cast: Cast) -> None:
+    lines = b'{"name": "Ann", "age": 12345678901234567}\n{"name": "Bob", "town": "Rome"}\n'
+    client = browser(cast.steward)
+    assert send(client, lines, file_name="people.jsonl").status_code == 302
+    dataset = Dataset.objects.get()
+    worker.table_errand(code=TableErrand.objects.get().code)
+    dataset.refresh_from_db()
+    assert (dataset.status, dataset.file_kind) == ("ready", "json")
+    assert dataset.dialect["names"] == ["name", "age", "town"]
+    assert (
+        "an object a record, with 3 keys as columns" in client.get(reverse("pages:settings", args=[dataset.code])).text
+    )
+
+
 def test_gzip_in_several_members_is_one_table(cast: Cast) -> None:
     members = gzip.compress(TABLE[:500].encode()) + gzip.compress(TABLE[500:].encode()) + b"\0" * 64
     one, many = (store(cast, [gzip.compress(TABLE.encode())], "csv.gz"), store(cast, [members], "csv.gz"))
@@ -130,6 +163,21 @@ FOREIGN = {
     "locked.parquet": (b"PARE\x15rest", "encrypted Parquet"),
     "empty.parquet": (b"", "not a Parquet"),
     "people": (b"a,b\n1,2\n", "neither in .csv"),
+    "page.html.csv": (b"<!doctype html>\n<p>1", "web page (HTML)"),
+    "page.csv.gz": (gzip.compress(b"<html><body>" + b"x" * 1000), "web page (HTML)"),
+    "lines.csv": (b'{"a": 1}\n', "this is JSON"),
+    "table.jsonl": (b"a,b\n1,2\n", "no JSON of objects"),
+    "table.jsonl.gz": (gzip.compress(b"a,b\n1,2\n"), "no JSON of objects"),
+    "two.zip": (zipped({"a.csv": b"a\n1\n", "b.csv": b"a\n1\n"}), "more than one file"),
+    "path.zip": (zipped({"../a.csv": b"a\n1\n"}), "leads out of it"),
+    "inner.zip": (zipped({"a.csv": b"%PDF-1.7 rest"}), "PDF"),
+    "baskets.zip": (zipped({"a.dat": b"bread\n"}), "lists of baskets are not taken here"),
+    "nested.zip": (zipped({"a.zip": zipped({"a.csv": b"a\n1\n"})}), "archive in an archive"),
+    "cut.zip": (zipped({"a.csv": TABLE.encode()})[:-40], "damaged or cut short"),
+    "cut-in-the-middle.zip": (zipped({"a.csv": os.urandom(3_000)})[:2_000], "damaged or cut short"),
+    "empty.zip": (zipped({"a.csv": b""}), "empty"),
+    "none.zip": (zipped({"a/": b""}), "holds no file"),
+    "workbook.zip": (written("xlsx"), "not a ZIP archive of one table"),
     "excel.csv": (b"PK\x03\x04" + b"x" * 1000, "ZIP archive or an Excel workbook"),
     "old-excel.csv": (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "old Excel workbook"),
     "parquet.csv": (b"PAR1\x15\x04\x15", "Parquet"),

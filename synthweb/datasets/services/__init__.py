@@ -14,7 +14,7 @@ from synthweb.datasets.services.describing import (
     keep,
     save_draft,
 )
-from synthweb.datasets.services.intake import Intake, Received
+from synthweb.datasets.services.intake import Intake, Received, intake_of
 from synthweb.datasets.services.lifecycle import blocked, delete, go_back, rename, replace_file, set_dialect
 from synthweb.datasets.services.storing import mark_ready, mark_refused, store_stream, store_upload, sweep
 from synthweb.datasets.services.tables import take
@@ -36,6 +36,7 @@ __all__ = [
     "describe_point",
     "go_back",
     "import_document",
+    "intake_of",
     "keep",
     "mark_ready",
     "mark_refused",

@@ -19,6 +19,7 @@ from django.conf import settings
 from synth_engine import formats
 from synth_engine.errors import TableError
 from synth_engine.formats import Kind
+from synth_engine.formats.zipped import Unzipper
 from synthweb.datasets import files, vault
 
 PIECE = 1 << 20
@@ -50,9 +51,9 @@ class Intake:
         self._looked = False
         self.size_bytes = 0
         self._key = hmac.new(content_secret(), digestmod=hashlib.sha256)
-        self._unpacker = _Unpacker() if file_kind == "csv.gz" else None
+        self._unpacker = _Unpacker() if file_kind in ("csv.gz", "json.gz") else None
         self._unpacked = 0
-        self._unpacked_head = bytearray()
+        self._unpacked_head, self._looked_inside = bytearray(), False
         self._writer = vault.Writer()
 
     def receive(self, chunk: bytes) -> None:
@@ -71,6 +72,8 @@ class Intake:
         """All bytes are in."""
         if not self._looked:
             self._look()
+        if not self._looked_inside and self._unpacked_head:
+            self._judge_inside()
         if self._unpacker is not None and not self._unpacker.complete:
             self._refuse(TableError("the packed file ends too early", repair="pack it again and upload it again"))
         if not self._unpacked:
@@ -117,15 +120,21 @@ class Intake:
         self._key.update(piece)
 
     def _look_inside(self, piece: bytes) -> None:
-        if len(self._unpacked_head) < formats.HEAD:
+        if not self._looked_inside:
             self._unpacked_head += piece[: formats.HEAD - len(self._unpacked_head)]
-            head = bytes(self._unpacked_head)
-            if head.startswith(formats.GZIP):
-                self._refuse(TableError("the table is packed twice", repair="pack the CSV once"))
-            try:
-                formats.refuse_foreign(head)
-            except TableError as error:
-                self._refuse(error)
+            if len(self._unpacked_head) >= formats.HEAD:
+                self._judge_inside()
+
+    def _judge_inside(self) -> None:
+        """Looks at what is packed, once enough of it has come."""
+        self._looked_inside = True
+        head = bytes(self._unpacked_head)
+        if head.startswith(formats.GZIP):
+            self._refuse(TableError("the table is packed twice", repair="pack the CSV once"))
+        try:
+            formats.check_kind("json" if self.file_kind == "json.gz" else "csv", head)
+        except TableError as error:
+            self._refuse(error)
 
     def _refuse(self, error: TableError) -> None:
         self.discard()
@@ -138,6 +147,84 @@ class Intake:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.discard()
+
+
+def intake_of(file_kind: Kind) -> Intake:
+    """What takes a file of this kind."""
+    return ZippedIntake() if file_kind == "zip" else Intake(file_kind)
+
+
+class ZippedIntake(Intake):
+    """Takes a ZIP archive of one table: the table itself is kept, as if it had come without its wrapping, and looked at
+    and counted in the same way."""
+
+    def __init__(self) -> None:
+        self._unzipper = Unzipper()
+        self._inner: Intake | None = None
+        self._looked = False
+        self._head = bytearray()
+        self.size_bytes = 0
+
+    def receive(self, chunk: bytes) -> None:
+        """The next bytes of the archive."""
+        self.size_bytes += len(chunk)
+        if self.size_bytes > settings.UPLOAD_MAX_BYTES:
+            self._refuse(too_large())
+        if not self._looked:
+            self._head += chunk
+            if len(self._head) < formats.HEAD:
+                return
+            self._look()
+            return
+        self._take(chunk)
+
+    def end(self) -> Received:
+        """All bytes are in."""
+        if not self._looked:
+            self._look()
+        try:
+            self._unzipper.end()
+        except TableError as error:
+            self._refuse(error)
+        assert self._inner is not None  # noqa: S101 - an archive without a file has been refused
+        return self._inner.end()
+
+    def keep(self) -> str:
+        """Move the table into the vault; returns its name there. For services that write its row."""
+        assert self._inner is not None  # noqa: S101 - `end` has been called
+        return self._inner.keep()
+
+    def discard(self) -> None:
+        """Leave nothing behind, unless it was kept."""
+        if self._inner is not None:
+            self._inner.discard()
+
+    def _look(self) -> None:
+        self._looked = True
+        head = bytes(self._head)
+        try:
+            formats.check_kind("zip", head)
+        except TableError as error:
+            self._refuse(error)
+        self._take(head)
+
+    def _take(self, chunk: bytes) -> None:
+        try:
+            for piece in self._unzipper.feed(chunk):
+                self._open().receive(piece)
+            if self._unzipper.name is not None:  # an empty file has no piece
+                self._open()
+        except TableError as error:
+            self._refuse(error)
+
+    def _open(self) -> Intake:
+        """The intake of the file inside, whose kind its name says."""
+        if self._inner is None:
+            kind = formats.kind_of(self._unzipper.name or "")
+            if kind == "zip":
+                raise TableError("an archive in an archive", repair="pack the table once")
+            self._inner = Intake(kind)
+        return self._inner
 
 
 class _Unpacker:

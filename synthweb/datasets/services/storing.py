@@ -18,7 +18,7 @@ from synthweb.audit import services as audit
 from synthweb.datasets import preview_store, vault
 from synthweb.datasets.models import Dataset
 from synthweb.datasets.services import tables
-from synthweb.datasets.services.intake import Intake
+from synthweb.datasets.services.intake import Intake, intake_of
 from synthweb.datasets.signals import arriving
 from synthweb.lib import names
 
@@ -77,7 +77,7 @@ def store_stream(
 
     Raises TableError when the table is refused; then nothing was kept.
     """
-    with Intake(file_kind) as intake:
+    with intake_of(file_kind) as intake:
         for chunk in chunks:
             intake.receive(chunk)
         if expected_bytes is not None and intake.size_bytes != expected_bytes:

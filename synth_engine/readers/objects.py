@@ -1,0 +1,300 @@
+"""Records as JSON objects, one in each line, or as one list of them: a block of text columns.
+
+A text is the text, a number the digits as the file spells them, a truth value TRUE or FALSE, null nothing. A key that an
+object lacks is nothing too. Which keys are columns is a fact about the whole file: it is found once, when the table is
+read for its steward, and a public fact of its form from then on, because otherwise one record could add a column to all
+others. Keys that are no columns are left alone.
+
+A total reading, for a run, takes every line as a record: a nested value and a key given twice are missing, and of a line
+that is no object all values are.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple, NoReturn
+
+from synth_engine import formats
+from synth_engine.errors import TableError
+from synth_engine.formats import Dialect, Kind
+from synth_engine.readers import cells
+from synth_engine.readers.source import Block, Limits, Meter, Mode, Progress, Shape
+
+_PIECE = 2**22
+_SPACE = " \t\r\n"
+_MARK = "\ufeff"
+_WRITE = 'write a record in each line, like {"age": 5}, or a list of such objects'
+
+
+class Record(NamedTuple):
+    """The keys and values of an object, and the line in which it begins."""
+
+    line: int
+    values: dict[str, Any]
+
+
+def blocks(
+    path: Path,
+    *,
+    kind: Kind,
+    limits: Limits,
+    dialect: Dialect | None,
+    shape: Shape,
+    wanted: Sequence[str] | None,
+    progress: Progress,
+    mode: Mode = "checked",
+) -> Iterator[Block]:
+    """Columns as text, block by block. Without a form that says which keys are columns, all of the file are, and rows
+    are read only where every column is wanted, which is for a steward. Raises TableError with the line."""
+    dialect = dialect or Dialect()
+    if not dialect.names and wanted is not None:
+        _refuse_unnamed()
+    names = dialect.names or _keys(path, kind=kind, limits=limits, progress=progress)
+    shape.columns = formats.checked_names(names, most=limits.columns)
+    shape.dialect = replace(dialect, names=tuple(names))
+    places = {name: key for name, key in zip(shape.columns, names, strict=True) if wanted is None or name in wanted}
+    waiting: list[list[str | None]] = []
+    for record, fraction in _records(path, kind=kind, limits=limits, shape=shape, mode=mode):
+        shape.rows += 1
+        if shape.rows > limits.rows:
+            raise TableError("more rows than are allowed", repair="use a smaller table")
+        waiting.append([_text(record, key, mode=mode) for key in places.values()])
+        if len(waiting) == limits.rows_at_once(len(places)):
+            progress("read", fraction)
+            yield _block(waiting, list(places), limits=limits, mode=mode)
+            waiting = []
+    progress("read", 1.0)
+    if waiting:
+        yield _block(waiting, list(places), limits=limits, mode=mode)
+
+
+def columns(path: Path, *, kind: Kind, limits: Limits, dialect: Dialect | None) -> tuple[str, ...]:
+    """The keys that the form names; the file is not looked at. Raises TableError if it names none."""
+    with Meter(path, packed=False, limits=limits) as plain:
+        formats.check_kind(kind, plain.take(formats.HEAD))
+    if dialect is None or not dialect.names:
+        _refuse_unnamed()
+    return formats.checked_names(dialect.names, most=limits.columns)
+
+
+def detect(path: Path, *, kind: Kind, limits: Limits) -> Dialect:
+    """The form of a file: its keys, in the order in which they come."""
+    return Dialect(names=_keys(path, kind=kind, limits=limits, progress=lambda *_: None))
+
+
+def _keys(path: Path, *, kind: Kind, limits: Limits, progress: Progress) -> tuple[str, ...]:
+    found: dict[str, None] = {}
+    for record, fraction in _records(path, kind=kind, limits=limits, shape=Shape(), mode="checked"):
+        found.update(dict.fromkeys(record.values))
+        if len(found) > limits.columns:
+            raise TableError(f"more than {limits.columns:,} columns", repair="keep the columns you need")
+        progress("read", fraction)
+    if not found:
+        raise TableError("the file is empty", repair="upload a table with a header and rows")
+    return tuple(found)
+
+
+def _text(record: Record, key: str, *, mode: Mode) -> str | None:
+    value = record.values.get(key)
+    match value:
+        case None:
+            return None
+        case str():
+            return value if mode == "checked" else value.encode("utf-8", "replace").decode()  # halves of characters
+        case bool():
+            return "TRUE" if value else "FALSE"
+    if mode == "total":
+        return None
+    raise TableError(
+        "nested values (a list or an object as a value)",
+        repair="store one plain value under each key, or leave the key out",
+        line=record.line,
+        column=key,
+    )
+
+
+def _block(rows: list[list[str | None]], names: list[str], *, limits: Limits, mode: Mode) -> Block:
+    values = list(zip(*rows, strict=True)) or [()] * len(names)
+    return {name: cells.column(name, values[place], limits=limits, mode=mode) for place, name in enumerate(names)}
+
+
+# --- from bytes to objects --------------------------------------------------------------------------------------------
+def _records(path: Path, *, kind: Kind, limits: Limits, shape: Shape, mode: Mode) -> Iterator[tuple[Record, float]]:
+    """Every record, and how much of the file has been read."""
+    with Meter(path, packed=False, limits=limits) as plain:
+        if mode == "checked" or kind == "json.gz":  # of a text, the first bytes are a record
+            formats.check_kind(kind, plain.take(formats.HEAD))
+    with Meter(path, packed=kind == "json.gz", limits=limits) as meter:
+        feed = _Feed(meter, limits=limits, mode=mode)
+        feed.need(formats.HEAD)
+        if mode == "checked":
+            formats.check_kind("json", feed.text[: formats.HEAD].encode("utf-8", "replace"))
+        feed.skip_space()
+        for record in _listed(feed) if feed.text.startswith("[", feed.at) else _in_lines(feed):
+            yield record, meter.fraction
+        shape.lines = feed.line
+
+
+class _Feed:
+    """The text of a file, of which a part is held. `at` is the place in it that comes next, `line` the line there."""
+
+    def __init__(self, meter: Meter, *, limits: Limits, mode: Mode) -> None:
+        self._meter, self.longest, self.mode = meter, limits.line_characters, mode
+        self._decoder = codecs.getincrementaldecoder("utf-8")("strict" if mode == "checked" else "replace")
+        self.text, self.at, self.line, self.ended = "", 0, 1, False
+        self._lines = 0  # in all that was decoded, to say where a byte is damaged
+
+    def need(self, characters: int) -> None:
+        """Hold so many characters ahead, if there are so many."""
+        while len(self.text) - self.at < characters and not self.ended:
+            data = self._meter.take(_PIECE)
+            self.ended = not data
+            try:
+                more = self._decoder.decode(data, final=not data)
+            except UnicodeDecodeError as error:
+                line = 1 + self._lines + error.object.count(b"\n", 0, error.start)
+                raise TableError("the text is not UTF-8", repair="save the file in UTF-8", line=line) from None
+            more = more.removeprefix(_MARK) if not self._lines and not self.text else more
+            self._lines += more.count("\n")
+            self.text, self.at = self.text[self.at :] + more, 0
+
+    def forward(self, end: int) -> None:
+        """Go on to a place further on in the text that is held."""
+        self.line += self.text.count("\n", self.at, end)
+        self.at = end
+
+    def skip_line(self) -> None:
+        """Go on to the end of the line, however long it is."""
+        while True:
+            end = self.text.find("\n", self.at)
+            if end >= 0 or self.ended:
+                self.forward(end if end >= 0 else len(self.text))
+                return
+            self.forward(len(self.text))
+            self.need(1)
+
+    def skip_space(self) -> None:
+        """Go on to what is no blank."""
+        while True:
+            self.need(1)
+            end = self.at
+            while end < len(self.text) and self.text[end] in _SPACE:
+                end += 1
+            self.forward(end)
+            if self.at < len(self.text) or self.ended:
+                return
+
+
+def _in_lines(feed: _Feed) -> Iterator[Record]:
+    """One object in each line; lines of blanks are left out."""
+    while True:
+        feed.skip_space()
+        if feed.at == len(feed.text):
+            return
+        feed.need(feed.longest)
+        end = feed.text.find("\n", feed.at)
+        end = len(feed.text) if end < 0 else end
+        if end - feed.at >= feed.longest:
+            if feed.mode == "checked":
+                raise TableError("the line is too long", repair=_WRITE, line=feed.line)
+            yield Record(feed.line, {})
+            feed.skip_line()
+            continue
+        line = feed.text[feed.at : end]
+        yield _line(line, line=feed.line) if feed.mode == "checked" else _line_in_total(line, line=feed.line)
+        feed.forward(end)
+
+
+def _listed(feed: _Feed) -> Iterator[Record]:
+    """A list of objects, and nothing behind it."""
+    feed.forward(feed.at + 1)
+    feed.skip_space()
+    while not feed.text.startswith("]", feed.at):
+        feed.need(feed.longest)
+        here = feed.text[feed.at : feed.at + feed.longest]
+        decoder = _DECODER if feed.mode == "checked" else _TOTAL_DECODER
+        record, length = _record(decoder.raw_decode, here, line=feed.line)
+        yield record
+        feed.forward(feed.at + length)
+        feed.skip_space()
+        if feed.text.startswith(",", feed.at):
+            feed.forward(feed.at + 1)
+            feed.skip_space()
+            if not feed.text.startswith("]", feed.at):
+                continue
+        elif feed.text.startswith("]", feed.at):
+            break
+        raise TableError("a list of objects that is malformed or cut short", repair="write it again", line=feed.line)
+    feed.forward(feed.at + 1)
+    feed.skip_space()
+    if feed.at < len(feed.text):
+        raise TableError("something behind the list of objects", repair="keep one list in a file", line=feed.line)
+
+
+class _DoubledError(ValueError):
+    """An object has a key twice."""
+
+
+def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise _DoubledError
+    return found
+
+
+def _constant(_name: str) -> NoReturn:
+    raise ValueError("no JSON")
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_pairs, parse_float=str, parse_int=str, parse_constant=_constant)
+
+
+def _missing_if_doubled(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        found[key] = None if key in found else value
+    return found
+
+
+_TOTAL_DECODER = json.JSONDecoder(
+    object_pairs_hook=_missing_if_doubled, parse_float=str, parse_int=str, parse_constant=lambda _: None
+)
+
+
+def _line(text: str, *, line: int) -> Record:
+    return _record(lambda text: (_DECODER.decode(text), 0), text, line=line)[0]
+
+
+def _line_in_total(text: str, *, line: int) -> Record:
+    """The object in a line; one without keys where there is none."""
+    try:
+        value = _TOTAL_DECODER.decode(text)
+    except (ValueError, RecursionError):
+        return Record(line, {})
+    return Record(line, value if isinstance(value, dict) else {})
+
+
+def _record(decode: Callable[[str], tuple[Any, int]], text: str, *, line: int) -> tuple[Record, int]:
+    """The object at the beginning of a text, and its length."""
+    try:
+        value, length = decode(text)
+    except _DoubledError:
+        raise TableError("a key is given twice in one object", repair="give each key once", line=line) from None
+    except RecursionError:
+        raise TableError("nested too deep", repair="store one plain value under each key", line=line) from None
+    except ValueError:
+        raise TableError("a record that is no JSON object", repair=_WRITE, line=line) from None
+    if not isinstance(value, dict):
+        raise TableError("a record that is no JSON object", repair=_WRITE, line=line)
+    return Record(line, value), length
+
+
+def _refuse_unnamed() -> NoReturn:
+    raise TableError(
+        "a file of JSON objects, of which nobody has said which keys are its columns",
+        repair="write its form with python -m synth_engine form, look at its names, and give it with --form",
+    )
