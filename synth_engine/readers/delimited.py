@@ -153,11 +153,12 @@ class _Table:
         shape.dialect = self._dialect = replace(dialect, delimiter=delimiter)
         self._rules = rules.Rules(self._dialect)
         self._names, read = self._record(first)
-        self._empty_end = dialect.header and len(self._names) > 1 and not self._names[-1].strip()
         self._header = ""
+        above = [self._names] + [self._next_header() for _ in range(dialect.header_lines - 1) if dialect.header]
+        self._names = above[-1]
+        nameless_end = len(self._names) > 1 and not self._names[-1].strip()
+        self._empty_end = dialect.header and nameless_end and len(dialect.names) != len(self._names)
         if dialect.header:
-            above = [self._names] + [self._next_header() for _ in range(dialect.header_lines - 1)]
-            self._names = above[-1]
             shape.columns = self._named(formats.joined_names(above), line=line)
             self._header = self._names[0].strip() if len(shape.columns) > 1 else ""
         else:
