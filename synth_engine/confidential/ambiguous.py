@@ -14,11 +14,12 @@ import pyarrow.compute as pc
 from synth_engine.domain import rounding
 
 _DATE = r"^[0-9]{1,2}([./-])[0-9]{1,2}[./-][1-9][0-9]{3}$"
+_SHORT_DATE = r"^[0-9]{1,2}[./-][0-9]{1,2}[./-][0-9]{2}$"
 _ORDERS = {"the day first": (0, 1, "%d{0}%m{0}%Y"), "the month first": (1, 0, "%m{0}%d{0}%Y")}
 _MARKED = {
-    "a comma between digits: a decimal comma, or a sign between thousands": r"^[+-]?[0-9]+(,[0-9]+)+$",
-    "signs between thousands and a decimal point": r"^[+-]?[0-9]{1,3}((,[0-9]{3})+|([ '][0-9]{3})+)(\.[0-9]+)?$",
-    "signs between thousands and a decimal comma": r"^[+-]?[0-9]{1,3}((\.[0-9]{3})+|([ '][0-9]{3})+)(,[0-9]+)?$",
+    "a comma between digits: a decimal comma, or a sign between thousands": r"^[+-]?[0-9]+(,[0-9]+)*$",
+    "signs between thousands and a decimal point": r"^[+-]?[0-9]{1,3}((,[0-9]{3})*|([ '][0-9]{3})*)(\.[0-9]+)?$",
+    "signs between thousands and a decimal comma": r"^[+-]?[0-9]{1,3}((\.[0-9]{3})*|([ '][0-9]{3})*)(,[0-9]+)?$",
 }
 
 
@@ -50,6 +51,11 @@ def _question(texts: pa.Array) -> str:
         return (
             "They look like dates, and whether the day or the month comes first cannot be seen: if you know, make this"
             " a date, written %d/%m/%Y or %m/%d/%Y with the sign that the file has between them."
+        )
+    if pc.all(pc.match_substring_regex(texts, _SHORT_DATE)).as_py() and len(_signs(texts)) == 1:
+        return (
+            "They look like dates with years of two digits, whose century and order cannot be seen: if you know, make this"
+            " a date, written %d/%m/%y or %m/%d/%y with the sign that the file has between them."
         )
     for what, pattern in _MARKED.items():
         if pc.all(pc.match_substring_regex(texts, pattern)).as_py():

@@ -57,6 +57,7 @@ QUESTIONS = {
     "delimiter": ("what stands between cells", "comma|semicolon|tab|vertical-bar|blanks"),
     "header": ("whether the first line names the columns or is a record", "yes|no"),
     "skip": ("how many lines stand above the names of the columns", "N"),
+    "decimal": ("whether the sign in its numbers stands before decimals or between thousands", "point|comma"),
     "spaced": ("whether the blanks behind delimiters belong to the cells", "yes|no"),
     "escape": ("what a backslash before a quotation mark means", "backslash|none"),
 }

@@ -61,7 +61,9 @@ def _headed(found: Dialect, rows: list[list[str]], *, title: Sequence[str], aske
         asked.append("skip")
         asked += ["header"] * ("header" not in asked)
     header = verdict.header
-    known = list(rows[header:][:GUESSED_LINES])
+    known = rows[header:]
+    if _open_decimal(known, found.delimiter):
+        asked.append("decimal")
     return replace(found, header=header, decimal=_decimal(known, found.delimiter), asked=tuple(dict.fromkeys(asked)))
 
 
@@ -159,6 +161,21 @@ def _above(lines: list[str], quote: str) -> int:
             return start
         return 0
     return 0
+
+
+def _open_decimal(rows: list[list[str]], delimiter: str) -> bool:
+    """Whether numbers have one sign before three digits, and none shows what it means: 1.096 may be a thousand. Between
+    commas, a point is taken for that of decimals."""
+    if delimiter == ",":
+        return False
+    cells = {cell.strip() for row in rows for cell in row}
+    grouped = [cell for cell in cells if re.fullmatch(r"[+-]?[1-9][0-9]{0,2}[.,][0-9]{3}", cell)]
+    shown = any(
+        re.fullmatch(r"[+-]?([0-9]*[.,](?:[0-9]{1,2}|[0-9]{4,})|0[.,][0-9]+|[0-9]{4,}[.,][0-9]+)", cell)
+        or re.fullmatch(r"[+-]?[0-9]{1,3}(?:([.,])[0-9]{3})+(?!\1)[.,][0-9]+", cell)
+        for cell in cells
+    )
+    return bool(grouped) and not shown
 
 
 def _decimal(rows: list[list[str]], delimiter: str) -> str:

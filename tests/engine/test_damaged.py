@@ -15,6 +15,7 @@ import pytest
 from synth_engine import readers
 from synth_engine.errors import TableError
 from synth_engine.formats import Dialect, guess
+from synth_engine.formats import words as words_of_a_form
 from synth_engine.formats.evidence import weigh
 
 Table = list[list[str]]
@@ -235,6 +236,27 @@ def test_an_answered_question_reads_the_table_rightly(tmp_path: Path) -> None:
         assert isinstance(outcome(path, guessed), TableError), name
         said = {"delimiter": guessed.delimiter, **answer}
         assert outcome(path, Dialect(**said)) == expected, name  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("delimiter", [";", "\t", "|"])
+def test_a_number_that_may_be_a_thousand_is_asked_about(tmp_path: Path, delimiter: str) -> None:
+    path = tmp_path / "table.csv"
+    for cells in (["1.096", "2.5"], ["1.096", "12345.678"], ["1.096", "0.250"], ["1.234,5", "1.096"]):
+        path.write_text(f"place{delimiter}amount\n" + "".join(f"x{delimiter}{cell}\n" for cell in cells))
+        found = readers.detect(path, kind="csv")
+        assert found is not None
+        assert "decimal" not in found.asked, cells
+    for cells in (["1.096", "2.345"], ["1,096", "2,345"], ["1.096", "7"], ["1.096", "-2.000"]):
+        path.write_text(f"place{delimiter}amount\n" + "".join(f"x{delimiter}{cell}\n" for cell in cells))
+        found = readers.detect(path, kind="csv")
+        assert found is not None
+        assert "decimal" in found.asked, cells
+        refused = outcome(path, found)
+        assert isinstance(refused, TableError)
+        assert "decimal" in refused.repair
+        answered = words_of_a_form.apply(found, ["decimal=comma", "thousands=point"])
+        assert answered.asked == ()
+        assert isinstance(outcome(path, answered), list)
 
 
 def test_one_contrast_is_never_enough_and_evidence_against_outweighs_all() -> None:

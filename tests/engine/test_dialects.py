@@ -54,7 +54,7 @@ DETECTED = {
         b"Our table, of 2020\na,b,c\n1,2,3\n", Dialect(delimiter=",", asked=("header",))
     ),
     "comments": (b"# one, two, three\n# 4\na,b\n1,2\n", Dialect(delimiter=",", skip=2)),
-    "thousands or decimals": (b"a;b\n1,234;2,345\n", Dialect(delimiter=";")),
+    "thousands or decimals": (b"a;b\n1,234;2,345\n", Dialect(delimiter=";", asked=("decimal",))),
     "both marks": (b"a;b\n1,5;2.5\n", Dialect(delimiter=";")),
     "counted columns": (b"0,1\n5,6\n", Dialect(delimiter=",", header=False, asked=("header",))),
 }  # fmt: skip

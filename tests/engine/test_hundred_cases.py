@@ -251,6 +251,9 @@ def test_a_table_that_is_refused_is_so_by_place_rule_and_repair(path: Path, name
 SUGGESTED: dict[str, tuple[list[str], dict[str, Any], str]] = {
     "57 mixed missing values": (["1", "NA", "null", "?", "", "4.5"], {"kind": "number", "missing": ["", "?", "NA", "null"]}, ""),
     "59 decimal commas": (["1,5", "2,25"], {"kind": "categorical"}, "numbers with a comma"),
+    "60 thousands beside a plain zero": (["2,385,000", "0", "950,000"], {"kind": "categorical"}, "numbers with a comma"),
+    "60 thousands with apostrophes, and without": (["1'234.5", "7"], {"kind": "categorical"}, "signs between thousands"),
+    "66 years of two digits": (["2/9/21", "25/8/21"], {"kind": "categorical"}, "years of two digits"),
     "60 thousands": (["1,234", "12,345"], {"kind": "categorical"}, "numbers with a comma"),
     "60 thousands and decimals": (["1,234.5", "2,345.5"], {"kind": "categorical"}, "signs between thousands and a decimal point"),
     "60 the other way round": (["1.234,5", "2.345,5"], {"kind": "categorical"}, "signs between thousands and a decimal comma"),
