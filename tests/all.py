@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 
 from tests import services
 
@@ -28,7 +29,8 @@ NO_TESTS = 5  # pytest's exit code when nothing was selected
 
 def main(arguments: list[str]) -> int:
     """Run both; 0 if all is well."""
-    _install_chromium()
+    _install("chromium", services.find_chromium, packages=["chromium", "chromium-driver"])
+    _install("nginx", services.find_nginx, packages=["nginx-light"])
     begun = time.monotonic()
     codes = [_pytest(arguments, database="sqlite")]
     if not arguments:
@@ -56,16 +58,16 @@ def _pytest(arguments: list[str], *, database: str) -> int:
     return 0 if code == NO_TESTS else code
 
 
-def _install_chromium() -> None:
-    """Debian's Chromium with its driver, where it is missing and we may; what fails is named by the skipped tests."""
+def _install(name: str, find: Callable[[], object], *, packages: list[str]) -> None:
+    """Debian's packages, where something is missing and we may; what fails is named by the skipped tests."""
     try:
-        services.find_chromium()
+        find()
     except services.Missing:
         if os.getuid() == 0 and shutil.which("apt-get"):
-            _say("Installing chromium and chromium-driver (once) …")
+            _say(f"Installing {name} (once) …")
             environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
             subprocess.run(["apt-get", "update", "-qq"], env=environment, check=False)
-            install = ["apt-get", "install", "-y", "-qq", "--no-install-recommends", "chromium", "chromium-driver"]
+            install = ["apt-get", "install", "-y", "-qq", "--no-install-recommends", *packages]
             subprocess.run(install, env=environment, check=False)
 
 

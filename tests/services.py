@@ -18,7 +18,7 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -132,6 +132,48 @@ def find_chromium() -> tuple[str, str]:
             "Chromium: install chromium and chromium-driver (Debian: apt-get install chromium chromium-driver)"
         )
     return program, driver
+
+
+@contextlib.contextmanager
+def start_nginx(configuration: str, *, ports: Sequence[int]) -> Iterator[Path]:
+    """nginx with one file of `conf.d`, in a folder of its own, as root or as somebody; yields the folder."""
+    program = find_nginx()
+    with _folder("nginx") as folder:
+        for name in ("body", "proxy", "fastcgi", "uwsgi", "scgi"):
+            (folder / name).mkdir()
+        (folder / "site.conf").write_text(configuration)
+        temporary = "".join(
+            f"    {name}_temp_path {folder / place};\n"
+            for name, place in (("client_body", "body"), *((x, x) for x in ("proxy", "fastcgi", "uwsgi", "scgi")))
+        )
+        user = f"user {pwd.getpwuid(os.getuid()).pw_name};\n" if os.getuid() == 0 else ""
+        (folder / "nginx.conf").write_text(
+            f"{user}daemon off;\npid {folder / 'pid'};\nerror_log stderr;\nworker_processes 1;\n"
+            f"events {{}}\nhttp {{\n    access_log off;\n{temporary}    include {folder / 'site.conf'};\n}}\n"
+        )
+        command = [program, "-p", str(folder), "-c", str(folder / "nginx.conf")]
+        _run([*command, "-t"], user=None, folder=folder)
+        with _running(command, log=folder / "log") as process:
+            for port in ports:
+                _wait_for_connection(port, process, log=folder / "log")
+            yield folder
+
+
+def find_nginx() -> str:
+    """The proxy whose configuration docs/nginx.conf is."""
+    program = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin:/usr/local/sbin")
+    if program is None:
+        raise Missing("nginx: install it (Debian: apt-get install nginx-light)")
+    return program
+
+
+def _wait_for_connection(port: int, process: subprocess.Popen[bytes], *, log: Path, seconds: float = 30) -> None:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end and process.poll() is None:
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+            return
+        time.sleep(0.05)
+    raise RuntimeError(f"no answer on port {port}: {log.read_text()[-2000:]}")
 
 
 def free_port() -> int:
