@@ -41,7 +41,10 @@ def _download(request: HttpRequest, sample: Sample, *, parquet: bool = False) ->
     """A sample as a file, or the page that says that too many are being drawn."""
     try:
         pieces = spool.Download(
-            sample, parquet=parquet, for_spreadsheets=request.GET.get("for") == "spreadsheets" and not parquet
+            sample,
+            parquet=parquet,
+            for_spreadsheets=request.GET.get("for") == "spreadsheets" and not parquet,
+            request=request,
         )
     except TooManyDrawings as busy:
         page = render(request, "releases/busy.html", {"busy": busy}, status=HTTPStatus.TOO_MANY_REQUESTS)

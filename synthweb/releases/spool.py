@@ -17,11 +17,12 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
 
 from django.conf import settings
+from django.http import HttpRequest
 
 from synth_engine.domain import Domain
 from synth_engine.mechanisms import Model
@@ -43,17 +44,29 @@ class DrawingFailed(SynthwebError):
     """The process that drew a table ended before the table did."""
 
 
+class Left(BrokenPipeError):
+    """Nobody reads the table any more."""
+
+
 class Download:
     """The bytes of a sample. Holds a slot of its requester's until it is closed or read to the end.
-    Raises TooManyDrawings."""
+    `request`: of whoever downloads; where the server can say that they have left, the drawing ends then and not
+    with the first rows that cannot be sent. Raises TooManyDrawings."""
 
-    def __init__(self, sample: Sample, *, parquet: bool = False, for_spreadsheets: bool = False) -> None:
+    def __init__(
+        self,
+        sample: Sample,
+        *,
+        parquet: bool = False,
+        for_spreadsheets: bool = False,
+        request: HttpRequest | None = None,
+    ) -> None:
         self._slot = Slot(sample.requested_by_id)
         self._drawn: _Drawn | None = None
         try:
             if _cells(sample) > SMALL:
                 self._drawn = _Drawn(sample, parquet=parquet, for_spreadsheets=for_spreadsheets)
-                pieces = self._drawn.pieces()
+                pieces = self._drawn.pieces(_has_gone(request))
             else:
                 pieces = _small(sample, parquet=parquet, for_spreadsheets=for_spreadsheets)
         except BaseException:
@@ -84,6 +97,12 @@ class Download:
     def __del__(self) -> None:
         if hasattr(self, "_slot"):
             self.close()
+
+
+def _has_gone(request: HttpRequest | None) -> Callable[[], bool]:
+    connection = None if request is None else request.META.get("gunicorn.socket")
+    found: Callable[[], bool] = getattr(connection, "has_gone", lambda: False)
+    return found
 
 
 def _cells(sample: Sample) -> int:
@@ -125,7 +144,7 @@ class _Drawn:
                 stdout=self._file,
             )
 
-    def pieces(self) -> Iterator[bytes]:
+    def pieces(self, has_gone: Callable[[], bool]) -> Iterator[bytes]:
         """What is in the file, and what comes to be in it, until the process has ended well."""
         at = 0
         while True:
@@ -138,7 +157,8 @@ class _Drawn:
             try:
                 self._process.wait(timeout=POLL_SECONDS)
             except subprocess.TimeoutExpired:
-                continue
+                if has_gone():
+                    raise Left from None
         if self._process.returncode:
             raise DrawingFailed(f"the process that drew a table ended with {self._process.returncode}")
 

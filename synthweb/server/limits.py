@@ -28,9 +28,9 @@ GRACE_SECONDS = 20.0
 """Nothing comes or goes for so long: the connection is cut. So is one that is slower than SLOWEST after it."""
 SLOWEST = 4 * 1024
 
-UNSENT = 4 * 1024**2
+UNSENT = 8 * 1024**2
 """Of an answer, waits for a slow reader without a thread; of all answers of a process UNSENT_TOGETHER."""
-UNSENT_TOGETHER = 128 * 1024**2
+UNSENT_TOGETHER = 256 * 1024**2
 LINGER_SECONDS = 2.0
 """For which a closed connection still reads, so that the client can read the answer before it learns of the end."""
 LINGER_BYTES = 1024**2

@@ -142,6 +142,12 @@ class PacedSocket(socket.socket):
         pace.waited += time.monotonic() - begun
         return bool(ready) and not pace.is_too_slow()
 
+    def has_gone(self) -> bool:
+        """Whether the client has closed the connection: nobody reads what a long answer is still made of."""
+        poll = select.poll()
+        poll.register(self, select.POLLRDHUP)
+        return bool(poll.poll(0))
+
     # --- in the loop -----------------------------------------------------------------------------------------------
     def post(self, data: bytes) -> None:
         """Leave a short answer of the server's own to the loop, whatever else waits."""

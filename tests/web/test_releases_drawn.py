@@ -6,6 +6,7 @@ import io
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -15,6 +16,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from django.http import HttpRequest
 from django.test import Client
 from pytest_django import Settings
 
@@ -23,6 +25,7 @@ from synth_engine.mechanisms import Model
 from synthweb.releases import drawing, services, spool, tables, written
 from synthweb.releases.models import Sample
 from synthweb.releases.slots import Slot, TooManyDrawings
+from synthweb.server.pacing import PacedSocket, Room
 from tests.conftest import Cast
 from tests.web import scene
 from tests.web.rest import PROBLEM, Caller
@@ -83,7 +86,7 @@ def test_parquet_drawn_elsewhere_holds_the_same_table(large: Sample) -> None:
 
 
 def test_the_first_line_is_known_before_anything_is_drawn(large: Sample, monkeypatch: pytest.MonkeyPatch) -> None:
-    def nothing(self: spool._Drawn) -> Iterator[bytes]:
+    def nothing(self: spool._Drawn, has_gone: object) -> Iterator[bytes]:
         raise AssertionError("something was drawn")
         yield b""
 
@@ -147,6 +150,23 @@ def test_whoever_leaves_ends_the_process_and_gives_the_slot_back(large: Sample) 
     assert process.poll() is not None
     with Slot(large.requested_by_id), Slot(large.requested_by_id):
         pass
+
+
+@pytest.mark.slow
+def test_who_has_left_is_noticed_before_the_first_row(large: Sample) -> None:
+    ours, client = socket.socketpair()
+    with PacedSocket(ours, Room(0)) as connection, client:
+        request = HttpRequest()
+        request.META["gunicorn.socket"] = connection
+        download = spool.Download(_another(large, 5_000_000), request=request)
+        assert next(download)
+        assert not connection.has_gone()
+        client.close()
+        assert connection.has_gone()
+        with pytest.raises(spool.Left):
+            next(download)
+    assert download._drawn is not None
+    assert download._drawn._process.poll() is not None
 
 
 # --- so many at once --------------------------------------------------------------------------------------------------

@@ -197,7 +197,7 @@ class TableViewSet(GenericViewSet[Sample]):
         """The table as CSV (UTF-8, header line, RFC 4180 quoting)."""
         sample = _sample(request, code)
         safe = _truth(request, "for_spreadsheets")
-        download = spool.Download(sample, for_spreadsheets=safe)
+        download = spool.Download(sample, for_spreadsheets=safe, request=request._request)
         response = StreamingHttpResponse(download, content_type="text/csv; charset=utf-8")
         response["Content-Disposition"] = f'attachment; filename="{sample.release.code}-{sample.code}.csv"'
         return response
@@ -206,7 +206,7 @@ class TableViewSet(GenericViewSet[Sample]):
     def parquet(self, request: Request, code: str) -> StreamingHttpResponse:
         """The table as Parquet, with natural types."""
         sample = _sample(request, code)
-        download = spool.Download(sample, parquet=True)
+        download = spool.Download(sample, parquet=True, request=request._request)
         response = StreamingHttpResponse(download, content_type=ParquetRenderer.media_type)
         name = f"{sample.release.code}-{sample.code}.parquet"
         response["Content-Disposition"] = f'attachment; filename="{name}"'
