@@ -94,7 +94,10 @@ class BufferedWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no typ
         self.nr_conns += 1
         self._from[connection.address] += 1
         self._await_request(connection, b"", seconds=limits.HEAD_SECONDS)
-        if not settings.PROXIES and self._from[connection.address] > limits.PER_ADDRESS:
+        counted = (
+            connection.address and not settings.PROXIES
+        )  # over a socket of Unix, and by a proxy, all come from one
+        if counted and self._from[connection.address] > limits.PER_ADDRESS:
             self._refuse(connection, HTTPStatus.SERVICE_UNAVAILABLE)
 
     def _await_request(self, connection: Connection, already: bytes, *, seconds: float) -> None:
