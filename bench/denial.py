@@ -272,6 +272,7 @@ def main() -> int:
                     well &= slow_sockets(server, count, kind, asked.seconds / 2)
             too_large(server)
             well &= downloads(server, tickets[:1] * 8, by=1, seconds=asked.seconds)
+            time.sleep(2)  # until the server has noticed that the first eight have left
             well &= downloads(server, tickets * 4, by=len(tickets), seconds=asked.seconds)
         finally:
             server.stop()
