@@ -77,8 +77,7 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument(
         "--out", metavar="OUT", type=Path, required=True, help=".csv or .parquet; .dat or .dat.gz for baskets"
     )
-    sub = command("verify", commands.verify, about="recompute epsilon and delta from a receipt alone")
-    sub.add_argument("receipt", metavar="RECEIPT.json", type=Path)
+    _verify_arguments(command("verify", commands.verify, about="recompute epsilon and delta from a receipt alone"))
     sub = command(
         "verifier", commands.verifier, about="write the verifier of receipts as one file that needs only Python"
     )
@@ -123,6 +122,13 @@ def _read_argument(sub: argparse.ArgumentParser) -> None:
     )
 
 
+def _verify_arguments(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("receipt", metavar="RECEIPT.json", type=Path)
+    sub.add_argument("--head", metavar="HEAD.json", type=Path, help="the latest signed head of its marks")
+    sub.add_argument("--key", metavar="PUBLIC.pem", type=Path, help="with which receipt and head have to be signed")
+    sub.add_argument("--digest", metavar="SHA256", help="of its core, as a citation names it")
+
+
 def _synthesize_arguments(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("data", metavar="DATA", type=Path, help="CSV, CSV.gz, Parquet, Excel, SPSS, Stata, baskets (.dat)")
     _form_arguments(sub)
@@ -137,4 +143,5 @@ def _synthesize_arguments(sub: argparse.ArgumentParser) -> None:
         "--out", metavar="OUT", type=Path, required=True, help=".csv or .parquet; .dat or .dat.gz for baskets"
     )
     sub.add_argument("--receipt", metavar="RECEIPT.json", type=Path)
+    sub.add_argument("--sign-with", metavar="KEY.pem", type=Path, help="an Ed25519 private key that signs the receipt")
     sub.add_argument("--model", metavar="MODEL.json", type=Path)

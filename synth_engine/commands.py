@@ -39,6 +39,7 @@ def synthesize(options: argparse.Namespace) -> None:
     plan = registry.plan(domain, spec)  # refuses before anything is read
     sys.stderr.write(f"note: {plan.advice}\n" if plan.advice else "")
     _require_outputs(options, domain=domain)
+    sign = _signing(options)  # a key that cannot be used is refused before anything is paid for
     form = _form(options)
     release = pipeline.synthesize(options.data, domain=domain, spec=spec, dialect=form, progress=_progress())
     table_digest = tables.write(release.model, release.rows, seed=release.seed, path=options.out)
@@ -55,7 +56,8 @@ def synthesize(options: argparse.Namespace) -> None:
             table_sha256=table_digest,
         )
         steps = {"model_sha256": receipts.digest(model), "draw_block": registry.BLOCK}
-        _write_json(options.receipt, release.plan.receipt(release.answers, sample=drawn, post_processing=steps))
+        document = release.plan.receipt(release.answers, sample=drawn, post_processing=steps)
+        _write_json(options.receipt, document if sign is None else receipts.signed(document, sign))
 
 
 def _advise(release: Release, *, epsilon: Fraction) -> None:
@@ -106,7 +108,13 @@ def verify(options: argparse.Namespace) -> None:
     from synth_engine.privacy import verify as verifying
     from synth_engine.privacy import verify_file
 
-    sys.stdout.write(verify_file.report(verifying.verify(_read_json(options.receipt, name="receipt"))))
+    found = verifying.verify(
+        _read_json(options.receipt, name="receipt"),
+        head=None if options.head is None else _read_json(options.head, name="head"),
+        key=None if options.key is None else verify_file.read_key(options.key),
+        core=options.digest,
+    )
+    sys.stdout.write(verify_file.report(found))
 
 
 def verifier(options: argparse.Namespace) -> None:
@@ -200,6 +208,18 @@ def guess_form(options: argparse.Namespace) -> None:
         for name, examples in pipeline.encodings(options.data).items():
             sys.stderr.write(f"  {name}: {', '.join(examples)}\n")
     found.require_answers()
+
+
+def _signing(options: argparse.Namespace) -> Any:
+    """What signs a receipt; None where no key is given."""
+    if options.sign_with is None:
+        return None
+    if options.receipt is None:
+        raise InputError("there is nothing to sign without a receipt", repair="add --receipt RECEIPT.json")
+    from synth_engine.privacy import signing
+
+    key = signing.load(options.sign_with)
+    return lambda statement, schema: signing.sign(statement, schema=schema, key=key)
 
 
 def _form(options: argparse.Namespace) -> Any:

@@ -1,7 +1,9 @@
 """The receipt of a release: every call, its exact noise and cost, and what follows from them.
 
-Written once, after the room is closed; `verify` reads it and trusts none of its sums. Amounts are ratios of
-integers as text, never floats. It holds nothing that depends on rows but two digests of noisy values.
+Its core is written once, after the room is closed, and never changes; `digest` is over it, and citations name it. Beside it
+stand what came later: the sample that was drawn, a chain of marks, and a signature over all of that. `verify` reads it and
+trusts none of its sums. Amounts are ratios of integers as text, never floats. It holds nothing that depends on rows but two
+digests of noisy values.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from importlib import metadata
@@ -21,9 +23,16 @@ from synth_engine.privacy.fixed import Certificate
 from synth_engine.privacy.loss import NANO, nano, plain, ratio
 from synth_engine.privacy.unit import PrivacyUnit, Relation
 
-SCHEMA = "synthweb/receipt/3"
-"""The first version named no certificate, and of the first two the plan did not say who is protected; the verifier reads
-all of them."""
+SCHEMA = "synthweb/receipt/4"
+"""The first version named no certificate, of the first two the plan did not say who is protected, and the first three had no
+chain of marks and no signature beside their core; the verifier reads all of them."""
+MARK, SEAL, HEAD = "synthweb/mark/1", "synthweb/receipt-seal/1", "synthweb/marks-head/1"
+"""Schemas of what is signed: a mark, a whole receipt, and where a chain of marks ends."""
+LOOKED, DESCRIBED = "chosen-after-looking", "edited-description"
+"""Kinds of marks."""
+_BESIDE = ("digest", "marks", "seal")
+Sign = Callable[[Mapping[str, Any], str], dict[str, Any] | None]
+"""Signs a statement under a schema: the document of both, with the public key and the signature; None without a key."""
 Kind = Literal["static", "adaptive"]
 TOTALS = "totals of "
 """How the name of an invariant begins that says how many records have each value of a column."""
@@ -61,19 +70,29 @@ class Guarantee:
 
 @dataclass(frozen=True, kw_only=True)
 class Sample:
-    """One table drawn from the release. Exactly one of seed (public) and seed_commitment (secret) is given."""
+    """One table drawn from the release. Exactly one of seed (public) and seed_commitment (secret) is given. edited: the
+    SHA-256 of the description from which it is drawn, if somebody edited that; after_looking: whether they had looked at real
+    data before."""
 
     rows: int
     seed: str | None = None
     seed_commitment: str | None = None
     table_sha256: str | None = None
+    edited: str | None = None
+    after_looking: bool = False
 
     def __post_init__(self) -> None:
         if (self.seed is None) == (self.seed_commitment is None):
             raise SpecError("a sample shows either its seed or a commitment to it")
 
     def to_json(self) -> dict[str, Any]:
-        fields = {"seed": self.seed, "seed_commitment": self.seed_commitment, "table_sha256": self.table_sha256}
+        fields = {
+            "seed": self.seed,
+            "seed_commitment": self.seed_commitment,
+            "table_sha256": self.table_sha256,
+            _EDITED: self.edited,
+            "chosen_after_looking": True if self.after_looking else None,
+        }
         return {"rows": self.rows} | {key: value for key, value in fields.items() if value is not None}
 
 
@@ -140,24 +159,33 @@ def build(
         "sample": None if sample is None else sample.to_json(),
         "chosen_after_looking": chosen_after_looking,
         "versions": versions(),
+        "marks": [],
+        "seal": None,
     }
     return seal(document)
 
 
+def core(document: Mapping[str, Any]) -> dict[str, Any]:
+    """What a receipt says of its release for good: all but the sample, the marks, the signature and the digest, which is over
+    this. Of the first three versions, where nothing stands beside it, the sample belongs to it."""
+    rest = {key: value for key, value in document.items() if key not in _BESIDE}
+    return rest | {"sample": None} if "marks" in document else rest
+
+
 def seal(document: Mapping[str, Any]) -> dict[str, Any]:
-    """The document with its digest renewed, after a sample was named or a look at real data was marked."""
-    rest = {key: value for key, value in document.items() if key != "digest"}
-    return rest | {"digest": digest(rest)}
+    """The document with the digest of its core renewed."""
+    return {key: value for key, value in document.items() if key != "digest"} | {"digest": digest(core(document))}
 
 
 def with_sample(document: Mapping[str, Any], sample: Sample) -> dict[str, Any]:
-    """The same release, for one table drawn from it."""
-    return seal(dict(document) | {"sample": sample.to_json()})
+    """The same release, for one table drawn from it: the core, its digest and the marks stay, a signature does not."""
+    return dict(document) | {"sample": sample.to_json(), "seal": None}
 
 
-def mark_chosen_after_looking(document: Mapping[str, Any]) -> dict[str, Any]:
-    """From now on the receipt says that a choice was made after a look at real data."""
-    return seal(dict(document) | {"chosen_after_looking": True})
+def with_marks(document: Mapping[str, Any], marks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The same release with this chain of marks beside it, not yet signed. Receipts of older versions get one too; their
+    digest was over all of them without a sample, which is their core."""
+    return dict(document) | {"marks": [dict(mark) for mark in marks], "seal": None}
 
 
 def mark_suggestions_shown(document: Mapping[str, Any]) -> dict[str, Any]:
@@ -166,15 +194,71 @@ def mark_suggestions_shown(document: Mapping[str, Any]) -> dict[str, Any]:
     return seal(dict(document) | {"suggestions_shown": True})
 
 
-def mark_edited(document: Mapping[str, Any], *, description: str) -> dict[str, Any]:
-    """The receipt of what is drawn from a description that somebody edited, by its SHA-256: no longer what was
-    measured."""
-    return seal(dict(document) | {"post_processing": document["post_processing"] | {_EDITED: description}})
+def mark(
+    document: Mapping[str, Any],
+    *,
+    after: Mapping[str, Any] | None,
+    kind: str,
+    at: str,
+    text: str,
+    sign: Sign | None = None,
+) -> dict[str, Any]:
+    """The next mark in the chain of a release.
+
+    document: its receipt; after: the last mark, None for the first; at: a moment in UTC, as ISO 8601 with a Z; text: a
+    sentence for people. The digest of a mark covers all of it but its signature, and the digest before.
+    """
+    statement = {
+        "core": document["digest"],
+        "sequence": 1 if after is None else after["sequence"] + 1,
+        "previous": document["digest"] if after is None else after["hash"],
+        "kind": kind,
+        "at": at,
+        "text": text,
+    }
+    found = {"schema": MARK, "statement": statement}
+    signed = None if sign is None else sign(statement, MARK)
+    return statement | {
+        "hash": hashlib.sha256(_as_signed(found)).hexdigest(),
+        "signed": None
+        if signed is None
+        else {
+            "key": signed["statement"]["key"],
+            "public_key": signed["public_key"],
+            "signature": signed["signature"],
+        },
+    }
+
+
+def signed(document: Mapping[str, Any], sign: Sign) -> dict[str, Any]:
+    """The receipt with a signature over its core, its sample and its marks."""
+    sample = document["sample"]
+    statement = ends(document) | {"sample": None if sample is None else digest(sample)}
+    return dict(document) | {"seal": sign(statement, SEAL)}
+
+
+def ends(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Where the chain of marks of a receipt ends: its core, how many marks there are, and the digest of the last one."""
+    marks = document["marks"]
+    last = marks[-1]["hash"] if marks else document["digest"]
+    return {"core": document["digest"], "marks": len(marks), "head": last}
 
 
 def is_edited(document: Mapping[str, Any]) -> bool:
     """Whether a receipt is of something drawn from an edited description."""
-    return _EDITED in document["post_processing"]
+    return _EDITED in document["post_processing"] or _EDITED in (document["sample"] or {})
+
+
+def is_after_looking(document: Mapping[str, Any]) -> bool:
+    """Whether a receipt says, in its core or beside it, that a choice was made after a look at real data."""
+    marked = any(mark["kind"] == LOOKED for mark in document.get("marks", ()))
+    drawn = document["sample"] or {}
+    return bool(document["chosen_after_looking"] or marked or drawn.get("chosen_after_looking"))
+
+
+def _as_signed(obj: Any) -> bytes:
+    """The spelling of signed documents: sorted keys, no blanks, UTF-8."""
+    return json.dumps(obj, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode("utf-8")
 
 
 def canonical(obj: Any) -> bytes:

@@ -1,8 +1,9 @@
 """Recomputes from a receipt alone what it claims. Standard library only; shares no code with what wrote it.
 
-Checked, in this order: shape and digest; sensitivities against unit and relation; the cost of every call; static or
-adaptive, and the digest of the plan; the sums; the certificate named; the claim. Anything unknown is refused. What
-cannot be checked here is that the calls listed are all that happened: that rests on the room.
+Checked, in this order: shape and limits; the digest of the core; the chain of marks, the signature and the head, where
+there are such; sensitivities against unit and relation; the cost of every call; static or adaptive, and the digest of the
+plan; the sums; the certificate named; the claim. Anything unknown is refused. What cannot be checked here is that the calls
+listed are all that happened: that rests on the room, and on the signature of who ran it.
 
 With the modules that it imports it makes one file that runs anywhere (`standalone`).
 """
@@ -13,7 +14,7 @@ import hashlib
 import json
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -22,11 +23,13 @@ from synth_engine.privacy.verify_calls import SHA256, Cost, allowed_by, amount, 
 from synth_engine.privacy.verify_gaussian import epsilon_of_mu
 from synth_engine.privacy.verify_limits import LARGEST_AMOUNT, MOST_CALLS, SMALLEST_DELTA, check_limits
 from synth_engine.privacy.verify_losses import composed_epsilon
-from synth_engine.privacy.verify_words import check_rest, sentences
+from synth_engine.privacy.verify_marks import check_beside, core_of
+from synth_engine.privacy.verify_words import caveats_of, check_rest, sentences
 
-PLANS = {f"synthweb/receipt/{version}": f"synth_engine/plan/{version}" for version in (1, 2, 3)}
+PLANS = {f"synthweb/receipt/{version}": f"synth_engine/plan/{min(version, 3)}" for version in (1, 2, 3, 4)}
 """Versions of receipts, and of the plans that they come from. The first named no certificate. In the first two the plan
-named unit and relation by the digest of the domain alone, which a receipt does not hold: there they are the receipt's word."""
+named unit and relation by the digest of the domain alone, which a receipt does not hold: there they are the receipt's word.
+The fourth has a chain of marks and room for a signature beside its core; an installation adds both to older ones."""
 _NAMED_BY_PLAN = {"facts": "domain_facts", "relation": "relation", "unit": "unit", "invariants": "invariants"}
 _FIELDS = {
     "schema": str, "mechanism": dict, "plan": dict, "relation": str, "unit": dict, "invariants": list,
@@ -36,6 +39,7 @@ _FIELDS = {
 }  # fmt: skip
 _OPTIONAL = {"suggestions_shown": bool}
 """Fields that a receipt has where somebody recorded them, and that receipts written elsewhere or earlier lack."""
+_BESIDE = {"marks": list, "seal": (dict, type(None))}
 _PARTS = {
     "mechanism": {"id", "parameters", "kind"}, "plan": {"sha256", "calls_sha256", "cap"},
     "unit": {"max_records", "column"}, "target": {"epsilon", "delta"},
@@ -67,7 +71,9 @@ _NANO, _GRID = 10**9, 10**12
 @dataclass(frozen=True, kw_only=True)
 class Verified:
     """What the calls add up to by the certificate named, at most what the receipt claims. epsilon and rho are rounded
-    up. plan: the digest that the ledger shows as evidence of the hold that paid for the run."""
+    up. plan: the digest that the ledger shows as evidence of the hold that paid for the run. core: the digest that a citation
+    names. caveats: those of the sentences that say what the guarantee does not cover of how this release came about.
+    signed_by: the name of the key that signed all of the receipt, or nothing."""
 
     epsilon: Fraction
     delta: Fraction
@@ -75,13 +81,32 @@ class Verified:
     certificate: str
     plan: str
     sentences: list[str]
+    core: str = ""
+    caveats: list[str] = field(default_factory=list)
+    signed_by: str = ""
 
 
-def verify(receipt: Mapping[str, Any]) -> Verified:
-    """Errors: VerificationError with the first reason found."""
+def verify(
+    receipt: Mapping[str, Any],
+    *,
+    head: Mapping[str, Any] | None = None,
+    key: bytes | None = None,
+    core: str | None = None,
+) -> Verified:
+    """What a receipt proves.
+
+    head: the latest signed head of its marks; without it, marks may be missing at the end. key: the 32 bytes of the public
+    key with which the receipt and the head have to be signed; without it, any key will do, and none. core: the digest that
+    a citation names. Errors: VerificationError with the first reason found.
+    """
     _check_shape(receipt)
     check_limits(receipt)
+    if head is not None:
+        check_limits(head)
     _check_digest(receipt)
+    if core is not None and core != receipt["digest"]:
+        refuse("the core of the receipt is not the one of the digest that was given")
+    beside = check_beside(receipt, head=head, key=key)
     _check_size(receipt)
     allowed = allowed_by(receipt)
     costs = [cost_of(call, number, allowed) for number, call in enumerate(receipt["calls"], start=1)]
@@ -93,21 +118,28 @@ def verify(receipt: Mapping[str, Any]) -> Verified:
     epsilon = _epsilon(receipt, certificate, total=total, costs=costs)
     _check_claim(claim, receipt["target"], epsilon=epsilon, delta=delta, rho=total.rho)
     check_rest(receipt)
+    caveats = caveats_of(receipt, looked=beside.looked)
     return Verified(
         epsilon=_round_up(epsilon, _GRID),
         delta=delta,
         rho=_round_up(total.rho, _NANO),
         certificate=certificate,
         plan=receipt["plan"]["sha256"],
-        sentences=sentences(receipt, epsilon, certificate),
+        sentences=[*sentences(receipt, epsilon, certificate), *caveats, *beside.sentences],
+        core=receipt["digest"],
+        caveats=caveats,
+        signed_by=beside.signed_by,
     )
 
 
 def _check_shape(receipt: Mapping[str, Any]) -> None:
-    if not isinstance(receipt, Mapping) or set(receipt) - set(_OPTIONAL) != set(_FIELDS):
+    if not isinstance(receipt, Mapping):
+        refuse("the receipt is no JSON object")
+    known = _FIELDS | {name: kind for name, kind in _OPTIONAL.items() if name in receipt}
+    known |= _BESIDE if "marks" in receipt or receipt.get("schema") == "synthweb/receipt/4" else {}
+    if set(receipt) != set(known):
         refuse("the receipt has missing or unknown fields")
-    present = {name: kind for name, kind in _OPTIONAL.items() if name in receipt}
-    for name, kind in (_FIELDS | present).items():
+    for name, kind in known.items():
         if not isinstance(receipt[name], kind):  # type: ignore[arg-type]
             refuse(f"the field {name} is of the wrong type")
     if receipt["schema"] not in PLANS:
@@ -138,7 +170,7 @@ def _sha256(obj: Any) -> str:
 
 
 def _check_digest(receipt: Mapping[str, Any]) -> None:
-    if _sha256({key: value for key, value in receipt.items() if key != "digest"}) != receipt["digest"]:
+    if _sha256(core_of(receipt)) != receipt["digest"]:
         refuse("the digest does not match the receipt")
 
 

@@ -15,21 +15,65 @@ from typing import Any
 from synth_engine.errors import VerificationError
 from synth_engine.privacy.verify import Verified, verify
 from synth_engine.privacy.verify_calls import refuse
+from synth_engine.privacy.verify_signature import key_of_pem
 
 LARGEST_RECEIPT = 2**28
+_LARGEST_KEY = 10_000
+
+
+_USAGE = """usage: python verify_receipt.py RECEIPT.json [--head HEAD.json] [--key PUBLIC.pem] [--digest SHA256]
+  --head    the latest signed head of the marks: shows that none is missing
+  --key     the public key with which receipt and head have to be signed
+  --digest  the digest of the core, as a citation names it
+"""
 
 
 def main(arguments: Sequence[str]) -> int:
-    if len(arguments) != 1 or arguments[0] in ("-h", "--help"):
-        sys.stderr.write("usage: python verify_receipt.py RECEIPT.json\n")
+    given = _given(arguments)
+    if given is None:
+        sys.stderr.write(_USAGE)
         return 1
     try:
-        found = verify(read(Path(arguments[0])))
+        found = verify(
+            read(Path(given["receipt"])),
+            head=read(Path(given["--head"])) if "--head" in given else None,
+            key=read_key(Path(given["--key"])) if "--key" in given else None,
+            core=given.get("--digest"),
+        )
     except VerificationError as error:
         sys.stderr.write(f"REFUSED: {error}\n")
         return 1
     sys.stdout.write(report(found))
     return 0
+
+
+def _given(arguments: Sequence[str]) -> dict[str, str] | None:
+    """The receipt and the options; None for a wrong call."""
+    found: dict[str, str] = {}
+    waiting = list(arguments)
+    while waiting:
+        word = waiting.pop(0)
+        if word in ("--head", "--key", "--digest"):
+            if word in found or not waiting:
+                return None
+            found[word] = waiting.pop(0)
+        elif word.startswith("-") or "receipt" in found:
+            return None
+        else:
+            found["receipt"] = word
+    return found if "receipt" in found else None
+
+
+def read_key(path: Path) -> bytes:
+    """The 32 bytes of an Ed25519 public key in a PEM file. Errors: VerificationError."""
+    try:
+        text = path.read_text("ascii") if path.stat().st_size <= _LARGEST_KEY else ""
+    except (OSError, ValueError):
+        text = ""
+    found = key_of_pem(text)
+    if found is None:
+        refuse("the key file holds no Ed25519 public key in PEM")
+    return found
 
 
 def read(path: Path) -> dict[str, Any]:

@@ -21,6 +21,8 @@ _CERTIFICATES = {
 
 
 _EDITED = "edited_description_sha256"
+"""Of which description a table was drawn, where somebody edited it: beside the sample, and in older receipts in what was done
+after the measurement."""
 
 
 def _check_facts(facts: Mapping[Any, Any]) -> None:
@@ -34,23 +36,33 @@ def _check_facts(facts: Mapping[Any, Any]) -> None:
 
 def check_rest(receipt: Mapping[str, Any]) -> None:
     _check_facts(receipt["domain_facts"])
+    if not all(isinstance(version, str) for version in receipt["versions"].values()):
+        refuse("the versions are malformed")
     edited = receipt["post_processing"].get(_EDITED)
     if edited is not None and not (isinstance(edited, str) and SHA256.fullmatch(edited)):
         refuse("the edited description is no SHA-256")
     sample = receipt["sample"]
     if receipt["guarantee"]["sentence"] != _guarantee_sentence(receipt):
         refuse("the sentence says something else than the numbers")
-    if sample is None:
-        return
+    if sample is not None:
+        _check_sample(sample, beside_core="marks" in receipt)
+
+
+def _check_sample(sample: Mapping[str, Any], *, beside_core: bool) -> None:
+    """beside_core: whether the sample stands beside the core of the receipt, where it says more than in older ones."""
     if type(sample.get("rows")) is not int or sample["rows"] < 0:
         refuse("the sample has no number of rows")
-    if not set(sample) <= {"rows", "seed", "seed_commitment", "table_sha256"}:
+    parts = {"rows", "seed", "seed_commitment", "table_sha256"}
+    parts |= {_EDITED, "chosen_after_looking"} if beside_core else set()
+    if not set(sample) <= parts:
         refuse("the sample has unknown parts")
+    if sample.get("chosen_after_looking", True) is not True:
+        refuse("the sample's mark of a look is malformed")
     if ("seed" in sample) == ("seed_commitment" in sample):
         refuse("the sample must show either its seed or a commitment to it")
     if not isinstance(sample.get("seed", ""), str):
         refuse("the sample's seed is no text")
-    for name in ("seed_commitment", "table_sha256"):
+    for name in ("seed_commitment", "table_sha256", _EDITED):
         if name in sample and not (isinstance(sample[name], str) and SHA256.fullmatch(sample[name])):
             refuse(f"the sample's {name} is no SHA-256")
 
@@ -64,23 +76,31 @@ def sentences(receipt: Mapping[str, Any], epsilon: Fraction, certificate: str) -
         f"The plan's digest, recomputed from this receipt, is {receipt['plan']['sha256']}: the evidence of the entry HOLD "
         "in the ledger has to be the same.",
     ]
-    if receipt["chosen_after_looking"]:
-        found.append("A choice was made after a look at real data; that look is not covered by the guarantee.")
     if receipt.get("suggestions_shown"):
         found.append(
             "Suggestions read from the data were shown before the description was confirmed; that every fact in it is public "
             "rests on the word of the person who confirmed it."
-        )
-    if receipt["post_processing"].get(_EDITED) is not None:
-        found.append(
-            "The table is not drawn from what was measured but from a description that somebody edited afterwards; the "
-            "guarantee covers it as far as they used nothing but the release and public knowledge."
         )
     if receipt["invariants"]:
         found.append("The number of rows is public and exact.")
     for name in (name for name in receipt["invariants"] if name != "rows"):
         found.append(
             f"How many records have each {name.removeprefix(TOTALS)} is public and exact, and is not protected."
+        )
+    return found
+
+
+def caveats_of(receipt: Mapping[str, Any], *, looked: bool) -> list[str]:
+    """What the guarantee does not cover of how this release, or this table, came about. looked: whether a mark says that a
+    choice was made after a look."""
+    found = []
+    sample = receipt["sample"] or {}
+    if looked or receipt["chosen_after_looking"] or sample.get("chosen_after_looking"):
+        found.append("A choice was made after a look at real data; that look is not covered by the guarantee.")
+    if receipt["post_processing"].get(_EDITED) is not None or sample.get(_EDITED) is not None:
+        found.append(
+            "The table is not drawn from what was measured but from a description that somebody edited afterwards; the "
+            "guarantee covers it as far as they used nothing but the release and public knowledge."
         )
     return found
 

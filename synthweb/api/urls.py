@@ -102,6 +102,7 @@ urlpatterns = [
         name="release-verification",
     ),
     path("releases/<slug:code>/receipt/", releases.ReleaseViewSet.as_view({"get": "receipt"}), name="release-receipt"),
+    path("releases/<slug:code>/marks/", releases.ReleaseViewSet.as_view({"get": "marks"}), name="release-marks"),
     path(
         "releases/<slug:code>/dictionary/",
         releases.DictionaryView.as_view(),

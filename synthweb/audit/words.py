@@ -53,6 +53,7 @@ SENTENCES = {
     "release.published": "published a release",
     "release.described": "changed name or description of a release",
     "release.edited": "kept an edited description of a release",
+    "release.marked": "added a mark beside the receipt of a release",
     "release.shared": "shared a release",
     "release.revoked": "took a release back",
     "sample.requested": "drew a sample",

@@ -7,7 +7,6 @@ bytes. `verify_ledger.py`, which auditors take away with them, checks the same a
 from __future__ import annotations
 
 import base64
-import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
+from synth_engine.privacy import signing
 from synthweb.lib import hashing
 from synthweb.lib.errors import SynthwebError
 
@@ -56,14 +56,7 @@ def public_pem(key: Ed25519PrivateKey) -> bytes:
 
 def sign(statement: Mapping[str, Any], *, schema: str, key: Ed25519PrivateKey) -> dict[str, Any]:
     """The signed document of a statement."""
-    named = {**hashing.plain(statement), "key": _name(key.public_key())}
-    signature = key.sign(_bytes(schema, named))
-    return {
-        "schema": schema,
-        "statement": named,
-        "public_key": base64.b64encode(key.public_key().public_bytes_raw()).decode(),
-        "signature": base64.b64encode(signature).decode(),
-    }
+    return signing.sign(hashing.plain(statement), schema=schema, key=key)
 
 
 def check(document: Mapping[str, Any]) -> dict[str, Any]:
@@ -82,8 +75,8 @@ def check(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _bytes(schema: str, statement: Mapping[str, Any]) -> bytes:
-    return hashing.canonical_json({"schema": schema, "statement": statement})
+    return signing.spelled(schema, hashing.plain(statement))
 
 
 def _name(key: Ed25519PublicKey) -> str:
-    return hashlib.sha256(key.public_bytes_raw()).hexdigest()
+    return signing.name(key)

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import F
 from django.utils import timezone
 
 from synth_engine import mechanisms
@@ -50,7 +49,7 @@ class Released:
 def released(user: User, dataset: Dataset) -> Released:
     """What `user` may see of the releases of a dataset."""
     found = releases.releases_for(user).filter(dataset=dataset)
-    shown = list(found.annotate(looked=F("receipt__chosen_after_looking"))[:SHOWN])
+    shown = list(releases.with_look(found)[:SHOWN])
     titles = {one["id"]: one["title"] for one in mechanisms.describe()}
     ends, states = _ends(dataset), _states(shown)
     lines = [

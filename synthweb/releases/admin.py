@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.contrib import admin
 
 from synthweb.accounts.admin import ReadOnlyAdmin
-from synthweb.releases.models import Edition, Release, ReleaseGrant, Sample
+from synthweb.releases.models import Edition, Release, ReleaseGrant, ReleaseMark, Sample
 
 
 @admin.register(Release)
@@ -25,6 +25,14 @@ class ReleaseGrantAdmin(ReadOnlyAdmin):
     list_display = ["release", "analyst", "granted_by", "created_at", "revoked_at"]
     list_select_related = ["release", "analyst", "granted_by"]
     ordering = ["-created_at"]
+
+
+@admin.register(ReleaseMark)
+class ReleaseMarkAdmin(ReadOnlyAdmin):
+    organisation_path = "release__dataset__organisation"
+    list_display = ["release", "sequence", "kind", "hash"]
+    list_select_related = ["release"]
+    ordering = ["-pk"]
 
 
 @admin.register(Edition)

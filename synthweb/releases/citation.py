@@ -1,7 +1,8 @@
 """How to cite a release or a table drawn from it: a sentence, and a BibTeX entry.
 
-A citation says what was published, by whom and when, the guarantee, and the digest of the receipt that proves it: whoever
-reads it can ask for that receipt and check it. It never holds a seed.
+A citation says what was published, by whom and when, the guarantee, and the digest of the core of the receipt that proves it:
+whoever reads it can ask for that receipt and check it. The core never changes, so a citation stays right whatever becomes of
+the release. It never holds a seed.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 
 from synth_engine.privacy import receipt as receipts
 from synthweb.lib.letters import grouped, in_letters
-from synthweb.releases import services
+from synthweb.releases import chain
 from synthweb.releases.models import Release, Sample
 
 _ESCAPED = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"} | {
@@ -34,16 +35,15 @@ class Citation:
 
 
 def of_release(release: Release) -> Citation:
-    return _cite(
-        release, receipt=release.receipt, key=release.code, what=f"release {release.code}", at=release.created_at
-    )
+    document = receipts.with_marks(release.receipt, chain.marks_of(release))
+    return _cite(release, receipt=document, key=release.code, what=f"release {release.code}", at=release.created_at)
 
 
 def of_sample(sample: Sample) -> Citation:
-    """A table; its receipt has the commitment to its seed and a digest of its own."""
+    """A table, which the commitment to its seed names; the digest is that of its release."""
     release = sample.release
     what = f"{grouped(sample.rows)} rows, sample {sample.code} of release {release.code}"
-    return _cite(release, receipt=services.sample_receipt(sample), key=sample.code, what=what, at=sample.created_at)
+    return _cite(release, receipt=chain.receipt_of_sample(sample), key=sample.code, what=what, at=sample.created_at)
 
 
 def _cite(release: Release, *, receipt: dict[str, Any], key: str, what: str, at: datetime) -> Citation:
@@ -51,9 +51,10 @@ def _cite(release: Release, *, receipt: dict[str, Any], key: str, what: str, at:
     kind = f"Synthetic data, {what}"
     promise = in_letters(receipt["guarantee"]["sentence"]).removesuffix(".")
     made = f"Made with synthweb {receipt['versions']['synth_engine']}, method {receipt['mechanism']['id']}"
-    looked = f" {LOOKED}" if receipt["chosen_after_looking"] else ""
+    looked = f" {LOOKED}" if receipts.is_after_looking(receipt) else ""
     edited = f" {EDITED}" if receipts.is_edited(receipt) else ""
-    note = f"{made}. {promise}.{edited}{looked} Receipt SHA-256 {receipt['digest']}"
+    drawn = f" Seed commitment {receipt['sample']['seed_commitment']}." if receipt["sample"] else ""
+    note = f"{made}. {promise}.{edited}{looked}{drawn} Receipt SHA-256 {receipt['digest']}"
     fields = {
         "author": f"{{{_tex(organisation)}}}",
         "title": f"{{{_tex(name)}}}",

@@ -18,7 +18,7 @@ from synth_engine.privacy import standalone
 from synthweb.accounts.models import User
 from synthweb.datasets import selectors as datasets
 from synthweb.datasets.models import Preview
-from synthweb.releases import groups, maps, selectors, services, spool, tables, trees
+from synthweb.releases import chain, groups, maps, selectors, services, spool, tables, trees
 from synthweb.releases.models import Release, Sample
 from synthweb.releases.slots import TooManyDrawings
 
@@ -77,7 +77,7 @@ def sample_parquet(request: HttpRequest, code: str, sample_code: str) -> HttpRes
 def sample_receipt(request: HttpRequest, code: str, sample_code: str) -> HttpResponseBase:
     sample = selectors.sample_for(_user(request), sample_code, release_code=code)
     return _json(
-        services.sample_receipt(sample), file_name(sample.release, what=f"{sample.code}-receipt", ending="json")
+        chain.receipt_of_sample(sample), file_name(sample.release, what=f"{sample.code}-receipt", ending="json")
     )
 
 
@@ -154,7 +154,19 @@ def compare_json(request: HttpRequest, code: str) -> HttpResponseBase:
 @require_GET
 def receipt_json(request: HttpRequest, code: str) -> HttpResponseBase:
     release = selectors.release_for(_user(request), code)
-    return _json(release.receipt, file_name(release, what="receipt", ending="json"))
+    return _json(chain.receipt_of(release), file_name(release, what="receipt", ending="json"))
+
+
+@login_required
+@require_GET
+@cache_control(private=True, no_store=True)
+def marks_head(request: HttpRequest, code: str) -> HttpResponseBase:
+    """Where the chain of marks ends now, signed: to be compared with receipts."""
+    release = selectors.release_for(_user(request), code)
+    head = chain.head_of(release)
+    if head is None:
+        raise Http404("this installation has no key to sign with")
+    return _json(head, file_name(release, what="marks-head", ending="json"))
 
 
 @login_required

@@ -12,6 +12,7 @@ from django.db.models import Q
 from synthweb.datasets.models import Dataset, DomainVersion
 from synthweb.ledger.models import BudgetAccount
 from synthweb.lib import codes
+from synthweb.lib.append_only import AppendOnly
 
 
 def new_secret() -> str:
@@ -34,7 +35,7 @@ class Release(models.Model):
     delta = models.BigIntegerField(default=0)  # in 1e-18, rounded up
     rows = models.BigIntegerField()  # the noisy (or public) number of records
     sample_rows = models.BigIntegerField()  # how many rows a sample has unless its requester says otherwise
-    receipt = models.JSONField()
+    receipt = models.JSONField()  # the core, as it was published; `chain` puts the marks beside it
     model = models.JSONField()  # synth_engine model document: noisy answers and what was fitted to them
     sample_secret = models.CharField(max_length=64, default=new_secret, editable=False)  # seeds of samples come from it
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="releases")
@@ -42,6 +43,27 @@ class Release(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class ReleaseMark(AppendOnly):
+    """What became known of a release after it was published, as a link of a chain that starts from the digest of its receipt.
+    The receipt itself never changes."""
+
+    class Kind(models.TextChoices):
+        LOOKED = "chosen-after-looking", "Chosen after looking at real data"
+        DESCRIBED = "edited-description", "An edited description is kept"
+
+    release = models.ForeignKey(Release, on_delete=models.PROTECT, related_name="marks")
+    sequence = models.PositiveIntegerField()
+    kind = models.CharField(max_length=32, choices=Kind)
+    hash = models.CharField(max_length=64, unique=True)  # of the whole mark and of the hash before it
+    document = models.JSONField()  # the mark as receipts show it, with its signature
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["release", "sequence"], name="mark_sequence")]
+
+    def __str__(self) -> str:
+        return f"{self.release}, mark {self.sequence}"
 
 
 class ReleaseGrant(models.Model):

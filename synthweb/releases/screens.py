@@ -12,6 +12,7 @@ from django.urls import reverse
 
 from synth_engine import mechanisms
 from synth_engine.errors import SynthError
+from synth_engine.privacy import receipt as receipts
 from synth_engine.privacy import verify
 from synth_engine.privacy.unit import PrivacyUnit, Relation
 from synthweb.accounts.models import User
@@ -19,7 +20,20 @@ from synthweb.datasets.described import cited, domain_of
 from synthweb.datasets.selectors import table_of_run
 from synthweb.lib import letters
 from synthweb.lib.listing import Column, listing
-from synthweb.releases import asked, citation, groups, learned, maps, measured, network, selectors, trees, words
+from synthweb.releases import (
+    asked,
+    chain,
+    citation,
+    evidence,
+    groups,
+    learned,
+    maps,
+    measured,
+    network,
+    selectors,
+    trees,
+    words,
+)
 from synthweb.releases.models import Release
 from synthweb.releases.selectors import Need
 
@@ -38,6 +52,20 @@ VERBS = {
     "resample": "Drew anew within public totals",
     "leaves": "Counted the ends of a tree over",
 }
+
+KINDS = {
+    "measure": "tables counted",
+    "interaction": "interactions measured",
+    "select": "choices among groups of columns",
+    "refine": "choices of a column to divide by",
+    "score": "rounds of scores",
+    "group-sizes": "tables of rows per person",
+    "discover": "searches for frequent values",
+    "grow": "trees grown",
+    "items": "tables of items",
+    "resample": "draws within public totals",
+    "leaves": "tables of the ends of a tree",
+}  # what the calls of one verb are, in the plural
 
 UNDESCRIBED = frozenset(
     {"adaptive", "adaptive-basic", "adaptive-improved", "direct-synthesis", "on-the-map", "privtree"}
@@ -90,6 +118,15 @@ class CallLine:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Sum:
+    """Calls of one kind, and what they cost together."""
+
+    kind: str
+    count: int
+    cost: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Verdict:
     """What the independent verifier said."""
 
@@ -97,6 +134,12 @@ class Verdict:
     sentences: tuple[str, ...]
     epsilon: str = ""
     delta: str = ""
+    caveats: tuple[str, ...] = ()
+
+    @property
+    def proved(self) -> tuple[str, ...]:
+        """The sentences that are no caveats."""
+        return tuple(sentence for sentence in self.sentences if sentence not in self.caveats)
 
 
 def release_list(found: QuerySet[Release], query: QueryDict) -> dict[str, Any]:
@@ -176,6 +219,7 @@ def overview(release: Release) -> dict[str, Any]:
         "learned": learned.learned(release),
         "told": trees.warning(release),
         "asked": asked.asked(release),
+        "looked": chain.is_after_looking(release),
         "protects": _protects(release.receipt),
         "cited": cited(domain),
         "constraints": [each.sentence for each in domain.constraints],
@@ -193,9 +237,9 @@ def compare(release: Release) -> dict[str, Any]:
     }
 
 
-def receipt(release: Release) -> dict[str, Any]:
+def receipt(user: User, release: Release) -> dict[str, Any]:
     """The receipt in words and numbers."""
-    document = release.receipt
+    document = chain.receipt_of(release)
     guarantee = document["guarantee"]
     pure = Fraction(guarantee["delta"]) == 0
     return {
@@ -205,8 +249,28 @@ def receipt(release: Release) -> dict[str, Any]:
         "delta": letters.delta(guarantee["delta"]),
         "rho": short(guarantee["rho"]) if guarantee.get("rho") else "",
         "protects": _protects(document),
+        "looked": receipts.is_after_looking(document),
+        "signed": document["seal"],
+        "evidence": evidence.of(user, release),
+        "sums": sums(document["calls"], pure=pure),
         "facts": ", ".join(f"{count} {origin}" for origin, count in document["domain_facts"].items()),
     }
+
+
+def sums(calls: list[dict[str, Any]], *, pure: bool) -> list[Sum]:
+    """The calls by kind: how many there are and what they cost together, the dearest first."""
+    groups_of: dict[str, list[dict[str, Any]]] = {}
+    for call in calls:
+        groups_of.setdefault(KINDS.get(call["query"]["verb"], call["query"]["verb"]), []).append(call)
+    currency = "epsilon" if pure or any("rho" not in call["cost"] for call in calls) else "rho"
+    found = [
+        (sum((Fraction(call["cost"].get(currency, "0")) for call in group), Fraction(0)), kind, len(group))
+        for kind, group in groups_of.items()
+    ]
+    return [
+        Sum(kind=kind, count=count, cost=f"{'ε' if currency == 'epsilon' else 'ρ'} {float(cost):.3g}")
+        for cost, kind, count in sorted(found, key=lambda each: (-each[0], each[1]))
+    ]
 
 
 def _protects(document: dict[str, Any]) -> str:
@@ -277,7 +341,7 @@ def short(ratio: str) -> str:
 def check(release: Release) -> Verdict:
     """Recompute the guarantee from the calls by the verifier, which shares no code with the accountant."""
     try:
-        found = verify.verify(release.receipt)
+        found = verify.verify(chain.receipt_of(release), head=chain.head_of(release))
     except SynthError as error:
         return Verdict(accepted=False, sentences=(str(error),))
     return Verdict(
@@ -285,4 +349,5 @@ def check(release: Release) -> Verdict:
         sentences=tuple(found.sentences),
         epsilon=f"{float(found.epsilon):.6g}",
         delta=letters.delta(found.delta),
+        caveats=tuple(found.caveats),
     )

@@ -10,7 +10,7 @@ from enum import Enum
 
 from django.contrib.auth.models import AnonymousUser
 from django.core.exceptions import PermissionDenied
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.http import Http404
 
 from synthweb.accounts.models import Membership, Role, User
@@ -19,7 +19,7 @@ from synthweb.audit.models import AuditEntry
 from synthweb.datasets import selectors as datasets
 from synthweb.datasets.models import Dataset
 from synthweb.ledger.models import BudgetAccount
-from synthweb.releases.models import Edition, Release, ReleaseGrant, Sample
+from synthweb.releases.models import Edition, Release, ReleaseGrant, ReleaseMark, Sample
 
 Person = User | AnonymousUser
 INSIDERS = frozenset({Role.STEWARD, Role.CUSTODIAN, Role.AUDITOR})  # see every release of their organisation
@@ -125,6 +125,12 @@ def looked_at_real(account: BudgetAccount) -> bool:
     same = datasets.holding(keys, organisation_id=account.organisation_id)
     codes = Dataset.objects.filter(Q(pk__in=own.values("pk")) | Q(pk__in=same.values("pk"))).values("code")
     return AuditEntry.objects.filter(action="report.opened", object_kind="dataset", object_code__in=codes).exists()
+
+
+def with_look(releases: QuerySet[Release]) -> QuerySet[Release]:
+    """The same releases, each with `looked`: whether its receipt says that a choice was made after a look at real data."""
+    marked = ReleaseMark.objects.filter(release=OuterRef("pk"), kind=ReleaseMark.Kind.LOOKED)
+    return releases.annotate(looked=Q(receipt__chosen_after_looking=True) | Exists(marked))
 
 
 def _visible(user: Person) -> Q:

@@ -24,10 +24,10 @@ from synthweb.datasets import selectors as datasets
 from synthweb.datasets.models import Dataset, DomainVersion
 from synthweb.datasets.services import terms
 from synthweb.ledger.models import BudgetAccount
-from synthweb.lib import names
+from synthweb.lib import hashing, names
 from synthweb.lib.errors import Conflict
-from synthweb.releases import selectors
-from synthweb.releases.models import Edition, Release, ReleaseGrant, Sample
+from synthweb.releases import chain, selectors
+from synthweb.releases.models import Edition, Release, ReleaseGrant, ReleaseMark, Sample
 
 LONGEST_SEED = Sample._meta.get_field("seed").max_length or 64
 
@@ -97,8 +97,8 @@ def describe(*, actor: User, release: Release, name: str, description: str) -> R
 def share(*, actor: User, release: Release, analyst: User) -> ReleaseGrant:
     """Let an analyst of the organisation see a release and draw from it; sharing again changes nothing.
 
-    If a comparison with real data was opened before anybody had it, the decision to share may rest on that look, and
-    the receipt says so from now on."""
+    If a comparison with real data was opened before anybody had it, the decision to share may rest on that look, and a
+    mark beside the receipt says so from now on."""
     release = Release.objects.select_for_update(of=("self",)).select_related("dataset__organisation").get(pk=release.pk)
     existing = ReleaseGrant.objects.filter(release=release, analyst=analyst, revoked_at=None).first()
     if existing:
@@ -108,9 +108,12 @@ def share(*, actor: User, release: Release, analyst: User) -> ReleaseGrant:
             "This person is no analyst of the organisation", repair="choose one from the list", field="analyst"
         )
     undecided = not selectors.grants_of(release).exists()
-    if undecided and not release.receipt["chosen_after_looking"] and selectors.looked_at_real(release.account):
-        release.receipt = receipts.mark_chosen_after_looking(release.receipt)
-        release.save(update_fields=["receipt"])
+    if undecided and not chain.is_after_looking(release) and selectors.looked_at_real(release.account):
+        _mark(
+            release,
+            kind=ReleaseMark.Kind.LOOKED,
+            text="The release was shared after somebody had opened a comparison with real data.",
+        )
     grant = ReleaseGrant.objects.create(release=release, analyst=analyst, granted_by=actor)
     _record_sharing(actor, grant, "release.shared")
     return grant
@@ -124,6 +127,31 @@ def revoke(*, actor: User, grant: ReleaseGrant) -> ReleaseGrant:
         _record_sharing(actor, grant, "release.revoked")
     grant.refresh_from_db()
     return grant
+
+
+def _mark(release: Release, *, kind: ReleaseMark.Kind, text: str) -> ReleaseMark:
+    """Add a mark to the chain of a release, which the caller has locked. Its hash goes to the audit log, so that a chain that
+    was cut off differs from the log, whose heads are signed and kept elsewhere."""
+    before = chain.marks_of(release)
+    document = receipts.mark(
+        release.receipt,
+        after=before[-1] if before else None,
+        kind=str(kind),
+        at=hashing.instant(timezone.now()),
+        text=text,
+        sign=chain.signer(),
+    )
+    mark = ReleaseMark.objects.create(
+        release=release, sequence=document["sequence"], kind=kind, hash=document["hash"], document=document
+    )
+    audit.record(
+        actor="system",
+        action="release.marked",
+        target=("release", release.code),
+        organisation=release.dataset.organisation,
+        detail={"kind": str(kind), "number": mark.sequence, "mark": mark.hash, "receipt": release.receipt["digest"]},
+    )
+    return mark
 
 
 def _record_sharing(actor: User, grant: ReleaseGrant, action: str) -> None:
@@ -155,6 +183,7 @@ def keep_edition(*, actor: User, release: Release, document: Mapping[str, Any], 
             repair="change something in it, or draw from the release itself",
             field="document",
         )
+    release = Release.objects.select_for_update(of=("self",)).select_related("dataset__organisation").get(pk=release.pk)
     edition = Edition.objects.create(
         release=release,
         note=note.strip(),
@@ -169,6 +198,12 @@ def keep_edition(*, actor: User, release: Release, document: Mapping[str, Any], 
         target=("release", release.code),
         organisation=release.dataset.organisation,
         detail={"edition": edition.code, "description": edition.digest},
+    )
+    _mark(
+        release,
+        kind=ReleaseMark.Kind.DESCRIBED,
+        text=f"A description that somebody edited is kept beside the release, with the digest {edition.digest}; the receipt "
+        "of a table that is drawn from it says so.",
     )
     return edition
 
@@ -211,15 +246,3 @@ def own_seed(*, user: User, release: Release) -> str:
     person's, without the release's secret."""
     asked = f"synthweb/sample-seed/1\x00{release.code}\x00{user.pk}"
     return hmac.new(bytes.fromhex(release.sample_secret), asked.encode(), hashlib.sha256).hexdigest()[:32]
-
-
-def sample_receipt(sample: Sample) -> dict[str, object]:
-    """The receipt of one table: that of its release, with the number of rows and the commitment to the seed; it says so
-    where the table is drawn from an edited description."""
-    drawn = receipts.Sample(rows=sample.rows, seed_commitment=sample.commitment)
-    document = sample.release.receipt
-    if sample.edition is not None:
-        document = receipts.mark_edited(document, description=sample.edition.digest)
-        if sample.edition.after_looking:
-            document = receipts.mark_chosen_after_looking(document)
-    return receipts.with_sample(document, drawn)

@@ -38,4 +38,5 @@ urlpatterns = [
     path("<slug:code>/receipt/", views.receipt, name="receipt"),
     path("<slug:code>/receipt/verification/", views.verification, name="verification"),
     path("<slug:code>/receipt.json", downloads.receipt_json, name="receipt-json"),
+    path("<slug:code>/marks-head.json", downloads.marks_head, name="marks-head"),
 ]

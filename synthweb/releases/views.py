@@ -20,7 +20,7 @@ from synthweb.datasets import selectors as datasets
 from synthweb.datasets.models import Preview
 from synthweb.lib.errors import Refused
 from synthweb.releases import asked as purposes
-from synthweb.releases import citation, maps, screens, selectors, services, signals, trees
+from synthweb.releases import chain, citation, evidence, maps, screens, selectors, services, signals, trees
 from synthweb.releases import compare as comparison
 from synthweb.releases import groups as published
 from synthweb.releases import measured as measurements
@@ -203,7 +203,8 @@ def share(request: HttpRequest, code: str) -> HttpResponse:
         except Refused as error:
             form.add_error("analyst", str(error))
     context = screens.frame(_user(request), found, tab="share") | {"form": form, "grants": selectors.grants_of(found)}
-    return render(request, "releases/share.html", context | {"looked": selectors.looked_at_real(found.account)})
+    context |= {"looked": selectors.looked_at_real(found.account), "marked": chain.is_after_looking(found)}
+    return render(request, "releases/share.html", context)
 
 
 @login_required
@@ -221,7 +222,7 @@ def revoke(request: HttpRequest, code: str, grant: int) -> HttpResponse:
 def receipt(request: HttpRequest, code: str) -> HttpResponse:
     """The receipt in words and numbers."""
     found = selectors.release_for(_user(request), code)
-    context = screens.frame(_user(request), found, tab="receipt") | screens.receipt(found)
+    context = screens.frame(_user(request), found, tab="receipt") | screens.receipt(_user(request), found)
     return render(request, "releases/receipt.html", context)
 
 
@@ -230,8 +231,8 @@ def receipt(request: HttpRequest, code: str) -> HttpResponse:
 def verification(request: HttpRequest, code: str) -> HttpResponse:
     """Recompute the guarantee here and now from the receipt's calls."""
     found = selectors.release_for(_user(request), code)
-    context = {"verdict": screens.check(found), "release": found}
+    context = {"verdict": screens.check(found), "release": found, "evidence": evidence.of(_user(request), found)}
     if request.headers.get("HX-Request"):
         return render(request, "releases/_verdict.html", context)
-    context |= screens.frame(_user(request), found, tab="receipt") | screens.receipt(found)
+    context |= screens.frame(_user(request), found, tab="receipt") | screens.receipt(_user(request), found)
     return render(request, "releases/receipt.html", context)

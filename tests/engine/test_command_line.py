@@ -15,6 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from synth_engine import cli, codec, domain, mechanisms
 from synth_engine.mechanisms.models.model import Model
@@ -97,6 +99,59 @@ def test_a_table_is_made_and_its_receipt_verifies(folder: Path, capsys: pytest.C
     assert capsys.readouterr() == ("", "")
     assert run("verify", folder / "receipt.json") == 0
     assert f"delta = {float(delta):g}" in capsys.readouterr().out
+
+
+def key_files(folder: Path, name: str) -> tuple[Path, Path]:
+    """A private key of the command line, and its public half."""
+    key = Ed25519PrivateKey.generate()
+    private, public = folder / f"{name}.key", folder / f"{name}.pub"
+    private.write_bytes(
+        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    )
+    public.write_bytes(
+        key.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
+    )
+    return private, public
+
+
+def test_the_command_line_signs_and_its_signature_is_checked(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    private, public = key_files(folder, "mine")
+    _, other = key_files(folder, "other")
+    assert synthesize(folder, "--receipt", folder / "receipt.json", "--sign-with", private) == 0
+    receipt = load(folder / "receipt.json")
+    assert run("verify", folder / "receipt.json", "--key", public, "--digest", receipt["digest"]) == 0
+    assert "signed with the key that was given" in capsys.readouterr().out
+    assert run("verify", folder / "receipt.json", "--key", other) == 1
+    refused(capsys, "another key than the one given")
+    assert run("verify", folder / "receipt.json", "--digest", "0" * 64) == 1
+    refused(capsys, "digest")
+    receipt["sample"]["table_sha256"] = "0" * 64
+    (folder / "receipt.json").write_text(json.dumps(receipt))
+    assert run("verify", folder / "receipt.json") == 1
+    refused(capsys, "the sample was changed")
+
+
+def test_a_receipt_that_nobody_signed_says_so_and_is_refused_only_where_a_key_is_given(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, public = key_files(folder, "mine")
+    assert synthesize(folder, "--receipt", folder / "receipt.json") == 0
+    assert run("verify", folder / "receipt.json") == 0
+    assert "NOT SIGNED" in capsys.readouterr().out
+    assert run("verify", folder / "receipt.json", "--key", public) == 1
+    refused(capsys, "not signed")
+
+
+def test_a_key_that_cannot_sign_is_refused_before_anything_is_drawn(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    private, public = key_files(folder, "mine")
+    for wrong in (public, folder / "nothing.key", folder / "domain.json"):
+        assert synthesize(folder, "--receipt", folder / "receipt.json", "--sign-with", wrong) == 2
+        refused(capsys, "key")
+    assert synthesize(folder, "--sign-with", private) == 2
+    refused(capsys, "--receipt")
+    assert not (folder / "out.csv").exists()
 
 
 @pytest.mark.parametrize("mechanism", ["auto", "aim", "mst", "independent"])

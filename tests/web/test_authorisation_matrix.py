@@ -134,6 +134,7 @@ POST   releases/<slug:code>/share/<int:grant>/revoke/                302    404 
 GET    releases/<slug:code>/receipt/                                 302    404    404    200    200    200    200    200
 GET    releases/<slug:code>/receipt/verification/                    302    404    404    200    200    200    200    200
 GET    releases/<slug:code>/receipt.json                             302    404    404    200    200    200    200    200
+GET    releases/<slug:code>/marks-head.json                          302    404    404    200    200    200    200    200
 GET    runs/                                                         302    200    403    403    200    200    200    200
 GET    runs/notice/                                                 302    302    403    403    302    403    403    403
 GET    runs/seen/                                                   302    405    405    405    405    405    405    405
@@ -240,6 +241,7 @@ PATCH  api/v1/releases/<slug:code>/                                  401    404 
 GET    api/v1/releases/<slug:code>/network/                          401    404    404    404    404    404    404    404
 GET    api/v1/releases/<slug:code>/verification/                     401    404    404    200    200    200    200    200
 GET    api/v1/releases/<slug:code>/receipt/                          401    404    404    200    200    200    200    200
+GET    api/v1/releases/<slug:code>/marks/                            401    404    404    200    200    200    200    200
 GET    api/v1/releases/<slug:code>/dictionary/                       401    404    404    200    200    200    200    200
 GET    api/v1/releases/<slug:code>/description/                      401    404    404    200    200    403    403    403
 GET    api/v1/releases/<slug:code>/editions/                         401    404    404    200    200    403    403    403

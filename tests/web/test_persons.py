@@ -17,7 +17,7 @@ from synth_engine.privacy import verify
 from synthweb.datasets import preview_store
 from synthweb.datasets.models import Dataset, DomainVersion, Preview
 from synthweb.ledger.models import LedgerEntry
-from synthweb.releases import services, tables
+from synthweb.releases import chain, services, tables
 from synthweb.releases.models import Release
 from synthweb.runs import services as runs
 from synthweb.runs import worker
@@ -69,7 +69,7 @@ def test_a_release_of_persons_says_whom_it_protects_and_draws_them_anew(
     sizes = [len(list(same)) for _, same in groupby(row["who"] for row in rows)]
     assert len(sizes) == len({row["who"] for row in rows})
     assert sizes.count(2) / len(sizes) == pytest.approx(0.5, abs=0.15)
-    assert verify.verify(services.sample_receipt(sample)).epsilon <= 1
+    assert verify.verify(chain.receipt_of_sample(sample)).epsilon <= 1
     file = io.BytesIO()
     tables.write_parquet(sample, file)
     document = services.description_of(release)

@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -20,16 +21,20 @@ from django.test import Client
 from django.urls import reverse
 
 from synth_engine import mechanisms
-from synth_engine.errors import SpecError
+from synth_engine.errors import SpecError, VerificationError
 from synth_engine.mechanisms import Model
+from synth_engine.privacy import receipt as receipts
 from synth_engine.privacy import verify
 from synthweb.accounts.models import Membership
+from synthweb.audit import services as audit
 from synthweb.audit.models import AuditEntry
 from synthweb.datasets import preview_store
 from synthweb.datasets import selectors as datasets
 from synthweb.datasets.models import Preview
-from synthweb.lib.errors import Conflict
-from synthweb.releases import selectors, services, tables
+from synthweb.ledger.models import LedgerEntry
+from synthweb.lib import signatures
+from synthweb.lib.errors import AppendOnlyViolation, Conflict
+from synthweb.releases import chain, citation, selectors, services, tables
 from synthweb.releases.models import Release, Sample, new_secret
 from synthweb.runs import services as runs
 from synthweb.runs import worker
@@ -166,7 +171,7 @@ def test_a_release_from_before_seeds_of_ones_own_gets_a_secret(release: Release)
 def test_a_seed_is_hidden_behind_a_commitment_in_the_receipt(release: Release, cast: Cast) -> None:
     first = services.draw_sample(user=cast.steward, release=release, rows=5)
     assert len(first.seed) == 32
-    document = services.sample_receipt(first)
+    document = chain.receipt_of_sample(first)
     assert document["sample"] == {"rows": 5, "seed_commitment": first.commitment}
     assert first.seed not in json.dumps(document)
     assert release.sample_secret not in json.dumps(document)
@@ -318,19 +323,181 @@ def look(release: Release, cast: Cast) -> None:
     assert datasets.preview_for(cast.steward, release.dataset, Preview.Kind.REPORT, release.code)
 
 
-def test_deciding_to_share_after_looking_is_said_in_the_receipt(release: Release, cast: Cast) -> None:
+def test_deciding_to_share_after_looking_is_a_signed_mark_beside_the_receipt(release: Release, cast: Cast) -> None:
     look(release, cast)
+    core = release.receipt
     services.share(actor=cast.steward, release=release, analyst=cast.analyst)
     release.refresh_from_db()
-    assert release.receipt["chosen_after_looking"] is True
-    verify.verify(release.receipt)
+    assert release.receipt == core
+    document = json.loads(json.dumps(chain.receipt_of(release)))
+    (mark,) = document["marks"]
+    assert (mark["kind"], mark["signed"] is not None) == ("chosen-after-looking", True)
+    key = signatures.load(Path(settings.SIGNING_PRIVATE_KEY_FILE)).public_key().public_bytes_raw()
+    found = verify.verify(document, head=chain.head_of(release), key=key, core=core["digest"])
+    assert [caveat for caveat in found.caveats if "look at real data" in caveat]
+    entry = AuditEntry.objects.get(action="release.marked")
+    assert (entry.detail["mark"], entry.detail["receipt"]) == (mark["hash"], core["digest"])
+    with pytest.raises(VerificationError, match="marks are missing"):
+        verify.verify(document | {"marks": []}, key=key)
 
 
-def test_sharing_before_looking_leaves_the_receipt_as_it_was(release: Release, cast: Cast) -> None:
+def test_sharing_before_looking_leaves_no_mark(release: Release, cast: Cast) -> None:
     services.share(actor=cast.steward, release=release, analyst=cast.analyst)
     look(release, cast)
     release.refresh_from_db()
     assert release.receipt["chosen_after_looking"] is False
+    assert not release.marks.exists()
+
+
+def test_a_release_is_marked_once_however_often_it_is_shared(release: Release, cast: Cast) -> None:
+    look(release, cast)
+    for _ in range(2):
+        grant = services.share(actor=cast.steward, release=release, analyst=cast.analyst)
+        services.revoke(actor=cast.steward, grant=grant)
+    assert release.marks.count() == 1
+
+
+def test_a_mark_can_neither_be_changed_nor_removed(release: Release, cast: Cast) -> None:
+    look(release, cast)
+    services.share(actor=cast.steward, release=release, analyst=cast.analyst)
+    mark = release.marks.get()
+    with pytest.raises(AppendOnlyViolation):
+        mark.delete()
+    with pytest.raises(AppendOnlyViolation):
+        mark.save()
+
+
+def test_a_caveat_is_amber_and_the_box_of_the_verifier_is_green_without_one_alone(
+    release: Release, cast: Cast, browser: Open
+) -> None:
+    client = browser(cast.auditor)
+    part = {"HX-Request": "true"}
+    clean = client.get(address("verification", release), headers=part).content.decode()
+    assert "<strong>Verified.</strong>" in clean
+    assert "Not covered." not in clean
+    look(release, cast)
+    services.share(actor=cast.steward, release=release, analyst=cast.analyst)
+    page = client.get(address("verification", release), headers=part).content.decode()
+    assert "Verified, with a caveat." in page
+    assert "<strong>Verified.</strong>" not in page
+    amber = page.split('class="alert alert-warning')[1].split("</div>")[0]
+    assert "Not covered." in amber
+    assert "A choice was made after a look at real data" in amber
+    assert page.count("A choice was made after a look at real data") == 1
+
+
+def test_the_page_compares_the_plan_with_the_ledger_and_the_core_with_the_audit_log(
+    release: Release, cast: Cast, browser: Open
+) -> None:
+    client = browser(cast.auditor)
+    page = client.get(address("receipt", release)).content.decode()
+    hold = LedgerEntry.objects.get(run_code=release.run_code, kind="HOLD")
+    assert "Plan: the same as in" in page
+    assert "Core: the same as in" in page
+    account = reverse("ledger:account", args=[release.account.code])
+    assert f'href="{account}?run={release.run_code}#entry-{hold.sequence}"' in page
+    ledger_page = client.get(f"{account}?run={release.run_code}").content.decode()
+    assert f'id="entry-{hold.sequence}"' in ledger_page
+    assert release.receipt["plan"]["sha256"] in ledger_page
+    services.share(actor=cast.steward, release=release, analyst=cast.analyst)
+    read = browser(cast.analyst).get(address("receipt", release)).content.decode()
+    assert "Plan: the same as in" in read
+    assert account not in read
+
+
+def test_a_receipt_that_was_exchanged_in_the_database_is_not_the_one_of_the_ledger_and_the_log(
+    release: Release, cast: Cast, browser: Open
+) -> None:
+    doctored = receipts.seal(release.receipt | {"answers_sha256": "f" * 64})
+    doctored["plan"]["sha256"] = "e" * 64
+    Release.objects.filter(pk=release.pk).update(receipt=doctored)
+    page = browser(cast.auditor).get(address("receipt", release)).content.decode()
+    assert "Plan: NOT the same as in" in page
+    assert "Core: NOT the same as in" in page
+
+
+def test_the_latest_head_is_published_on_the_page_and_by_rest(release: Release, cast: Cast, browser: Open) -> None:
+    look(release, cast)
+    client = browser(cast.auditor)
+    document = client.get(address("receipt-json", release)).json()
+    services.share(actor=cast.steward, release=release, analyst=cast.analyst)
+    assert address("marks-head", release) in client.get(address("receipt", release)).content.decode()
+    head = client.get(address("marks-head", release)).json()
+    assert (head["statement"]["core"], head["statement"]["marks"]) == (release.receipt["digest"], 1)
+    with pytest.raises(VerificationError, match="the head names mark 1, and the receipt ends at mark 0"):
+        verify.verify(document, head=head)
+    listed = client.get(f"/api/v1/releases/{release.code}/marks/").json()
+    assert listed["core"] == release.receipt["digest"]
+    assert [mark["hash"] for mark in listed["marks"]] == [head["statement"]["head"]]
+    assert listed["head"]["statement"]["head"] == head["statement"]["head"]
+
+
+def test_without_a_key_receipts_are_unsigned_and_say_so_and_marks_are_made_all_the_same(
+    release: Release, cast: Cast, browser: Open, settings: Any, tmp_path: Path
+) -> None:
+    settings.SIGNING_PRIVATE_KEY_FILE = str(tmp_path / "none.key")
+    look(release, cast)
+    services.share(actor=cast.steward, release=release, analyst=cast.analyst)
+    document = chain.receipt_of(release)
+    assert document["seal"] is None
+    assert document["marks"][0]["signed"] is None
+    assert any("NOT SIGNED" in said for said in verify.verify(document).sentences)
+    assert browser(cast.auditor).get(address("marks-head", release)).status_code == 404
+    assert "no key to sign with" in browser(cast.auditor).get(address("receipt", release)).content.decode()
+
+
+STORED = Path(__file__).parents[1] / "privacy" / "receipts"
+
+
+def old_release(release: Release, *, at_publication: bool) -> tuple[Release, dict[str, Any]]:
+    """A release as an earlier version stored it: its receipt of the third version was published, and says that it was chosen
+    after looking, since its publication or since it was shared. Returns it with the receipt as published."""
+    stored = json.loads((STORED / "auto-gdp-3.json").read_text()) | {"sample": None}
+    published = receipts.seal(stored | {"chosen_after_looking": at_publication})
+    made = Release.objects.create(
+        **{name: getattr(release, name) for name in ("dataset", "account", "domain_version", "created_by", "epsilon")},
+        **{name: getattr(release, name) for name in ("mechanism", "rows", "sample_rows", "model")},
+        run_code="earlier",
+        name="Earlier",
+        receipt=receipts.seal(stored | {"chosen_after_looking": True}),
+    )
+    organisation = release.dataset.organisation
+    target = ("release", made.code)
+    detail = {"receipt": published["digest"]}
+    audit.record(actor="worker", action="release.published", target=target, organisation=organisation, detail=detail)
+    audit.record(actor="steward", action="release.shared", target=target, organisation=organisation, detail={})
+    return made, published
+
+
+def test_an_upgrade_puts_the_published_receipt_back_and_makes_the_look_a_mark(release: Release) -> None:
+    made, published = old_release(release, at_publication=False)
+    marked = made.receipt["digest"]
+    upgrade = importlib.import_module("synthweb.releases.migrations.0004_marks")
+    upgrade.to_marks(apps, None)
+    made.refresh_from_db()
+    assert made.receipt == published
+    document = json.loads(json.dumps(chain.receipt_of(made)))
+    found = verify.verify(document, head=chain.head_of(made), core=published["digest"])
+    assert [caveat for caveat in found.caveats if "look at real data" in caveat]
+    (mark,) = document["marks"]
+    assert marked in mark["text"]
+    assert published["digest"] in mark["text"]
+    assert not mark["signed"]
+    assert f"Receipt SHA-256 {published['digest']}" in citation.of_release(made).plain
+    release.refresh_from_db()
+    assert not release.marks.exists()
+    upgrade.to_receipts(apps, None)
+    made.refresh_from_db()
+    assert made.receipt["digest"] == marked
+
+
+def test_an_upgrade_leaves_a_receipt_that_was_published_so(release: Release) -> None:
+    made, published = old_release(release, at_publication=True)
+    importlib.import_module("synthweb.releases.migrations.0004_marks").to_marks(apps, None)
+    made.refresh_from_db()
+    assert made.receipt == published
+    assert not made.marks.exists()
+    assert chain.is_after_looking(made)
 
 
 def test_the_comparison_is_asked_for_waited_for_opened_with_an_audit_entry_and_expires(

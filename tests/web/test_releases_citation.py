@@ -16,7 +16,7 @@ from synth_engine.spec import Spec
 from synthweb.audit.models import AuditEntry
 from synthweb.datasets import selectors as datasets
 from synthweb.datasets.models import Preview
-from synthweb.releases import citation, network, services
+from synthweb.releases import chain, citation, network, services
 from synthweb.releases.models import Release
 from synthweb.runs import services as runs
 from synthweb.runs import worker
@@ -49,15 +49,49 @@ def test_a_citation_says_what_by_whom_when_with_which_promise_and_which_receipt(
 
 
 @pytest.mark.django_db
-def test_a_sample_is_cited_by_its_own_receipt_and_without_its_seed(release: Release, cast: Cast, browser: Open) -> None:
+def test_a_sample_is_cited_by_its_release_and_its_commitment_and_without_its_seed(
+    release: Release, cast: Cast, browser: Open
+) -> None:
     sample = services.draw_sample(user=cast.steward, release=release, rows=50, seed="tulip-of-mine")
     found = citation.of_sample(sample)
-    assert str(services.sample_receipt(sample)["digest"]) in found.plain
-    assert str(release.receipt["digest"]) not in found.plain
+    assert f"Receipt SHA-256 {release.receipt['digest']}" in found.plain
+    assert f"Seed commitment {sample.commitment}" in found.plain
+    assert chain.receipt_of_sample(sample)["digest"] == release.receipt["digest"]
     assert sample.code in found.bibtex
     assert "tulip" not in found.plain + found.bibtex
     page = browser(cast.steward).get(reverse("releases:sample", args=[release.code, sample.code])).content.decode()
     assert 'data-copy="#citation-plain"' in page
+
+
+def cited_digest(release: Release) -> str:
+    """The digest in both forms of the citation, which is that of the receipt handed out now."""
+    release = Release.objects.get(pk=release.pk)
+    found = citation.of_release(release)
+    (digest,) = set(re.findall(r"Receipt SHA-256 ([0-9a-f]{64})", found.plain + found.bibtex))
+    assert chain.receipt_of(release)["digest"] == digest
+    return digest
+
+
+@pytest.mark.django_db
+def test_the_digest_of_a_citation_is_the_same_whatever_becomes_of_the_release(release: Release, cast: Cast) -> None:
+    digests = [cited_digest(release)]
+    services.describe(actor=cast.steward, release=release, name="Another name", description="Other words")
+    digests.append(cited_digest(release))
+    worker.table_errand(code=runs.request_report(release=release, actor=cast.steward).code)
+    assert datasets.preview_for(cast.steward, release.dataset, Preview.Kind.REPORT, release.code)
+    digests.append(cited_digest(release))
+    grant = services.share(actor=cast.steward, release=release, analyst=cast.analyst)
+    digests.append(cited_digest(release))
+    services.revoke(actor=cast.steward, grant=grant)
+    document = services.description_of(release) | {"rows": 9}
+    edition = services.keep_edition(actor=cast.steward, release=release, document=document, note="Nine rows.")
+    digests.append(cited_digest(release))
+    sample = services.draw_sample(user=cast.steward, release=release, rows=5, edition=edition)
+    digests.append(re.findall(r"Receipt SHA-256 ([0-9a-f]{64})", citation.of_sample(sample).plain)[0])
+    digests.append(cited_digest(release))
+    assert set(digests) == {digests[0]}
+    assert AuditEntry.objects.get(action="release.published").detail["receipt"] == digests[0]
+    assert [mark.kind for mark in release.marks.order_by("sequence")] == ["chosen-after-looking", "edited-description"]
 
 
 @pytest.mark.django_db

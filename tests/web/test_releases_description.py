@@ -21,7 +21,7 @@ from synth_engine.privacy import verify
 from synthweb.audit.models import AuditEntry
 from synthweb.ledger.models import LedgerEntry
 from synthweb.lib.errors import Conflict
-from synthweb.releases import citation, selectors, services, tables
+from synthweb.releases import chain, citation, selectors, services, tables
 from synthweb.releases.models import Edition, Release, Sample
 from synthweb.runs import worker
 from tests.conftest import Cast
@@ -107,12 +107,14 @@ def test_the_receipt_of_an_edited_sample_verifies_and_says_so(release: Release, 
     edition = keep(cast, release)
     plain = services.draw_sample(user=cast.analyst, release=release, rows=5)
     edited = services.draw_sample(user=cast.analyst, release=release, rows=5, edition=edition)
-    receipts = [services.sample_receipt(each) for each in (plain, edited)]
-    said = ["edited" in " ".join(verify.verify(receipt).sentences) for receipt in receipts]
+    receipts = [chain.receipt_of_sample(each) for each in (plain, edited)]
+    said = ["edited" in " ".join(verify.verify(receipt).caveats) for receipt in receipts]
     assert said == [False, True]
-    assert receipts[1]["post_processing"] == {"edited_description_sha256": edition.digest}
-    assert receipts[0]["calls"] == receipts[1]["calls"]
-    assert not receipts[1]["chosen_after_looking"]
+    assert [receipt["sample"].get("edited_description_sha256") for receipt in receipts] == [None, edition.digest]
+    assert receipts[0]["digest"] == receipts[1]["digest"] == release.receipt["digest"]
+    assert "chosen_after_looking" not in receipts[1]["sample"]
+    (mark,) = receipts[0]["marks"]
+    assert edition.digest in mark["text"]
 
 
 def test_an_edit_after_a_look_at_real_data_is_said_to_be_one(played: Scene, browser: Open) -> None:
@@ -123,7 +125,7 @@ def test_an_edit_after_a_look_at_real_data_is_said_to_be_one(played: Scene, brow
     )
     assert edition.after_looking
     sample = services.draw_sample(user=steward, release=played.release, rows=5, edition=edition)
-    assert services.sample_receipt(sample)["chosen_after_looking"]
+    assert chain.receipt_of_sample(sample)["sample"]["chosen_after_looking"]
 
 
 def test_what_nobody_edited_is_not_kept_as_edited(release: Release, cast: Cast, browser: Open) -> None:

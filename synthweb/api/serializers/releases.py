@@ -218,6 +218,18 @@ class NodeSerializer(serializers.Serializer[Any]):
     cells = serializers.IntegerField(help_text="Of the table that says how it is drawn.")
 
 
+class MarksSerializer(serializers.Serializer[Any]):
+    """What became known of a release after it was published."""
+
+    core = serializers.CharField(
+        help_text="The digest of the receipt's core, which citations name and which never changes."
+    )
+    marks = serializers.ListField(child=serializers.DictField(), help_text="The chain, the oldest first.")
+    head = serializers.DictField(
+        allow_null=True, help_text="Where the chain ends now, signed; null where the installation has no key."
+    )
+
+
 class VerificationSerializer(serializers.Serializer[Any]):
     """What the verifier said: the guarantee that the listed calls prove."""
 
@@ -225,3 +237,6 @@ class VerificationSerializer(serializers.Serializer[Any]):
     epsilon = serializers.CharField(allow_blank=True)
     delta = serializers.CharField(allow_blank=True)
     sentences = serializers.ListField(child=serializers.CharField())
+    caveats = serializers.ListField(
+        child=serializers.CharField(), help_text="Those of the sentences that say what the guarantee does not cover."
+    )

@@ -28,6 +28,7 @@ from synthweb.api.serializers.releases import (
     ColumnSerializer,
     EditionSerializer,
     GrantSerializer,
+    MarksSerializer,
     NewEditionSerializer,
     NewGrantSerializer,
     NewSampleSerializer,
@@ -38,7 +39,7 @@ from synthweb.api.serializers.releases import (
     VerificationSerializer,
 )
 from synthweb.lib.errors import Conflict
-from synthweb.releases import selectors, services, spool, tables
+from synthweb.releases import chain, selectors, services, spool, tables
 from synthweb.releases.models import Edition, Release, ReleaseGrant, Sample
 from synthweb.releases.network import network_of
 from synthweb.releases.screens import check
@@ -72,8 +73,16 @@ class ReleaseViewSet(Filtered, ListModelMixin, GenericViewSet[Release]):
 
     @extend_schema(responses=OpenApiTypes.OBJECT)
     def receipt(self, request: Request, code: str) -> Response:
-        """The receipt: every mechanism call; `python -m synth_engine verify` recomputes the guarantee from it."""
-        return Response(selectors.release_for(caller(request), code).receipt)
+        """The receipt: every mechanism call, the marks that were added later, and a signature over all of it;
+        `python -m synth_engine verify` recomputes the guarantee from it."""
+        return Response(chain.receipt_of(selectors.release_for(caller(request), code)))
+
+    @extend_schema(responses=MarksSerializer)
+    def marks(self, request: Request, code: str) -> Response:
+        """The chain of marks beside the receipt, and its latest head, signed: `verify --head` compares a receipt with it."""
+        release = selectors.release_for(caller(request), code)
+        found = {"core": release.receipt["digest"], "marks": chain.marks_of(release), "head": chain.head_of(release)}
+        return Response(MarksSerializer(found).data)
 
     @extend_schema(request=NameSerializer, responses=OneReleaseSerializer)
     def describe(self, request: Request, code: str) -> Response:
@@ -182,7 +191,7 @@ class SampleViewSet(Filtered, ListModelMixin, GenericViewSet[Sample]):
     @extend_schema(responses=OpenApiTypes.OBJECT)
     def receipt(self, request: Request, code: str) -> Response:
         """The receipt of this very table: that of its release with the rows and the commitment to the seed."""
-        return Response(services.sample_receipt(_sample(request, code)))
+        return Response(chain.receipt_of_sample(_sample(request, code)))
 
 
 class TableViewSet(GenericViewSet[Sample]):

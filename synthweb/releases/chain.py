@@ -1,0 +1,72 @@
+"""The chain of marks beside a release's receipt, and the receipts that are handed out: core, sample, marks, and one signature
+over them. Reading alone; `services` adds marks.
+
+The core stands in the database as it was published. What is handed out is put together at each request, so that it always
+has the latest mark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.utils import timezone
+
+from synth_engine.privacy import receipt as receipts
+from synthweb.lib import signatures
+from synthweb.releases.models import Release, ReleaseMark, Sample
+
+
+def marks_of(release: Release) -> list[dict[str, Any]]:
+    """The marks of a release, the oldest first."""
+    return list(ReleaseMark.objects.filter(release=release).order_by("sequence").values_list("document", flat=True))
+
+
+def signer() -> receipts.Sign | None:
+    """What signs with the key of the installation; None in a process without it."""
+    try:
+        key = signatures.load(Path(settings.SIGNING_PRIVATE_KEY_FILE))
+    except signatures.NoSigningKey:
+        return None
+    return lambda statement, schema: signatures.sign(statement, schema=schema, key=key)
+
+
+def receipt_of(release: Release) -> dict[str, Any]:
+    """The receipt of a release, with its marks, signed."""
+    return _signed(receipts.with_marks(release.receipt, marks_of(release)))
+
+
+def receipt_of_sample(sample: Sample) -> dict[str, Any]:
+    """The receipt of one table: that of its release, with the number of rows and the commitment to the seed; it says so where
+    the table is drawn from an edited description."""
+    edition = sample.edition
+    drawn = receipts.Sample(
+        rows=sample.rows,
+        seed_commitment=sample.commitment,
+        edited=None if edition is None else edition.digest,
+        after_looking=edition is not None and edition.after_looking,
+    )
+    document = receipts.with_marks(sample.release.receipt, marks_of(sample.release))
+    return _signed(receipts.with_sample(document, drawn))
+
+
+def head_of(release: Release) -> dict[str, Any] | None:
+    """Where the chain of marks ends now, as a signed document to compare receipts with; None without a key."""
+    sign = signer()
+    if sign is None:
+        return None
+    statement = receipts.ends(receipts.with_marks(release.receipt, marks_of(release)))
+    return sign(statement | {"at": timezone.now()}, receipts.HEAD)
+
+
+def is_after_looking(release: Release) -> bool:
+    """Whether the receipt of a release says that a choice was made after a look at real data."""
+    marked = ReleaseMark.objects.filter(release=release, kind=ReleaseMark.Kind.LOOKED)
+    return bool(release.receipt["chosen_after_looking"]) or marked.exists()
+
+
+def _signed(document: Mapping[str, Any]) -> dict[str, Any]:
+    sign = signer()
+    return dict(document) if sign is None else receipts.signed(document, sign)
