@@ -318,7 +318,7 @@ def preview_for(user: people.Person, dataset: Dataset, kind: str, subject: str =
     if kind == Preview.Kind.REPORT or not _is_sitting(user, preview):
         audit.record(
             actor=user,
-            action=words.REPORT if kind == Preview.Kind.REPORT else words.PREVIEW,
+            action="report.opened" if kind == Preview.Kind.REPORT else "preview.opened",
             target=("dataset", dataset.code),
             organisation=dataset.organisation,
             detail={

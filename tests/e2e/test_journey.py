@@ -181,7 +181,6 @@ def test_the_main_job_from_upload_to_audit(
     # --- asks; may not grant to himself
     person.go(f"/ledger/ask/{code}/")
     person.type("epsilon", "2")
-    person.type("delta", "1e-8")
     person.type("reason", "One release for teaching, one in reserve.")
     person.picture("04-ask")
     person.press_submit()

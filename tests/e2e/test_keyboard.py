@@ -57,7 +57,6 @@ def test_upload_to_comparison_by_keyboard_alone(
     keyboard.press("Confirm this description")
     keyboard.press("Ask for")
     keyboard.field("epsilon").send_keys("2")
-    keyboard.field("delta").send_keys("1e-8")
     keyboard.field("reason").send_keys("To publish a synthetic table.")
     keyboard.press("Send the request")
     keyboard.reads("Waiting for a custodian")
