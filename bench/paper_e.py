@@ -1,4 +1,4 @@
-"""The experiment of *Weakly constrained domains* (Ping, Stoyanovich and Howe 2017, section 4), repeated with the verb
+"""The experiment of *Privacy-preserving synthetic datasets over weakly constrained domains* (Rodriguez and Howe 2018, section 4), repeated with the verb
 `discover`: the fidelity of three columns of Adult whose values are sought among all English words, or pairs of them.
 
     python bench/paper_e.py [FOLDER]        the folder with data/adult, by default ../shared; or: make paper-E

@@ -47,7 +47,7 @@ class WeakDomain(Mechanism):
         "Finds the frequent values of columns out of a public set that is too large to list, such as all pairs of "
         "English words, with their noisy counts, and draws the columns independently."
     )
-    paper: ClassVar[str] = "Ping, Stoyanovich and Howe 2017 (Weakly constrained domains: CatHist)"
+    paper: ClassVar[str] = "Rodriguez and Howe 2018 (CatHist)"
     keeps: ClassVar[tuple[str, ...]] = ("frequent values of single columns", "number of records")
     parameters: ClassVar[dict[str, Any]] = {"type": "object", "properties": {}, "additionalProperties": False}
     relations: ClassVar[tuple[Relation, ...]] = (Relation.ADD_REMOVE, Relation.REPLACE_ONE)

@@ -1,7 +1,7 @@
 """From how small a noisy count on a value stays unsaid, so that few values that nobody has come out by chance.
 
 Of n values each has an independent noisy count; the ones at or above the threshold are published. With probability
-`rho` no value that nobody has is among them (Weakly constrained domains, section 3). All of it is public arithmetic:
+`rho` no value that nobody has is among them (Rodriguez and Howe 2018, section 3). All of it is public arithmetic:
 the threshold protects nothing, the noise does.
 """
 

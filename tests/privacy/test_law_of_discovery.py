@@ -77,6 +77,7 @@ class Driven:
         shipped = discovery.number_passing
 
         def noisy(values: list[int]) -> list[int]:
+            assert len(replay.taken) < 50, "noise that is not negative is drawn without an end"
             if any(values):
                 return [replay.cell(value, law) for value in values]
             # Noise on 0 is drawn until it is not negative (`exceeding`, tested below): half of it is, so that none is

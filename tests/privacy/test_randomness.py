@@ -335,6 +335,36 @@ def test_every_cell_has_bytes_of_its_own() -> None:
     assert len(moved) == cells
 
 
+def words_of(*words: int) -> Callable[[int], bytes]:
+    """Bytes that begin with these words of 63 bits, each in the upper bits of eight bytes."""
+    left = bytearray(b"".join((word << 1).to_bytes(8, sys.byteorder) for word in words))
+
+    def taken(number: int) -> bytes:
+        found = bytes(left[:number])
+        del left[:number]
+        return found
+
+    return taken
+
+
+def rejects_what_does_not_divide() -> bool:
+    """Below three quarters of 2^63: the last quarter of all words would make the first third too likely."""
+    bound = 3 * 2**61
+    places = [0, 7, bound - 1]
+    kept = [on(words_of(place), lambda: growth.uniform(np.array([bound])).tolist()) for place in places]
+    again = on(words_of(bound, 2**63 - 1, 5), lambda: growth.uniform(np.array([bound])).tolist())
+    return kept == [[place] for place in places] and again == [5]
+
+
+def test_numbers_below_a_bound_are_exactly_uniform() -> None:
+    assert rejects_what_does_not_divide()
+
+
+def test_numbers_below_a_bound_that_are_not_drawn_again_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch, growth.uniform, "np.flatnonzero(drawn >= most)", "np.flatnonzero(drawn >= np.uint64(2**63))")
+    assert not rejects_what_does_not_divide()
+
+
 def no_bytes(number: int) -> NoReturn:
     raise AssertionError("random bytes of Python were asked for")
 

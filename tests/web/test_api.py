@@ -24,6 +24,7 @@ from pytest_django.live_server_helper import LiveServer
 from synth_engine.privacy import verify
 from synthweb.accounts import services as accounts
 from synthweb.accounts.models import ApiToken, Role
+from synthweb.api.serializers.releases import NewSampleSerializer
 from synthweb.api.urls import urlpatterns
 from synthweb.datasets.models import Dataset
 from synthweb.ledger.models import LedgerEntry
@@ -192,6 +193,25 @@ def test_an_amount_that_is_no_amount_is_a_problem(played: Scene, steward_calls: 
     assert response.status_code in (400, 422)
     assert response["Content-Type"] == PROBLEM
     assert not SynthesisRun.objects.exclude(pk__in=[played.run.pk, played.waiting.pk]).exists()
+
+
+def test_a_seed_left_out_is_ones_own_for_the_release_as_docs_and_schema_say(played: Scene, cast: Cast) -> None:
+    reader, steward = Caller(played.reader, "read"), Caller(cast.steward, "read")
+    address = f"/releases/{played.release.code}/samples/"
+    first, again, given = (
+        reader.send(address, {"rows": 25} | more).json() for more in ({}, {"seed": None}, {"seed": "tulip"})
+    )
+    assert first["code"] != again["code"]
+    assert (first["seed"], first["commitment"]) == (again["seed"], again["commitment"])
+    assert _text(reader.client.get(first["csv"])) == _text(reader.client.get(again["csv"]))
+    assert given["seed"] == "tulip"
+    assert steward.send(address, {"rows": 25}).json()["commitment"] != first["commitment"]
+    receipt = reader.get(f"/samples/{again['code']}/receipt/").json()
+    assert receipt["sample"]["seed_commitment"] == first["commitment"]
+    said = NewSampleSerializer().fields["seed"].help_text
+    page = " ".join((Path(__file__).parents[2] / "docs" / "rest.md").read_text().split())
+    assert "your own secret one for this release" in str(said)
+    assert "Leave the seed out and your own secret one for this release is taken" in page
 
 
 def test_a_sample_is_the_same_table_at_every_download(played: Scene) -> None:
