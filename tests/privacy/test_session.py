@@ -248,3 +248,14 @@ def test_a_distance_is_of_the_very_reference_that_is_asked_about() -> None:
         expected = int(np.abs(np.array([1, 0, 2]) - 10 * value).sum())
         assert session.score([candidate], noise=LAPLACE).values.tolist() == [expected]
         del candidate
+
+
+def test_a_discovery_that_would_let_much_noise_through_is_refused_unpaid() -> None:
+    """Of two hundred words about ninety would reach a threshold of one by chance. The threshold is public: nothing is charged."""
+    weak = Weak(name="word", values=Listed([f"w{number}" for number in range(200)]), rho=0.5)
+    domain = Domain(attributes=(weak,))
+    session = open_session(exact.rows_of(((0,),), domain), domain=domain, cap=Pure(epsilon=Fraction(9)), sampler=Spy())
+    with pytest.raises(PrivacyError, match="threshold"):
+        session.discover("word", noise=Noise(law="discrete-laplace", scale=Fraction(10)), threshold=1)
+    assert session.calls == ()
+    assert session.spent == Pure(epsilon=Fraction(0))
