@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -48,9 +49,14 @@ class Answers:
 
     def save(self, path: Path | str) -> None:
         """Write one .npz file without pickles."""
+        Path(path).write_bytes(self.to_bytes())
+
+    def to_bytes(self) -> bytes:
+        """One .npz file without pickles."""
         header = np.frombuffer(canonical(self._header()), dtype=np.uint8)
-        with Path(path).open("wb") as file:
-            np.savez_compressed(file, header=header, allow_pickle=False, **self._arrays(), **self._parts())
+        file = io.BytesIO()
+        np.savez_compressed(file, header=header, allow_pickle=False, **self._arrays(), **self._parts())
+        return file.getvalue()
 
     @classmethod
     def load(cls, path: Path | str) -> Answers:

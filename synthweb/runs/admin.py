@@ -11,7 +11,7 @@ from synthweb.runs.models import OutboxMessage, SynthesisRun, TableErrand
 @admin.register(SynthesisRun)
 class SynthesisRunAdmin(ReadOnlyAdmin):
     organisation_path = "dataset__organisation"
-    list_display = ["name", "code", "dataset", "state", "stage", "attempts", "lease_until", "created_by", "created_at"]
+    list_display = ["name", "code", "dataset", "state", "stage", "attempts", "lease_held", "created_by", "created_at"]
     list_filter = ["state"]
     search_fields = ["name", "code", "dataset__code"]
     list_select_related = ["dataset", "created_by"]

@@ -1,13 +1,16 @@
 """Noisy answers at rest: one file a measurement, written whole or not at all.
 
-They are differentially private and paid for; keeping them is what makes everything after the measurement repeatable.
+They are differentially private and paid for; keeping them is what makes everything after the measurement repeatable. So
+their room on the disk is reserved before the charge, and the answers are written into the blocks that were reserved.
 """
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import os
-import tempfile
-import time
+import secrets
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from django.conf import settings
@@ -15,23 +18,67 @@ from django.conf import settings
 from synth_engine.errors import InputError, VerificationError
 from synth_engine.measurement import Answers
 
-ORPHAN_SECONDS = 3600
+PART = ".part-"
 
 
-def put(answers: Answers, *, name: str) -> None:
-    """Write under a temporary name, force it to the disk, then rename: a crash leaves the old state or the new."""
-    folder = _folder()
-    descriptor, temporary = tempfile.mkstemp(dir=folder, prefix=".part-", suffix=".npz")
-    os.close(descriptor)
-    path = Path(temporary)
+class NoRoom(Exception):
+    """The disk has no room for the answers of a run; nothing was charged yet."""
+
+
+class Reservation:
+    """A file of the size that the answers may have. It is locked while its worker lives: `sweep` leaves it alone."""
+
+    def __init__(self, path: Path, descriptor: int) -> None:
+        self._path = path
+        self._descriptor = descriptor
+        self.stored_as = ""
+
+    def store(self, content: bytes, *, name: str) -> None:
+        """Write the answers into what was reserved, force them to the disk, then rename: a crash leaves the old state or
+        the new. After an OSError it may be called again."""
+        written = 0
+        while written < len(content):
+            written += os.pwrite(self._descriptor, content[written:], written)
+        os.ftruncate(self._descriptor, len(content))
+        os.fsync(self._descriptor)
+        self._path.rename(_folder() / name)
+        self._path = _folder() / name
+        self.stored_as = name
+        _sync(_folder())
+
+
+@contextlib.contextmanager
+def reserved(size: int) -> Iterator[Reservation]:
+    """Room for `size` bytes of answers; what was not stored in the end is given back. NoRoom if the disk lacks it."""
     try:
-        answers.save(path)
-        _sync(path)
-        path.rename(folder / name)
-        _sync(folder)
-    except BaseException:
-        path.unlink(missing_ok=True)
-        raise
+        path, descriptor = _locked_part()
+        try:
+            os.posix_fallocate(descriptor, 0, size)
+            os.fsync(descriptor)
+        except OSError:
+            path.unlink(missing_ok=True)
+            os.close(descriptor)
+            raise
+    except OSError as error:
+        raise NoRoom(f"no room for {size:,} bytes") from error
+    reservation = Reservation(path, descriptor)
+    try:
+        yield reservation
+    finally:
+        if not reservation.stored_as:
+            path.unlink(missing_ok=True)
+        os.close(descriptor)
+
+
+def _locked_part() -> tuple[Path, int]:
+    """A new file and its locked descriptor. A sweep may remove the file before it is locked; then another one is made."""
+    while True:
+        path = _folder() / f"{PART}{secrets.token_hex(8)}.npz"
+        descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        if os.fstat(descriptor).st_nlink:
+            return path, descriptor
+        os.close(descriptor)
 
 
 def get(*, name: str, digest: str) -> Answers:
@@ -50,13 +97,17 @@ def discard(*, name: str) -> None:
     (_folder() / name).unlink(missing_ok=True)
 
 
-def sweep(*, known: set[str]) -> int:
-    """Remove what workers left that died between writing and recording: not `known`, and too old to be recorded yet."""
-    old = time.time() - ORPHAN_SECONDS
-    orphans = [path for path in _folder().glob("*.npz") if path.name not in known and path.stat().st_mtime < old]
-    for path in orphans:
-        path.unlink(missing_ok=True)
-    return len(orphans)
+def sweep(*, is_known: Callable[[str], bool]) -> int:
+    """Remove what workers left that died before their answers were recorded. The lock says whether a worker lives, and
+    `is_known`, asked under the lock, whether a row names the file: no date is looked at."""
+    swept = 0
+    for path in _folder().glob("*.npz"):
+        with contextlib.suppress(FileNotFoundError, BlockingIOError), path.open("rb") as file:
+            fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if not is_known(path.name):
+                path.unlink()
+                swept += 1
+    return swept
 
 
 def _folder() -> Path:

@@ -1,28 +1,34 @@
 """Leases with fencing tokens: who may write to a run or an errand.
 
-A claim is one conditional UPDATE under the database's clock: it takes a row whose lease has run out, or was never
-taken, and raises its token by one. Every later write of the claimer names that token, so a worker that was frozen,
-paused or cut off, and wakes up after somebody else took over, changes nothing.
+A claim is one conditional UPDATE: it takes a row that nobody holds and raises its token by one. Every later write of
+the claimer names that token, so a worker that was frozen, paused or cut off, and wakes up after somebody else took
+over, changes nothing.
+
+No clock of the database takes part. A worker that is alive counts up `heartbeats`; a reconciler that has seen the same
+count for RUN_LEASE_SECONDS, by the monotonic clock of its own process, frees the row. A wall clock that is set forward
+or back, anywhere, neither ends a living lease nor keeps a dead one.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 from django.conf import settings
 from django.db import DatabaseError, close_old_connections, connection
-from django.db.models import DateTimeField, Expression, ExpressionWrapper, F, Q, Value
+from django.db.models import F, Q
 from django.db.models.functions import Coalesce, Now
 
 from synthweb.runs import errors, models
 
 logger = logging.getLogger(__name__)
+
+BEATS_A_LEASE = 3  # heartbeats in RUN_LEASE_SECONDS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,14 +45,9 @@ class Lease:
         return self.subject._default_manager.filter(pk=self.pk, lease_token=self.token)
 
 
-def from_now(seconds: float) -> Expression:
-    """A moment in the database's own time, so that clocks of workers do not matter."""
-    return ExpressionWrapper(Now() + Value(timedelta(seconds=seconds)), output_field=DateTimeField())
-
-
 def free() -> Q:
-    """Condition of rows that nobody holds: never claimed, or the lease ran out."""
-    return Q(lease_until=None) | Q(lease_until__lt=Now())
+    """Condition of rows that nobody holds."""
+    return Q(lease_held=False)
 
 
 def claim(subject: models.SynthesisRun | models.TableErrand) -> Lease | None:
@@ -55,7 +56,8 @@ def claim(subject: models.SynthesisRun | models.TableErrand) -> Lease | None:
     rows = kind._default_manager.filter(free(), pk=subject.pk, lease_token=subject.lease_token, state__in=kind.OPEN)
     taken = rows.update(
         lease_token=subject.lease_token + 1,
-        lease_until=from_now(settings.RUN_LEASE_SECONDS),
+        lease_held=True,
+        heartbeats=F("heartbeats") + 1,
         attempts=F("attempts") + 1,
         started_at=Coalesce("started_at", Now()),
     )
@@ -70,14 +72,15 @@ def write(lease: Lease, *, states: tuple[str, ...], **changes: Any) -> None:
 
 
 def extend(lease: Lease) -> bool:
-    """Keep the lease for another RUN_LEASE_SECONDS; False when it was taken over or the row is over."""
+    """One heartbeat; False when the row was taken over or is over. A row that was freed and that nobody has claimed since
+    is held again."""
     rows = lease.rows().filter(state__in=lease.subject.OPEN)
-    return bool(rows.update(lease_until=from_now(settings.RUN_LEASE_SECONDS)))
+    return bool(rows.update(heartbeats=F("heartbeats") + 1, lease_held=True))
 
 
 def let_go(lease: Lease) -> None:
     """Give the row back at once, for another worker to claim."""
-    lease.rows().update(lease_until=None)
+    lease.rows().update(lease_held=False)
 
 
 @contextmanager
@@ -95,13 +98,66 @@ def kept(lease: Lease) -> Iterator[Lease]:
 
 def _beat(lease: Lease, stop: threading.Event) -> None:
     try:
-        while not stop.wait(settings.RUN_LEASE_SECONDS / 3):
+        while not stop.wait(settings.RUN_LEASE_SECONDS / BEATS_A_LEASE):
             try:
                 if not extend(lease):
                     lease.gone.set()
                     return
-            except DatabaseError as error:  # the database is away: the lease runs on until it is back, or runs out
+            except DatabaseError as error:  # the database is away: tried again at the next beat
                 logger.warning("heartbeat failed: %s", type(error).__name__)
                 close_old_connections()
     finally:
         connection.close()
+
+
+# --- the reconciler's side -----------------------------------------------------------------------------------------
+Key = TypeVar("Key", bound=Hashable)
+
+
+class Watch:
+    """For how long things have not changed, as this process has seen them, by its own monotonic clock.
+
+    The time between two looks counts as one heartbeat's pause at most. After an outage of the database, or a pause of
+    this process, a living worker so gets the time of two more heartbeats to show that it lives.
+    """
+
+    def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._seen: dict[str, dict[Hashable, tuple[Hashable, float]]] = {}
+        self._looked: dict[str, float] = {}
+
+    def unchanged(self, subject: str, states: Mapping[Key, Hashable]) -> set[Key]:
+        """The keys of `states` whose state has been the same for RUN_LEASE_SECONDS. `states` are all of this subject:
+        one that is not named any more is forgotten."""
+        lease = settings.RUN_LEASE_SECONDS
+        with self._lock:
+            now = self._clock()
+            passed = min(now - self._looked.get(subject, now), lease / BEATS_A_LEASE)
+            before, self._looked[subject] = self._seen.get(subject, {}), now
+            seen: dict[Hashable, tuple[Hashable, float]] = {}
+            for key, state in states.items():
+                known, silent = before.get(key, (state, 0.0 - passed))
+                seen[key] = (state, silent + passed if known == state else 0.0)
+            self._seen[subject] = seen
+            return {key for key in states if seen[key][1] >= lease - TOLERANCE}
+
+
+TOLERANCE = 1e-6  # seconds: sums of thirds
+
+
+def expire(watch: Watch) -> list[str]:
+    """Free the rows whose worker has been silent for a lease. Returns their codes."""
+    return _expire(models.SynthesisRun, watch) + _expire(models.TableErrand, watch)
+
+
+def _expire(kind: type[models.SynthesisRun] | type[models.TableErrand], watch: Watch) -> list[str]:
+    held = kind._default_manager.filter(lease_held=True, state__in=kind.OPEN)
+    found = held.values_list("code", "lease_token", "heartbeats")
+    states = {code: (token, beats) for code, token, beats in found}
+    freed = []
+    for code in watch.unchanged(kind.__name__, states):
+        token, beats = states[code]
+        if held.filter(code=code, lease_token=token, heartbeats=beats).update(lease_held=False):
+            freed.append(code)
+    return freed

@@ -1,7 +1,7 @@
 """Runs: requested syntheses and the other errands of the confidential worker.
 
 The broker is only a doorbell; truth is these rows. A worker claims a row by a lease with a fencing token (one
-conditional UPDATE, the database's clock) and every later write of it carries that token, so that duplicate, lost and
+conditional UPDATE) and every later write of it carries that token, so that duplicate, lost and
 reordered messages, and workers that wake up late, are all harmless.
 """
 
@@ -18,11 +18,13 @@ from synthweb.releases.models import Release
 
 
 class Leased(models.Model):
-    """What a worker claims: `lease_token` grows by one a claim; a write under an older token is refused."""
+    """What a worker claims: `lease_token` grows by one a claim; a write under an older token is refused. A claimer counts
+    up `heartbeats` while it lives."""
 
     code = models.CharField(max_length=16, unique=True, default=codes.new, editable=False)
     lease_token = models.PositiveIntegerField(default=0)
-    lease_until = models.DateTimeField(null=True, blank=True)
+    lease_held = models.BooleanField(default=False)
+    heartbeats = models.PositiveBigIntegerField(default=0)
     attempts = models.PositiveIntegerField(default=0)
     stage = models.CharField(max_length=32, blank=True)  # a name of runs.stages; never data
     progress = models.FloatField(default=0.0)  # of this stage, 0 to 1
@@ -82,7 +84,7 @@ class SynthesisRun(Leased):
     release = models.OneToOneField(Release, null=True, blank=True, on_delete=models.PROTECT, related_name="run")
 
     class Meta:
-        indexes = [models.Index(fields=["state", "lease_until"]), models.Index(fields=["created_by", "state"])]
+        indexes = [models.Index(fields=["state", "lease_held"]), models.Index(fields=["created_by", "state"])]
         constraints = [
             models.UniqueConstraint(
                 fields=["created_by", "request_key"], condition=~Q(request_key=""), name="one_run_a_request"
@@ -122,7 +124,7 @@ class TableErrand(Leased):
     state = models.CharField(max_length=12, choices=State, default=State.WAITING)
 
     class Meta:
-        indexes = [models.Index(fields=["state", "lease_until"])]
+        indexes = [models.Index(fields=["state", "lease_held"])]
         constraints = [
             # Two, because an errand without a release has a NULL, which equals no other one on SQLite.
             models.UniqueConstraint(

@@ -1,19 +1,17 @@
 """The reconciler: whatever the broker lost and whatever a dead worker left behind comes to an end here.
 
-Run by beat every RECONCILE_SECONDS and by `manage.py reconcile`. Each step is a conditional UPDATE or takes rows that
+Run by beat every RECONCILE_SECONDS and by `manage.py reconcile`. How long something has been silent is what one process
+has seen by its own monotonic clock (`lease.Watch`), never a difference of dates. Each step is a conditional UPDATE or takes rows that
 nobody else has locked, so that any number of reconcilers may run at once.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
 
-from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
-from django.utils import timezone
 
 from synthweb.datasets import services as datasets
 from synthweb.datasets.models import Dataset
@@ -38,15 +36,36 @@ class Outcome:
     unread: int
     expired: int
 
+    def __add__(self, other: Outcome) -> Outcome:
+        """Of two passes."""
+        return Outcome(
+            interrupted=self.interrupted + other.interrupted,
+            rung=self.rung + other.rung,
+            unread=self.unread + other.unread,
+            expired=self.expired + other.expired,
+        )
 
-def reconcile() -> Outcome:
-    """One pass over everything that may be stuck."""
+
+WATCH = lease.Watch()
+"""What this process has seen; what no process has seen for long enough is left alone."""
+
+
+def reconcile(watch: lease.Watch = WATCH) -> Outcome:
+    """One pass over everything that may be stuck. A process that begins afresh finds nothing silent before a lease has
+    passed under its own eyes."""
+    freed = lease.expire(watch)
+    OutboxMessage.objects.filter(subject_code__in=freed).update(sent_at=None)  # rung for below, at once
     return Outcome(
         interrupted=fail_interrupted(),
-        unread=read_forgotten(),
-        rung=ring_again(),
+        unread=read_forgotten(watch),
+        rung=ring_again(watch),
         expired=datasets.sweep() + sweep_answers(),
     )
+
+
+def is_anything_open() -> bool:
+    """Whether there is something that may turn out to be stuck."""
+    return OutboxMessage.objects.exists() or Dataset.objects.filter(_unread()).exists()
 
 
 def fail_interrupted() -> int:
@@ -62,7 +81,7 @@ def _fail(run: SynthesisRun) -> bool:
         state=State.FAILED,
         failure=INTERRUPTED,
         lease_token=run.lease_token + 1,
-        lease_until=None,
+        lease_held=False,
         finished_at=Now(),
     )
     if taken:
@@ -70,38 +89,45 @@ def _fail(run: SynthesisRun) -> bool:
     return bool(taken)
 
 
-def read_forgotten() -> int:
+def read_forgotten(watch: lease.Watch = WATCH) -> int:
     """Uploads that were stored and whose reading was never asked for: the web stopped between the two."""
-    past = timezone.now() - timedelta(seconds=settings.RUN_LEASE_SECONDS)
-    unread = Dataset.objects.filter(status=Dataset.Status.UPLOADED, created_at__lt=past, errands=None)
-    forgotten = list(unread.select_related("steward", "organisation")[:BATCH])
-    for dataset in forgotten:
+    unread = Dataset.objects.filter(_unread())
+    forgotten = watch.unchanged("Dataset", dict(unread.values_list("pk", "vault_name")))
+    found = list(unread.filter(pk__in=sorted(forgotten)[:BATCH]).select_related("steward", "organisation"))
+    for dataset in found:
         services.request_ingest(dataset=dataset, actor=dataset.steward)
-    return len(forgotten)
+    return len(found)
+
+
+def _unread() -> Q:
+    return Q(status=Dataset.Status.UPLOADED, errands=None)
 
 
 def sweep_answers() -> int:
     """Files of noisy answers that no run names."""
-    names = SynthesisRun.objects.exclude(answers_name="").values_list("answers_name", flat=True)
-    return artefacts.sweep(known=set(names))
+    return artefacts.sweep(is_known=lambda name: SynthesisRun.objects.filter(answers_name=name).exists())
 
 
-def ring_again() -> int:
+def ring_again(watch: lease.Watch = WATCH) -> int:
     """Messages that were never sent, or sent so long ago that somebody should have come: ring if the row still waits.
     Messages of rows that are over are deleted."""
-    return sum(_ring(message) for message in _due())
+    return sum(_ring(message) for message in _due(watch))
 
 
-@transaction.atomic
-def _due() -> list[OutboxMessage]:
-    """Take due messages by dating them: another reconciler leaves them alone, a crash here costs one lease's time."""
-    wait = lease.from_now(-settings.RUN_LEASE_SECONDS)
-    due = OutboxMessage.objects.filter(Q(sent_at=None) | Q(sent_at__lt=wait)).order_by("created_at")
-    if connection.features.has_select_for_update_skip_locked:
-        due = due.select_for_update(skip_locked=True)
-    messages = list(due[:BATCH])
-    OutboxMessage.objects.filter(pk__in=[message.pk for message in messages]).update(sent_at=Now())
-    return messages
+def _due(watch: lease.Watch) -> list[OutboxMessage]:
+    """Take due messages by dating them: another reconciler leaves them alone, a crash here costs one lease's time. The
+    date is compared with itself alone, so that the database's clock does not matter."""
+    states = {pk: (times, at) for pk, times, at in OutboxMessage.objects.values_list("pk", "times_sent", "sent_at")}
+    silent = sorted(watch.unchanged("OutboxMessage", states))[:BATCH]
+    due = OutboxMessage.objects.filter(Q(sent_at=None) | Q(pk__in=silent)).order_by("created_at")
+    with transaction.atomic():
+        if connection.features.has_select_for_update_skip_locked:
+            due = due.select_for_update(skip_locked=True)
+        taken = [
+            one for one in due[:BATCH] if one.sent_at is None or states.get(one.pk) == (one.times_sent, one.sent_at)
+        ]
+        OutboxMessage.objects.filter(pk__in=[message.pk for message in taken]).update(sent_at=Now())
+    return taken
 
 
 def _ring(message: OutboxMessage) -> bool:

@@ -136,9 +136,9 @@ def cancel(*, actor: User, run: SynthesisRun) -> SynthesisRun:
     if not run.is_open:
         raise errors.NotOpen(f"this run is already {run.get_state_display().lower()}")
     spent = run.state != State.HELD
-    run.state, run.lease_token, run.lease_until = State.CANCELLED, run.lease_token + 1, None
+    run.state, run.lease_token, run.lease_held = State.CANCELLED, run.lease_token + 1, False
     run.finished_at = timezone.now()
-    run.save(update_fields=["state", "lease_token", "lease_until", "finished_at"])
+    run.save(update_fields=["state", "lease_token", "lease_held", "finished_at"])
     forfeited = (
         "The budget was charged before and stays spent." if spent else "Nothing was spent; the hold is released."
     )
@@ -162,8 +162,8 @@ def resume(*, actor: User, run: SynthesisRun) -> SynthesisRun:
     if run.state != State.FAILED or not run.answers_digest:
         raise errors.NotOpen("only a run that failed after its measurement can be resumed")
     run.state, run.failure, run.attempts = State.MEASURED, None, 0
-    run.lease_token, run.lease_until, run.finished_at = run.lease_token + 1, None, None
-    run.save(update_fields=["state", "failure", "attempts", "lease_token", "lease_until", "finished_at"])
+    run.lease_token, run.lease_held, run.finished_at = run.lease_token + 1, False, None
+    run.save(update_fields=["state", "failure", "attempts", "lease_token", "lease_held", "finished_at"])
     queue.ring(queue.SYNTHESIZE, run.code)
     note(run, stages.FIT.name, "Resumed from the stored noisy answers.")
     audit.record(actor=actor, action="run.resumed", target=("run", run.code), organisation=run.dataset.organisation)

@@ -8,9 +8,9 @@ error and never its text, which could quote what the error met.
 
 from __future__ import annotations
 
+import itertools
 import logging
-import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TypedDict, cast
 
 from django.db import DatabaseError, InterfaceError, OperationalError, close_old_connections, transaction
@@ -36,8 +36,15 @@ logger = logging.getLogger(__name__)
 State = SynthesisRun.State
 MAX_ATTEMPTS = 5  # claims of one run: a run that keeps killing its worker must not do so for ever
 MAX_ERRAND_ATTEMPTS = 3
-RECORD_PAUSES = (0.1, 0.5, 1.0, 2.0, 4.0, 8.0)  # seconds between tries to record answers that are drawn
+RECORD_PAUSES = (0.1, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0)  # seconds between tries to store drawn answers; the last for ever
+WAITING_FOR_ROOM = (
+    "The noisy answers cannot be stored yet: disk or database do not take them. Tried again until they do."
+)
 REPORT_ROWS = 1_000_000  # of the synthetic table in a comparison; more rows change nothing that can be seen
+NO_ROOM = (
+    "The disk has no room for the noisy answers, so nothing was charged. Have the operator free space where "
+    "SYNTHWEB_ARTEFACTS lies, then submit the run again."
+)
 GAVE_UP = {
     "code": "gave-up",
     "text": "The worker was lost again and again on this, probably for lack of memory.",
@@ -75,9 +82,11 @@ def _advance(run: SynthesisRun, grip: lease.Lease) -> None:
     plan = planning.replan(version=run.domain_version, spec=spec, account=run.account)
     if run.state == State.HELD:
         _check_plan(run, plan)
-        answers = _charge_and_measure(run, grip, plan, progress)
-        failpoints.reach(failpoints.BEFORE_STORE)
-        _store(run, grip, answers, progress)
+        artefacts.sweep(is_known=_is_known)  # what a killed worker had reserved is room for this one
+        with artefacts.reserved(plan.answers_bytes()) as room:
+            answers = _charge_and_measure(run, grip, plan, progress)
+            failpoints.reach(failpoints.BEFORE_STORE)
+            _store(run, grip, answers, progress, room)
         failpoints.reach(failpoints.AFTER_MEASURE)
     _publish(run, grip, plan, progress)
     return None
@@ -133,36 +142,58 @@ def _form(dataset: Dataset) -> Form:
     return {"kind": cast(formats.Kind, dataset.file_kind), "dialect": said}
 
 
-def _store(run: SynthesisRun, grip: lease.Lease, answers: Answers, progress: Progress) -> None:
+def _store(
+    run: SynthesisRun, grip: lease.Lease, answers: Answers, progress: Progress, room: artefacts.Reservation
+) -> None:
     """Answers to their file, then their digest and the state to the row under the fence. The name carries the token,
     so that a worker that was overtaken can never overwrite what its successor stored."""
     progress(stages.STORE.name, 0.0)
-    name = f"{run.code}-{grip.token}.npz"
-    artefacts.put(answers, name=name)
+    name, content = f"{run.code}-{grip.token}.npz", answers.to_bytes()
     try:
-        _record(grip, answers_name=name, answers_digest=answers.digest)
+        _insist(grip, lambda: room.store(content, name=name))
+        _insist(grip, lambda: _record(grip, answers_name=name, answers_digest=answers.digest))
     except errors.LeaseLost:
-        artefacts.discard(name=name)
+        if room.stored_as and not _is_known(name):
+            artefacts.discard(name=name)
         raise
     run.state, run.answers_name, run.answers_digest = State.MEASURED, name, answers.digest
 
 
-def _record(grip: lease.Lease, *, answers_name: str, answers_digest: str) -> None:
-    """The one write that must not be lost to a database that hiccups: what it records is paid for and drawn once.
-    A try whose answer was lost may have been committed, so the next one also looks for its own result."""
-    for pause in (*RECORD_PAUSES, None):
+def _is_known(name: str) -> bool:
+    """Whether a run names this file of answers."""
+    return SynthesisRun.objects.filter(answers_name=name).exists()
+
+
+def _insist(grip: lease.Lease, write: Callable[[], None]) -> None:
+    """Do one of the two writes that must not be lost to a full disk or a database that is away: what they keep is paid
+    for and drawn once. Tried again for as long as the lease is ours; LeaseLost after that."""
+    for pause in itertools.chain(RECORD_PAUSES, itertools.repeat(RECORD_PAUSES[-1])):
         try:
-            stored = {"answers_name": answers_name, "answers_digest": answers_digest}
-            if grip.rows().filter(state=State.MEASURED, **stored).exists():
-                return None
-            return lease.write(grip, states=(State.CHARGED,), state=State.MEASURED, **stored)
-        except (OperationalError, InterfaceError) as error:
-            if pause is None:
-                raise
-            logger.warning("answers not recorded yet: %s", type(error).__name__)
-            close_old_connections()
-            time.sleep(pause)
+            return write()
+        except (OSError, OperationalError, InterfaceError) as error:
+            logger.warning("answers not stored yet: %s", type(error).__name__)
+            _say_waiting(grip)
+        if grip.gone.wait(pause):
+            raise errors.LeaseLost("another worker took this over")
     return None
+
+
+def _say_waiting(grip: lease.Lease) -> None:
+    """One line in the log of the run, for whoever wonders why it stands still."""
+    try:
+        close_old_connections()
+        if not RunEvent.objects.filter(run_id=grip.pk, text=WAITING_FOR_ROOM).exists():
+            RunEvent.objects.create(run_id=grip.pk, stage=stages.STORE.name, text=WAITING_FOR_ROOM)
+    except DatabaseError as error:
+        logger.warning("nothing written to the log of the run: %s", type(error).__name__)
+
+
+def _record(grip: lease.Lease, *, answers_name: str, answers_digest: str) -> None:
+    """The file and the digest of answers, and that they are there. A try whose answer was lost may have been committed,
+    so it first looks for its own result."""
+    stored = {"answers_name": answers_name, "answers_digest": answers_digest}
+    if not grip.rows().filter(state=State.MEASURED, **stored).exists():
+        lease.write(grip, states=(State.CHARGED,), state=State.MEASURED, **stored)
 
 
 def _publish(run: SynthesisRun, grip: lease.Lease, plan: Plan, progress: Progress) -> None:
@@ -187,7 +218,7 @@ def _publish(run: SynthesisRun, grip: lease.Lease, plan: Plan, progress: Progres
             chosen_after_looking=run.looked_before,
         )
         lease.write(
-            grip, states=(State.MEASURED,), state=State.FINISHED, release=release, finished_at=Now(), lease_until=None
+            grip, states=(State.MEASURED,), state=State.FINISHED, release=release, finished_at=Now(), lease_held=False
         )
         RunEvent.objects.create(run=run, stage=stages.PUBLISH.name, text="The release is ready.")
 
@@ -197,7 +228,7 @@ def fail(run: SynthesisRun, grip: lease.Lease, *, failure: Mapping[str, object])
     try:
         with transaction.atomic():
             state = grip.rows().select_for_update().values_list("state", flat=True).first()
-            lease.write(grip, states=run.OPEN, state=State.FAILED, failure=failure, finished_at=Now(), lease_until=None)
+            lease.write(grip, states=run.OPEN, state=State.FAILED, failure=failure, finished_at=Now(), lease_held=False)
             spent = state != State.HELD
             words = "The charge stays." if spent else "Nothing was spent; the hold is released."
             RunEvent.objects.create(run=run, stage=run.stage, text=f"Failed. {words}")
@@ -219,6 +250,8 @@ def _failure(error: Exception, *, described: Mapping[str, Any] | None = None) ->
             return {"code": "privacy", "text": str(error)}
         case vault.VaultError():
             return {"code": "vault", "text": str(error)}
+        case artefacts.NoRoom():
+            return {"code": "no-room", "text": NO_ROOM}
         case SynthError():
             return {"code": "engine", "text": "The engine stopped."}
     return {"code": "internal", "text": f"An error of kind {type(error).__name__} stopped the worker."}
@@ -308,7 +341,7 @@ def _end_errand(
     """The errand's end and, for an upload, what became of the dataset, in one fenced transaction."""
     state = TableErrand.State.FAILED if failure else TableErrand.State.FINISHED
     lease.write(
-        grip, states=errand.OPEN, state=state, failure=failure, progress=1.0, finished_at=Now(), lease_until=None
+        grip, states=errand.OPEN, state=state, failure=failure, progress=1.0, finished_at=Now(), lease_held=False
     )
     if errand.kind != TableErrand.Kind.INGEST:
         return

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -58,8 +58,28 @@ def account_of(run: SynthesisRun) -> BudgetAccount:
     return BudgetAccount.objects.get(pk=run.account_id)
 
 
+class Hands:
+    """The monotonic clock of a reconciler, moved by the test."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def watched(hands: Hands, look: Callable[[lease.Watch], object]) -> None:
+    """A reconciler that looks as often as heartbeats come, until a lease has passed, and finds what is silent."""
+    watch = lease.Watch(clock=hands)
+    for _ in range(lease.BEATS_A_LEASE + 1):
+        look(watch)
+        hands.now += settings.RUN_LEASE_SECONDS / lease.BEATS_A_LEASE
+
+
 def let_lease_run_out(run: SynthesisRun) -> None:
-    SynthesisRun.objects.filter(pk=run.pk).update(lease_until=Now() - timedelta(seconds=1))
+    """No heartbeat for as long as a lease lasts."""
+    watched(Hands(), lease.expire)
+    assert not SynthesisRun.objects.get(pk=run.pk).lease_held
 
 
 def claimed(run: SynthesisRun) -> lease.Lease:
@@ -169,10 +189,10 @@ def test_a_run_that_is_over_cannot_be_claimed(run: SynthesisRun) -> None:
 def test_the_heartbeat_keeps_the_lease_and_notices_its_loss(run: SynthesisRun, settings: object) -> None:
     settings.RUN_LEASE_SECONDS = 0.3  # type: ignore[attr-defined]
     grip = claimed(run)
-    before = SynthesisRun.objects.get(pk=run.pk).lease_until
+    before = SynthesisRun.objects.get(pk=run.pk).heartbeats
     with lease.kept(grip):
         end = time.monotonic() + 60
-        while SynthesisRun.objects.get(pk=run.pk).lease_until <= before:
+        while SynthesisRun.objects.get(pk=run.pk).heartbeats <= before:
             assert not grip.gone.wait(0.05)
             assert time.monotonic() < end, "no heartbeat"
         SynthesisRun.objects.filter(pk=run.pk).update(lease_token=99)
@@ -327,7 +347,7 @@ def test_a_run_found_measured_gives_the_release_it_would_have_given(run: Synthes
 
 def unpublish(run: SynthesisRun) -> None:
     """Put a run back to where its answers had just been stored."""
-    SynthesisRun.objects.filter(pk=run.pk).update(state=State.MEASURED, release=None, lease_until=None)
+    SynthesisRun.objects.filter(pk=run.pk).update(state=State.MEASURED, release=None, lease_held=False)
     Release.objects.filter(run_code=run.code).delete()
 
 
@@ -415,8 +435,10 @@ def test_a_message_just_sent_or_a_run_at_work_is_left_alone(run: SynthesisRun, b
 def test_a_lost_message_is_rung_for_again_after_a_lease(run: SynthesisRun, broker: SimpleQueue) -> None:
     reconcile.reconcile()
     broker.clear()  # what a broker without persistence does when it dies
-    OutboxMessage.objects.update(sent_at=Now() - timedelta(seconds=settings.RUN_LEASE_SECONDS + 1))
-    assert reconcile.ring_again() >= 1
+    rung: list[int] = []
+    watched(Hands(), lambda watch: rung.append(reconcile.ring_again(watch)))
+    assert rung[:-1] == [0] * lease.BEATS_A_LEASE
+    assert rung[-1] >= 1
     assert broker.qsize() >= 1
 
 
@@ -449,8 +471,9 @@ def test_an_upload_nobody_asked_to_read_is_read_after_all(cast: Cast) -> None:
         chunks=[scene.TABLE.encode()],
     )
     assert reconcile.read_forgotten() == 0  # its web process may still be about to ask
-    Dataset.objects.filter(pk=made.pk).update(created_at=Now() - timedelta(hours=1))
-    assert reconcile.read_forgotten() == 1
+    asked: list[int] = []
+    watched(Hands(), lambda watch: asked.append(reconcile.read_forgotten(watch)))
+    assert asked == [0] * lease.BEATS_A_LEASE + [1]
     assert scene.read(made).status == Dataset.Status.READY
 
 

@@ -33,6 +33,10 @@ from synth_engine.spec import Spec
 Rule = Literal["basic", "zcdp"]
 Cost = tuple[int, int, int]
 _CERTIFICATES: Mapping[type[Budget], Certificate] = {Pure: "basic", ZeroConcentrated: "zcdp", GaussianDP: "gdp"}
+ANSWERS_OVERHEAD = 262_144  # bytes of a file of answers, whatever is asked
+ANSWERS_A_CALL = 1_000  # bytes of the entry of one array, and of its noise in the header
+BYTES_A_VALUE = 8
+MOST_RESERVED = 64 * needs.MEGABYTE  # where cells are counted that are not all written down
 _CAPS: Mapping[type[Budget], str] = {Pure: "epsilon", ZeroConcentrated: "rho", GaussianDP: "mu_squared"}
 
 
@@ -175,6 +179,23 @@ class Plan(ABC):
         found = self._guess(rows)
         tables = needs.of_groups(found, [(call.query.cells,) for call in self.calls], kept=True)
         return needs.of_table(found, attributes=len(self.domain.names)) + tables
+
+    def answers_bytes(self, rows: int | None = None) -> int:
+        """How large the file of its answers may become, in bytes, from public facts alone: what to reserve before anything
+        is charged. `rows` as in `expected_error`.
+
+        Of calls that are fixed beforehand it is a bound: eight bytes a cell, and every call twice in the header. Where the
+        answers' number depends on what is found, it is the memory that the method needs beyond the table's, and may be
+        exceeded.
+        """
+        found = self._guess(rows)
+        table = needs.of_table(found, attributes=len(self.domain.names)).memory_bytes
+        beyond = ANSWERS_OVERHEAD + max(0, self.needs(rows).memory_bytes - table)
+        if not self.calls:
+            return beyond
+        header = len(receipt.canonical([call.to_json() for call in self.calls]))
+        each = ANSWERS_A_CALL * len(self.calls) + BYTES_A_VALUE * sum(call.query.cells for call in self.calls)
+        return min(ANSWERS_OVERHEAD + 2 * header + each, max(beyond, MOST_RESERVED))
 
     def _guess(self, rows: int | None) -> int:
         return guess(rows, domain=self.domain, spec=self.spec)

@@ -1,19 +1,29 @@
-"""`manage.py reconcile`: one pass of the reconciler, for a cron job or by hand."""
+"""`manage.py reconcile`: the reconciler by hand, or for a cron job.
+
+What is stuck is what has been silent for a lease, so the command watches for as long if anything is open."""
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import BaseCommand
 
-from synthweb.runs import reconcile
+from synthweb.runs import lease, reconcile
 
 
 class Command(BaseCommand):
     help = "Ring again for what waits, end what was interrupted after its charge, remove expired previews."
 
     def handle(self, *_args: Any, **_options: Any) -> None:
-        outcome = reconcile.reconcile()
+        watch = lease.Watch()
+        outcome = reconcile.reconcile(watch)
+        for _ in range(lease.BEATS_A_LEASE):
+            if not reconcile.is_anything_open():
+                break
+            time.sleep(settings.RUN_LEASE_SECONDS / lease.BEATS_A_LEASE)
+            outcome += reconcile.reconcile(watch)
         self.stdout.write(
             f"rung for {outcome.rung}, ended {outcome.interrupted} interrupted, "
             f"asked to read {outcome.unread} uploads, removed {outcome.expired} expired objects"
