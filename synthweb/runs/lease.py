@@ -5,7 +5,7 @@ the claimer names that token, so a worker that was frozen, paused or cut off, an
 over, changes nothing.
 
 No clock of the database takes part. A worker that is alive counts up `heartbeats`; a reconciler that has seen the same
-count for RUN_LEASE_SECONDS, by the monotonic clock of its own process, frees the row. A wall clock that is set forward
+count for a lease's time, by the monotonic clock of its own process, frees the row. A wall clock that is set forward
 or back, anywhere, neither ends a living lease nor keeps a dead one.
 """
 
@@ -57,6 +57,7 @@ def claim(subject: models.SynthesisRun | models.TableErrand) -> Lease | None:
     taken = rows.update(
         lease_token=subject.lease_token + 1,
         lease_held=True,
+        lease_seconds=settings.RUN_LEASE_SECONDS,
         heartbeats=F("heartbeats") + 1,
         attempts=F("attempts") + 1,
         started_at=Coalesce("started_at", Now()),
@@ -127,20 +128,23 @@ class Watch:
         self._seen: dict[str, dict[Hashable, tuple[Hashable, float]]] = {}
         self._looked: dict[str, float] = {}
 
-    def unchanged(self, subject: str, states: Mapping[Key, Hashable]) -> set[Key]:
-        """The keys of `states` whose state has been the same for RUN_LEASE_SECONDS. `states` are all of this subject:
-        one that is not named any more is forgotten."""
-        lease = settings.RUN_LEASE_SECONDS
+    def unchanged(
+        self, subject: str, states: Mapping[Key, Hashable], *, leases: Mapping[Key, float] | None = None
+    ) -> set[Key]:
+        """The keys of `states` whose state has been the same for the seconds that `leases` says, else for
+        RUN_LEASE_SECONDS. `states` are all of this subject: one that is not named any more is forgotten."""
+        leases = leases or dict.fromkeys(states, settings.RUN_LEASE_SECONDS)
         with self._lock:
             now = self._clock()
-            passed = min(now - self._looked.get(subject, now), lease / BEATS_A_LEASE)
+            gap = now - self._looked.get(subject, now)
             before, self._looked[subject] = self._seen.get(subject, {}), now
             seen: dict[Hashable, tuple[Hashable, float]] = {}
             for key, state in states.items():
-                known, silent = before.get(key, (state, 0.0 - passed))
+                known, silent = before.get(key, (None, 0.0))
+                passed = min(gap, leases[key] / BEATS_A_LEASE)
                 seen[key] = (state, silent + passed if known == state else 0.0)
             self._seen[subject] = seen
-            return {key for key in states if seen[key][1] >= lease - TOLERANCE}
+            return {key for key in states if seen[key][1] >= leases[key] - TOLERANCE}
 
 
 TOLERANCE = 1e-6  # seconds: sums of thirds
@@ -153,10 +157,11 @@ def expire(watch: Watch) -> list[str]:
 
 def _expire(kind: type[models.SynthesisRun] | type[models.TableErrand], watch: Watch) -> list[str]:
     held = kind._default_manager.filter(lease_held=True, state__in=kind.OPEN)
-    found = held.values_list("code", "lease_token", "heartbeats")
-    states = {code: (token, beats) for code, token, beats in found}
+    found = list(held.values_list("code", "lease_token", "heartbeats", "lease_seconds"))
+    states = {code: (token, beats) for code, token, beats, _ in found}
+    leases = {code: seconds for code, *_, seconds in found}
     freed = []
-    for code in watch.unchanged(kind.__name__, states):
+    for code in watch.unchanged(kind.__name__, states, leases=leases):
         token, beats = states[code]
         if held.filter(code=code, lease_token=token, heartbeats=beats).update(lease_held=False):
             freed.append(code)

@@ -24,6 +24,7 @@ class Leased(models.Model):
     code = models.CharField(max_length=16, unique=True, default=codes.new, editable=False)
     lease_token = models.PositiveIntegerField(default=0)
     lease_held = models.BooleanField(default=False)
+    lease_seconds = models.FloatField(default=60)  # of silence after which its holder counts as gone
     heartbeats = models.PositiveBigIntegerField(default=0)
     attempts = models.PositiveIntegerField(default=0)
     stage = models.CharField(max_length=32, blank=True)  # a name of runs.stages; never data

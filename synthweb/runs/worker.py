@@ -172,6 +172,8 @@ def _insist(grip: lease.Lease, write: Callable[[], None]) -> None:
             return write()
         except (OSError, OperationalError, InterfaceError) as error:
             logger.warning("answers not stored yet: %s", type(error).__name__)
+            if not isinstance(error, OSError):
+                close_old_connections()
             _say_waiting(grip)
         if grip.gone.wait(pause):
             raise errors.LeaseLost("another worker took this over")
@@ -181,7 +183,6 @@ def _insist(grip: lease.Lease, write: Callable[[], None]) -> None:
 def _say_waiting(grip: lease.Lease) -> None:
     """One line in the log of the run, for whoever wonders why it stands still."""
     try:
-        close_old_connections()
         if not RunEvent.objects.filter(run_id=grip.pk, text=WAITING_FOR_ROOM).exists():
             RunEvent.objects.create(run_id=grip.pk, stage=stages.STORE.name, text=WAITING_FOR_ROOM)
     except DatabaseError as error:

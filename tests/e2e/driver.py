@@ -16,6 +16,7 @@ django.setup()
 from django.conf import settings  # noqa: E402
 from django.db import connection  # noqa: E402
 from django.db.models import Sum  # noqa: E402
+from django.db.models.functions import Now  # noqa: E402
 
 from synth_engine.privacy import verify  # noqa: E402
 from synthweb.accounts import services as accounts  # noqa: E402
@@ -126,6 +127,37 @@ def cut_connections() -> None:
         )
 
 
+def step_clock(seconds: int) -> None:
+    """Set the clock of the database, for every connection from now on and those that ask again: the function that tells
+    the time is shadowed by one that adds what a table says."""
+    with connection.cursor() as cursor:
+        cursor.execute("CREATE SCHEMA IF NOT EXISTS stepped")
+        cursor.execute("CREATE TABLE IF NOT EXISTS stepped.clock (seconds integer NOT NULL)")
+        cursor.execute("DELETE FROM stepped.clock")
+        cursor.execute("INSERT INTO stepped.clock VALUES (%s)", [seconds])
+        cursor.execute(
+            "CREATE OR REPLACE FUNCTION stepped.statement_timestamp() RETURNS timestamptz LANGUAGE sql STABLE AS "
+            "'SELECT pg_catalog.statement_timestamp() + make_interval(secs => seconds) FROM stepped.clock'"
+        )
+        cursor.execute("SELECT current_database()")
+        (name,) = cursor.fetchone()
+        cursor.execute(f'ALTER DATABASE "{name}" SET search_path = stepped, pg_catalog, public')
+        cursor.execute("SET search_path = stepped, pg_catalog, public")
+
+
+def database_seconds() -> float:
+    """The database's time, by the expression that the application uses."""
+    found = Dataset.objects.annotate(now=Now()).values_list("now", flat=True).first()
+    if found is None:
+        raise RuntimeError("no dataset")
+    return found.timestamp()
+
+
+def say_waiting(code: str) -> bool:
+    """Whether a run says that its answers cannot be stored yet."""
+    return SynthesisRun.objects.get(code=code).events.filter(text__contains="cannot be stored yet").exists()
+
+
 def sent(code: str) -> bool:
     """Whether the broker has taken the message of a run."""
     return OutboxMessage.objects.filter(subject_code=code, sent_at__isnull=False).exists()
@@ -174,9 +206,24 @@ def run_faults(run: SynthesisRun) -> list[str]:
     return found
 
 
+CLOCK = (step_clock, database_seconds, say_waiting)
 VERBS: dict[str, Callable[..., Any]] = {
     verb.__name__: verb
-    for verb in (setup, submit, upload, report, errands, delete, cancel, ring, look, sent, cut_connections, faults)
+    for verb in (
+        setup,
+        submit,
+        upload,
+        report,
+        errands,
+        delete,
+        cancel,
+        ring,
+        look,
+        sent,
+        cut_connections,
+        faults,
+        *CLOCK,
+    )
 }
 
 if __name__ == "__main__":

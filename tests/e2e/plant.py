@@ -62,6 +62,10 @@ class Worker:
         """All that live of it, whoever their parent is: it has a session of its own."""
         return [pid for pid in psutil.pids() if _session(pid) == self._process.pid]
 
+    def limit_files(self, child: int, size: int) -> None:
+        """Let no file of the pool child grow beyond `size` bytes, as on a full disk; -1 for no limit any more."""
+        psutil.Process(child).rlimit(psutil.RLIMIT_FSIZE, (size, psutil.RLIM_INFINITY))
+
     def kill_parent(self) -> None:
         """The parent alone; the pool child is left to itself."""
         self._process.kill()

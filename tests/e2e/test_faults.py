@@ -146,3 +146,52 @@ def test_a_broker_that_dies_with_its_queues_loses_nothing(plant: Plant) -> None:
     plant.worker()
     for code in (before, during):
         check_finished(plant.until(code, *OVER))
+
+
+def test_a_disk_that_is_full_before_the_charge_costs_nothing(plant: Plant) -> None:
+    """Failed before: the budget was charged and the answers were lost."""
+    worker = plant.worker(failpoints="stage-open:stop", lease=60)
+    code = plant.ask("submit")
+    child = frozen(plant, worker, "stage-open")
+    worker.limit_files(child, 1_000)
+    os.kill(child, signal.SIGCONT)
+    found = plant.until(code, *OVER)
+    assert (found["state"], found["failure"], found["entries"]) == ("failed", "no-room", ["HOLD", "RELEASE"])
+
+
+def test_a_disk_that_is_full_after_the_draw_costs_only_time(plant: Plant) -> None:
+    """Failed before: one try, and what was paid for was gone."""
+    worker = plant.worker(failpoints="before-store:stop", lease=60)
+    code = plant.ask("submit")
+    child = frozen(plant, worker, "before-store")
+    worker.limit_files(child, 100)
+    os.kill(child, signal.SIGCONT)
+    plant.wait_for(lambda: plant.ask("say_waiting", code))
+    assert plant.ask("look", code)["state"] == "charged"
+    worker.limit_files(child, -1)
+    check_finished(plant.until(code, *OVER))
+
+
+@pytest.mark.parametrize("seconds", [3600, -1800], ids=["forward", "back"])
+@pytest.mark.parametrize("point", ["before-charge", "before-store"])
+def test_a_step_of_the_databases_clock_neither_ends_a_living_run_nor_keeps_a_dead_one(
+    plant: Plant, point: str, seconds: int
+) -> None:
+    """Failed before: a step forward ended the run that was charged; a step back kept the held one of a dead worker."""
+    plant.ask("step_clock", 0)
+    plant.ask("cut_connections")  # those of before still have the old search path
+    worker = plant.worker(failpoints=f"{point}:stop", lease=30)
+    code = plant.ask("submit")
+    child = frozen(plant, worker, point)
+    before = plant.ask("database_seconds")
+    plant.ask("step_clock", seconds)
+    assert abs(plant.ask("database_seconds") - before - seconds) < 300
+    os.kill(child, signal.SIGCONT)
+    check_finished(plant.until(code, *OVER))
+    dead = plant.worker(failpoints="before-charge:stop")
+    stranded = plant.ask("submit")
+    frozen(plant, dead, "before-charge")
+    plant.ask("step_clock", 0 if seconds > 0 else 2 * seconds)
+    dead.kill()
+    check_finished(plant.until(stranded, *OVER))
+    plant.ask("step_clock", 0)

@@ -20,6 +20,8 @@ from synth_engine import mechanisms
 from synth_engine.confidential.session import open_session
 from synth_engine.domain import Categorical, Domain, Integer, Place, Points, Weak
 from synth_engine.domain.totals import Totals
+from synth_engine.measurement import Answers
+from synth_engine.mechanisms import Plan
 from synth_engine.privacy import standalone
 from synth_engine.privacy.unit import Relation
 from synth_engine.spec import Spec
@@ -67,7 +69,7 @@ def runs() -> list[Any]:
     ]
 
 
-def receipt_of(identifier: str, domain: Domain, delta: Fraction) -> Document:
+def measured(identifier: str, domain: Domain, delta: Fraction) -> tuple[Plan, Answers]:
     """Of a real run, with the sampler in use."""
     spec = Spec(mechanism=identifier, epsilon=Fraction(4), delta=delta, parameters=CALLED.get(identifier, {}))
     plan = mechanisms.plan(domain, spec)
@@ -78,7 +80,12 @@ def receipt_of(identifier: str, domain: Domain, delta: Fraction) -> Document:
         sizes = [a.population if isinstance(a, Weak) else a.size for a in domain.modelled]
         table = tuple(tuple(record * 7 % size for size in sizes) for record in range(30))
     session = open_session(exact.rows_of(table, domain), domain=domain, cap=plan.loss, planned=plan.calls)
-    document: Document = json.loads(json.dumps(plan.receipt(plan.run(session))))
+    return plan, plan.run(session)
+
+
+def receipt_of(identifier: str, domain: Domain, delta: Fraction) -> Document:
+    plan, answers = measured(identifier, domain, delta)
+    document: Document = json.loads(json.dumps(plan.receipt(answers)))
     return document
 
 
@@ -130,3 +137,11 @@ def test_a_mechanism_has_a_note_and_a_law_that_mutants_do_not_keep(identifier: s
         assert laws
         sources = "".join(law.read_text() for law in laws)
         assert re.search(r"def test_\w*(mutant|mistake|noticed|exceeds)", sources)
+
+
+@pytest.mark.parametrize(("identifier", "domain", "delta"), runs())
+def test_answers_fit_into_the_room_that_is_reserved_before_anything_is_charged(
+    identifier: str, domain: Domain, delta: Fraction
+) -> None:
+    plan, answers = measured(identifier, domain, delta)
+    assert 0 < len(answers.to_bytes()) <= plan.answers_bytes() < 10**9

@@ -25,6 +25,10 @@ class Migration(migrations.Migration):
             migrations.AddField(model_name=name, name="heartbeats", field=models.PositiveBigIntegerField(default=0))
             for name in NAMES
         ),
+        *(
+            migrations.AddField(model_name=name, name="lease_seconds", field=models.FloatField(default=60))
+            for name in NAMES
+        ),
         migrations.RunPython(hold_what_was_held, migrations.RunPython.noop),
         migrations.RemoveIndex(model_name="synthesisrun", name="runs_synthe_state_712e0d_idx"),
         migrations.RemoveIndex(model_name="tableerrand", name="runs_tablee_state_453d13_idx"),
