@@ -1,5 +1,6 @@
 """Starting, watching and stopping the processes. Each has a process group and a log of its own; whichever dies is
-started again, more and more slowly, and one that cannot stay up ends the whole with the tail of its log."""
+started again, more and more slowly, and the others are left alone. One that fails by itself at every start, and was
+never up, ends the whole with the tail of its log: this installation does not work."""
 
 from __future__ import annotations
 
@@ -16,7 +17,9 @@ from pathlib import Path
 from synthweb.local.processes import Process
 
 STEADY_SECONDS = 60  # up for so long, a process counts as well
-MOST_DEATHS = 5
+UP_SECONDS = 15  # up for so long, a process can start
+LONGEST_WAIT = 60  # seconds until a process that dies again and again is started once more
+MOST_FAILED_STARTS = 5
 STOP_SECONDS = 10
 LONGEST_LOG = 10_000_000
 PR_SET_PDEATHSIG = 1
@@ -30,23 +33,38 @@ class Child:
     running: subprocess.Popen[bytes]
     started: float
     deaths: int = 0
+    can_start: bool = False
+    failed_starts: int = 0  # ends of its own making before it was ever up
     again_at: float | None = None
     at_end: Callable[[int], None] | None = None
 
 
 class GaveUp(Exception):
-    """A process dies again and again; the message ends with its log."""
+    """A process cannot start at all; the message ends with its log."""
 
 
 class Supervisor:
     """The children of one `make run`."""
 
-    def __init__(self, *, logs: Path, folder: Path, environment: Mapping[str, str], say: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        *,
+        logs: Path,
+        folder: Path,
+        environment: Mapping[str, str],
+        say: Callable[[str], None],
+        first_wait: float = 1,
+        up_after: float = UP_SECONDS,
+    ) -> None:
+        """`first_wait`: seconds until a process is started again after its first death; `up_after`: how long it has run
+        when it counts as one that can start."""
         self._logs = logs
         self._folder = folder
         self._environment = environment
         self._say = say
         self._children: list[Child] = []
+        self._first_wait = first_wait
+        self._up_after = up_after
 
     def start(self, process: Process, *, at_end: Callable[[int], None] | None = None) -> None:
         """Start a process and keep it running; one with `at_end` runs once and gives that its exit code."""
@@ -111,19 +129,30 @@ class Supervisor:
             return
         code = child.running.poll()
         if code is None:
+            child.can_start = child.can_start or now - child.started > self._up_after
             return
         _end_group(child.running, signal.SIGKILL)  # whatever it left behind
         if child.at_end is not None:
             self._children.remove(child)
             child.at_end(code)
             return
-        name = child.process.name
-        child.deaths = 1 if now - child.started > STEADY_SECONDS else child.deaths + 1
-        if child.deaths >= MOST_DEATHS:
-            raise GaveUp(f"{name} does not stay up (exit code {code}). The end of {name}.log:\n{self.tail(name)}")
-        wait = 2 ** (child.deaths - 1)
+        name, lasted = child.process.name, now - child.started
+        self._count_start(child, code=code)
+        child.deaths = 1 if lasted > STEADY_SECONDS else child.deaths + 1
+        wait = min(LONGEST_WAIT, self._first_wait * 2 ** min(child.deaths - 1, 16))
         child.again_at = now + wait
-        self._say(f"{name} stopped (exit code {code}) and is started again in {wait} s; see {self._logs / name}.log")
+        how = f"was ended by signal {-code}" if code < 0 else f"stopped (exit code {code})"
+        times = f", for the {child.deaths}th time in a row" if child.deaths > 3 else ""
+        self._say(f"{name} {how}{times} and is started again in {wait:g} s; see {self._logs / name}.log")
+
+    def _count_start(self, child: Child, *, code: int) -> None:
+        """Whether a process can start at all: one that was up once can, and one that somebody killed may."""
+        if child.can_start or code < 0:
+            return
+        child.failed_starts += 1
+        if child.failed_starts >= MOST_FAILED_STARTS:
+            name = child.process.name
+            raise GaveUp(f"{name} does not start (exit code {code}). The end of {name}.log:\n{self.tail(name)}")
 
     def _launch(self, process: Process) -> subprocess.Popen[bytes]:
         path = self._logs / f"{process.name}.log"
