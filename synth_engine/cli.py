@@ -108,7 +108,14 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("data", metavar="DATA", type=Path)
     sub.add_argument("--out", metavar="FORM.json", type=Path, required=True)
     _read_argument(sub)
+    _overwrites(*(sub for name, sub in words.choices.items() if name not in ("mechanisms", "verify")))
     return parser
+
+
+def _overwrites(*writing: argparse.ArgumentParser) -> None:
+    """The option of commands that write files."""
+    for sub in writing:
+        sub.add_argument("--overwrite", action="store_true", help="replace output files that exist")
 
 
 def _form_arguments(sub: argparse.ArgumentParser) -> None:

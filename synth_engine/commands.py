@@ -4,20 +4,23 @@ no value of a table."""
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import secrets
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from synth_engine.errors import InputError, SpecError
+from synth_engine.errors import InputError, SpecError, SynthError
 
 if TYPE_CHECKING:
+    from synth_engine.mechanisms import Plan
     from synth_engine.pipeline import Release
 
 LARGEST_DOCUMENT = 2**30
+MOST_RESERVED = 2**26  # bytes of the disk for a receipt or a model, before anything is spent
 
 
 def mechanisms(_options: argparse.Namespace) -> None:
@@ -31,33 +34,142 @@ def synthesize(options: argparse.Namespace) -> None:
     """Measures once, fits, draws one table, writes receipt and model if asked."""
     from synth_engine import domain as domains
     from synth_engine import mechanisms as registry
-    from synth_engine import pipeline, tables
-    from synth_engine.privacy import receipt as receipts
+    from synth_engine import outputs, pipeline, tables
 
     spec = _spec(options)
     domain = domains.read(options.domain)
     plan = registry.plan(domain, spec)  # refuses before anything is read
     sys.stderr.write(f"note: {plan.advice}\n" if plan.advice else "")
-    _require_outputs(options, domain=domain)
+    tables.require_format(options.out, domain=domain)
+    outputs.require(
+        {"--out": options.out, "--receipt": options.receipt, "--model": options.model},
+        inputs=(options.data, options.domain, options.form),
+        overwrite=options.overwrite,
+    )
     sign = _signing(options)  # a key that cannot be used is refused before anything is paid for
     form = _form(options)
-    release = pipeline.synthesize(options.data, domain=domain, spec=spec, dialect=form, progress=_progress())
-    table_digest = tables.write(release.model, release.rows, seed=release.seed, path=options.out)
-    model = release.model.to_json()
+    with outputs.pending(options.out, overwrite=options.overwrite) as table, _Kept(options, plan, sign) as kept:
+        spent = _Spent(spec)
+        with spent.said():
+            release = pipeline.synthesize(options.data, domain=domain, spec=spec, dialect=form, progress=spent)
+            kept.write(release)
+        try:
+            digest = tables.fill(
+                release.model, release.rows, seed=release.seed, path=table.temporary, form=options.out.name
+            )
+            kept.complete(release, table_sha256=digest)
+            table.keep()
+        except (OSError, InputError):
+            raise SynthError(kept.rescue(spent=str(spent))) from None
     _advise(release, epsilon=spec.epsilon)
-    if options.model is not None:
-        _write_json(options.model, model)
-    if options.receipt is not None:
-        secret = spec.seed is None
+
+
+class _Spent:
+    """Progress of a synthesis, which knows from when on noise may have been drawn."""
+
+    def __init__(self, spec: Any) -> None:
+        self._amounts = f"epsilon = {float(spec.epsilon):.10g}" + (
+            f" and delta = {float(spec.delta):g}" if spec.delta else ""
+        )
+        self._show = _progress()
+        self._measuring = False
+
+    def __call__(self, stage: str, fraction: float) -> None:
+        self._measuring = self._measuring or stage == "measure"
+        self._show(stage, fraction)
+
+    def __str__(self) -> str:
+        return self._amounts
+
+    @contextlib.contextmanager
+    def said(self) -> Iterator[None]:
+        """Whatever goes wrong once noise may have been drawn says so: the privacy loss counts as spent."""
+        try:
+            yield
+        except Exception as error:
+            if not self._measuring:
+                raise
+            text = str(error) if isinstance(error, SynthError) else f"internal error: {type(error).__name__}"
+            raise SynthError(f"{text}; noise may have been drawn, so count {self} as spent") from None
+
+
+class _Kept:
+    """The receipt and the model of a synthesis. Room for both is reserved before anything is spent, and both are written
+    before the table; the receipt without the table's digest, which `complete` adds."""
+
+    def __init__(self, options: argparse.Namespace, plan: Plan, sign: Any) -> None:
+        from synth_engine import outputs
+
+        room = min(MOST_RESERVED, 4 * plan.answers_bytes())
+        again = {"overwrite": options.overwrite}
+        self._options = options
+        self._sign = sign
+        self._stack = contextlib.ExitStack()
+        self._spare = options.out.with_name(f"{options.out.name}.model.json")
+        self._wanted = options.model is not None
+        enter = self._stack.enter_context
+        with contextlib.ExitStack() as opening:
+            opening.push(self._stack)
+            self._model = enter(outputs.pending(options.model or self._spare, reserve=room, **again))
+            self._receipts = [
+                enter(outputs.pending(options.receipt, reserve=room, overwrite=later or options.overwrite))
+                for later in (False, True)
+                if options.receipt is not None
+            ]
+            opening.pop_all()
+
+    def __enter__(self) -> _Kept:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stack.close()
+
+    def write(self, release: Release) -> None:
+        """What a synthesis gave, before its table is drawn."""
+        self._model.write(_json(release.model.to_json()))
+        if self._wanted:
+            self._model.keep()
+        self._receipt(release, table_sha256=None, place=0)
+
+    def complete(self, release: Release, *, table_sha256: str) -> None:
+        """The receipt with the digest of the table, in the place of the one without."""
+        self._receipt(release, table_sha256=table_sha256, place=1)
+
+    def _receipt(self, release: Release, *, table_sha256: str | None, place: int) -> None:
+        if self._receipts:
+            document = _receipt(release, sign=self._sign, table_sha256=table_sha256)
+            self._receipts[place].write(_json(document))
+            self._receipts[place].keep()
+
+    def rescue(self, *, spent: str) -> str:
+        """What to say where the table could not be written: the model is kept, whether it was asked for or not."""
+        name = self._options.model or self._spare
+        try:
+            if not self._wanted:
+                self._model.keep()
+            way = f"draw it from the model in {name.name} by the command sample, which costs nothing more"
+        except (OSError, InputError):
+            way = "and neither could the model"
+        return f"the table could not be written, but {spent} was spent; free space, then {way}"
+
+
+def _receipt(release: Release, *, sign: Any, table_sha256: str | None) -> dict[str, Any]:
+    """The receipt of a release, with its table once that is drawn."""
+    from synth_engine import mechanisms as registry
+    from synth_engine.privacy import receipt as receipts
+
+    secret = release.plan.spec.seed is None
+    drawn = None
+    if table_sha256 is not None:
         drawn = receipts.Sample(
             rows=release.rows,
             seed=None if secret else release.seed,
             seed_commitment=receipts.seed_commitment(release.seed) if secret else None,
-            table_sha256=table_digest,
+            table_sha256=table_sha256,
         )
-        steps = {"model_sha256": receipts.digest(model), "draw_block": registry.BLOCK}
-        document = release.plan.receipt(release.answers, sample=drawn, post_processing=steps)
-        _write_json(options.receipt, document if sign is None else receipts.signed(document, sign))
+    steps = {"model_sha256": receipts.digest(release.model.to_json()), "draw_block": registry.BLOCK}
+    document = release.plan.receipt(release.answers, sample=drawn, post_processing=steps)
+    return document if sign is None else receipts.signed(document, sign)
 
 
 def _advise(release: Release, *, epsilon: Fraction) -> None:
@@ -84,23 +196,25 @@ def sample(options: argparse.Namespace) -> None:
     from synth_engine.mechanisms.models.model import Model
 
     tables.require_format(options.out)
+    _require(options, options.model)
     document = _read_json(options.model, name="model")
     described = document.get("schema") == description.SCHEMA
     model = description.read(document) if described else Model.from_json(document)
     if described and description.edited(document, model):
         sys.stderr.write("note: this description was edited, so the table is no release of what was measured\n")
     rows = _whole(options.rows, name="rows") or model.rows
-    tables.write(model, rows, seed=options.seed or secrets.token_hex(32), path=options.out)
+    seed = options.seed or secrets.token_hex(32)
+    tables.write(model, rows, seed=seed, path=options.out, overwrite=options.overwrite)
 
 
 def describe(options: argparse.Namespace) -> None:
     """Writes a model as a description that people can read and edit."""
-    from synth_engine import tables
     from synth_engine.mechanisms.models import description
     from synth_engine.mechanisms.models.model import Model
 
-    tables.require_folder(options.out)
-    _write_json(options.out, description.write(Model.from_json(_read_json(options.model, name="model"))))
+    _require(options, options.model)
+    document = description.write(Model.from_json(_read_json(options.model, name="model")))
+    _write_json(options.out, document, overwrite=options.overwrite)
 
 
 def verify(options: argparse.Namespace) -> None:
@@ -119,11 +233,10 @@ def verify(options: argparse.Namespace) -> None:
 
 def verifier(options: argparse.Namespace) -> None:
     """Writes the program that an auditor runs."""
-    from synth_engine import tables
     from synth_engine.privacy import standalone
 
-    tables.require_folder(options.out)
-    tables.replace(options.out, lambda path: _write_text(path, standalone.text()))
+    _require(options)
+    _write_text(options.out, standalone.text(), overwrite=options.overwrite)
 
 
 def compare(options: argparse.Namespace) -> None:
@@ -131,27 +244,26 @@ def compare(options: argparse.Namespace) -> None:
     if options.out.suffix not in (".json", ".html"):
         raise InputError("the report has another format", repair="end its name in .json or .html")
     from synth_engine import domain as domains
-    from synth_engine import pipeline, tables
+    from synth_engine import pipeline
 
-    tables.require_folder(options.out)
+    _require(options, options.real, options.synthetic, options.domain, options.form)
     domain = domains.read(options.domain)
     form = _form(options)
     report = pipeline.compare(options.real, options.synthetic, domain=domain, dialect=form, progress=_progress())
     if options.out.suffix == ".json":
-        _write_json(options.out, report)
+        _write_json(options.out, report, overwrite=options.overwrite)
         return
     from synth_engine.evaluation import page
 
-    text = page.html(report)
-    tables.replace(options.out, lambda path: _write_text(path, text))
+    _write_text(options.out, page.html(report), overwrite=options.overwrite)
 
 
 def draft_domain(options: argparse.Namespace) -> None:
     """Writes suggestions as a domain in which every fact is marked as suggested by the data."""
     from synth_engine import domain as domains
-    from synth_engine import pipeline, tables
+    from synth_engine import pipeline
 
-    tables.require_folder(options.out)
+    _require(options, options.data, options.form)
     reading = pipeline.ingest(options.data, dialect=_form_of_draft(options), progress=_progress())
     sys.stderr.writelines(f"note: {each}\n" for each in reading["notes"])
     draft = {
@@ -160,7 +272,7 @@ def draft_domain(options: argparse.Namespace) -> None:
         "unit": {"max_records": 1, "column": None},
         "attributes": reading["suggestions"],
     }
-    _write_json(options.out, draft)
+    _write_json(options.out, draft, overwrite=options.overwrite)
     sys.stderr.write(
         'note: this draft was read off the data, so it is confidential; confirm each fact as public and set "provenance" '
         'to "declared" before using it\n'
@@ -170,10 +282,14 @@ def draft_domain(options: argparse.Namespace) -> None:
 def gazetteer(options: argparse.Namespace) -> None:
     """Writes points and partitions of a column, from a public file, into a description."""
     from synth_engine import domain as domains
-    from synth_engine import references, tables
+    from synth_engine import outputs, references
 
-    out = options.out or options.domain
-    tables.require_folder(out)
+    if options.out is None or options.out.resolve() == options.domain.resolve():  # said in its help: written in place
+        out, overwrite = options.domain, True
+        outputs.require({"--domain": out}, inputs=(options.reference,))
+    else:
+        out, overwrite = options.out, options.overwrite
+        _require(options, options.reference, options.domain)
     said = {role: getattr(options, role) for role in ("code", "latitude", "longitude", "weight")}
     parents = tuple(_pair(text) for text in options.part)
     reference, source = references.load(options.reference, parents=parents, **said)
@@ -182,7 +298,7 @@ def gazetteer(options: argparse.Namespace) -> None:
     if not (waiting := references.bare(found)):
         domains.Domain.from_json(found)
     sys.stderr.writelines(f"note: no value is listed yet of {name}: use the command for it too\n" for name in waiting)
-    _write_json(out, found)
+    _write_json(out, found, overwrite=overwrite)
 
 
 def _pair(text: str) -> tuple[str, str]:
@@ -195,12 +311,12 @@ def _pair(text: str) -> tuple[str, str]:
 def guess_form(options: argparse.Namespace) -> None:
     """Writes how a table seems to be written; a person looks at it and corrects it. Refuses, after that, as long as
     a question about it is open."""
-    from synth_engine import pipeline, tables
+    from synth_engine import pipeline
     from synth_engine.formats import Dialect, words
 
-    tables.require_folder(options.out)
+    _require(options, options.data)
     found = words.apply(pipeline.detect(options.data) or Dialect(), options.read)
-    _write_json(options.out, found.to_json())
+    _write_json(options.out, found.to_json(), overwrite=options.overwrite)
     if not found.asked:
         return
     if "encoding" in found.asked:
@@ -280,19 +396,6 @@ def _whole(text: str, *, name: str) -> int:
     return int(text)
 
 
-def _require_outputs(options: argparse.Namespace, *, domain: Any) -> None:
-    from synth_engine import tables
-
-    tables.require_format(options.out, domain=domain)
-    outputs = [path for path in (options.out, options.receipt, options.model) if path is not None]
-    for path in outputs:
-        tables.require_folder(path)
-    inputs = [path for path in (options.data, options.domain, options.form) if path is not None]
-    places = [path.resolve() for path in outputs + inputs]
-    if len(set(places[: len(outputs)])) < len(outputs) or set(places[: len(outputs)]) & set(places[len(outputs) :]):
-        raise InputError("two of the files are the same", repair="give every output a name of its own")
-
-
 def _read_json(path: Path, *, name: str) -> Any:
     """A name given twice would let a reader see one value and the verifier another."""
     from synth_engine import strict_json
@@ -311,14 +414,28 @@ def _read_json(path: Path, *, name: str) -> Any:
     return document
 
 
-def _write_json(path: Path, document: Any) -> None:
-    from synth_engine import tables
+def _require(options: argparse.Namespace, *inputs: Path | None) -> None:
+    """Refuses the output of a command that has one, before anything is read."""
+    from synth_engine import outputs
 
-    text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-    tables.replace(path, lambda temporary: _write_text(temporary, text))
+    outputs.require({"--out": options.out}, inputs=inputs, overwrite=options.overwrite)
 
 
-def _write_text(path: Path, text: str) -> None:
+def _json(document: Any) -> str:
+    return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _write_json(path: Path, document: Any, *, overwrite: bool) -> None:
+    _write_text(path, _json(document), overwrite=overwrite)
+
+
+def _write_text(path: Path, text: str, *, overwrite: bool) -> None:
+    from synth_engine import outputs
+
+    outputs.replace(path, lambda temporary: _fill(temporary, text), overwrite=overwrite)
+
+
+def _fill(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8")
 
 

@@ -7,14 +7,13 @@ import gzip
 import hashlib
 import io
 import os
-import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from synth_engine import codec, mechanisms
+from synth_engine import codec, mechanisms, outputs
 from synth_engine.domain import (
     Attribute,
     Basket,
@@ -34,27 +33,35 @@ from synth_engine.mechanisms.models.model import Model
 FORMATS = (".csv", ".parquet", ".dat", ".dat.gz")
 
 
-def write(model: Model, rows: int, *, seed: str, path: Path) -> str:
+def write(model: Model, rows: int, *, seed: str, path: Path, overwrite: bool = True) -> str:
     """Draws a table into a file (.csv or .parquet, or of baskets) and returns the file's SHA-256. The file appears whole or
     not at all."""
     require_format(path, domain=model.domain)
+    digest = ""
 
-    def fill(temporary: Path) -> None:
-        if path.suffix == ".parquet":
-            _write_parquet(model, rows, seed=seed, path=temporary)
-        elif path.name.endswith(".dat.gz"):
-            # Neither name nor time of day: the same baskets, the same bytes.
-            with temporary.open("wb") as file, gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
-                packed.writelines(basket_pieces(model, rows, seed=seed))
-        elif path.suffix == ".dat":
-            with temporary.open("wb") as file:
-                file.writelines(basket_pieces(model, rows, seed=seed))
-        else:
-            with temporary.open("wb") as file:
-                file.writelines(csv_pieces(model, rows, seed=seed))
+    def fill_it(temporary: Path) -> None:
+        nonlocal digest
+        digest = fill(model, rows, seed=seed, path=temporary, form=path.name)
 
-    replace(path, fill)
+    outputs.replace(path, fill_it, overwrite=overwrite)
+    return digest
+
+
+def fill(model: Model, rows: int, *, seed: str, path: Path, form: str) -> str:
+    """Draws a table into `path` in the format that the name `form` ends in; returns the SHA-256 of the file, which is on
+    the disk by then. OSError where the disk does not take it."""
+    if form.endswith(".parquet"):
+        _write_parquet(model, rows, seed=seed, path=path)
+    elif form.endswith(".dat.gz"):
+        # Neither name nor time of day: the same baskets, the same bytes.
+        with path.open("wb") as file, gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
+            packed.writelines(basket_pieces(model, rows, seed=seed))
+    else:
+        pieces = basket_pieces if form.endswith(".dat") else csv_pieces
+        with path.open("wb") as file:
+            file.writelines(pieces(model, rows, seed=seed))
     with path.open("rb") as file:
+        os.fsync(file.fileno())
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
@@ -82,25 +89,7 @@ def require_format(path: Path, *, domain: Domain | None = None) -> None:
         drawn = domain.drawn
         if len(drawn) != 1 or not isinstance(drawn[0], Baskets):
             raise InputError("what is drawn is no list of baskets", repair="end the output's name in .csv or .parquet")
-    require_folder(path)
-
-
-def require_folder(path: Path) -> None:
-    """Refuses an output that cannot be written, before anything is spent."""
-    if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
-        raise InputError("an output cannot be written there", repair="name a file in an existing, writable folder")
-
-
-def replace(path: Path, fill: Callable[[Path], None]) -> None:
-    """Writes a file under another name first."""
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    try:
-        fill(temporary)
-        temporary.replace(path)
-    except OSError:
-        raise InputError("an output cannot be written", repair="check space and rights") from None
-    finally:
-        temporary.unlink(missing_ok=True)
+    outputs.require_folder(path)
 
 
 def _csv(rows: object) -> bytes:

@@ -29,8 +29,9 @@ SEALS = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_S
 def nameless_file(size: int) -> BinaryIO:
     """An empty file for a table of about `size` bytes. OSError where there is no room for it."""
     if available_memory() > 2 * size:
-        return os.fdopen(os.memfd_create("table", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING), "w+b")
-    file = cast(BinaryIO, tempfile.TemporaryFile())  # noqa: SIM115 - the caller closes it
+        memory = os.memfd_create("table", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        return cast(BinaryIO, os.fdopen(memory, "w+b", buffering=0))
+    file = cast(BinaryIO, tempfile.TemporaryFile(buffering=0))  # noqa: SIM115 - the caller closes it
     try:
         os.posix_fallocate(file.fileno(), 0, max(1, size))
         os.ftruncate(file.fileno(), 0)

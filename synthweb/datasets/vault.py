@@ -34,6 +34,7 @@ from synthweb.lib import dumps
 
 NAME = re.compile(r"[0-9a-f]{64}")
 PART = ".part"  # what is still being received; swept when its writer is gone
+NO_ROOM = "there is no room to open the table: free memory, or space below TMPDIR"
 QUEUED_CHUNKS = 8  # how far a fast client may run ahead of the disk
 
 
@@ -197,10 +198,12 @@ def open_table(name: str) -> Iterator[Path]:
     except FileNotFoundError:
         raise VaultError("the table is not in the vault any more") from None
     with stored, _room(source.stat().st_size) as plain:
-        cipher = _Hashed(stored)
+        cipher, filled = _Hashed(stored), _Filled(plain)
         try:
-            pyrage.decrypt_io(cipher, plain, [identity])
+            pyrage.decrypt_io(cipher, filled, [identity])
         except (OSError, pyrage.DecryptError) as error:
+            if filled.is_full:
+                raise VaultError(NO_ROOM) from None
             raise TamperedError("a stored table is damaged or was not written for this worker's key") from error
         while cipher.read(1 << 20):  # what lies behind the end that age saw is not ours either
             pass
@@ -214,7 +217,28 @@ def _room(size: int) -> BinaryIO:
     try:
         return rooms.nameless_file(size)
     except OSError:
-        raise VaultError("there is no room to open the table: free memory, or space below TMPDIR") from None
+        raise VaultError(NO_ROOM) from None
+
+
+class _Filled:
+    """An opened table while it is written, which remembers that there was no room for it."""
+
+    def __init__(self, raw: BinaryIO) -> None:
+        self._raw = raw
+        self.is_full = False
+
+    def write(self, data: bytes) -> int:
+        written = 0
+        try:
+            while written < len(data):
+                written += self._raw.write(data[written:])
+        except OSError:
+            self.is_full = True
+            raise
+        return written
+
+    def flush(self) -> None:
+        """Nothing is buffered."""
 
 
 def erase(name: str) -> None:

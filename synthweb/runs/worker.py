@@ -82,6 +82,7 @@ def _advance(run: SynthesisRun, grip: lease.Lease) -> None:
     plan = planning.replan(version=run.domain_version, spec=spec, account=run.account)
     if run.state == State.HELD:
         _check_plan(run, plan)
+        progress(stages.OPEN.name, 0.0)
         artefacts.sweep(is_known=_is_known)  # what a killed worker had reserved is room for this one
         with artefacts.reserved(plan.answers_bytes()) as room:
             answers = _charge_and_measure(run, grip, plan, progress)
@@ -109,7 +110,6 @@ def _charge_and_measure(run: SynthesisRun, grip: lease.Lease, plan: Plan, progre
     """What can be known without reading a row is found out before the charge: that the plan provably meets its target,
     that the vault still has the table and that it is, byte for byte, the one that was stored, and that its header names
     the columns described. A run that fails of these costs nothing. Rows are read behind the charge alone."""
-    progress(stages.OPEN.name, 0.0)
     pipeline.confirm(plan)
     _check_table(run)
     with vault.open_table(run.dataset.vault_name) as path:

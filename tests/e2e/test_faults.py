@@ -188,10 +188,12 @@ def test_a_step_of_the_databases_clock_neither_ends_a_living_run_nor_keeps_a_dea
     assert abs(plant.ask("database_seconds") - before - seconds) < 300
     os.kill(child, signal.SIGCONT)
     check_finished(plant.until(code, *OVER))
+    worker.kill()
     dead = plant.worker(failpoints="before-charge:stop")
     stranded = plant.ask("submit")
     frozen(plant, dead, "before-charge")
     plant.ask("step_clock", 0 if seconds > 0 else 2 * seconds)
     dead.kill()
+    plant.worker()
     check_finished(plant.until(stranded, *OVER))
     plant.ask("step_clock", 0)

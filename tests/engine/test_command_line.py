@@ -179,7 +179,7 @@ def test_rows_asked_for_are_rows_drawn(folder: Path) -> None:
 
 def test_no_rows_asked_for_means_the_noisy_number_of_records(folder: Path) -> None:
     for more in ((), ("--rows", 0)):
-        assert synthesize(folder, "--model", folder / "model.json", *more) == 0
+        assert synthesize(folder, "--model", folder / "model.json", "--overwrite", *more) == 0
         assert len(rows_of(folder / "out.csv")) - 1 == load(folder / "model.json")["rows"]
 
 
@@ -208,7 +208,7 @@ def test_a_seed_not_given_is_secret_and_committed_to(folder: Path, monkeypatch: 
 
     monkeypatch.setattr(mechanisms, "draw_blocks", watch)
     for name in ("r1.json", "r2.json"):
-        assert synthesize(folder, "--receipt", folder / name) == 0
+        assert synthesize(folder, "--receipt", folder / name, "--overwrite") == 0
         sample = load(folder / name)["sample"]
         assert "seed" not in sample
         assert sample["seed_commitment"] == receipts.seed_commitment(drawn[-1])
@@ -221,7 +221,7 @@ def test_noise_differs_from_run_to_run_even_with_the_same_seed(folder: Path) -> 
     """A seed is of the drawing alone."""
     digests = set()
     for _ in range(2):
-        assert synthesize(folder, "--seed", "tea", "--receipt", folder / "r.json") == 0
+        assert synthesize(folder, "--seed", "tea", "--receipt", folder / "r.json", "--overwrite") == 0
         digests.add(load(folder / "r.json")["answers_sha256"])
     assert len(digests) == 2
 
@@ -265,7 +265,7 @@ def test_a_table_written_otherwise_is_read_with_its_form(folder: Path, capsys: p
     assert run("compare", folder / "other.csv", folder / "people.csv", *compared, *given) == 0
     assert load(folder / "report.json")["summary"]["tvd2"]["value"] == 0
     (folder / "form.json").write_text(json.dumps(form | {"delimiter": "x"}))
-    assert run("domain", folder / "other.csv", "--out", folder / "other.json", *given) == 2
+    assert run("domain", folder / "other.csv", "--out", folder / "third.json", *given) == 2
     assert "this form of CSV is not read" in capsys.readouterr().err
 
 
@@ -282,7 +282,7 @@ def test_a_compressed_table_gives_the_same_plan(folder: Path) -> None:
 def test_a_draft_says_that_it_read_the_data_and_is_refused_until_confirmed(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run("domain", folder / "people.csv", "--out", folder / "domain.json") == 0
+    assert run("domain", folder / "people.csv", "--out", folder / "domain.json", "--overwrite") == 0
     assert "read off the data" in capsys.readouterr().err
     draft = load(folder / "domain.json")
     assert {entry["provenance"] for entry in draft["attributes"]} == {"suggested"}

@@ -215,6 +215,32 @@ def test_no_room_for_an_opened_table_is_said_as_that(monkeypatch: pytest.MonkeyP
         pass
 
 
+FULL_ROOM = """
+    import resource, sys
+    import django
+    django.setup()
+    from pathlib import Path
+    from django.conf import settings
+    from synthweb.datasets import rooms, vault
+    settings.VAULT_DIR = Path(sys.argv[1])
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+    try:
+        with vault.open_table(sys.argv[2]):
+            print("opened")
+    except vault.VaultError as error:
+        print(type(error).__name__, error)
+"""
+
+
+@pytest.mark.slow
+def test_room_that_runs_out_while_a_table_is_opened_is_not_taken_for_damage(settings: Settings) -> None:
+    """Failed before: the table was said to be damaged."""
+    environment = os.environ | {"DJANGO_SETTINGS_MODULE": "synthweb.settings", "PYTHONPATH": "."}
+    command = [sys.executable, "-c", textwrap.dedent(FULL_ROOM), str(settings.VAULT_DIR), put()]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60, check=True)
+    assert done.stdout == f"VaultError {vault.NO_ROOM}\n"
+
+
 def test_whoever_opens_a_table_leaves_no_core_dump() -> None:
     """In a process of its own, because it is for good."""
     script = """
