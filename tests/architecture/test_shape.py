@@ -52,7 +52,7 @@ SECURE_RANDOMNESS = {
     "synth_engine/confidential/rows.py",
     "synth_engine/pipeline.py",
     "synth_engine/commands.py",
-    "synth_engine/tables.py",
+    "synth_engine/outputs.py",
 }
 
 
