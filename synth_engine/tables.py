@@ -60,9 +60,9 @@ def fill(model: Model, rows: int, *, seed: str, path: Path, form: str) -> str:
         pieces = basket_pieces if form.endswith(".dat") else csv_pieces
         with path.open("wb") as file:
             file.writelines(pieces(model, rows, seed=seed))
-    with path.open("rb") as file:
-        os.fsync(file.fileno())
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    with path.open("rb") as written:
+        os.fsync(written.fileno())
+        return hashlib.file_digest(written, "sha256").hexdigest()
 
 
 def csv_pieces(model: Model, rows: int, *, seed: str) -> Iterator[bytes]:
