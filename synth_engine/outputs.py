@@ -51,10 +51,10 @@ def require_folder(path: Path) -> None:
 class Pending:
     """A file that will be: its content goes to `temporary`, in the same folder, until `keep` gives it its name."""
 
-    def __init__(self, path: Path, *, overwrite: bool) -> None:
+    def __init__(self, path: Path, temporary: Path, *, overwrite: bool) -> None:
         self._path = path
         self._overwrite = overwrite
-        self.temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+        self.temporary = temporary
         self.kept = False
 
     def reserve(self, size: int) -> None:
@@ -96,10 +96,15 @@ class Pending:
         _half_written.discard(self.temporary)
 
 
+def _beside(path: Path) -> Path:
+    """A hidden name in the same folder that nobody else has."""
+    return path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+
+
 @contextlib.contextmanager
 def pending(path: Path, *, overwrite: bool, reserve: int = 0) -> Iterator[Pending]:
     """A file that exists afterwards only if it was kept. InputError if there is no room for `reserve` bytes."""
-    file = Pending(path, overwrite=overwrite)
+    file = Pending(path, _beside(path), overwrite=overwrite)
     _half_written.add(file.temporary)
     try:
         if reserve:
