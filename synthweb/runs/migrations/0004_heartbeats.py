@@ -14,7 +14,7 @@ def hold_what_was_held(apps, _editor) -> None:  # type: ignore[no-untyped-def]
 
 
 class Migration(migrations.Migration):
-    dependencies = [("runs", "0002_ends_seen")]
+    dependencies = [("runs", "0003_expected_time")]
 
     operations = [
         *(
