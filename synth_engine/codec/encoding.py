@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import ArrayLike, NDArray
 
-from synth_engine.codec import moments, numbers
+from synth_engine.codec import moments
 from synth_engine.codec import texts as texts_of_no_meaning
 from synth_engine.codec.baskets import encode_baskets
 from synth_engine.domain import (
@@ -40,6 +40,8 @@ Values = NDArray[np.float64]
 MANY = 1_000  # texts for which it pays to read them at once
 _HUGE = 10**300
 _WHOLE = re.compile(r"([+-]?)(?:0++([0-9]{0,1000})|([0-9]{1,1000}))(?:\.0*)?")
+# Numbers that a library casts to what reading them alone gives: no sign +, no exponent, no blank, no base of sixteen.
+_PLAIN_WHOLE, _PLAIN_DECIMAL = r"^-?[0-9]{1,15}$", r"^-?[0-9]{1,15}(?:\.[0-9]{1,15})?$"
 _DECIMAL = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
@@ -105,10 +107,10 @@ def scaled(attribute: Attribute, texts: list[str]) -> Scaled | None:
     """Texts of a column of numbers, days or moments on its scale; None for a column without one."""
     match attribute:
         case Integer():
-            values = _cast(texts, pa.int64(), _whole)
+            values = _cast(texts, pa.int64(), _whole, plainly=_PLAIN_WHOLE)
             return Scaled(values=values, low=attribute.low, high=attribute.high, cuts=attribute.cuts)
         case Number():
-            values = _cast(texts, pa.float64(), _decimal)
+            values = _cast(texts, pa.float64(), _decimal, plainly=_PLAIN_DECIMAL)
             return Scaled(values=values, low=attribute.low, high=attribute.high, cuts=attribute.cuts)
         case Date():
             span = (attribute.high - attribute.low).days
@@ -145,18 +147,17 @@ def _listed(attribute: Categorical | Boolean, texts: list[str]) -> Codes:
     return np.fromiter((codes.get(text, outside) for text in texts), dtype=np.uint16, count=len(texts))
 
 
-def _cast(texts: list[str], kind: pa.DataType, read: Callable[[str], float | None]) -> Values:
-    """Numbers of texts at once where all are plain ones, which is fast, else one by one, with the same outcome for every
-    text: which of the two it is depends on other records."""
-    if len(texts) >= MANY and all(texts):
-        try:
-            array = pa.array(texts, type=pa.string())
-            values: Values = pc.cast(array, kind).to_numpy().astype(np.float64)
-        except pa.ArrowException:
-            return _read(read, texts)
-        if np.isfinite(values).all() and np.abs(values).max() < _HUGE and not numbers.hexadecimal(array):
-            return values
-    return _read(read, texts)
+def _cast(texts: list[str], kind: pa.DataType, read: Callable[[str], float | None], *, plainly: str) -> Values:
+    """What each text says as a number. Those that are plainly written are cast at once, which is fast, and all others are
+    read one by one: which of the two a text is depends on that text alone, whatever stands beside it."""
+    if len(texts) < MANY:
+        return _read(read, texts)
+    array = pa.array(texts, type=pa.string())
+    plain = pc.match_substring_regex(array, plainly).to_numpy(zero_copy_only=False)
+    values: Values = pc.cast(pc.if_else(pa.array(plain), array, "0"), kind).to_numpy().astype(np.float64)
+    others = np.flatnonzero(~plain)
+    values[others] = _read(read, [texts[place] for place in others.tolist()])
+    return values
 
 
 def _read(read: Callable[[str], float | None], texts: list[str]) -> Values:

@@ -17,17 +17,14 @@ _WHOLE = re.compile(r"\s*\+?([0-9]+)(\.0*)?\s*", re.ASCII)
 Block = dict[str, pa.Array]
 
 
-def repeated(domain: Domain, block: Block, *, marks: Marks | None = None) -> Block:
-    """Each row of a block of texts as often as it says; the block itself where the domain has no repeats. `marks`: how
-    the file writes numbers."""
+def repetitions(domain: Domain, block: Block, *, marks: Marks | None = None) -> NDArray[np.int64] | None:
+    """How many records each row of a block stands for, shape (rows,); None where each is one. `marks`: how the file writes
+    numbers."""
     if domain.repeats is None:
-        return block
+        return None
     said = block[domain.repeats.column]
-    times = times_of(
-        said if marks is None or marks.usual else marks.plain(said, apart_from=()), most=domain.repeats.most
-    )
-    places = pa.array(np.repeat(np.arange(len(times)), times))
-    return {name: texts.take(places) for name, texts in block.items()}
+    plain = said if marks is None or marks.usual else marks.plain(said, apart_from=())
+    return times_of(plain, most=domain.repeats.most)
 
 
 def times_of(texts: pa.Array, *, most: int) -> NDArray[np.int64]:

@@ -89,9 +89,12 @@ def read(
 def head(
     path: Path | str, names: Sequence[str], *, kind: Kind | None = None, dialect: Dialect | None = None
 ) -> list[list[str]]:
-    """The first rows of some columns, as text."""
+    """The first rows of some columns, as text; of a table that a run has read, which may have none."""
     limits = Limits(block_rows=PREVIEW_ROWS)
-    block = next(blocks(path, kind=kind, dialect=dialect, limits=limits, wanted=names))
+    found = blocks(path, kind=kind, dialect=dialect, limits=limits, wanted=names, mode="total")
+    block = next(found, None)
+    if block is None:
+        return []
     return _head({name: block[name] for name in names})
 
 

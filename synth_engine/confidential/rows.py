@@ -12,7 +12,6 @@ from typing import Any, NoReturn
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from synth_engine import codec, readers
@@ -20,7 +19,7 @@ from synth_engine.codec import Bags, Codes
 from synth_engine.domain import Domain, Integer, Number, Range, Weak, WeakBasket
 from synth_engine.errors import PrivacyError, TableError
 from synth_engine.formats import Dialect, Kind
-from synth_engine.readers import Block, Limits, Progress
+from synth_engine.readers import Block, Limits, Progress, Shape
 
 Ranked = tuple[NDArray[np.int32], list[int]]
 """Of a weak attribute: for each record a place in the list, and the list: different numbers within the public set."""
@@ -120,43 +119,89 @@ def open_table(
     progress: Progress = readers.silent,
     random_bytes: Callable[[int], bytes] = os.urandom,
 ) -> Rows:
-    """Parses, encodes and truncates a table. Raises TableError for a file that is not a well-formed table with the
-    columns of the domain; never for a value in it. `random_bytes` is replaced by tests only."""
+    """Parses, encodes and truncates a table. `random_bytes` is replaced by tests only.
+
+    Well-formed records never make it fail, whatever they hold and however many they are, none included: what a record is
+    counted as is a function of that record, of the other records of its unit and of secret randomness
+    (docs/proofs/reading.md). Raises TableError for a file that is not a well-formed table with the columns of the domain.
+    """
     _require_form(path, kind=kind, dialect=dialect)
-    unit = domain.unit.column
-    wanted = _wanted(domain)
-    pieces: dict[str, list[Codes]] = {name: [] for name in domain.names}
-    units: list[pa.Array] = []
-    rankings = {a.name: codec.Ranking(a) for a in domain.open if isinstance(a, Weak)}
-    places: dict[str, list[NDArray[np.int32]]] = {name: [] for name in rankings}
-    bags: dict[str, list[Bags]] = {a.name: [] for a in domain.open if isinstance(a, WeakBasket)}
+    wanted, shape, opened = _wanted(domain), Shape(), _Opened(domain, dialect)
     found = readers.blocks(
-        path, kind=kind, dialect=dialect, limits=limits or Limits(), wanted=wanted, progress=progress
+        path,
+        kind=kind,
+        dialect=dialect,
+        limits=limits or Limits(),
+        wanted=wanted,
+        shape=shape,
+        progress=progress,
+        mode="total",
     )
     for block in found:
         _require(wanted, found=block)
-        marks = None if dialect is None else dialect.marks
-        block = codec.repeated(domain, block, marks=marks)  # from here on a row is a record
-        for name, codes in codec.encode(domain, _plain(domain, block, dialect)).items():
-            pieces[name].append(codes)
-        for name, ranking in rankings.items():
-            places[name].append(ranking.places(block[name]))
+        opened.add(block)
+    _require(wanted, found=shape.columns)  # a table without records has no block
+    return opened.rows(random_bytes=random_bytes)
+
+
+class _Opened:
+    """What blocks of text have become: codes of records, and to which unit each belongs."""
+
+    def __init__(self, domain: Domain, dialect: Dialect | None) -> None:
+        self._domain, self._dialect = domain, dialect
+        self._codes: dict[str, list[Codes]] = {name: [] for name in domain.names}
+        self._rankings = {a.name: codec.Ranking(a) for a in domain.open if isinstance(a, Weak)}
+        self._places: dict[str, list[NDArray[np.int32]]] = {name: [] for name in self._rankings}
+        self._bags: dict[str, list[Bags]] = {a.name: [] for a in domain.open if isinstance(a, WeakBasket)}
+        self._ids: list[pa.Array] = []
+
+    def add(self, block: Block) -> None:
+        """A block of rows, each as often as it says."""
+        domain = self._domain
+        marks = None if self._dialect is None else self._dialect.marks
+        times = codec.repetitions(domain, block, marks=marks)
+        # Rows are read once, and what they became is repeated: texts repeated could be more than memory holds.
+        places = None if times is None else np.repeat(np.arange(len(times)), times)
+
+        for name, codes in codec.encode(domain, _plain(domain, block, self._dialect)).items():
+            self._codes[name].append(codes if places is None else codes[places])
+        for name, ranking in self._rankings.items():
+            ranks = ranking.places(block[name])
+            self._places[name].append(ranks if places is None else ranks[places])
         for attribute in domain.baskets:
             if isinstance(attribute, WeakBasket):
-                bags[attribute.name].append(codec.bags(attribute, block[attribute.name]))
-        if unit is not None:
-            units.append(block[unit])
-    columns = {name: np.concatenate(pieces.pop(name)) for name in list(pieces)}  # one column at a time is there twice
-    ranked = {name: (np.concatenate(places.pop(name)), ranking.ranks) for name, ranking in rankings.items()}
-    baskets = {name: pa.concat_arrays(pieces) for name, pieces in bags.items()}
-    if unit is None:
-        return Rows(columns, domain=domain, ranked=ranked, baskets=baskets)
-    belongs = _units(pa.chunked_array(units))
-    kept = _kept(belongs, most=domain.unit.max_records, random_bytes=random_bytes)
-    columns = {name: codes[kept] for name, codes in columns.items()}
-    ranked = {name: (found[kept], ranks) for name, (found, ranks) in ranked.items()}
-    baskets = {name: found.take(pa.array(kept)) for name, found in baskets.items()}
-    return Rows(columns, domain=domain, ranked=ranked, units=belongs[kept], baskets=baskets)
+                held = codec.bags(attribute, block[attribute.name])
+                self._bags[attribute.name].append(held if places is None else held.take(pa.array(places)))
+        if domain.unit.column is not None:
+            ids = codec.normal(block[domain.unit.column], domain.unit.spelling)
+            self._ids.append(
+                ids if places is None else ids.dictionary_encode().take(pa.array(places)).cast(pa.string())
+            )
+
+    def rows(self, *, random_bytes: Callable[[int], bytes]) -> Rows:
+        """All of them; of each unit at most so many, chosen by chance."""
+        domain = self._domain
+        # One column at a time is there twice.
+        columns = {name: _joined(self._codes.pop(name), np.uint16) for name in list(self._codes)}
+        ranked = {
+            name: (_joined(self._places.pop(name), np.int32), ranking.ranks) for name, ranking in self._rankings.items()
+        }
+        baskets = {
+            name: pa.concat_arrays(pieces) if pieces else pa.array([], type=pa.large_list(pa.int32()))
+            for name, pieces in self._bags.items()
+        }
+        if domain.unit.column is None:
+            return Rows(columns, domain=domain, ranked=ranked, baskets=baskets)
+        belongs = _units(self._ids)
+        kept = _kept(belongs, most=domain.unit.max_records, random_bytes=random_bytes)
+        columns = {name: codes[kept] for name, codes in columns.items()}
+        ranked = {name: (found[kept], ranks) for name, (found, ranks) in ranked.items()}
+        baskets = {name: found.take(pa.array(kept)) for name, found in baskets.items()}
+        return Rows(columns, domain=domain, ranked=ranked, units=belongs[kept], baskets=baskets)
+
+
+def _joined(pieces: list[NDArray[Any]], kind: type[np.generic]) -> NDArray[Any]:
+    return np.concatenate(pieces) if pieces else np.empty(0, dtype=kind)
 
 
 def fits(
@@ -204,7 +249,7 @@ def require_columns(
     """Raises TableError for a table without a column that the domain needs. Reads the header, which is form, and no
     row: this may come before a charge."""
     _require_form(path, kind=kind, dialect=dialect)
-    _require(_wanted(domain), found=readers.columns(path, kind=kind, dialect=dialect))
+    _require(_wanted(domain), found=readers.columns(path, kind=kind, dialect=dialect, mode="total"))
 
 
 def _require_form(path: Path | str, *, kind: Kind | None, dialect: Dialect | None) -> None:
@@ -228,10 +273,11 @@ def _require(wanted: list[str], *, found: Collection[str]) -> None:
             raise TableError("the table has no such column", repair="check header and domain", column=name)
 
 
-def _units(ids: pa.ChunkedArray) -> NDArray[np.int32]:
-    """A number for each record, the same for those of one unit. Records without an id are one unit."""
-    # An empty text cannot be an id of anybody: it joins the nulls.
-    encoded = pc.fill_null(ids, "").combine_chunks().dictionary_encode()
+def _units(ids: list[pa.Array]) -> NDArray[np.int32]:
+    """A number for each record, the same for those of one unit. Records without an identifier are one unit."""
+    # Together the identifiers may be longer than the offsets of a usual column reach.
+    column = pa.chunked_array(ids, type=pa.string()).cast(pa.large_string())
+    encoded = column.combine_chunks().dictionary_encode()
     numbers: NDArray[np.int32] = encoded.indices.to_numpy(zero_copy_only=False)
     return numbers
 

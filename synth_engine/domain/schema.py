@@ -26,7 +26,7 @@ from synth_engine.domain.reading import BARE
 from synth_engine.domain.repeats import MOST_REPEATS
 from synth_engine.domain.scales import MAX_EXACT, Date, Integer, Number
 from synth_engine.domain.texts import CLASSES, LONGEST_TEXT, Text
-from synth_engine.privacy.unit import Relation
+from synth_engine.privacy.unit import Relation, Spelling
 from synth_engine.values import KINDS
 
 Schema = dict[str, Any]
@@ -285,6 +285,10 @@ _FULL: Schema = {
                 "properties": {
                     "max_records": {"type": "integer", "minimum": 1, "maximum": 10**6},
                     "column": _optional({"type": "string", "minLength": 1}),
+                    "spelling": {
+                        "enum": [spelling.value for spelling in Spelling],
+                        "description": "When two values of the column are one unit; blanks around them never count.",
+                    },
                 },
                 "additionalProperties": False,
             }

@@ -33,6 +33,13 @@ LOOKED, DESCRIBED = "chosen-after-looking", "edited-description"
 _BESIDE = ("digest", "marks", "seal")
 Sign = Callable[[Mapping[str, Any], str], dict[str, Any] | None]
 """Signs a statement under a schema: the document of both, with the public key and the signature; None without a key."""
+PREMISE = (
+    "The guarantee compares tables, the empty one among them, that differ in whole, well-formed records. Not protected are "
+    "whether a run succeeds and how long it takes: a run fails for a line with another number of cells, quotation marks that "
+    "do not pair, merged cells, and a file that is damaged or beyond the stated limits of size, and for nothing that a "
+    "well-formed record holds."
+)
+"""What the guarantee presupposes (docs/proofs/reading.md). Receipts from before it was written have no such field."""
 Kind = Literal["static", "adaptive"]
 TOTALS = "totals of "
 """How the name of an invariant begins that says how many records have each value of a column."""
@@ -153,6 +160,7 @@ def build(
         "domain_facts": dict(domain_facts),
         "target": {"epsilon": ratio(target[0]), "delta": ratio(target[1])},
         "guarantee": guarantee.to_json(relation=relation, unit=unit, invariants=invariants),
+        "premise": PREMISE,
         "calls": lines,
         "answers_sha256": answers_digest,
         "post_processing": dict(post_processing or {}),

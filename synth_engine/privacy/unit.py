@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from math import prod
 from typing import Any
@@ -11,6 +11,19 @@ from typing import Any
 from synth_engine.errors import DomainError, PrivacyError
 
 MAX_RECORDS_LIMIT = 1_000_000
+
+
+class Spelling(StrEnum):
+    """When two identifiers of a unit's column are one unit. Blanks around an identifier never count."""
+
+    EXACT = "exact"
+    """They are spelled alike."""
+    CASEFOLD = "casefold"
+    """They are spelled alike but for case and for forms of the same letter (Unicode NFKC, then case folding)."""
+    INTEGER = "integer"
+    """They are the same whole number, whatever its sign +, its leading zeros and its decimals of zero; others as exact."""
+
+
 VOTE = 10_000
 """Parts of the one vote that a basket has, so that shares of it are whole numbers."""
 
@@ -28,11 +41,13 @@ class Relation(StrEnum):
 class PrivacyUnit:
     """What one unit may hold: at most `max_records` records, which share a value of `column`.
 
-    Without a column the bound is a promise of the steward; with one, the room enforces it.
+    Without a column the bound is a promise of the steward; with one, the room enforces it. `spelling` says which values of
+    the column are the same one. It is no part of equality: a budget account counts for a column, however it is read.
     """
 
     max_records: int = 1
     column: str | None = None
+    spelling: Spelling = field(default=Spelling.EXACT, compare=False)
 
     def __post_init__(self) -> None:
         if type(self.max_records) is not int or not 1 <= self.max_records <= MAX_RECORDS_LIMIT:
@@ -42,15 +57,33 @@ class PrivacyUnit:
             )
         if self.column is not None and (not isinstance(self.column, str) or not self.column):
             raise DomainError("the column of the privacy unit must be a column name", repair="leave it out if none")
+        if self.spelling not in set(Spelling):
+            raise DomainError(
+                "the spelling of the privacy unit is unknown",
+                repair=f"use one of {', '.join(Spelling)}, or leave it out",
+            )
+        object.__setattr__(self, "spelling", Spelling(self.spelling))
+        if self.column is None and self.spelling is not Spelling.EXACT:
+            raise DomainError(
+                "the privacy unit has a spelling and no column", repair="name the column, or leave it out"
+            )
 
     def to_json(self) -> dict[str, Any]:
-        return {"max_records": self.max_records, "column": self.column}
+        """The usual spelling is not written, so that documents from before there was a choice keep their digests."""
+        written = {} if self.spelling is Spelling.EXACT else {"spelling": self.spelling.value}
+        return {"max_records": self.max_records, "column": self.column} | written
 
     @classmethod
     def from_json(cls, obj: Mapping[str, Any]) -> PrivacyUnit:
-        if not isinstance(obj, Mapping) or not set(obj) <= {"max_records", "column"}:
-            raise DomainError("the privacy unit is an object with max_records and column", repair="remove other keys")
-        return cls(max_records=obj.get("max_records", 1), column=obj.get("column"))
+        if not isinstance(obj, Mapping) or not set(obj) <= {"max_records", "column", "spelling"}:
+            raise DomainError(
+                "the privacy unit is an object with max_records and column, and perhaps spelling",
+                repair="remove other keys",
+            )
+        spelling = obj.get("spelling", Spelling.EXACT)
+        if not isinstance(spelling, str):
+            raise DomainError("the spelling of the privacy unit is no text", repair=f"use one of {', '.join(Spelling)}")
+        return cls(max_records=obj.get("max_records", 1), column=obj.get("column"), spelling=spelling)  # type: ignore[arg-type]
 
     def sentence(self) -> str:
         """Who is protected, as a noun phrase: "one record", "one person, at most 5 rows"."""

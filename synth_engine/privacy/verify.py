@@ -37,7 +37,7 @@ _FIELDS = {
     "answers_sha256": str, "post_processing": dict, "sample": (dict, type(None)), "chosen_after_looking": bool,
     "versions": dict, "digest": str,
 }  # fmt: skip
-_OPTIONAL = {"suggestions_shown": bool}
+_OPTIONAL = {"suggestions_shown": bool, "premise": str}
 """Fields that a receipt has where somebody recorded them, and that receipts written elsewhere or earlier lack."""
 _BESIDE = {"marks": list, "seal": (dict, type(None))}
 _PARTS = {
@@ -149,7 +149,8 @@ def _check_shape(receipt: Mapping[str, Any]) -> None:
             refuse(f"the field {name} is no SHA-256")
     claim = _CLAIM if receipt["schema"] == "synthweb/receipt/1" else _CLAIM | {"certificate"}
     for name, expected in (_PARTS | {"guarantee": claim}).items():
-        if set(receipt[name]) != expected:
+        later = {"spelling"} if name == "unit" else set()
+        if set(receipt[name]) - later != expected:
             refuse(f"the field {name} has missing or unknown parts")
     _check_names(receipt["mechanism"], receipt["plan"])
 

@@ -20,6 +20,16 @@ _CERTIFICATES = {
 }
 
 
+_PREMISE = (
+    "The guarantee compares tables, the empty one among them, that differ in whole, well-formed records. Not protected are "
+    "whether a run succeeds and how long it takes: a run fails for a line with another number of cells, quotation marks that "
+    "do not pair, merged cells, and a file that is damaged or beyond the stated limits of size, and for nothing that a "
+    "well-formed record holds."
+)
+_SPELLINGS = {
+    "casefold": "but for upper and lower case and forms of the same letter",
+    "integer": "and whole numbers by their value",
+}
 _EDITED = "edited_description_sha256"
 """Of which description a table was drawn, where somebody edited it: beside the sample, and in older receipts in what was done
 after the measurement."""
@@ -34,7 +44,18 @@ def _check_facts(facts: Mapping[Any, Any]) -> None:
         refuse("the domain holds facts of an unknown origin")
 
 
+def _check_premise(receipt: Mapping[str, Any]) -> None:
+    """Both are words of the receipt that nothing else in it confirms, so only those that the verifier knows are taken."""
+    if receipt.get("premise", _PREMISE) != _PREMISE:
+        refuse("the receipt states a premise that the verifier does not know")
+    unit = receipt["unit"]
+    known = isinstance(unit.get("spelling"), str) and unit["spelling"] in _SPELLINGS
+    if "spelling" in unit and (unit["column"] is None or not known):
+        refuse("the privacy unit is malformed")
+
+
 def check_rest(receipt: Mapping[str, Any]) -> None:
+    _check_premise(receipt)
     _check_facts(receipt["domain_facts"])
     if not all(isinstance(version, str) for version in receipt["versions"].values()):
         refuse("the versions are malformed")
@@ -76,6 +97,11 @@ def sentences(receipt: Mapping[str, Any], epsilon: Fraction, certificate: str) -
         f"The plan's digest, recomputed from this receipt, is {receipt['plan']['sha256']}: the evidence of the entry HOLD "
         "in the ledger has to be the same.",
     ]
+    if "premise" in receipt:
+        found.append(receipt["premise"])
+        if receipt["unit"]["column"] is not None:
+            how = _SPELLINGS.get(receipt["unit"].get("spelling"), "without the blanks around it")
+            found.append(f"People are told apart by how {receipt['unit']['column']} is spelled, {how}.")
     if receipt.get("suggestions_shown"):
         found.append(
             "Suggestions read from the data were shown before the description was confirmed; that every fact in it is public "

@@ -14,11 +14,12 @@ from synth_engine import formats
 from synth_engine.errors import TableError
 from synth_engine.formats import Dialect, Kind
 from synth_engine.readers import baskets, delimited, objects, parquet, statistical, workbook, zipped
-from synth_engine.readers.source import Block, Limits, Meter, Progress, Shape
+from synth_engine.readers.source import Block, Limits, Meter, Mode, Progress, Shape
 
 __all__ = [
     "Block",
     "Limits",
+    "Mode",
     "Progress",
     "Shape",
     "blocks",
@@ -74,14 +75,19 @@ def is_delimited(path: Path | str, *, kind: Kind | None = None, limits: Limits |
 
 
 def columns(
-    path: Path | str, *, kind: Kind | None = None, dialect: Dialect | None = None, limits: Limits | None = None
+    path: Path | str,
+    *,
+    kind: Kind | None = None,
+    dialect: Dialect | None = None,
+    limits: Limits | None = None,
+    mode: Mode = "checked",
 ) -> tuple[str, ...]:
     """The names of a table's columns: its form, no row of it is read."""
     path, limits = Path(path), limits or Limits()
-    kind = kind or _found_kind(path, limits=limits)
+    kind = kind or _kind_for(path, limits=limits, dialect=dialect, mode=mode)
     if kind == "zip":
         with zipped.opened(path, limits=limits) as (inside, its_kind):
-            return columns(inside, kind=its_kind, dialect=dialect, limits=limits)
+            return columns(inside, kind=its_kind, dialect=dialect, limits=limits, mode=mode)
     if kind == "parquet":
         return parquet.columns(path, limits=limits)
     if kind in formats.WORKBOOKS:
@@ -92,7 +98,7 @@ def columns(
         return objects.columns(path, kind=kind, limits=limits, dialect=dialect)
     if kind in formats.WITH_SCHEMA:
         return statistical.columns(path, kind=kind, limits=limits)
-    return delimited.columns(path, packed=kind == "csv.gz", limits=limits, dialect=dialect)
+    return delimited.columns(path, packed=kind == "csv.gz", limits=limits, dialect=dialect, mode=mode)
 
 
 def blocks(
@@ -104,14 +110,16 @@ def blocks(
     wanted: Sequence[str] | None = None,
     shape: Shape | None = None,
     progress: Progress = silent,
+    mode: Mode = "checked",
 ) -> Iterator[Block]:
     """A table as blocks of text columns; those wanted that it has, or all. Fills `shape` meanwhile. Nothing about the
-    form of a CSV is guessed from its rows here: without a dialect it is UTF-8 with a header."""
+    form of a CSV is guessed from its rows here: without a dialect it is UTF-8 with a header. `mode`: see `Mode`; in a total
+    reading a table may have no rows, and then there are no blocks."""
     path, shape = Path(path), shape or Shape()
-    kind = kind or _found_kind(path, limits=limits)
+    kind = kind or _kind_for(path, limits=limits, dialect=dialect, mode=mode)
     if kind not in formats.KINDS:
         raise TableError("unknown kind of file", repair=f"use one of {', '.join(formats.KINDS)}")
-    given: dict[str, Any] = {"limits": limits, "shape": shape, "wanted": wanted, "progress": progress}
+    given: dict[str, Any] = {"limits": limits, "shape": shape, "wanted": wanted, "progress": progress, "mode": mode}
     if kind == "zip":
         with zipped.opened(path, limits=limits) as (inside, its_kind):
             yield from blocks(inside, kind=its_kind, dialect=dialect, **given)
@@ -128,8 +136,18 @@ def blocks(
         yield from statistical.blocks(path, kind=kind, **given)
     else:
         yield from delimited.blocks(path, packed=kind == "csv.gz", dialect=dialect, **given)
-    if not shape.rows:
+    if not shape.rows and mode == "checked":
         raise TableError("a table without rows", repair="add the rows")
+
+
+def _kind_for(path: Path, *, limits: Limits, dialect: Dialect | None, mode: Mode) -> Kind:
+    """The kind of a file of which nobody said it. Without a header the first bytes are a record's: then a declared
+    delimiter says that it is a CSV, and only packing is looked for."""
+    if mode == "total" and dialect is not None and dialect.delimiter and not dialect.header:
+        with Meter(path, packed=False, limits=limits) as meter:
+            packed = (meter.read(len(formats.GZIP)) or b"") == formats.GZIP
+        return "csv.gz" if packed else "csv"
+    return _found_kind(path, limits=limits)
 
 
 def _found_kind(path: Path, *, limits: Limits) -> Kind:

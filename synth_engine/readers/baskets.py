@@ -12,7 +12,7 @@ import pyarrow as pa
 from synth_engine import formats
 from synth_engine.errors import TableError
 from synth_engine.formats import Kind
-from synth_engine.readers.source import Block, Limits, Meter, Progress, Shape
+from synth_engine.readers.source import Block, Limits, Meter, Mode, Progress, Shape
 
 COLUMNS = ("items",)
 _PIECE = 2**22
@@ -21,14 +21,23 @@ _SAVE_AGAIN = "save the file as plain text in UTF-8"
 
 
 def blocks(
-    path: Path, *, kind: Kind, limits: Limits, shape: Shape, wanted: Sequence[str] | None, progress: Progress
+    path: Path,
+    *,
+    kind: Kind,
+    limits: Limits,
+    shape: Shape,
+    wanted: Sequence[str] | None,
+    progress: Progress,
+    mode: Mode,
 ) -> Iterator[Block]:
-    """The lines as one column of text, block by block. Raises TableError for a line that is too long or not UTF-8."""
+    """The lines as one column of text, block by block. Raises TableError for a line that is too long or not UTF-8; a total
+    reading takes a long line by its first characters, and U+FFFD for bytes that are not UTF-8."""
     shape.columns, shape.facts = COLUMNS, {name: {"baskets": True} for name in COLUMNS}
     with Meter(path, packed=False, limits=limits) as plain:
-        formats.check_kind(kind, plain.take(formats.HEAD))
+        if mode == "checked" or kind == "baskets.gz":  # of a text, the first bytes are a record
+            formats.check_kind(kind, plain.take(formats.HEAD))
     with Meter(path, packed=kind == "baskets.gz", limits=limits) as meter:
-        for lines in _pieces(meter, shape=shape, limits=limits):
+        for lines in _pieces(meter, shape=shape, limits=limits, mode=mode):
             rest = iter(lines)
             while some := list(islice(rest, limits.block_rows)):
                 shape.rows += len(some)
@@ -40,19 +49,20 @@ def blocks(
     progress("read", 1.0)
 
 
-def _pieces(meter: Meter, *, shape: Shape, limits: Limits) -> Iterator[list[str]]:
+def _pieces(meter: Meter, *, shape: Shape, limits: Limits, mode: Mode) -> Iterator[list[str]]:
     """Whole lines, many at a time, without their ends; after the last line end there is no line."""
     rest = meter.take(_PIECE)
-    formats.refuse_foreign(rest[: formats.HEAD], instead_of=formats.BASKET_LIST)
+    if mode == "checked":
+        formats.refuse_foreign(rest[: formats.HEAD], instead_of=formats.BASKET_LIST)
     rest = rest.removeprefix(_MARK)
     while True:
         data = meter.take(_PIECE)
         whole, end, rest = (rest + b"", b"", b"") if not data else rest.rpartition(b"\n")
         if whole or end:
-            lines = _text(whole, before=shape.lines).replace("\r\n", "\n").removesuffix("\r").split("\n")
+            lines = _text(whole, before=shape.lines, mode=mode).replace("\r\n", "\n").removesuffix("\r").split("\n")
             if not data and not lines[-1]:
                 lines.pop()
-            _check(lines, before=shape.lines, limits=limits)
+            lines = _checked(lines, before=shape.lines, limits=limits, mode=mode)
             shape.lines += len(lines)
             yield lines
         if not data:
@@ -62,7 +72,9 @@ def _pieces(meter: Meter, *, shape: Shape, limits: Limits) -> Iterator[list[str]
             raise TableError("the line is too long", repair="put a basket in each line", line=shape.lines + 1)
 
 
-def _text(data: bytes, *, before: int) -> str:
+def _text(data: bytes, *, before: int, mode: Mode) -> str:
+    if mode == "total":
+        return data.decode("utf-8", errors="replace")  # a line end is never a part of a damaged character
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -70,9 +82,12 @@ def _text(data: bytes, *, before: int) -> str:
         raise TableError("the text is not UTF-8", repair=_SAVE_AGAIN, line=line) from None
 
 
-def _check(lines: Sequence[str], *, before: int, limits: Limits) -> None:
+def _checked(lines: list[str], *, before: int, limits: Limits, mode: Mode) -> list[str]:
+    if mode == "total":
+        return [line[: limits.line_characters] for line in lines]
     for place, line in enumerate(lines, start=before + 1):
         if len(line) >= limits.line_characters:
             raise TableError("the line is too long", repair="put a basket in each line", line=place)
         if "\0" in line:
             raise TableError("a NUL byte", repair=_SAVE_AGAIN, line=place)
+    return lines

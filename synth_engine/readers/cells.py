@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Sequence
 
 import pyarrow as pa
@@ -10,6 +11,7 @@ import pyarrow as pa
 from synth_engine.errors import TableError
 from synth_engine.readers.source import Limits, Mode
 
+_HALF = re.compile("[\ud800-\udfff]")
 _EXACT = 10**15  # beyond it a float no longer says which whole number it stands for
 
 
@@ -37,7 +39,7 @@ def column(name: str, values: Sequence[object], *, limits: Limits, mode: Mode = 
     characters where they are too long."""
     texts = [text(value) for value in values]
     if mode == "total":
-        return pa.array([cell and cell[: limits.cell_characters] for cell in texts], type=pa.string())
+        return pa.array([cell and _storable(cell[: limits.cell_characters]) for cell in texts], type=pa.string())
     if any(cell is not None and len(cell) > limits.cell_characters for cell in texts):
         raise TableError("a cell is too long", repair="leave the column out", column=name)
     if any(cell is not None and "\0" in cell for cell in texts):
@@ -46,3 +48,8 @@ def column(name: str, values: Sequence[object], *, limits: Limits, mode: Mode = 
         return pa.array(texts, type=pa.string())
     except UnicodeEncodeError:
         raise TableError("half of a character", repair="write the table again in UTF-8", column=name) from None
+
+
+def _storable(cell: str) -> str:
+    """The cell, with U+FFFD for halves of characters."""
+    return cell if cell.isascii() else _HALF.sub("\ufffd", cell)

@@ -20,7 +20,7 @@ from synth_engine.formats.dialect import declared_delimiter, delimiter_of
 from synth_engine.formats.encodings import marked
 from synth_engine.readers import regular, rules
 from synth_engine.readers.feed import Feed
-from synth_engine.readers.source import Block, Limits, Meter, Progress, Shape
+from synth_engine.readers.source import LONGEST_CELL, Block, Limits, Meter, Mode, Progress, Shape
 
 SAMPLE = 2**16  # characters from which a dialect is guessed
 SHOWN_LINES, SHOWN_CELLS, SHOWN_LETTERS = 6, 12, 60  # of a file whose form is open, to its steward
@@ -77,9 +77,11 @@ def blocks(
     shape: Shape,
     wanted: Sequence[str] | None,
     progress: Progress,
+    mode: Mode,
 ) -> Iterator[Block]:
-    """Columns of a CSV file as text, block by block. Every cell is exactly what the file holds."""
-    _check_kind(path, packed=packed, limits=limits)
+    """Columns of a CSV file as text, block by block. Every cell is exactly what the file holds; in a total reading, what
+    the rules for doubtful cells make of it."""
+    _check_kind(path, packed=packed, limits=limits, mode=mode, dialect=dialect)
     if packed:
         _unpack(path, limits=limits)
     if dialect is not None:
@@ -87,7 +89,8 @@ def blocks(
     dialect = dialect or _usual(path, packed=packed, limits=limits)
     with Meter(path, packed=packed, limits=limits) as meter:
         try:
-            table = _Table(Feed(meter, dialect, limits=limits), dialect, limits=limits, shape=shape)
+            feed = Feed(meter, dialect, limits=limits, mode=mode)
+            table = _Table(feed, dialect, limits=limits, shape=shape, mode=mode)
             for block in table.blocks(wanted):
                 progress("read", meter.fraction)
                 yield block
@@ -95,7 +98,7 @@ def blocks(
             raise _not_text(path, dialect, packed=packed, limits=limits) from None
 
 
-def columns(path: Path, *, packed: bool, limits: Limits, dialect: Dialect | None) -> tuple[str, ...]:
+def columns(path: Path, *, packed: bool, limits: Limits, dialect: Dialect | None, mode: Mode) -> tuple[str, ...]:
     """The names in the header, and nothing below it; without a header, as many as the dialect says, and no look."""
     if dialect is not None:
         dialect.require_answers()
@@ -106,7 +109,8 @@ def columns(path: Path, *, packed: bool, limits: Limits, dialect: Dialect | None
     shape, dialect = Shape(), dialect or _usual(path, packed=packed, limits=limits)
     with Meter(path, packed=packed, limits=limits) as meter:
         try:  # what is decoded beside the header must not matter, not even by being no text
-            _Table(Feed(meter, dialect, limits=limits, errors="replace"), dialect, limits=limits, shape=shape)
+            feed = Feed(meter, dialect, limits=limits, errors="replace", mode=mode)
+            _Table(feed, dialect, limits=limits, shape=shape, mode=mode)
         except UnicodeError:  # UTF-16 that does not begin with its mark
             raise _not_text(path, dialect, packed=packed, limits=limits) from None
     return shape.columns
@@ -117,10 +121,20 @@ def _head(path: Path, *, packed: bool, limits: Limits) -> bytes:
         return meter.read(formats.HEAD) or b""
 
 
-def _check_kind(path: Path, *, packed: bool, limits: Limits) -> None:
-    formats.check_kind("csv.gz" if packed else "csv", _head(path, packed=False, limits=limits))
+def _check_kind(
+    path: Path, *, packed: bool, limits: Limits, mode: Mode = "checked", dialect: Dialect | None = None
+) -> None:
+    """A total reading looks at the first line alone where that is the header, and not at all where it is a record."""
+    outer = _head(path, packed=False, limits=limits)
+    if mode == "checked":
+        formats.check_kind("csv.gz" if packed else "csv", outer)
+        if packed:
+            formats.refuse_foreign(_head(path, packed=True, limits=limits))
+        return
     if packed:
-        formats.refuse_foreign(_head(path, packed=True, limits=limits))
+        formats.check_kind("csv.gz", outer)
+    if dialect is None or dialect.header:
+        formats.refuse_foreign(_head(path, packed=packed, limits=limits).partition(b"\n")[0])
 
 
 def _usual(path: Path, *, packed: bool, limits: Limits) -> Dialect:
@@ -139,10 +153,11 @@ def _unpack(path: Path, *, limits: Limits) -> None:
 class _Table:
     """The header, read when it is made, and the rows under it, each as long as the header; without one, as the first."""
 
-    def __init__(self, feed: Feed, dialect: Dialect, *, limits: Limits, shape: Shape) -> None:
+    def __init__(self, feed: Feed, dialect: Dialect, *, limits: Limits, shape: Shape, mode: Mode) -> None:
         self._feed, self._shape, self._limits = feed, shape, limits
         self._blank = self._left_out = 0
-        csv.field_size_limit(limits.cell_characters)
+        self._total = mode == "total"
+        csv.field_size_limit(LONGEST_CELL if self._total else limits.cell_characters)
         first = self._first(dialect.skip)
         declared = declared_delimiter(first)
         if declared:
@@ -151,7 +166,7 @@ class _Table:
         line = feed.lines
         delimiter = dialect.delimiter or declared or delimiter_of(first, quote=dialect.quote)
         shape.dialect = self._dialect = replace(dialect, delimiter=delimiter)
-        self._rules = rules.Rules(self._dialect)
+        self._rules = rules.Rules(self._dialect, total=self._total)
         self._names, read = self._record(first)
         self._header = ""
         above = [self._names] + [self._next_header() for _ in range(dialect.header_lines - 1) if dialect.header]
@@ -160,7 +175,8 @@ class _Table:
         self._empty_end = dialect.header and nameless_end and len(dialect.names) != len(self._names)
         if dialect.header:
             shape.columns = self._named(formats.joined_names(above), line=line)
-            self._header = self._names[0].strip() if len(shape.columns) > 1 else ""
+            may_repeat = self._total or len(shape.columns) == 1  # such a line is a record
+            self._header = "" if may_repeat else self._names[0].strip()
         else:
             shape.columns = self._counted(dialect.columns)
             feed.give_back(read.encode(), lines=feed.lines - line + 1)
@@ -234,7 +250,7 @@ class _Table:
         for place, name in enumerate(shape.columns):
             if wanted is None or name in wanted:
                 places[name] = place
-        with _Pieces(self._feed, self._form(list(places.values()))) as pieces:
+        with _Pieces(self._feed, self._form(list(places.values())), total=self._total) as pieces:
             for piece in pieces:
                 found = self._slowly(len(piece), places) if isinstance(piece, bytes) else self._sliced(piece, places)
                 for block, rows in found:
@@ -243,7 +259,7 @@ class _Table:
                         raise TableError("more rows than are allowed", repair="use a smaller table")
                     yield block
         shape.lines = self._feed.lines
-        if not shape.rows:
+        if not shape.rows and not self._total:
             raise TableError("a header and no rows", repair="add the rows of the table", line=shape.lines)
         if self._blank:
             shape.notes.append(f"{self._blank} blank lines were left out.")
@@ -263,7 +279,7 @@ class _Table:
         )
 
     def _sliced(self, piece: regular.Piece, places: dict[str, int]) -> Iterator[tuple[Block, int]]:
-        if self._blank and piece.rows and len(self._shape.columns) == 1:
+        if self._blank and piece.rows and len(self._shape.columns) == 1 and not self._total:
             raise _blank_cell(line=self._feed.lines + 1)
         self._feed.lines += piece.lines
         self._blank += piece.blank
@@ -309,16 +325,21 @@ class _Table:
             line = self._feed.lines
             if len(row) != width or (self._empty_end and row[-1]):
                 raise _ragged(len(self._shape.columns), line=line)
-            if self._blank and width == 1:
+            if self._blank and width == 1 and not self._total:
                 raise _blank_cell(line=line)
             if self._header and [cell.strip() for cell in row] == names:
                 raise TableError(
                     "the header stands here again", repair="keep one table a file, and one header", line=line
                 )
             if self._rules.takes(row, line=line):
-                yield row
+                yield self._cut(row) if self._total else row
             else:
                 self._left_out += 1
+
+    def _cut(self, row: list[str]) -> list[str]:
+        """A cell counts by its first characters, as many as are allowed at upload."""
+        most = self._limits.cell_characters
+        return row if max(map(len, row)) <= most else [cell[:most] for cell in row]
 
     def _next(self, reader: Iterator[list[str]], *, line: int) -> list[str] | None:
         try:
@@ -331,8 +352,8 @@ class _Pieces:
     """Walks through a text: regular pieces parsed, some of them ahead of their use, and others as their bytes, given
     back to the feed to be read in another way."""
 
-    def __init__(self, feed: Feed, form: regular.Form) -> None:
-        self._feed, self._form = feed, form
+    def __init__(self, feed: Feed, form: regular.Form, *, total: bool) -> None:
+        self._feed, self._form, self._total = feed, form, total
         self._pool = ThreadPoolExecutor(max_workers=2)
         self._waiting: deque[tuple[bytes, Future[regular.Piece | None]]] = deque()
 
@@ -349,8 +370,8 @@ class _Pieces:
         while self._fill(ahead):
             piece, future = self._waiting.popleft()
             found = future.result()
-            # A table of one column has to know of blank lines above, which may be in another piece.
-            if found is not None and not (found.blank and self._form.width == 1):
+            # A checked table of one column has to know of blank lines above, which may be in another piece.
+            if found is not None and (self._total or not (found.blank and self._form.width == 1)):
                 ahead = AHEAD
                 yield found
                 continue

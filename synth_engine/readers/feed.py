@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from synth_engine.errors import TableError
 from synth_engine.formats import Dialect
-from synth_engine.readers.source import Limits, Meter
+from synth_engine.readers.source import Limits, Meter, Mode
 
 PIECE = 2**22  # bytes that are looked at together
 _READ = 2**22
@@ -17,10 +17,16 @@ _FURTHEST = 4_096  # line ends inside quotation marks that a cut is moved across
 
 
 class Feed:
-    """Gives out a text from its beginning to its end. `lines` counts the lines given out, `taken` their bytes."""
+    """Gives out a text from its beginning to its end. `lines` counts the lines given out, `taken` their bytes.
 
-    def __init__(self, meter: Meter, dialect: Dialect, *, limits: Limits, errors: str = "strict") -> None:
-        self._limits, self._errors = limits, errors
+    In a total reading, bytes that are not of the encoding become U+FFFD. That concerns the record alone in which they
+    stand: no encoding that is read takes a line end for a part of a damaged character."""
+
+    def __init__(
+        self, meter: Meter, dialect: Dialect, *, limits: Limits, errors: str = "strict", mode: Mode = "checked"
+    ) -> None:
+        errors = "replace" if mode == "total" else errors
+        self._limits, self._errors, self._nul = limits, errors, mode == "total"
         self._quote = dialect.quote.encode()
         chunks = _in_utf8(meter, dialect.codec, errors=errors)
         self._chunks = _without_last(chunks, lines=dialect.footer) if dialect.footer else chunks
@@ -43,7 +49,7 @@ class Feed:
         self._at, self.lines = end, self.lines + 1
         if len(text) >= longest:
             raise TableError("the line is too long", repair="check quotation marks and line ends", line=self.lines)
-        if "\0" in text:
+        if "\0" in text and not self._nul:
             raise TableError("a NUL byte", repair="export the table again as plain text in UTF-8", line=self.lines)
         return text
 

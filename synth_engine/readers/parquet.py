@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from synth_engine import formats
 from synth_engine.errors import TableError
-from synth_engine.readers.source import Block, Limits, Progress, Shape
+from synth_engine.readers.source import Block, Limits, Mode, Progress, Shape
 
 AT_ONCE = 16_384  # rows: a cell may be long, and a dictionary repeats it
 
@@ -22,7 +22,7 @@ def columns(path: Path, *, limits: Limits) -> tuple[str, ...]:
 
 
 def blocks(
-    path: Path, *, limits: Limits, shape: Shape, wanted: Sequence[str] | None, progress: Progress
+    path: Path, *, limits: Limits, shape: Shape, wanted: Sequence[str] | None, progress: Progress, mode: Mode
 ) -> Iterator[Block]:
     """Columns of a Parquet file as text, block by block."""
     file = _opened(path, limits=limits)
@@ -37,7 +37,8 @@ def blocks(
             block = {}
             for name in names:
                 column = batch.column(name)
-                unpacked += _text_bytes(column, name, limits=limits)
+                column = _mended(column, limits=limits) if mode == "total" else column
+                unpacked += _text_bytes(column, name, limits=limits, mode=mode)
                 if unpacked > limits.plain_bytes:
                     raise TableError("the file unpacks to more than is allowed", repair="upload a smaller table")
                 block[name] = _as_text(column)
@@ -82,7 +83,7 @@ def _check_type(kind: pa.DataType, name: str) -> None:
         raise TableError("values of a type that has no text", repair="store text or numbers", column=name) from None
 
 
-def _text_bytes(column: pa.Array, name: str, *, limits: Limits) -> int:
+def _text_bytes(column: pa.Array, name: str, *, limits: Limits, mode: Mode) -> int:
     """How much text a block of a column will be, before it is made; refuses cells that no CSV could hold."""
     if not pa.types.is_dictionary(column.type) or not pa.types.is_string(column.dictionary.type):
         return 32 * len(column)
@@ -91,9 +92,35 @@ def _text_bytes(column: pa.Array, name: str, *, limits: Limits) -> int:
     lengths = pc.binary_length(texts)
     if (pc.max(lengths).as_py() or 0) > limits.cell_characters:
         raise TableError("a cell is too long", repair="leave the column out", column=name)
-    if pc.any(pc.match_substring(texts, "\0")).as_py():
+    if mode == "checked" and pc.any(pc.match_substring(texts, "\0")).as_py():
         raise TableError("a NUL byte", repair="write the table again without it", column=name)
     return int(pc.sum(pc.take(lengths, column.indices)).as_py() or 0)
+
+
+def _mended(column: pa.Array, *, limits: Limits) -> pa.Array:
+    """Texts that a checked reading would refuse, each by the rules of a total one: U+FFFD for bytes that are not UTF-8, and
+    the first characters of a text that is too long."""
+    if not pa.types.is_dictionary(column.type) or not _holds_text(column.dictionary):
+        return column
+    most = limits.cell_characters
+    if (pc.max(pc.binary_length(column.dictionary)).as_py() or 0) <= most and _are_utf8(column.dictionary):
+        return column
+    texts = column.dictionary.cast(pa.large_binary(), safe=False).to_pylist()
+    mended = [None if text is None else text.decode("utf-8", errors="replace")[:most] for text in texts]
+    # Two different texts may be one now, which a dictionary does not mind; whoever counts goes by the text.
+    return pa.DictionaryArray.from_arrays(column.indices, pa.array(mended, type=pa.string())).cast(pa.string())
+
+
+def _holds_text(texts: pa.Array) -> bool:
+    return bool(pa.types.is_string(texts.type) or pa.types.is_large_string(texts.type))
+
+
+def _are_utf8(texts: pa.Array) -> bool:
+    try:
+        texts.validate(full=True)
+    except pa.ArrowInvalid:
+        return False
+    return True
 
 
 def _as_text(column: pa.Array) -> pa.Array:

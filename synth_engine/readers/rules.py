@@ -16,30 +16,38 @@ from synth_engine.errors import TableError
 from synth_engine.formats import Dialect
 
 _MARK = "\ufeff"
-# Of the first cell of a row. Written for both `re` and RE2.
+_BLANKS = " \t\n\r\f\v\u00a0"
+# Of the first cell of a row, without blanks around it. Written so that `re` and RE2 agree on every text, because which of them
+# is asked depends on other records: no class of signs that one takes for ASCII and the other does not, and no case but ASCII.
 _TOTAL = (
-    r"^\s*(grand\s+|sub[- ]?|overall\s+)?(total|totals|totale|totaal|sum|summe|gesamt|insgesamt|suma|somme|ensemble)"
-    r"(\s*[:=(].*)?\s*$"
+    r"^(grand[ \t\n\r\f]+|sub[- ]?|overall[ \t\n\r\f]+)?(total|totals|totale|totaal|sum|summe|gesamt|insgesamt|suma|somme|ensemble)"
+    r"([ \t\n\r\f]*[:=(].*)?$"
 )
 _NOTE = (
-    r"^\s*(source|sources|note|notes|nb|n\.b\.|footnote|quelle|quellen|anmerkung|hinweis|fuente|nota|remarque|fonte|bron)"
-    r"\s*[:.].*$|^\s*[*†‡#].*$|^\s*\(?[0-9]{1,2}\)\s.*$|^\s*\S+(\s+\S+){3,}\s*$|^.*[.:]\s*$"
+    r"^(source|sources|note|notes|nb|n\.b\.|footnote|quelle|quellen|anmerkung|hinweis|fuente|nota|remarque|fonte|bron)"
+    r"[ \t\n\r\f]*[:.].*$|^[*†‡#].*$|^\(?[0-9]{1,2}\)[ \t\n\r\f].*$|^[^ \t\n\r\f]+([ \t\n\r\f]+[^ \t\n\r\f]+){3,}$|^.*[.:]$"
 )
+
+
+_LOWER = {ord(letter): letter.lower() for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
 
 
 class Rules:
-    """Those of one form."""
+    """Those of one form. total: of a run, in which nothing of a record may be refused: a mark that may mean two things is a
+    letter, and a row is a record unless the form says that such rows are left out."""
 
-    def __init__(self, dialect: Dialect) -> None:
-        self._dialect = dialect
-        self.whole_rows = dialect.extra_rows != "keep"
-        self.refuses = dialect.extra_rows == "refuse"
+    def __init__(self, dialect: Dialect, *, total: bool = False) -> None:
+        self._dialect, self._total = dialect, total
+        self.refuses = dialect.extra_rows == "refuse" and not total
+        self.whole_rows = dialect.extra_rows != "keep" and (self.refuses or dialect.extra_rows != "refuse")
         self._record = _record(dialect)
         self._odd_backslash = re.compile(rf"\\(?![\\{re.escape(dialect.quote + dialect.delimiter)}\r\n])")
 
     def check(self, text: str, *, line: int) -> None:
         """Refuses the text of one record in which a mark may mean two things."""
         dialect = self._dialect
+        if self._total:
+            return
         if _MARK in text and not dialect.literal:
             raise TableError(
                 "a byte order mark inside the text",
@@ -86,11 +94,11 @@ class Rules:
 
     def not_records(self, columns: Sequence[Any]) -> pa.Array | None:
         """Which rows of a block are none, by the same rule; nothing if all are records."""
-        first = pc.utf8_trim_whitespace(columns[0])
-        found = pc.match_substring_regex(first, _TOTAL, ignore_case=True) if len(columns) > 1 else None
+        first = pc.ascii_lower(pc.utf8_trim(columns[0], characters=_BLANKS))
+        found = pc.match_substring_regex(first, _TOTAL) if len(columns) > 1 else None
         if len(columns) > 1:
             alone = _all_empty(columns[1:])
-            notes = pc.match_substring_regex(first, _NOTE, ignore_case=True)
+            notes = pc.match_substring_regex(first, _NOTE)
             empty = pc.equal(first, "")
             found = pc.or_(found, pc.and_(alone, pc.or_(empty, notes)))
         if found is None or not pc.any(found).as_py():
@@ -101,17 +109,17 @@ class Rules:
 def _is_extra(row: Sequence[str]) -> bool:
     if len(row) < 2:
         return False
-    first, others = row[0].strip(), any(cell.strip() for cell in row[1:])
-    if re.match(_TOTAL, first, re.IGNORECASE):
+    first, others = row[0].strip(_BLANKS).translate(_LOWER), any(cell.strip(_BLANKS) for cell in row[1:])
+    if re.search(_TOTAL, first):
         return True
-    return not others and (not first or bool(re.match(_NOTE, first, re.IGNORECASE)))
+    return not others and (not first or bool(re.search(_NOTE, first)))
 
 
 def _all_empty(columns: Sequence[Any]) -> Any:
     """Of which rows all cells are empty or blank."""
     found: Any = None
     for column in columns:
-        empty = pc.equal(pc.utf8_trim_whitespace(column), "")
+        empty = pc.equal(pc.utf8_trim(column, characters=_BLANKS), "")
         found = empty if found is None else pc.and_(found, empty)
         if not pc.any(found).as_py():
             break

@@ -16,7 +16,7 @@ from synth_engine import formats
 from synth_engine.errors import TableError
 from synth_engine.formats import Kind
 from synth_engine.readers import cells, tried
-from synth_engine.readers.source import BLOCK_CELLS, Block, Limits, Progress, Shape
+from synth_engine.readers.source import BLOCK_CELLS, Block, Limits, Mode, Progress, Shape
 
 _READERS = {"sav": pyreadstat.read_sav, "dta": pyreadstat.read_dta}
 MOST_MISSING = 100  # codes of a range of missing ones that are listed
@@ -29,7 +29,14 @@ def columns(path: Path, *, kind: Kind, limits: Limits) -> tuple[str, ...]:
 
 
 def blocks(
-    path: Path, *, kind: Kind, limits: Limits, shape: Shape, wanted: Sequence[str] | None, progress: Progress
+    path: Path,
+    *,
+    kind: Kind,
+    limits: Limits,
+    shape: Shape,
+    wanted: Sequence[str] | None,
+    progress: Progress,
+    mode: Mode,
 ) -> Iterator[Block]:
     """Columns as text, block by block."""
     _try_out(path, kind, at_once=BLOCK_CELLS)
@@ -45,14 +52,18 @@ def blocks(
     # One column at least: it is what tells the number of rows.
     used = list(kept) or about.column_names[:1]
     while True:
-        found = _read(path, kind, row_offset=shape.rows, row_limit=at_once, usecols=used)[0]
+        read = _read if mode == "checked" else _read_dates_or_nothing
+        found = read(path, kind, row_offset=shape.rows, row_limit=at_once, usecols=used)[0]
         count = len(found[used[0]])
         shape.rows += count
         if shape.rows > limits.rows:
             raise TableError("more rows than are allowed", repair="use a smaller table")
         progress("read", min(1.0, shape.rows / max(1, about.number_rows or shape.rows)))
         if count:
-            yield {name: _column(about, found[stored], stored, name, limits=limits) for stored, name in kept.items()}
+            yield {
+                name: _column(about, found[stored], stored, name, limits=limits, mode=mode)
+                for stored, name in kept.items()
+            }
         if count < at_once:
             break
     shape.notes.append("Cells are the codes of the file; its labels stand in the suggestions.")
@@ -65,16 +76,49 @@ def _try_out(path: Path, kind: Kind, *, at_once: int) -> None:
 
 def _read(path: Path, kind: Kind, **options: Any) -> tuple[dict[str, list[Any]], Any]:
     try:
+        return _read_raw(path, kind, **options)
+    except OverflowError:
+        _refuse(kind)
+
+
+def _read_raw(path: Path, kind: Kind, **options: Any) -> tuple[dict[str, list[Any]], Any]:
+    """Raises OverflowError for a day or time that the library cannot express."""
+    try:
         with path.open("rb") as file:
             formats.check_kind(kind, file.read(formats.HEAD))
         found: tuple[dict[str, list[Any]], Any] = _READERS[kind](
             str(path), user_missing=True, output_format="dict", **options
         )
-    except TableError:
-        raise
+    except (TableError, OverflowError):
+        raise  # a day that no calendar has is a cell, not damage
     except Exception:  # noqa: BLE001 - of a damaged file the library says this or that, and never in our words
         _refuse(kind)
     return found
+
+
+def _read_dates_or_nothing(path: Path, kind: Kind, **options: Any) -> tuple[dict[str, list[Any]], Any]:
+    """The same; a day or time that the library cannot express is nothing, and no other cell changes for it: rows are read by
+    halves until the row is alone, and then its columns one by one."""
+    start, count, columns = options["row_offset"], options["row_limit"], list(options["usecols"])
+    try:
+        return _read_raw(path, kind, **options)
+    except OverflowError:
+        pass
+    if count > 1:
+        first = _read_dates_or_nothing(path, kind, **options | {"row_limit": count // 2})
+        second = _read_dates_or_nothing(
+            path, kind, **options | {"row_offset": start + count // 2, "row_limit": count - count // 2}
+        )
+        return {name: [*first[0][name], *second[0][name]] for name in columns}, first[1]
+    found: dict[str, list[Any]] = {}
+    about = None
+    for name in columns:
+        try:
+            one, about = _read_raw(path, kind, **options | {"usecols": [name]})
+            found[name] = one[name]
+        except OverflowError:
+            found[name] = [None]
+    return found, about
 
 
 def _refuse(kind: Kind) -> NoReturn:
@@ -83,10 +127,10 @@ def _refuse(kind: Kind) -> NoReturn:
     ) from None
 
 
-def _column(about: Any, values: list[Any], stored: str, name: str, *, limits: Limits) -> Any:
+def _column(about: Any, values: list[Any], stored: str, name: str, *, limits: Limits, mode: Mode) -> Any:
     if about.readstat_variable_types.get(stored) != "string":
         values = [f".{value}" if isinstance(value, str) else value for value in values]
-    return cells.column(name, values, limits=limits)
+    return cells.column(name, values, limits=limits, mode=mode)
 
 
 def _facts(about: Any, stored: str) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from synth_engine import formats
 from synth_engine.errors import TableError
 from synth_engine.formats import Dialect, Kind
 from synth_engine.readers import archive, cells, old_spreadsheet, spreadsheet, stored
-from synth_engine.readers.source import Block, Limits, Progress, Shape
+from synth_engine.readers.source import Block, Limits, Mode, Progress, Shape
 from synth_engine.readers.spreadsheet import Row, Sheet
 
 
@@ -41,9 +41,12 @@ def blocks(
     shape: Shape,
     wanted: Sequence[str] | None,
     progress: Progress,
+    mode: Mode,
 ) -> Iterator[Block]:
     """Columns of a sheet as text, block by block."""
     dialect = dialect or Dialect()
+    if mode == "total":
+        _require_width(dialect)
     with _opened(path, kind=kind, limits=limits) as book:
         sheet = _sheet(book, dialect.sheet)
         rows = _rows(book, sheet, dialect, shape)
@@ -55,15 +58,15 @@ def blocks(
             shape.rows, shape.lines = shape.rows + 1, row.number
             if shape.rows > limits.rows:
                 raise TableError("more rows than are allowed", repair="use a smaller table")
-            waiting.append([_text(row, place, sheet=sheet, dialect=dialect) for place in places.values()])
+            waiting.append([_text(row, place, sheet=sheet, dialect=dialect, mode=mode) for place in places.values()])
             if len(waiting) == limits.rows_at_once(len(names)):
                 progress("read", sheet.fraction)
-                yield _block(waiting, list(places), limits=limits)
+                yield _block(waiting, list(places), limits=limits, mode=mode)
                 waiting = []
         _refuse_merged(sheet, below=header)
         progress("read", 1.0)
         if waiting:
-            yield _block(waiting, list(places), limits=limits)
+            yield _block(waiting, list(places), limits=limits, mode=mode)
         shape.notes += _notes(sheet)
 
 
@@ -76,6 +79,14 @@ def columns(path: Path, *, kind: Kind, limits: Limits, dialect: Dialect | None) 
         sheet = _sheet(book, dialect.sheet)
         rows = _rows(book, sheet, dialect, shape)
         return _names(rows, dialect, width=lambda: _width(book, sheet), limits=limits, shape=shape)
+
+
+def _require_width(dialect: Dialect) -> None:
+    """Without a header the width of a sheet is that of its widest record, which a run must not depend on."""
+    if not dialect.header and dialect.columns is None:
+        raise TableError(
+            "a sheet without a header, of which nobody said how many columns it has", repair="say how many there are"
+        )
 
 
 @contextmanager
@@ -169,12 +180,13 @@ def _complete(rows: Iterable[Row], *, width: int) -> Iterator[Row]:
         yield row
 
 
-def _text(row: Row, place: int, *, sheet: Sheet, dialect: Dialect) -> str:
-    """The text of a cell; of one that shows an error, none where the form says so."""
+def _text(row: Row, place: int, *, sheet: Sheet, dialect: Dialect, mode: Mode) -> str:
+    """The text of a cell; of one that shows an error, none where the form says so. A total reading takes every cell of
+    which there is no text as an empty one."""
     value = row.values[place] if place < len(row.values) else ""
     if isinstance(value, str):
         return value
-    if value is stored.ERROR and dialect.error_cells == "missing":
+    if mode == "total" or (value is stored.ERROR and dialect.error_cells == "missing"):
         return ""
     where = f"column {spreadsheet.letters(place + 1)} of sheet {sheet.number}"
     raise TableError(f"{value.rule}, in {where}", repair=value.repair, line=row.number)
@@ -198,6 +210,6 @@ def _notes(sheet: Sheet) -> Iterator[str]:
     yield "Numbers, dates and times of the sheet were written as a CSV would hold them."
 
 
-def _block(rows: list[list[str]], names: list[str], *, limits: Limits) -> Block:
+def _block(rows: list[list[str]], names: list[str], *, limits: Limits, mode: Mode) -> Block:
     values = list(zip(*rows, strict=True)) or [()] * len(names)
-    return {name: cells.column(name, values[place], limits=limits) for place, name in enumerate(names)}
+    return {name: cells.column(name, values[place], limits=limits, mode=mode) for place, name in enumerate(names)}

@@ -194,3 +194,6 @@ TEXTS = st.one_of(
     ),
     st.dates().map(str),
 )
+
+SHORT = TEXTS.map(lambda text: text[:200])
+"""The same, for tests that write many files."""

@@ -118,7 +118,9 @@ def one_resolution_a_block(attribute: DateTime, texts: list[str]) -> np.ndarray:
     return np.where(np.isnat(whole), np.nan, seconds)
 
 
-def a_slow_text_makes_all_slow(texts: list[str], kind: pa.DataType, read: Callable[[str], float | None]) -> np.ndarray:
+def a_slow_text_makes_all_slow(
+    texts: list[str], kind: pa.DataType, read: Callable[[str], float | None], *, plainly: str
+) -> np.ndarray:
     """Numbers that are cast together, with another meaning of "0x1F" where all of a block can be cast."""
     try:
         found: np.ndarray = pa.array(texts, type=pa.string()).cast(kind).to_numpy().astype(float)

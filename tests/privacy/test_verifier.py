@@ -9,6 +9,7 @@ import hashlib
 import json
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -21,10 +22,10 @@ from synth_engine import mechanisms
 from synth_engine.confidential.session import open_session
 from synth_engine.domain import Domain
 from synth_engine.errors import VerificationError
-from synth_engine.measurement import Noise
+from synth_engine.measurement import Answers, Noise
 from synth_engine.mechanisms import Plan
 from synth_engine.privacy import conversion, events, receipt, standalone, verify
-from synth_engine.privacy.unit import PrivacyUnit, Relation
+from synth_engine.privacy.unit import PrivacyUnit, Relation, Spelling
 from synth_engine.spec import Spec
 from tests.privacy import exact
 from tests.privacy.exact import domain_of
@@ -624,3 +625,44 @@ def test_facts_of_an_unknown_origin_are_refused(origin: str) -> None:
 def test_a_seed_that_is_no_text_is_refused(seed: object) -> None:
     with pytest.raises(VerificationError, match="seed"):
         verify.verify(resealed(changed(honest(), "sample", {"rows": 1, "seed": seed})))
+
+
+PREMISED = honest()
+"""A receipt of today, which says what the guarantee presupposes."""
+
+
+def test_the_premise_of_the_guarantee_is_on_the_receipt_and_is_said() -> None:
+    found = verify.verify(PREMISED)
+    assert PREMISED["premise"] in found.sentences
+    assert "whether a run succeeds" in PREMISED["premise"]
+
+
+def test_a_receipt_from_before_the_premise_was_written_still_verifies() -> None:
+    before = resealed({key: value for key, value in PREMISED.items() if key != "premise"})
+    assert not any("well-formed" in sentence for sentence in verify.verify(before).sentences)
+
+
+@pytest.mark.parametrize("premise", ["Nothing is presupposed.", "", 7, None, ["a"]])
+def test_another_premise_is_refused(premise: object) -> None:
+    with pytest.raises(VerificationError, match="premise"):
+        verify.verify(resealed(PREMISED | {"premise": premise}))
+
+
+@pytest.mark.parametrize("spelling", ["exact", "Integer", "", None, 1, ["integer"], {}])
+def test_a_spelling_that_the_verifier_does_not_know_is_refused(spelling: object) -> None:
+    unit = {"max_records": 1, "column": "person", "spelling": spelling}
+    with pytest.raises(VerificationError, match="unit"):
+        verify.verify(resealed(PREMISED | {"unit": unit}))
+
+
+@pytest.mark.parametrize("spelling", list(Spelling))
+def test_how_people_are_told_apart_is_fixed_by_the_plan_and_said(spelling: Spelling) -> None:
+    domain = domain_of(2, 3)
+    domain = replace(domain, unit=PrivacyUnit(column="person", spelling=spelling))
+    plan = mechanisms.plan(domain, Spec(mechanism="random", epsilon=Fraction(1)))
+    document = plan.receipt(Answers(measurements=(), calls=plan.calls))
+    assert any("person is spelled" in sentence for sentence in verify.verify(document).sentences)
+    other = {"exact": "integer", "integer": "casefold", "casefold": "integer"}[spelling]
+    forged = document["unit"] | {"spelling": other}
+    with pytest.raises(VerificationError, match="digest of the plan"):
+        verify.verify(receipt.seal(document | {"unit": forged}))
