@@ -8,11 +8,12 @@ from synth_engine.codec.decoding import as_text, decode, values_of
 from synth_engine.codec.encoding import Codes, encode, encode_column
 from synth_engine.codec.fitting import Fit, fit
 from synth_engine.codec.identifiers import with_identifiers
-from synth_engine.codec.repeats import repetitions
+from synth_engine.codec.repeats import repeated, repetitions
 from synth_engine.codec.settling import Ranking, settled_cells, settled_ranks
 from synth_engine.codec.units import normal
 
 __all__ = [
-    "Bags", "Codes", "Fit", "Ranking", "as_text", "bags", "decode", "encode", "encode_column", "fit", "normal", "repetitions",
+    "Bags", "Codes", "Fit", "Ranking", "as_text", "bags", "decode", "encode", "encode_column", "fit", "normal",
+    "repeated", "repetitions",
     "settled_cells", "settled_items", "settled_ranks", "values_of", "with_identifiers",
 ]  # fmt: skip

@@ -27,6 +27,15 @@ def repetitions(domain: Domain, block: Block, *, marks: Marks | None = None) -> 
     return times_of(plain, most=domain.repeats.most)
 
 
+def repeated(domain: Domain, block: Block, *, marks: Marks | None = None) -> Block:
+    """Each row of a block of texts as often as it says; the block itself where the domain has no repeats."""
+    times = repetitions(domain, block, marks=marks)
+    if times is None:
+        return block
+    places = pa.array(np.repeat(np.arange(len(times)), times))
+    return {name: texts.take(places) for name, texts in block.items()}
+
+
 def times_of(texts: pa.Array, *, most: int) -> NDArray[np.int64]:
     """How often each row counts: every text whatever has an answer, from 0 to `most`, and 1 if it is no whole number."""
     coded = texts.dictionary_encode()

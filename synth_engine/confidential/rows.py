@@ -221,7 +221,7 @@ def fits(
     described = {each.name: each for each in domain.attributes if each.name in domain.columns}
     found: dict[str, codec.Fit] = {}
     for block in readers.blocks(
-        path, kind=kind, dialect=dialect, limits=limits or Limits(), wanted=wanted, progress=progress
+        path, kind=kind, dialect=dialect, limits=limits or Limits(), wanted=wanted, progress=progress, mode="total"
     ):
         _require(wanted, found=block)
         block = _plain(domain, codec.repeated(domain, block, marks=marks), dialect)
