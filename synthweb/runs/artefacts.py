@@ -10,6 +10,7 @@ import contextlib
 import fcntl
 import os
 import secrets
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from synth_engine.errors import InputError, VerificationError
 from synth_engine.measurement import Answers
 
 PART = ".part-"
+ORPHAN_SECONDS = 3600
 
 
 class NoRoom(Exception):
@@ -99,12 +101,14 @@ def discard(*, name: str) -> None:
 
 def sweep(*, is_known: Callable[[str], bool]) -> int:
     """Remove what workers left that died before their answers were recorded. The lock says whether a worker lives, and
-    `is_known`, asked under the lock, whether a row names the file: no date is looked at."""
-    swept = 0
+    `is_known`, asked under the lock, whether a row names the file. Answers, unlike reservations, are left for an hour
+    besides: another installation that was given the same folder by mistake must not lose what it has just paid for."""
+    swept, old = 0, time.time() - ORPHAN_SECONDS
     for path in _folder().glob("*.npz"):
         with contextlib.suppress(FileNotFoundError, BlockingIOError), path.open("rb") as file:
             fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if not is_known(path.name):
+            is_young = not path.name.startswith(PART) and os.fstat(file.fileno()).st_mtime > old
+            if not is_young and not is_known(path.name):
                 path.unlink()
                 swept += 1
     return swept
