@@ -53,11 +53,12 @@ class Made:
     example: Example
     name: str
     mechanism: str
-    delta: Fraction = Fraction(0)
+    delta: Fraction
+    epsilon: Fraction = Fraction(1)
 
     @property
     def spec(self) -> Spec:
-        return Spec(mechanism=self.mechanism, epsilon=Fraction(1), delta=self.delta)
+        return Spec(mechanism=self.mechanism, epsilon=self.epsilon, delta=self.delta)
 
 
 ADULT = Example(
@@ -72,19 +73,28 @@ ADULT = Example(
 COMMUTES = Example(
     table="commutes/commutes.parquet",
     kind="parquet",
-    domain="commutes/commutes.domain.json",
+    domain="commutes/towns.domain.json",
     name="Rhode Island commutes (example)",
     about="406,052 jobs of 2019 by place of home and of work. US Census Bureau, LEHD Origin-Destination Employment "
-    "Statistics, public domain. A public table with two points a row, to see what becomes of distances.",
+    "Statistics, public domain. How many people work in each town is published; where they live is protected.",
     protected="People with a job in the example",
 )
 ONE_IN_A_BILLION = Fraction(1, 10**9)
+ONE_IN_A_MILLION = Fraction(1, 10**6)
 # The first one is there to be looked at before the next begins; the last one shows what the same epsilon can be worth.
 RELEASES = (
     Made(
         key="demo", example=ADULT, name="Adult, every column by itself", mechanism="independent", delta=ONE_IN_A_BILLION
     ),
-    Made(key="demo-commutes-tree", example=COMMUTES, name="Commutes, a tree of places", mechanism="adaptive"),
+    # Measured: at these amounts every verdict of the comparison is "no difference to speak of".
+    Made(
+        key="demo-commutes-towns",
+        example=COMMUTES,
+        name="Commutes, homes by town of work",
+        mechanism="on-the-map",
+        epsilon=Fraction(2),
+        delta=ONE_IN_A_MILLION,
+    ),
     Made(key="demo-pairs", example=ADULT, name="Adult, columns and pairs", mechanism="auto", delta=ONE_IN_A_BILLION),
 )
 CAP = Amount(epsilon=nano(Fraction(4)), delta=atto(Fraction(1, 10**6)))
