@@ -1,6 +1,7 @@
 """The environment of the tests, loaded before Django reads its settings (`-p` in pyproject.toml): a folder of its own
 with fresh keys, so that no test touches the real `var/`. Parallel workers inherit the folder of the one that started
-them. With SYNTHWEB_TEST_DATABASE=postgres the database is a PostgreSQL that is started here instead of SQLite."""
+them, and have a `var/` of their own in it. With SYNTHWEB_TEST_DATABASE=postgres the database is a PostgreSQL that is
+started here instead of SQLite."""
 
 from __future__ import annotations
 
@@ -40,5 +41,16 @@ def _make() -> None:
 if "SYNTHWEB_TEST_FOLDER" not in os.environ:
     _make()
 FOLDER = Path(os.environ["SYNTHWEB_TEST_FOLDER"])
+
+
+def _own_var() -> None:
+    """Each parallel worker has a `var/` of its own, as it has a database of its own: what one sweeps is never another's."""
+    var = FOLDER / f"var-{WORKER}"
+    keys.make(var / "keys")
+    os.environ["SYNTHWEB_VAR"] = str(var)
+
+
+if "PYTEST_XDIST_WORKER" in os.environ:
+    _own_var()
 # Slots of downloads are locks in a folder: people of one worker's database must not wait for those of another's.
 os.environ["SYNTHWEB_SPOOL"] = str(FOLDER / f"spool-{WORKER}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 from typing import BinaryIO
@@ -22,6 +23,16 @@ def private_directory(path: Path) -> Path:
     if found.st_mode & 0o077:
         path.chmod(0o700)
     return path
+
+
+def modified(folder: Path) -> dict[str, float]:
+    """The files of a folder by name, with the time of their last change in seconds since 1970; empty without the folder.
+    A file that somebody removes meanwhile is left out."""
+    found = {}
+    for path in folder.glob("*"):
+        with contextlib.suppress(FileNotFoundError):
+            found[path.name] = path.stat().st_mtime
+    return found
 
 
 def sync_directory(path: Path) -> None:

@@ -114,14 +114,12 @@ def purge() -> int:
 
 def _purge_orphans(moment: datetime.datetime) -> int:
     folder = Path(settings.PREVIEW_DIR)
-    if not folder.is_dir():
-        return 0
     known = set(Preview.objects.values_list("store_name", flat=True))
     removed = 0
-    for path in folder.iterdir():
-        age = moment.timestamp() - path.stat().st_mtime
-        if NAME.fullmatch(path.name) and path.name not in known and age > ORPHAN_AGE.total_seconds():
-            path.unlink(missing_ok=True)
+    for name, modified in files.modified(folder).items():
+        age = moment.timestamp() - modified
+        if NAME.fullmatch(name) and name not in known and age > ORPHAN_AGE.total_seconds():
+            (folder / name).unlink(missing_ok=True)
             removed += 1
     return removed
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from synth_engine import mechanisms
-from synth_engine.__main__ import main
+from synth_engine.cli import main
 from synth_engine.domain import Boolean, Categorical, Domain, Identifier, Integer, Number
 from synth_engine.errors import InputError
 from synth_engine.mechanisms.models import description

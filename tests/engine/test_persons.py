@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 from synth_engine import mechanisms, pipeline
-from synth_engine.__main__ import main
+from synth_engine.cli import main
 from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.session import RoomSession
 from synth_engine.domain import Domain

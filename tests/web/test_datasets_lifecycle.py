@@ -32,7 +32,7 @@ from synthweb.lib.errors import Conflict
 from synthweb.pages.selectors import overview_of
 from synthweb.releases.models import Release
 from synthweb.releases.selectors import looked_at_real
-from synthweb.runs import errors, planning, worker
+from synthweb.runs import errors, planning, timing, worker
 from synthweb.runs import services as runs
 from synthweb.runs.models import SynthesisRun, TableErrand
 from tests.conftest import Cast
@@ -459,7 +459,8 @@ def test_no_run_is_submitted_while_a_new_file_is_being_read(cast: Cast, dataset:
     with pytest.raises(errors.NotReady, match="not read yet"):
         scene.submit(steward=cast.steward, dataset=Dataset.objects.get(pk=dataset.pk), epsilon="0.1")
     with pytest.raises(Conflict, match="being replaced"), transaction.atomic():  # one that was planned just before
-        runs._submit(steward=cast.steward, proposal=proposal, name="", request_key="")
+        expected = timing.forecast(dataset, method="independent", needed=1.0)
+        runs._submit(steward=cast.steward, proposal=proposal, name="", request_key="", expected=expected)
     assert not SynthesisRun.objects.filter(state="held").exists()
     assert RunTable.objects.filter(table__dataset=dataset).count() == 2  # of the scene's two runs
 

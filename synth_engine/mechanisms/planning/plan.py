@@ -37,6 +37,7 @@ ANSWERS_OVERHEAD = 262_144  # bytes of a file of answers, whatever is asked
 ANSWERS_A_CALL = 1_000  # bytes of the entry of one array, and of its noise in the header
 BYTES_A_VALUE = 8
 MOST_RESERVED = 64 * needs.MEGABYTE  # where cells are counted that are not all written down
+MOST_ESTIMATED = 256 * needs.MEGABYTE  # where the number of answers is only estimated
 _CAPS: Mapping[type[Budget], str] = {Pure: "epsilon", ZeroConcentrated: "rho", GaussianDP: "mu_squared"}
 
 
@@ -185,12 +186,13 @@ class Plan(ABC):
         is charged. `rows` as in `expected_error`.
 
         Of calls that are fixed beforehand it is a bound: eight bytes a cell, and every call twice in the header. Where the
-        answers' number depends on what is found, it is the memory that the method needs beyond the table's, and may be
-        exceeded.
+        answers' number depends on what is found, it is the memory that the method needs beyond the table's, at most
+        MOST_ESTIMATED, and may be exceeded.
         """
         found = self._guess(rows)
         table = needs.of_table(found, attributes=len(self.domain.names)).memory_bytes
-        beyond = ANSWERS_OVERHEAD + max(0, self.needs(rows).memory_bytes - table)
+        # The forecast of memory may be absurd where a set of values is huge: it must not keep a run from being made.
+        beyond = min(MOST_ESTIMATED, ANSWERS_OVERHEAD + max(0, self.needs(rows).memory_bytes - table))
         if not self.calls:
             return beyond
         header = len(receipt.canonical([call.to_json() for call in self.calls]))

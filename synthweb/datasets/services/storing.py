@@ -15,7 +15,7 @@ from synth_engine.errors import TableError
 from synth_engine.formats import WITH_SCHEMA, Kind
 from synthweb.accounts.models import Organisation, User
 from synthweb.audit import services as audit
-from synthweb.datasets import preview_store, vault
+from synthweb.datasets import files, preview_store, vault
 from synthweb.datasets.models import Dataset
 from synthweb.datasets.services import tables
 from synthweb.datasets.services.intake import Intake, intake_of
@@ -142,13 +142,10 @@ def _sweep_orphans() -> int:
     """Files that no version of a table needs. Of one without any row it is not known whether its upload is still at
     work, so it is left for an hour; an erased one goes at once: its erasure was cut short."""
     latest = timezone.now() - ORPHAN_AGE
-    found = {path.name: path.stat().st_mtime for path in Path(settings.VAULT_DIR).glob("*") if _is_table(path)}
+    stored = files.modified(Path(settings.VAULT_DIR))
+    found = {name: modified for name, modified in stored.items() if vault.NAME.fullmatch(name)}
     needed, erased = tables.needed(found), tables.erased(found)
     orphans = {name for name, at in found.items() if name in erased or at < latest.timestamp()} - needed
     for name in orphans:
         vault.erase(name)
     return len(orphans)
-
-
-def _is_table(path: Path) -> bool:
-    return vault.NAME.fullmatch(path.name) is not None
