@@ -362,7 +362,9 @@ def test_a_report_of_single_records_has_no_group_sizes(table: Path) -> None:
     [
         pytest.param({"who": ["a", "b", "c"], "x": ["1", "1", "2"]}, ["who"], id="few texts"),
         pytest.param({"who": ["a", "b", "a"], "x": ["1", "2", "3"]}, ["x"], id="a person twice"),
-        pytest.param({"who": ["a", "", ""], "x": ["", "", ""]}, ["who"], id="missing ones do not repeat"),
+        pytest.param(
+            {"who": ["a", "", ""], "x": ["", "", ""], "y": ["1", "1", "1"]}, ["who"], id="missing ones do not repeat"
+        ),
         pytest.param({"who": [f"p{i}" for i in range(30_000)]}, ["who"], id="many texts"),
         pytest.param({"who": [f"p{i // 2}" for i in range(60_000)]}, [], id="many texts, each twice"),
         pytest.param({"who": [str(7 * i) for i in range(30_000)]}, ["who"], id="many numbers"),
