@@ -13,6 +13,7 @@ from synth_engine.readers.source import Limits, Meter, Mode
 PIECE = 2**22  # bytes that are looked at together
 _READ = 2**22
 _LINE_END = re.compile(rb"\r\n|\n|\r")
+_LONGEST_CHARACTER = 4  # bytes, of any encoding that is read
 _FURTHEST = 4_096  # line ends inside quotation marks that a cut is moved across
 
 
@@ -115,7 +116,19 @@ def _in_utf8(meter: Meter, codec: str, *, errors: str) -> Iterator[bytes]:
     while data := meter.take(_READ):
         if text := decoder.decode(data):
             yield text.encode("utf-8", errors)
-    yield decoder.decode(b"", final=True).encode("utf-8", errors)
+    yield _rest(decoder, codec, errors=errors).encode("utf-8", errors)
+
+
+def _rest(decoder: codecs.IncrementalDecoder, codec: str, *, errors: str) -> str:
+    """What the decoder still holds at the end of the file.
+
+    The last line is decoded as if others followed. GB18030 has characters of four bytes, and a damaged one of which two
+    bytes stand before the last line end would take that line end with it: how a record is read would depend on whether
+    there is another one behind it."""
+    if errors == "strict" or codec.startswith(("utf-16", "utf-32")):
+        return decoder.decode(b"", final=True)
+    text = decoder.decode(b"\n" * _LONGEST_CHARACTER, final=True)
+    return text[:-_LONGEST_CHARACTER]
 
 
 def _without_last(chunks: Iterator[bytes], *, lines: int) -> Iterator[bytes]:

@@ -47,6 +47,10 @@ def test_a_file_is_uploaded_corrected_replaced_and_deleted_by_keyboard_alone(
     keyboard.press("Upload and encrypt")
     keyboard.reads("A worker is reading your table")
     work()
+    keyboard.reads("How is this file to be read?")  # no byte of it says which encoding it has
+    keyboard.press("Read the file this way")
+    keyboard.reads("A worker is reading your table")
+    work()
     keyboard.reads("Windows-1252 (Western European), semicolon between cells")
     keyboard.press("How the file was read")
     keyboard.field("header").send_keys(Keys.ARROW_DOWN)

@@ -57,7 +57,7 @@ class Case:
         made += [f"--param={one}" for one in options.get("param", ())]  # type: ignore[attr-defined]
         places = ["--domain", "domain.json", "--out", "out.csv", "--receipt", "receipt.json", "--model", "model.json"]
         paths = [str(self.folder / one) if one.endswith((".json", ".csv")) else one for one in places]
-        return ["synthesize", str(self.folder / data), *paths, "--mechanism", mechanism, *made]
+        return ["synthesize", str(self.folder / data), *paths, "--overwrite", "--mechanism", mechanism, *made]
 
     @property
     def written(self) -> list[str]:

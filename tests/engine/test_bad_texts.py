@@ -70,7 +70,7 @@ def test_texts_with_other_signs_are_dropped_and_neither_drawn_nor_told(
     ("cells", "epsilon", "column"),
     [
         (["abba"] * 3_000, "4", {}),
-        (COMMON, "1/10000", {}),
+        (COMMON, "0.0001", {}),
         ([""] * 300, "1", {"missing": [""], "outside": "missing"}),
         (COMMON + [""] * 300, "1", {"values": SIGNS | {"min_length": 0}}),
         (["a"] * 300 + ["aaa"] * 600, "4", {"values": SIGNS | {"alphabet": "a"}}),

@@ -373,7 +373,7 @@ def test_the_report_of_a_release_reads_the_list_again_under_its_items(tmp_path: 
 def test_a_draft_says_that_each_line_is_a_basket_and_takes_nothing_from_the_list(tmp_path: Path) -> None:
     drafts = []
     for name, text in (("a.dat", "1 2\n3\n"), ("b.dat", "x y\n" * 9)):
-        assert run("domain", str(written(tmp_path, text, name)), f"--out={tmp_path / 'draft.json'}") == 0
+        assert run("domain", str(written(tmp_path, text, name)), f"--out={tmp_path / 'draft.json'}", "--overwrite") == 0
         drafts.append(json.loads((tmp_path / "draft.json").read_text()))
     assert drafts[0] == drafts[1]
     with pytest.raises(DomainError, match="only suggested"):

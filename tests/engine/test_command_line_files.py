@@ -188,7 +188,14 @@ def started(*command: str, environment: Mapping[str, str] | None = None) -> subp
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=_heed_signals,
     )
+
+
+def _heed_signals() -> None:
+    """Whoever runs the tests may ignore signals, as under nohup, and processes inherit that."""
+    for number in ENDS:
+        signal.signal(number, signal.SIG_DFL)
 
 
 def wait(happened: Callable[[], object], process: subprocess.Popen[str]) -> None:

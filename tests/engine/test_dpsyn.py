@@ -25,6 +25,7 @@ from synth_engine.mechanisms.models.model import Model
 from synth_engine.privacy import receipt as receipts
 from synth_engine.privacy import verify
 from synth_engine.spec import Spec
+from tests.privacy.test_verifier import resealed
 
 DELTA = Fraction(1, 10**9)
 SIZES = {"a": 2, "b": 3, "c": 4, "d": 2, "e": 5, "f": 1}
@@ -161,9 +162,8 @@ def test_the_verifier_refuses_calls_that_are_no_views() -> None:
     nothing[0]["query"] |= {"clique": [], "cells": 1}
     for wrong in (twice, part, nothing):
         changed = honest | {"calls": wrong, "plan": honest["plan"] | {"calls_sha256": receipts.digest(wrong)}}
-        changed["digest"] = receipts.digest({key: value for key, value in changed.items() if key != "digest"})
         with pytest.raises(VerificationError, match="not the ones that this mechanism makes"):
-            verify.verify(changed)
+            verify.verify(resealed(changed))
 
 
 # ---- what is made of the answers -------------------------------------------------------------------------------

@@ -272,7 +272,7 @@ def test_the_command_line_draws_texts(tmp_path: Path, capsys: pytest.CaptureFixt
     assert verify.verify(json.loads(receipt.read_text())).epsilon <= 4
     assert "threshold" not in capsys.readouterr().err
     asked = [*asked[:-1], "adaptive-improved", "--param", "threshold=1", "--param", "discount=evenly"]
-    assert cli.main([*asked, "--epsilon", "2", "--out", str(out)]) == 0
+    assert cli.main([*asked, "--epsilon", "2", "--out", str(out), "--overwrite"]) == 0
     assert "note: A threshold of 1 is below the noise" in capsys.readouterr().err
 
 

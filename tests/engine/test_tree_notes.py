@@ -229,7 +229,7 @@ def test_the_command_line_tells(tmp_path: Path, capsys: pytest.CaptureFixture[st
     (tmp_path / "domain.json").write_text(json.dumps(square(16).to_json()))
     for rows, epsilon, words in (
         (20_000, "2", "of the records lie in 1 cell of the last depth"),
-        (3, "1/1000", "stood out of the noise"),
+        (3, "0.001", "stood out of the noise"),
     ):
         (tmp_path / "t.csv").write_text("x0,x1\n" + "7,9\n" * rows)
         said = False
@@ -237,7 +237,7 @@ def test_the_command_line_tells(tmp_path: Path, capsys: pytest.CaptureFixture[st
             if said:
                 break
             code = cli.main(["synthesize", str(tmp_path / "t.csv"), "--domain", str(tmp_path / "domain.json"), "--mechanism",
-                             "adaptive", "--epsilon", epsilon, "--out", str(tmp_path / "o.csv")])  # fmt: skip
+                             "adaptive", "--epsilon", epsilon, "--out", str(tmp_path / "o.csv"), "--overwrite"])  # fmt: skip
             assert code == 0
             said = words in capsys.readouterr().err
         assert said
