@@ -80,6 +80,7 @@ GET    releases/<slug:code>/editions/<slug:edition>/ read
 GET    releases/<slug:code>/grants/                  read
 POST   releases/<slug:code>/grants/                  share
 DELETE releases/<slug:code>/grants/<str:username>/   share
+GET    releases/<slug:code>/marks/                   read
 GET    releases/<slug:code>/network/                 read
 GET    releases/<slug:code>/receipt/                 read
 GET    releases/<slug:code>/samples/                 read

@@ -13,17 +13,35 @@ from synthweb.datasets.models import DomainBasis, DomainVersion
 from synthweb.ledger.models import Coverage, LedgerEntry
 from synthweb.lib import append_only
 from synthweb.lib.errors import AppendOnlyViolation
+from synthweb.releases.models import Release, ReleaseMark
 from tests.flush import take_triggers_down
 from tests.web.ledger_setup import dataset, granted, people
 
-TABLES = [AuditEntry, LedgerEntry, DomainVersion, DomainBasis, Coverage]
+TABLES = [AuditEntry, LedgerEntry, DomainVersion, DomainBasis, Coverage, ReleaseMark]
 
 
 @pytest.fixture
 def written(db):
     who = people()
     granted(who, dataset(who))
-    DomainBasis.objects.create(version=DomainVersion.objects.get())
+    version = DomainVersion.objects.get()
+    DomainBasis.objects.create(version=version)
+    release = Release.objects.create(
+        dataset=version.dataset,
+        account=Coverage.objects.get().account,
+        domain_version=version,
+        run_code="run",
+        name="Release",
+        mechanism="independent",
+        epsilon=1,
+        delta=0,
+        rows=1,
+        sample_rows=1,
+        receipt={},
+        model={},
+        created_by=who.steward,
+    )
+    ReleaseMark.objects.create(release=release, sequence=1, kind=ReleaseMark.Kind.LOOKED, hash="0" * 64, document={})
     assert all(model.objects.exists() for model in TABLES)
 
 
