@@ -103,7 +103,7 @@ def one_person(tmp_path: Path) -> Path:
 
 def kept_of(path: Path) -> tuple[int, ...]:
     domain = Domain(
-        attributes=(Integer(name="x", low=0, high=RECORDS - 1),),
+        attributes=(Integer(name="x", low=0, high=RECORDS - 1, width=1),),  # a bin a value, so that records differ
         unit=PrivacyUnit(max_records=RECORDS // 2, column="who"),
     )
     return tuple(np.flatnonzero(counts.contingency(open_table(path, domain), ("x",))).tolist())
