@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -94,16 +95,27 @@ class Rules:
 
     def not_records(self, columns: Sequence[Any]) -> pa.Array | None:
         """Which rows of a block are none, by the same rule; nothing if all are records."""
-        first = pc.ascii_lower(pc.utf8_trim(columns[0], characters=_BLANKS))
-        found = pc.match_substring_regex(first, _TOTAL) if len(columns) > 1 else None
-        if len(columns) > 1:
-            alone = _all_empty(columns[1:])
-            notes = pc.match_substring_regex(first, _NOTE)
-            empty = pc.equal(first, "")
-            found = pc.or_(found, pc.and_(alone, pc.or_(empty, notes)))
-        if found is None or not pc.any(found).as_py():
+        if len(columns) < 2:
             return None
-        return found
+        alone = _all_empty(columns[1:])
+        any_alone = pc.any(alone).as_py()
+        if not any_alone and not _has_letters(columns[0]):
+            return None  # as in most tables, whose first column holds numbers
+        first = pc.ascii_lower(pc.utf8_trim(columns[0], characters=_BLANKS))
+        extra = pc.match_substring_regex(first, _TOTAL)
+        if any_alone:
+            notes = pc.match_substring_regex(first, _NOTE)
+            extra = pc.or_(extra, pc.and_(alone, pc.or_(pc.equal(first, ""), notes)))
+        return extra if pc.any(extra).as_py() else None
+
+
+def _has_letters(column: Any) -> bool:
+    """Whether a cell may hold an ASCII letter, without which none is a total. May be true of a slice whose cells hold
+    none, because all bytes behind it are looked at."""
+    chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+    buffers = [chunk.buffers()[2] for chunk in chunks]
+    codes = [np.frombuffer(buffer, dtype=np.uint8) | 0x20 for buffer in buffers if buffer is not None]
+    return any(bool(((code >= ord("a")) & (code <= ord("z"))).any()) for code in codes)
 
 
 def _is_extra(row: Sequence[str]) -> bool:
