@@ -11,7 +11,6 @@ import csv
 import datetime
 import io
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -47,24 +46,18 @@ SENTINELS = ("31.12.9999 23:59:59.999999", "01.01.1600 00:00:00.0", "05.05.2024 
 CELLS = st.sampled_from(SENTINELS) | hostile.SHORT
 
 
-@dataclass(kw_only=True)
-class Handed:
-    """What a sampler was handed: vectors, each with the journal's last line at that time."""
-
-    vectors: list[tuple[Any, Counts]] = field(default_factory=list)
-
-
 class Recording(SameAnswers):
-    """Writes down what it is handed. Its answers depend on the question and its own seed alone."""
+    """Writes down what it is handed, each vector with the journal's last line at that time. Its answers depend on the
+    question and its own seed alone."""
 
     session: RoomSession
 
-    def __init__(self, seed: int, handed: Handed) -> None:
+    def __init__(self, seed: int) -> None:
         super().__init__(seed)
-        self.handed = handed
+        self.handed: list[tuple[Any, Any]] = []
 
     def note(self, vector: Any) -> None:
-        self.handed.vectors.append((self.session.calls[-1], np.asarray(vector, dtype=np.int64).copy()))
+        self.handed.append((self.session.calls[-1], np.asarray(vector, dtype=np.int64).copy()))
 
     def counts(self, vector: Counts, noise: Noise) -> Counts:
         self.note(vector)
@@ -75,7 +68,7 @@ class Recording(SameAnswers):
         return super().choose(scores, scale=scale, law=law)
 
     def discover(self, tally: dict[int, int], *, size: int, threshold: int, noise: Noise) -> list[tuple[int, int]]:
-        self.handed.vectors.append((self.session.calls[-1], tally))  # type: ignore[arg-type]
+        self.handed.append((self.session.calls[-1], tally))
         return super().discover(tally, size=size, threshold=threshold, noise=noise)
 
     def passing(self, scores: Counts, *, threshold: int, noise: Noise) -> np.ndarray:
@@ -104,12 +97,11 @@ def handed_to(content: bytes, path: Path, *, domain: Domain, spec: Spec, seed: i
     # Marks that may mean two things are letters, so that the fast parser takes pieces which hold one.
     rows = confidential_rows.open_table(path, domain, dialect=Dialect(literal=True), random_bytes=same_bytes)
     plan = mechanisms.plan(domain, spec)
-    handed = Handed()
-    sampler = Recording(seed, handed)
+    sampler = Recording(seed)
     room = open_session(rows, domain=domain, cap=plan.loss, sampler=sampler, planned=plan.calls)
     sampler.session = room
     plan.run(room)
-    return handed.vectors
+    return sampler.handed
 
 
 def distance(one: Any, other: Any) -> Counts:

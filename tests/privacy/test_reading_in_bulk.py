@@ -57,23 +57,22 @@ def test_a_number_has_one_code_whatever_records_are_around_it(attribute: Attribu
     assert depends_on_others(attribute) == []
 
 
-def hexadecimal_taken_for_plain(patch: pytest.MonkeyPatch) -> None:
-    """The bulk cast takes 0x10 for sixteen; read by itself it is no number."""
+def take_for_plain(patch: pytest.MonkeyPatch, pattern: str) -> None:
     plant(
         patch,
         encoding._cast,
         "pc.match_substring_regex(array, plainly)",
-        'pc.match_substring_regex(array, "^(0x[0-9A-Fa-f]+|[0-9]{1,9})$")',
+        f'pc.match_substring_regex(array, "{pattern}")',
     )
+
+
+def hexadecimal_taken_for_plain(patch: pytest.MonkeyPatch) -> None:
+    """The bulk cast takes 0x10 for sixteen; read by itself it is no number."""
+    take_for_plain(patch, "^(0x[0-9A-Fa-f]+|[0-9]{1,9})$")
 
 
 def capital_hexadecimal_taken_for_plain(patch: pytest.MonkeyPatch) -> None:
-    plant(
-        patch,
-        encoding._cast,
-        "pc.match_substring_regex(array, plainly)",
-        'pc.match_substring_regex(array, "^(0X[0-9A-Fa-f]+|[0-9]{1,9})$")',
-    )
+    take_for_plain(patch, "^(0X[0-9A-Fa-f]+|[0-9]{1,9})$")
 
 
 def others_left_at_zero(patch: pytest.MonkeyPatch) -> None:

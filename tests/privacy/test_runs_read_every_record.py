@@ -6,6 +6,7 @@ cuts. See docs/proofs/reading.md, "Files"."""
 from __future__ import annotations
 
 import gzip
+import itertools
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -164,6 +165,14 @@ def test_no_damaged_character_takes_a_line_end_with_it(encoding: str) -> None:
     for first in range(256):
         for second in (b"", *(bytes([byte]) for byte in range(256) if byte not in b"\r\n")):
             text = (bytes([first]) + second + b"\nab,c").decode(codec_name, "replace")
+            assert text.endswith("\nab,c")
+
+
+def test_no_three_bytes_of_a_character_of_four_take_a_line_end_with_them() -> None:
+    """GB18030 alone has such characters: the second of their bytes is a digit."""
+    for first, digit, third in itertools.product(range(0x81, 0xFF), b"0123456789", range(256)):
+        if third not in b"\r\n":
+            text = (bytes([first, digit, third]) + b"\nab,c").decode("gb18030", "replace")
             assert text.endswith("\nab,c")
 
 
