@@ -18,28 +18,40 @@ HELPERS = {"error": "DomainError", "_refuse": "VerificationError"}
 """Functions that make or raise an error of that class from the same arguments."""
 
 TITLES = {
-    "SpecError": "What is asked for: method, parameters, privacy loss, rows",
+    "SpecError": "The requested release: method, parameters, privacy loss, rows",
     "DomainError": "The public description of a table",
     "TableError": "The table itself",
     "InputError": "Other files and answers",
-    "Conflict": "The state of things does not allow it",
-    "Forbidden": "Somebody may not do that",
-    "Refused": "Other refusals of the application",
-    "PrivacyError": "A privacy promise would be broken",
-    "VerificationError": "A receipt that does not prove its claim",
+    "Conflict": "Not possible in the current state",
+    "Forbidden": "Not permitted",
+    "Refused": "Other errors of the application",
+    "PrivacyError": "Privacy: the guarantee would not hold",
+    "VerificationError": "A receipt does not prove its claim",
 }
+
+FOLDED = """## {title}
+
+<details>
+<summary>{number} messages</summary>
+
+| what is wrong | what to do |
+|---|---|
+{lines}
+</details>
+"""
 
 HEAD = """# Errors
 
-Every refusal says what is wrong and how to mend it, and names the column, field or line that it is about; it never
-repeats a value of a table. Parts that vary are written … here. `python -m tests.errors_page` writes this page from the
-code, and a test keeps it complete.
+Every error message says what is wrong, where (column, field or line), and what to do. It never repeats a value of a table. On
+this page … stands for the part that varies. In the application a search field above the tables takes words or a whole message.
 
-On the command line each of these is one line on stderr, with the [exit code](command-line.md) 2 for bad input and 1 for
-the rest. In REST it is an `application/problem+json` document ([REST](rest.md)); the codes in the first table stand in
-its `type`, as `urn:synthweb:code`.
+- *Command line*: one line on stderr. The [exit code](command-line.md) is 2 for bad input and 1 for everything else.
+- *REST*: an `application/problem+json` document ([REST](rest.md)); its `type` is `urn:synthweb:code` with a code of the first
+  table.
 
-## Codes of refusals
+`python -m tests.errors_page` writes this page from the code; a test keeps it complete.
+
+## Error codes
 
 | code | status | meaning |
 |---|---|---|
@@ -69,7 +81,7 @@ def page() -> str:
         found = [rule for rule in rules if rule.family == family]
         if found:
             lines = "".join(f"| {_cell(rule.text)} | {_cell(rule.repair)} |\n" for rule in found)
-            parts.append(f"## {title}\n\n| what is wrong | what to do |\n|---|---|\n{lines}")
+            parts.append(FOLDED.format(title=title, number=len(found), lines=lines))
     return "\n".join(parts)
 
 

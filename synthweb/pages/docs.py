@@ -1,7 +1,8 @@
 """The project's own documentation (docs/**/*.md) as pages, without network.
 
-Files are found once and looked up by their slug: no part of an address ever becomes part of a path. Raw HTML in the
-text is shown as text, links with a scheme other than http(s) or mailto are not made.
+Files are listed once and looked up by their slug: no part of an address ever becomes part of a path. Raw HTML in the
+text is shown as text, except `<details>` and `<summary>` in the form that FOLD describes. Links with a scheme other than
+http(s) or mailto are not rendered.
 """
 
 from __future__ import annotations
@@ -18,12 +19,20 @@ from django.http import Http404
 from django.urls import reverse
 from django.utils.safestring import SafeString, mark_safe
 from markdown_it import MarkdownIt
+from markdown_it.common.utils import escapeHtml
 from markdown_it.renderer import RendererHTML
+from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
 
 INDEX = "index"
 SECTIONS = (("", "Guides"), ("proofs", "Proofs"), ("adr", "Decisions"))
+FOLD = re.compile(r"<details>\n<summary>(?P<summary>[^<>\n]+)</summary>")
+"""How a folded part begins, as a paragraph of its own; `</details>`, again a paragraph, ends it."""
+SEARCHABLE_ROWS = 100
+"""A page whose tables have this many rows or more has a search field above them."""
+SHORTEST_TEMPLATE = 10
+"""Characters of a message apart from its …; shorter ones would match nearly every query."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,18 +64,27 @@ class Heading:
 
 @dataclass(frozen=True, kw_only=True)
 class Rendered:
-    """The page as safe HTML, with its second-level headings for a table of contents."""
+    """The page as safe HTML, with its second-level headings for a table of contents.
+
+    `rows` counts all rows of its tables, `shown` those that match what was searched for.
+    """
 
     html: SafeString
     headings: tuple[Heading, ...]
+    rows: int
+    shown: int
+
+    @property
+    def searchable(self) -> bool:
+        return self.rows >= SEARCHABLE_ROWS
 
 
 @cache
 def pages() -> dict[str, Page]:
     """Every page by slug; read once a process, because the files ship with the code."""
     root = settings.BASE_DIR / "docs"
-    found = (_page(path, root) for path in sorted(root.rglob("*.md")))
-    return {page.slug: page for page in found}
+    paths = sorted(root.rglob("*.md"), key=lambda path: (path.parent, path.name != "README.md", path.name))
+    return {page.slug: page for page in (_page(path, root) for path in paths)}
 
 
 def sections() -> tuple[Section, ...]:
@@ -86,14 +104,25 @@ def page_for(slug: str) -> Page:
     return page
 
 
-def render(page: Page) -> Rendered:
-    """The page's Markdown as HTML, links between pages turned into addresses."""
+def render(page: Page, *, query: str = "") -> Rendered:
+    """The page's Markdown as HTML, links between pages turned into addresses.
+
+    query: words, or a whole message; rows of tables that do not match it are left out.
+    """
     parser = _parser()
-    env: EnvType = {"page": page}
+    env: EnvType = {"page": page, "unfolded": bool(query)}
     tokens = parser.parse(page.path.read_text(encoding="utf-8"), env)
     headings = tuple(_headings(tokens))
+    rows = _count_rows(tokens)
+    if query:
+        tokens = _only_matching_rows(tokens, query)
     html = parser.renderer.render(tokens, parser.options, env)
-    return Rendered(html=mark_safe(html), headings=headings)  # noqa: S308 raw HTML is off in the parser
+    return Rendered(
+        html=mark_safe(html),  # noqa: S308 raw HTML is off in the parser
+        headings=headings,
+        rows=rows,
+        shown=_count_rows(tokens),
+    )
 
 
 def _page(path: Path, root: Path) -> Page:
@@ -119,7 +148,81 @@ def _parser() -> MarkdownIt:
     parser.add_render_rule("table_open", _table_open)
     parser.add_render_rule("table_close", _table_close)
     parser.add_render_rule("fence", _fence)
+    parser.add_render_rule("fold_open", _fold_open)
+    parser.add_render_rule("fold_close", _fold_close)
+    parser.core.ruler.after("block", "fold", _fold)
     return parser
+
+
+def _fold(state: StateCore) -> None:
+    """Turn the paragraphs that open and close a folded part into tokens of their own."""
+    tokens: list[Token] = []
+    position = 0
+    while position < len(state.tokens):
+        paragraph = state.tokens[position : position + 3]
+        text = paragraph[1].content if paragraph[0].type == "paragraph_open" else ""
+        if begin := FOLD.fullmatch(text):
+            tokens.append(Token("fold_open", "details", 1, content=begin["summary"], block=True))
+            position += 3
+        elif text == "</details>":
+            tokens.append(Token("fold_close", "details", -1, block=True))
+            position += 3
+        else:
+            tokens.append(paragraph[0])
+            position += 1
+    state.tokens = tokens
+
+
+def _fold_open(
+    _renderer: RendererHTML, tokens: Sequence[Token], index: int, _options: OptionsDict, env: EnvType
+) -> str:
+    """A search unfolds every part, so that the rows it leaves are visible."""
+    state = " open" if env["unfolded"] else ""
+    return f"<details{state}><summary>{escapeHtml(tokens[index].content)}</summary>\n"
+
+
+def _fold_close(*_: object) -> str:
+    return "</details>\n"
+
+
+def _count_rows(tokens: Sequence[Token]) -> int:
+    """Rows of all tables, their heads apart."""
+    return sum(token.type == "tr_open" for token in tokens) - sum(token.type == "thead_open" for token in tokens)
+
+
+def _only_matching_rows(tokens: Sequence[Token], query: str) -> list[Token]:
+    """The tokens of the page without the rows of table bodies that do not match, and without folded parts left empty."""
+    remaining: list[Token] = []
+    in_body = False
+    row_start = fold_start = 0
+    for token in tokens:
+        remaining.append(token)
+        if token.type in ("tbody_open", "tbody_close"):
+            in_body = token.type == "tbody_open"
+        elif in_body and token.type == "tr_open":
+            row_start = len(remaining) - 1
+        elif in_body and token.type == "tr_close":
+            cells = [cell.content for cell in remaining[row_start:] if cell.type == "inline"]
+            if not _matches(cells, query):
+                del remaining[row_start:]
+        elif token.type == "fold_open":
+            fold_start = len(remaining) - 1
+        elif token.type == "fold_close" and _count_rows(remaining[fold_start:]) == 0:
+            del remaining[fold_start:]
+    return remaining
+
+
+def _matches(cells: Sequence[str], query: str) -> bool:
+    """Whether a row has every word of the query, or the query quotes the message that its first cell is a template of.
+
+    In a template each … stands for any text.
+    """
+    text = " ".join(cells).lower()
+    if all(word in text for word in query.lower().split()):
+        return True
+    fixed = [part for part in cells[0].replace("`", "").lower().split("…") if part.strip()]
+    template = ".+".join(re.escape(part.strip()) for part in fixed)
+    return sum(map(len, fixed)) >= SHORTEST_TEMPLATE and re.search(template, query.lower()) is not None
 
 
 def _link_open(renderer: RendererHTML, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType) -> str:

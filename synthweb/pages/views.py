@@ -67,7 +67,8 @@ def docs_page(request: HttpRequest, slug: str) -> HttpResponse:
 
 def _docs(request: HttpRequest, slug: str) -> HttpResponse:
     page = docs.page_for(slug)
-    context = {"page": page, "rendered": docs.render(page), "sections": docs.sections()}
+    query = request.GET.get("q", "").strip()[:500]
+    context = {"page": page, "rendered": docs.render(page, query=query), "sections": docs.sections(), "query": query}
     return render(request, "pages/docs.html", context)
 
 

@@ -219,6 +219,38 @@ def test_headings_get_anchors_of_their_own(folder: Path) -> None:
     assert 'id="deep"' in rendered.html
 
 
+FOLDED = "# T\n## A\n\n<details>\n<summary>2 & more</summary>\n\n| what | do |\n|---|---|\n| … has … columns too many | a |\n| b | c |\n\n</details>\n"
+
+
+def test_a_part_of_a_page_can_be_folded_and_nothing_else_of_html_gets_through(folder: Path) -> None:
+    html = _rendered(
+        folder, f"{FOLDED}\n<details onclick=x>\n<summary>s</summary>\n\n<details>\n<summary><b>s</b></summary>\n"
+    )
+    assert html.count("<details") == html.count("</details>") == 1
+    assert "<details><summary>2 &amp; more</summary>" in html
+
+
+@pytest.mark.parametrize(
+    ("query", "shown"),
+    [("b c", 1), ("COLUMNS many", 1), ("table x has 3 columns too many.", 1), ("nothing", 0), ("has", 1), ("", 2)],
+)
+def test_rows_of_tables_are_searched_by_words_and_by_whole_messages(folder: Path, query: str, shown: int) -> None:
+    (folder / "page.md").write_text(FOLDED)
+    docs.pages.cache_clear()
+    rendered = docs.render(docs.page_for("page"), query=query)
+    assert (rendered.rows, rendered.shown) == (2, shown)
+    assert rendered.html.count("<tr>") == shown + (1 if shown else 0)
+    assert ("<details open>" in rendered.html) == bool(query and shown)
+
+
+def test_the_page_of_errors_is_folded_and_searched_without_a_script(cast: Cast, browser: Browser) -> None:
+    client = browser(cast.analyst)
+    assert client.get("/docs/errors/").content.decode().count("<details>") > 5
+    html = client.get("/docs/errors/", {"q": "seed"}).content.decode()
+    assert 0 < int(html.split('data-shown="')[1].split('"')[0]) < 20
+    assert 'type="search"' not in client.get("/docs/ledger/").content.decode()
+
+
 @pytest.mark.parametrize("slug", ["../README", "..%2fREADME", "/etc/passwd", "page.md", "nothing", ""])
 def test_an_address_never_becomes_a_path(folder: Path, slug: str) -> None:
     (folder / "page.md").write_text("# Page")
