@@ -27,10 +27,15 @@ def line(case: Case, *, runs: int, change: Change) -> str:
     size = STATIC_RUNS if case.static else runs
     draw = likelihood.static_ratios if case.static else likelihood.ratios
     start = time.perf_counter()
-    first, second = (draw(plan, *pair, size=size, change=change) for pair in ((HERE, THERE), (THERE, HERE)))
+    first, second = (
+        draw(plan, *pair, size=size, change=change) for pair in ((HERE, THERE), (THERE, HERE))
+    )
     found = likelihood.shown(plan.loss, case.delta, first, second)
     chances = found.first / found.runs, found.second / found.runs
-    surely = likelihood.surely_proved(plan.loss, case.delta, chances, runs=found.runs) / found.claimed
+    surely = (
+        likelihood.surely_proved(plan.loss, case.delta, chances, runs=found.runs)
+        / found.claimed
+    )
     most = likelihood.limit(plan.loss, case.delta, runs=found.runs)
     plain = likelihood.limit_of_plain_events(plan.loss, case.delta, runs=found.runs)
     seconds = time.perf_counter() - start
@@ -49,7 +54,9 @@ def main() -> None:
         ("half of the noise that is charged", smaller_by("2")),
     ):
         print(f"\n{title}")
-        print("mechanism            delta     runs  claimed   proved   share  surely    limit    plain    ms/run")
+        print(
+            "mechanism            delta     runs  claimed   proved   share  surely    limit    plain    ms/run"
+        )
         for case in cases:
             print(line(case, runs=runs, change=change), flush=True)
 

@@ -61,14 +61,23 @@ class Data:
 
 def read(folder: Path, name: str, scratch: Path) -> Data:
     if name == "adult":
-        subprocess.run([sys.executable, str(folder / "tools/split.py"), str(scratch)], check=True)
+        subprocess.run(
+            [sys.executable, str(folder / "tools/split.py"), str(scratch)], check=True
+        )
         sizes = json.loads((scratch / "domain.json").read_text())
-        train, test = (pd.read_csv(scratch / f"{part}.csv")[list(sizes)].to_numpy() for part in ("train", "test"))
+        train, test = (
+            pd.read_csv(scratch / f"{part}.csv")[list(sizes)].to_numpy()
+            for part in ("train", "test")
+        )
         return Data(name, train, sizes, test)
     if name == "fire":
         sizes = json.loads((folder / "data/fire/fire-domain.json").read_text())
         with zipfile.ZipFile(folder / "data/fire/fire.zip") as archive:
-            table = next(one for one in archive.namelist() if one.endswith(".csv") and "__MACOSX" not in one)
+            table = next(
+                one
+                for one in archive.namelist()
+                if one.endswith(".csv") and "__MACOSX" not in one
+            )
             frame = pd.read_csv(archive.open(table), usecols=list(sizes))
         return Data(name, frame[list(sizes)].to_numpy(dtype=np.int64), sizes)
     if name == "retail":
@@ -77,9 +86,13 @@ def read(folder: Path, name: str, scratch: Path) -> Data:
 
 
 def _retail(folder: Path, top: int = 50) -> Data:
-    frame = pd.read_csv(folder / "data/transactions/retail.dat.gz", header=None, names=["basket"], sep="\t")
+    frame = pd.read_csv(
+        folder / "data/transactions/retail.dat.gz", header=None, names=["basket"], sep="\t"
+    )
     baskets = [list(map(int, str(one).split())) for one in frame["basket"]]
-    commonest = np.bincount(np.concatenate([np.array(one) for one in baskets])).argsort()[::-1][:top]
+    commonest = np.bincount(np.concatenate([np.array(one) for one in baskets])).argsort()[::-1][
+        :top
+    ]
     place = {int(item): column for column, item in enumerate(commonest)}
     codes = np.zeros((len(baskets), top), dtype=np.int64)
     for row, basket in enumerate(baskets):
@@ -88,14 +101,22 @@ def _retail(folder: Path, top: int = 50) -> Data:
 
 
 def _survey(folder: Path, name: str, columns: list[str] | None = None) -> Data:
-    frame = pd.read_csv(folder / f"data/nist_acs/{name}.csv.gz", dtype=str, keep_default_na=False)
+    frame = pd.read_csv(
+        folder / f"data/nist_acs/{name}.csv.gz", dtype=str, keep_default_na=False
+    )
     codes, sizes = [], {}
     for column in columns or [one for one in frame.columns if not one.startswith("Unnamed")]:
         numbers = pd.to_numeric(frame[column], errors="coerce")
-        many = frame[column].nunique() > BINS and numbers.notna().sum() > 0 and column not in ("PUMA", "INDP")
+        many = (
+            frame[column].nunique() > BINS
+            and numbers.notna().sum() > 0
+            and column not in ("PUMA", "INDP")
+        )
         if many:
             edges = np.unique(np.quantile(numbers.dropna(), np.linspace(0, 1, BINS)))
-            code = np.where(numbers.isna(), 0, 1 + np.searchsorted(edges, numbers.fillna(0), side="right"))
+            code = np.where(
+                numbers.isna(), 0, 1 + np.searchsorted(edges, numbers.fillna(0), side="right")
+            )
         else:
             code = pd.factorize(frame[column], sort=True)[0]
         codes.append(pd.factorize(code, sort=True)[0])
@@ -104,14 +125,22 @@ def _survey(folder: Path, name: str, columns: list[str] | None = None) -> Data:
 
 
 def released(
-    data: Data, scratch: Path, *, method: str, epsilon: str, delta: str = DELTA, target: str = ""
+    data: Data,
+    scratch: Path,
+    *,
+    method: str,
+    epsilon: str,
+    delta: str = DELTA,
+    target: str = "",
 ) -> dict[str, Any]:
     """One release and one table of it: codes, seconds, and what was expected."""
     table, sizes = scratch / "table.csv", scratch / "sizes.json"
     pd.DataFrame(data.codes, columns=list(data.sizes)).to_csv(table, index=False)
     sizes.write_text(json.dumps(data.sizes))
     chosen = {"target": target} if target and method == "auto" else {}
-    spec = Spec(mechanism=method, epsilon=Fraction(epsilon), delta=Fraction(delta), parameters=chosen)
+    spec = Spec(
+        mechanism=method, epsilon=Fraction(epsilon), delta=Fraction(delta), parameters=chosen
+    )
     started = time.process_time()
     release = pipeline.synthesize(table, domain=domains.read(sizes), spec=spec)
     whole, begun = time.process_time() - started, time.process_time()
@@ -121,7 +150,13 @@ def released(
     drawn = time.process_time() - begun
     forecast = release.plan.expected_error(rows=len(data.codes))
     rows = np.stack([codes[name] for name in data.sizes], axis=1).astype(np.int64)
-    return {"codes": rows, "fit": fitted, "rows": drawn, "whole": whole + drawn, "expected": forecast["mean_pairs"]}
+    return {
+        "codes": rows,
+        "fit": fitted,
+        "rows": drawn,
+        "whole": whole + drawn,
+        "expected": forecast["mean_pairs"],
+    }
 
 
 def scored(data: Data, found: Matrix, score: ModuleType, *, learn: bool) -> dict[str, float]:
@@ -132,7 +167,9 @@ def scored(data: Data, found: Matrix, score: ModuleType, *, learn: bool) -> dict
     some = np.random.default_rng(0).choice(len(triples), min(200, len(triples)), replace=False)
 
     def mean(cliques: list[tuple[str, ...]]) -> float:
-        return fmean(float(score.tvd(data.codes, found, clique, data.sizes, place)) for clique in cliques)
+        return fmean(
+            float(score.tvd(data.codes, found, clique, data.sizes, place)) for clique in cliques
+        )
 
     figures = {
         "tvd1": mean([(name,) for name in names]),
@@ -151,12 +188,17 @@ def large(folder: Path, scratch: Path) -> None:
         rng = np.random.default_rng(1)
         columns = [at % len(data.sizes) for at in range(30)]
         rows = rng.integers(0, len(data.codes), (1 + 29 // len(data.sizes), 1_000_000))
-        wide = np.stack([data.codes[rows[at // len(data.sizes)], c] for at, c in enumerate(columns)], axis=1)
+        wide = np.stack(
+            [data.codes[rows[at // len(data.sizes)], c] for at, c in enumerate(columns)], axis=1
+        )
         sizes = list(data.sizes.values())
         million = Data(name, wide, {f"c{at}": sizes[c] for at, c in enumerate(columns)})
         started = time.perf_counter()
         found = released(million, scratch, method="auto", epsilon="1")
-        clock, memory = time.perf_counter() - started, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+        clock, memory = (
+            time.perf_counter() - started,
+            resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+        )
         print(
             f"{name}: 1,000,000 x {wide.shape[1]}: {found['whole']:.0f} s of processor time (fit {found['fit']:.1f}, rows "
             f"{found['rows']:.1f}), {clock:.0f} s by the clock with writing the file and a second fit, {memory} MB",
@@ -165,7 +207,9 @@ def large(folder: Path, scratch: Path) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("folder", nargs="?", default=os.environ.get("SYNTHWEB_BENCHMARK"))
     parser.add_argument("--data", nargs="+", choices=DATA, default=list(DATA))
     parser.add_argument("--epsilon", nargs="+", default=["0.1", "1", "10"])
@@ -192,9 +236,15 @@ def main() -> int:
             for epsilon, method in itertools.product(options.epsilon, options.method):
                 runs = []
                 for _ in range(options.runs):
-                    one = released(data, scratch, method=method, epsilon=epsilon, target=options.target)
-                    runs.append(scored(data, one.pop("codes"), score, learn=options.learn) | one)
-                means = "  ".join(f"{key} {fmean(run[key] for run in runs):.4g}" for key in runs[0])
+                    one = released(
+                        data, scratch, method=method, epsilon=epsilon, target=options.target
+                    )
+                    runs.append(
+                        scored(data, one.pop("codes"), score, learn=options.learn) | one
+                    )
+                means = "  ".join(
+                    f"{key} {fmean(run[key] for run in runs):.4g}" for key in runs[0]
+                )
                 print(f"{which:13} epsilon {epsilon:>4} {method:12} {means}", flush=True)
     return 0
 

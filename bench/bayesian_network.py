@@ -39,7 +39,9 @@ FIGURES = ("tvd1", "tvd2", "tvd3", "mi_err")
 LEARNERS = ("lr_auc", "hgb_auc")
 
 
-def release_of(table: Path, sizes: Path, *, epsilon: str, delta: str, degree: int) -> pipeline.Release:
+def release_of(
+    table: Path, sizes: Path, *, epsilon: str, delta: str, degree: int
+) -> pipeline.Release:
     spec = Spec(
         mechanism="bayesian-network",
         epsilon=Fraction(epsilon),
@@ -57,30 +59,51 @@ def run(split: Path, *, score: Path, learn: bool, **setting: Any) -> dict[str, f
     seconds = time.perf_counter() - started
     table.to_csv(split / "synthetic.csv", index=False)
     names = ["train.csv", "synthetic.csv", "test.csv", "domain.json"]
-    command = [sys.executable, str(score), *(str(split / name) for name in names), *([] if learn else ["--no-ml"])]
-    found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    command = [
+        sys.executable,
+        str(score),
+        *(str(split / name) for name in names),
+        *([] if learn else ["--no-ml"]),
+    ]
+    found = json.loads(
+        subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    )
     expected = release.plan.expected_error(rows=release.rows)
     forecast = {"expected_tvd1": expected["mean"], "expected_tvd2": expected["mean_pairs"]}
-    return {name: found.get(name, float("nan")) for name in (*FIGURES, *LEARNERS)} | forecast | {"seconds": seconds}
+    return (
+        {name: found.get(name, float("nan")) for name in (*FIGURES, *LEARNERS)}
+        | forecast
+        | {"seconds": seconds}
+    )
 
 
 def large(scratch: Path, *, columns: int, records: int) -> tuple[float, float]:
     """Seconds for a table of that shape and two parents, from file to table: by the clock, and of processor time, which
     counts where the machine is shared."""
     rng = np.random.default_rng(1)
-    sizes = {f"column_{number}": int(size) for number, size in enumerate(rng.integers(2, 60, size=columns))}
+    sizes = {
+        f"column_{number}": int(size)
+        for number, size in enumerate(rng.integers(2, 60, size=columns))
+    }
     hidden = rng.random(records)
-    codes = {name: ((hidden + rng.random(records)) / 2 * size).astype(int) for name, size in sizes.items()}
+    codes = {
+        name: ((hidden + rng.random(records)) / 2 * size).astype(int)
+        for name, size in sizes.items()
+    }
     pd.DataFrame(codes).to_csv(scratch / "large.csv", index=False)
     (scratch / "large.json").write_text(json.dumps(sizes))
     started, worked = time.perf_counter(), time.process_time()
-    release = release_of(scratch / "large.csv", scratch / "large.json", epsilon="1", delta="1e-9", degree=2)
+    release = release_of(
+        scratch / "large.csv", scratch / "large.json", epsilon="1", delta="1e-9", degree=2
+    )
     mechanisms.draw_table(release.model, release.rows, release.seed)
     return time.perf_counter() - started, time.process_time() - worked
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Accuracy of the Bayesian network on Adult, and its time.")
+    parser = argparse.ArgumentParser(
+        description="Accuracy of the Bayesian network on Adult, and its time."
+    )
     parser.add_argument("folder", nargs="?", default=os.environ.get("SYNTHWEB_BENCHMARK"))
     parser.add_argument("--runs", type=int, default=3)
     options = parser.parse_args()
@@ -91,8 +114,14 @@ def main() -> int:
             clock, worked = large(scratch, columns=columns, records=records)
             shape = f"{columns} columns, {records:,} records, two parents"
             print(f"{shape}: {clock:.1f} s, {worked:.1f} s of processor time", flush=True)
-        if not options.folder or not (tools / "split.py").is_file() or not (tools / "score.py").is_file():
-            print("Adult skipped: give the folder of the benchmark data, or set SYNTHWEB_BENCHMARK to it.")
+        if (
+            not options.folder
+            or not (tools / "split.py").is_file()
+            or not (tools / "score.py").is_file()
+        ):
+            print(
+                "Adult skipped: give the folder of the benchmark data, or set SYNTHWEB_BENCHMARK to it."
+            )
             return 0
         subprocess.run([sys.executable, str(tools / "split.py"), name], check=True)
         heads = (*FIGURES, *LEARNERS, "expected_tvd1", "expected_tvd2", "seconds")
@@ -100,7 +129,10 @@ def main() -> int:
         for epsilon, delta, degree in SETTINGS:
             setting = {"epsilon": epsilon, "delta": delta, "degree": degree}
             learn = (epsilon, delta) == ("1", "1e-9")
-            runs = [run(scratch, score=tools / "score.py", learn=learn, **setting) for _ in range(options.runs)]
+            runs = [
+                run(scratch, score=tools / "score.py", learn=learn, **setting)
+                for _ in range(options.runs)
+            ]
             means = "  ".join(f"{fmean(one[head] for one in runs):>13.5f}" for head in heads)
             print(f"{epsilon:>7}  {delta:>5}  {degree:>6}  {means}", flush=True)
     return 0

@@ -18,7 +18,12 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-AREAS = {"county": "ctyname", "town": "ctycsubname", "latitude": "blklatdd", "longitude": "blklondd"}
+AREAS = {
+    "county": "ctyname",
+    "town": "ctycsubname",
+    "latitude": "blklatdd",
+    "longitude": "blklondd",
+}
 
 
 def commutes(pairs: pd.DataFrame, blocks: pd.DataFrame) -> pd.DataFrame:
@@ -39,8 +44,17 @@ def commutes(pairs: pd.DataFrame, blocks: pd.DataFrame) -> pd.DataFrame:
 
 def main(pairs_file: str, blocks_file: str, out: str) -> None:
     pairs, blocks = (pd.read_csv(path, dtype=str) for path in (pairs_file, blocks_file))
-    table = pa.Table.from_pandas(commutes(pairs, blocks), preserve_index=False).replace_schema_metadata(None)
-    pq.write_table(table, out, compression="zstd", compression_level=19, use_dictionary=True, row_group_size=1 << 20)
+    table = pa.Table.from_pandas(
+        commutes(pairs, blocks), preserve_index=False
+    ).replace_schema_metadata(None)
+    pq.write_table(
+        table,
+        out,
+        compression="zstd",
+        compression_level=19,
+        use_dictionary=True,
+        row_group_size=1 << 20,
+    )
     jobs = int(np.sum(pairs["S000"].astype(int)))
     print(f"{table.num_rows:,} rows of {jobs:,} jobs, {Path(out).stat().st_size:,} bytes")
 

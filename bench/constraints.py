@@ -31,28 +31,77 @@ from synth_engine.spec import Spec
 
 ZIPS = [f"{number:05d}" for number in range(2000, 2200)]
 COUNTIES = [f"county {number}" for number in range(14)]
-COUNTY_OF = {zip_code: COUNTIES[place * len(COUNTIES) // len(ZIPS)] for place, zip_code in enumerate(ZIPS)}
+COUNTY_OF = {
+    zip_code: COUNTIES[place * len(COUNTIES) // len(ZIPS)]
+    for place, zip_code in enumerate(ZIPS)
+}
 DOCUMENT = {
     "attributes": [
-        {"name": "sex", "kind": "categorical", "values": ["female", "male"], "outside": "clamp"},
+        {
+            "name": "sex",
+            "kind": "categorical",
+            "values": ["female", "male"],
+            "outside": "clamp",
+        },
         {"name": "age", "kind": "integer", "low": 0, "high": 99, "width": 3},
-        {"name": "status", "kind": "categorical", "values": ["single", "married", "widowed"], "outside": "clamp"},
-        {"name": "married_at", "kind": "integer", "low": 0, "high": 99, "width": 3, "missing": [""]},
-        {"name": "spouse_age", "kind": "integer", "low": 0, "high": 99, "width": 3, "missing": [""]},
+        {
+            "name": "status",
+            "kind": "categorical",
+            "values": ["single", "married", "widowed"],
+            "outside": "clamp",
+        },
+        {
+            "name": "married_at",
+            "kind": "integer",
+            "low": 0,
+            "high": 99,
+            "width": 3,
+            "missing": [""],
+        },
+        {
+            "name": "spouse_age",
+            "kind": "integer",
+            "low": 0,
+            "high": 99,
+            "width": 3,
+            "missing": [""],
+        },
         {"name": "pregnant", "kind": "boolean", "true": "yes", "false": "no"},
         {"name": "zip", "kind": "categorical", "values": ZIPS, "outside": "clamp"},
         {"name": "county", "kind": "categorical", "values": COUNTIES, "outside": "clamp"},
-        {"name": "admitted", "kind": "date", "low": "2024-01-01", "high": "2024-12-31", "step_days": 7},
-        {"name": "discharged", "kind": "date", "low": "2024-01-01", "high": "2025-01-31", "step_days": 7},
+        {
+            "name": "admitted",
+            "kind": "date",
+            "low": "2024-01-01",
+            "high": "2024-12-31",
+            "step_days": 7,
+        },
+        {
+            "name": "discharged",
+            "kind": "date",
+            "low": "2024-01-01",
+            "high": "2025-01-31",
+            "step_days": 7,
+        },
         {"name": "wards", "kind": "integer", "low": 1, "high": 5},
     ],
     "constraints": [
         {"kind": "impossible", "columns": {"sex": ["male"], "pregnant": ["yes"]}},
         {"kind": "impossible", "columns": {"age": [{"to": 11}], "pregnant": ["yes"]}},
         {"kind": "missing-iff", "column": "married_at", "when": "status", "values": ["single"]},
-        {"kind": "missing-iff", "column": "spouse_age", "when": "status", "values": ["single", "widowed"]},
+        {
+            "kind": "missing-iff",
+            "column": "spouse_age",
+            "when": "status",
+            "values": ["single", "widowed"],
+        },
         {"kind": "order", "first": "married_at", "second": "age"},
-        {"kind": "dependency", "from": "zip", "to": "county", "table": [list(pair) for pair in COUNTY_OF.items()]},
+        {
+            "kind": "dependency",
+            "from": "zip",
+            "to": "county",
+            "table": [list(pair) for pair in COUNTY_OF.items()],
+        },
         {"kind": "order", "first": "admitted", "second": "discharged"},
     ],
 }
@@ -75,25 +124,35 @@ def real(rows: int) -> pd.DataFrame:
             "age": age,
             "status": np.where(widowed, "widowed", np.where(wed, "married", "single")),
             "married_at": pd.Series(at, dtype="Int64").mask(~wed),
-            "spouse_age": pd.Series(np.clip(age + rng.integers(-8, 9, rows), 18, 99), dtype="Int64").mask(
-                ~wed | widowed
-            ),
+            "spouse_age": pd.Series(
+                np.clip(age + rng.integers(-8, 9, rows), 18, 99), dtype="Int64"
+            ).mask(~wed | widowed),
             "pregnant": np.where(fertile & (rng.random(rows) < 0.06), "yes", "no"),
             "zip": np.array(ZIPS)[place],
             "county": np.array([COUNTY_OF[ZIPS[one]] for one in place]),
             "admitted": np.datetime64("2024-01-01") + admitted,
-            "discharged": np.datetime64("2024-01-01") + np.minimum(admitted + rng.geometric(0.15, rows), 396),
+            "discharged": np.datetime64("2024-01-01")
+            + np.minimum(admitted + rng.geometric(0.15, rows), 396),
             "wards": rng.integers(1, 6, rows),
         }
     )
 
 
-def distance(first: Mapping[str, np.ndarray], second: Mapping[str, np.ndarray], *, domain: Domain, of: int) -> float:
+def distance(
+    first: Mapping[str, np.ndarray],
+    second: Mapping[str, np.ndarray],
+    *,
+    domain: Domain,
+    of: int,
+) -> float:
     found = []
     for clique in combinations(domain.names, of):
         shape = domain.shape(clique)
         shares = [
-            np.bincount(np.ravel_multi_index([codes[name] for name in clique], shape), minlength=int(np.prod(shape)))
+            np.bincount(
+                np.ravel_multi_index([codes[name] for name in clique], shape),
+                minlength=int(np.prod(shape)),
+            )
             / len(codes[clique[0]])
             for codes in (first, second)
         ]
@@ -111,7 +170,9 @@ def seconds(model: Model, rows: int) -> float:
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     options.add_argument("--rows", type=int, default=100_000)
     options.add_argument("--epsilon", default="1")
     asked = options.parse_args()
@@ -123,7 +184,9 @@ def main() -> None:
         texts = pd.read_csv(table, dtype=str, keep_default_na=False)
         truth = codec.encode(domain, dict(texts.items()))
         assert counting.breaking(truth.__getitem__, domain=domain)[-1] == 0
-        print(f"{asked.rows:,} rows, epsilon {asked.epsilon}, {len(domain.constraints)} constraints")
+        print(
+            f"{asked.rows:,} rows, epsilon {asked.epsilon}, {len(domain.constraints)} constraints"
+        )
         print("mechanism         kept  broken      seconds  tvd1    tvd2")
         for mechanism in ("random", "independent", "bayesian-network"):
             spec = Spec(mechanism=mechanism, epsilon=Fraction(asked.epsilon), rows=asked.rows)
@@ -134,7 +197,9 @@ def main() -> None:
                 broken = counting.breaking(codes.__getitem__, domain=domain)[-1]
                 apart = [distance(truth, codes, domain=domain, of=of) for of in (1, 2)]
                 took = seconds(one, asked.rows)
-                print(f"{mechanism:17} {kept:5} {broken:9,} {took:9.2f}  {apart[0]:.4f}  {apart[1]:.4f}")
+                print(
+                    f"{mechanism:17} {kept:5} {broken:9,} {took:9.2f}  {apart[0]:.4f}  {apart[1]:.4f}"
+                )
 
 
 if __name__ == "__main__":

@@ -33,7 +33,9 @@ HEALTH_WITHIN, BODY_WITHIN, BODY_MEMORY = 1.0, 0.3, 20.0
 LIVE, SIGN_IN = "/livez", "/account/login/"
 BODIES = {
     "long key over a list": '{"' + "k" * 30_000 + '":[' + ",".join("1" * 30_000) + "]}",
-    "one name twice": "{" + ",".join(f'"k{number:06}":1' for number in range(16_000)) + ',"zz":1,"zz":2}',
+    "one name twice": "{"
+    + ",".join(f'"k{number:06}":1' for number in range(16_000))
+    + ',"zz":1,"zz":2}',
 }
 
 
@@ -44,10 +46,28 @@ class Server:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
-        command = [sys.executable, "-m", "gunicorn", "--config", "python:synthweb.server.configuration"]
-        environment = {**os.environ, "SYNTHWEB_VAR": str(folder), "SYNTHWEB_HOSTS": "localhost,testserver"}
-        for limit in ("PER_TOKEN", "PER_USER", "WRITES_PER_USER", "TABLES_PER_USER", "PER_ADDRESS"):
-            environment[f"SYNTHWEB_REST_{limit}"] = "0"  # here it is about what a request costs, not how many there are
+        command = [
+            sys.executable,
+            "-m",
+            "gunicorn",
+            "--config",
+            "python:synthweb.server.configuration",
+        ]
+        environment = {
+            **os.environ,
+            "SYNTHWEB_VAR": str(folder),
+            "SYNTHWEB_HOSTS": "localhost,testserver",
+        }
+        for limit in (
+            "PER_TOKEN",
+            "PER_USER",
+            "WRITES_PER_USER",
+            "TABLES_PER_USER",
+            "PER_ADDRESS",
+        ):
+            environment[f"SYNTHWEB_REST_{limit}"] = (
+                "0"  # here it is about what a request costs, not how many there are
+            )
         self._log = (folder / "web.log").open("wb")
         self.process = subprocess.Popen(
             [*command, "--bind", f"127.0.0.1:{self.port}", "synthweb.wsgi"],
@@ -83,7 +103,9 @@ class Server:
         return int(head.split()[1]), time.monotonic() - begun, body
 
     def get(self, path: str) -> tuple[int, float, bytes]:
-        return self.ask(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
+        return self.ask(
+            f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode()
+        )
 
     def workers(self) -> list[int]:
         return _children(self.process.pid)
@@ -127,9 +149,7 @@ def bodies(server: Server, token: str) -> bool:
     well = True
     for name, body in BODIES.items():
         head = "POST /api/v1/releases/zzzzzzzzzz/samples/ HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
-        head += (
-            f"Authorization: Bearer {token}\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
-        )
+        head += f"Authorization: Bearer {token}\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
         server.ask((head + body).encode())
         before = _reset(server.workers())
         times = []
@@ -179,11 +199,15 @@ def slow_sockets(server: Server, count: int, kind: str, seconds: float) -> bool:
     stop.set()
     for client, _ in open_ones:
         client.close()
-    print(f"{count:2} sockets slow at {kind}: /livez {slowest[0]:.3f} s, {SIGN_IN} {slowest[1]:.3f} s at most")
+    print(
+        f"{count:2} sockets slow at {kind}: /livez {slowest[0]:.3f} s, {SIGN_IN} {slowest[1]:.3f} s at most"
+    )
     return slowest[0] < HEALTH_WITHIN
 
 
-def probe(server: Server, seconds: float, also: Callable[[], None] = lambda: None) -> tuple[float, float]:
+def probe(
+    server: Server, seconds: float, also: Callable[[], None] = lambda: None
+) -> tuple[float, float]:
     """The slowest answers of health and of a page for so long."""
     slowest = [0.0, 0.0]
     end = time.monotonic() + seconds
@@ -245,7 +269,9 @@ def too_large(server: Server) -> None:
 
 def main() -> int:
     """Run all of them."""
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     options.add_argument("--rows", type=int, default=10_000_000)
     options.add_argument("--seconds", type=float, default=20)
     asked = options.parse_args()

@@ -29,12 +29,17 @@ TIMES = 10
 def suggestions(columns: int) -> list[dict[str, Any]]:
     """Every kind in turn."""
     kinds: tuple[dict[str, Any], ...] = (
-        {"kind": "categorical", "values": [f"category {place}" for place in range(100)], "other": True},
+        {
+            "kind": "categorical",
+            "values": [f"category {place}" for place in range(100)],
+            "other": True,
+        },
         {"kind": "integer", "low": 0, "high": 100_000, "edges": [0, 1, 1_000, 10_000, 100_000]},
         {"kind": "datetime", "low": "2019-01-01", "high": "2020-12-31", "unit": "minutes"},
     )
     return [
-        {"name": f"column {place}", "missing": ["?"], "why": "As read.", **kinds[place % 3]} for place in range(columns)
+        {"name": f"column {place}", "missing": ["?"], "why": "As read.", **kinds[place % 3]}
+        for place in range(columns)
     ]
 
 
@@ -72,11 +77,20 @@ def main(columns: int) -> None:
         password="correct horse battery staple", must_change_password=False,
     )  # fmt: skip
     dataset = services.store_stream(
-        steward=steward, organisation=office, name="Wide", file_kind="csv", chunks=[b"a,b\n1,2\n"]
+        steward=steward,
+        organisation=office,
+        name="Wide",
+        file_kind="csv",
+        chunks=[b"a,b\n1,2\n"],
     )
     listed = [item | {"provenance": "suggested"} for item in suggestions(columns)]
     rows = [["a value"] * columns] * 20
-    payload = {"columns": [item["name"] for item in listed], "suggestions": listed, "preview": rows, "notes": []}
+    payload = {
+        "columns": [item["name"] for item in listed],
+        "suggestions": listed,
+        "preview": rows,
+        "notes": [],
+    }
     preview_store.put(dataset, Preview.Kind.TABLE, "", payload | {"rows": 20})
     services.mark_ready(dataset=dataset)
 
@@ -86,16 +100,26 @@ def main(columns: int) -> None:
     page = client.get(address)
     print(f"{columns} columns: {len(page.content) / 1_000:,.0f} kB of HTML")
     print(f"the page: {median(lambda: client.get(address)):.0f} ms")
-    print(f"the page with every editor open: {median(lambda: client.get(address + '?edit=all')):.0f} ms")
+    print(
+        f"the page with every editor open: {median(lambda: client.get(address + '?edit=all')):.0f} ms"
+    )
     posted = {f"{place}-name": item["name"] for place, item in enumerate(listed)}
     for place, item in enumerate(listed):
         kind = item["kind"]
         fields = {"low": "0", "high": "9"} if kind == "integer" else {"values": "a"}
         posted[f"{place}-suggested"] = json.dumps({"kind": kind, "fields": fields})
-    every = {"select": list(range(columns)), "all-missing": "empty", "all-origin": "public-file"}
+    every = {
+        "select": list(range(columns)),
+        "all-missing": "empty",
+        "all-origin": "public-file",
+    }
     together = median(lambda: client.post(address, posted | every | {"do": "set-selected"}))
     print(f"setting missing values and origin of all: {together:.0f} ms")
-    one = median(lambda: client.post(address, {"0-name": "column 0", "do": "edit:0"}, headers={"HX-Request": "true"}))
+    one = median(
+        lambda: client.post(
+            address, {"0-name": "column 0", "do": "edit:0"}, headers={"HX-Request": "true"}
+        )
+    )
     print(f"one press in place: {one:.0f} ms")
 
 

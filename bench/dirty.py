@@ -25,7 +25,9 @@ KINDS = ("right", "asked", "refused", "silently wrong")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("folder", type=Path)
     parser.add_argument("--answer", action="store_true", help="answer questions as suggested")
     parser.add_argument("--show", type=int, default=10, help="names of so many wrong files")
@@ -40,10 +42,15 @@ def main() -> None:
             continue
         found = verdict(path, clean, answer=options.answer)
         totals[found] += 1
-        by_kind.setdefault(re.sub(r"[_0-9].*?[0-9].*|_0x.*|\..*", "", path.name), Counter())[found] += 1
+        by_kind.setdefault(re.sub(r"[_0-9].*?[0-9].*|_0x.*|\..*", "", path.name), Counter())[
+            found
+        ] += 1
         if found == "silently wrong":
             wrong.append(path.name)
-    print(f"{sum(totals.values())} files: " + ", ".join(f"{totals[kind]} {kind}" for kind in KINDS))
+    print(
+        f"{sum(totals.values())} files: "
+        + ", ".join(f"{totals[kind]} {kind}" for kind in KINDS)
+    )
     for kind, counts in sorted(by_kind.items(), key=lambda item: -item[1].total())[:40]:
         print(f"  {kind}: " + ", ".join(f"{counts[one]} {one}" for one in KINDS if counts[one]))
     for name in wrong[: options.show]:
@@ -60,7 +67,9 @@ def verdict(path: Path, clean: Path, *, answer: bool) -> str:
         dialect = dialect and replace(dialect, asked=())
         shape = readers.Shape()
         cells: dict[str, list[str]] = {}
-        for block in readers.blocks(path, kind="csv", dialect=dialect, limits=readers.Limits(), shape=shape):
+        for block in readers.blocks(
+            path, kind="csv", dialect=dialect, limits=readers.Limits(), shape=shape
+        ):
             for name, texts in block.items():
                 cells.setdefault(name, []).extend(texts.to_pylist())
     except TableError:
@@ -69,11 +78,15 @@ def verdict(path: Path, clean: Path, *, answer: bool) -> str:
     with clean.open(encoding="utf-8", errors="replace", newline="") as file:
         truth = [row for row in csv.reader(file) if row]
     if all(row[-1] == "" for row in truth) or truth[0][-1] == "":
-        truth = [row[:-1] for row in truth]  # a delimiter at every line's end, which is said in a note
+        truth = [
+            row[:-1] for row in truth
+        ]  # a delimiter at every line's end, which is said in a note
     if shape.dialect is not None and not shape.dialect.header:
         rows = [[f"col_{place}" for place in range(len(truth[0]))], *rows[1:]]
         truth = truth if truth[0][0].strip() == "col_0" else [rows[0], *truth]
-    same = [cell.strip() for cell in rows[0]] == [cell.strip() for cell in truth[0]] and rows[1:] == truth[1:]
+    same = [cell.strip() for cell in rows[0]] == [cell.strip() for cell in truth[0]] and rows[
+        1:
+    ] == truth[1:]
     return "right" if same else "silently wrong"
 
 

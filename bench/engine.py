@@ -48,12 +48,16 @@ def main() -> None:
     pairs = list(itertools.combinations(domain.names, 2))
     ours = best(lambda: [counts.contingency(table, pair) for pair in pairs])
     theirs = best(lambda: [frame.groupby(list(pair)).size() for pair in pairs])
-    print(f"all {len(pairs)} pairs counted: {ours:.2f} s, {theirs / ours:.0f} times as fast as pandas groupby")
+    print(
+        f"all {len(pairs)} pairs counted: {ours:.2f} s, {theirs / ours:.0f} times as fast as pandas groupby"
+    )
 
     texts = codec.decode(domain, codes, np.random.default_rng(1))
     decoding = best(lambda: codec.decode(domain, codes, np.random.default_rng(1)))
     writing = best(lambda: texts.to_csv())
-    print(f"decoding: {decoding:.2f} s, {decoding / writing:.2f} of the time pandas takes to write the result as CSV")
+    print(
+        f"decoding: {decoding:.2f} s, {decoding / writing:.2f} of the time pandas takes to write the result as CSV"
+    )
 
     cliques = report.cliques(domain)
     real = tallies.from_codes(codes, sizes=domain.sizes, cliques=cliques)

@@ -56,12 +56,16 @@ def fire(folder: Path) -> tuple[Codes, list[int]]:
 
 def national(folder: Path) -> tuple[Codes, list[int]]:
     """Columns as they are; those of many values in bins of equal mass."""
-    table = pd.read_csv(folder / "data" / "nist_acs" / "national2019.csv.gz", dtype=str).fillna("N")
+    table = pd.read_csv(folder / "data" / "nist_acs" / "national2019.csv.gz", dtype=str).fillna(
+        "N"
+    )
     columns = []
     for name in table.columns:
         codes, values = pd.factorize(table[name], sort=True)
         if len(values) > MOST_CODES:
-            numbers = pd.to_numeric(table[name], errors="coerce").fillna(-1e9).rank(method="first")
+            numbers = (
+                pd.to_numeric(table[name], errors="coerce").fillna(-1e9).rank(method="first")
+            )
             codes = pd.qcut(numbers, 50, labels=False).to_numpy()
         columns.append(codes.astype(np.uint16))
     return np.array(columns), [int(column.max()) + 1 for column in columns]
@@ -96,10 +100,17 @@ def from_tree(targets: Targets, attributes: int, rows: int) -> Codes:
     rng, tied, known = np.random.default_rng(3), board.ties(targets), dict(targets)
     codes: dict[int, Codes] = {}
     first = max(tied, key=lambda pair: tied[pair])[0]
-    weights = next(table.sum(axis=1 - axes.index(first)) for axes, table in targets if first in axes)
-    codes[first] = conditional.draw(np.floor(weights * 1_000).astype(np.int64), [], rows=rows, rng=rng)
+    weights = next(
+        table.sum(axis=1 - axes.index(first)) for axes, table in targets if first in axes
+    )
+    codes[first] = conditional.draw(
+        np.floor(weights * 1_000).astype(np.int64), [], rows=rows, rng=rng
+    )
     while len(codes) < attributes:
-        a, b = max((pair for pair in tied if (pair[0] in codes) != (pair[1] in codes)), key=lambda pair: tied[pair])
+        a, b = max(
+            (pair for pair in tied if (pair[0] in codes) != (pair[1] in codes)),
+            key=lambda pair: tied[pair],
+        )
         table = known[a, b] if a in codes else known[a, b].T
         whole = np.floor(table * 1_000).astype(np.int64)
         old, new = (a, b) if a in codes else (b, a)
@@ -109,31 +120,43 @@ def from_tree(targets: Targets, attributes: int, rows: int) -> Codes:
 
 def distance(codes: Codes, sizes: list[int], targets: Targets) -> float:
     rows = codes.shape[1]
-    parts = [np.abs(counts(codes, sizes, axes) / rows - table / table.sum()).sum() / 2 for axes, table in targets]
+    parts = [
+        np.abs(counts(codes, sizes, axes) / rows - table / table.sum()).sum() / 2
+        for axes, table in targets
+    ]
     return float(np.mean(parts))
 
 
 def triples(codes: Codes, sizes: list[int]) -> Targets:
     every = list(itertools.combinations(range(len(sizes)), 3))
-    chosen = np.random.default_rng(0).choice(len(every), min(TRIPLES, len(every)), replace=False)
+    chosen = np.random.default_rng(0).choice(
+        len(every), min(TRIPLES, len(every)), replace=False
+    )
     return [(every[one], counts(codes, sizes, every[one])) for one in sorted(chosen)]
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="How near the finish brings rows to their targets, and its time.")
+    parser = argparse.ArgumentParser(
+        description="How near the finish brings rows to their targets, and its time."
+    )
     parser.add_argument("folder", nargs="?", default=os.environ.get("SYNTHWEB_BENCHMARK"))
     parser.add_argument("--only", choices=["adult", "fire", "large"])
     options = parser.parse_args()
     folder = Path(options.folder or "")
     if not options.folder or not (folder / "data").is_dir():
-        print("Skipped: give the folder of the benchmark data, or set SYNTHWEB_BENCHMARK to it.")
+        print(
+            "Skipped: give the folder of the benchmark data, or set SYNTHWEB_BENCHMARK to it."
+        )
         return 0
     for name, read in (("adult", adult), ("fire", fire), ("large", large)):
         if options.only not in (None, name):
             continue
         codes, sizes = read(folder)
         rows = codes.shape[1]
-        exact: Targets = [(axes, counts(codes, sizes, axes)) for axes in itertools.combinations(range(len(codes)), 2)]
+        exact: Targets = [
+            (axes, counts(codes, sizes, axes))
+            for axes in itertools.combinations(range(len(codes)), 2)
+        ]
         for kind, targets in (("exact", exact), ("noisy", noisy(exact, rows))):
             start = from_tree(targets, len(codes), rows)
             finish(start[:, :20], targets=targets, rng=np.random.default_rng(0), proposals=100,
@@ -144,7 +167,12 @@ def main() -> int:
             before, after = (distance(one, sizes, targets) for one in (start, found))
             true = [distance(one, sizes, exact) for one in (start, found)]
             began = time.process_time()
-            threes = finish(start, targets=targets, rng=np.random.default_rng(0), ordered=[s > NAMES for s in sizes])
+            threes = finish(
+                start,
+                targets=targets,
+                rng=np.random.default_rng(0),
+                ordered=[s > NAMES for s in sizes],
+            )
             both = time.process_time() - began
             of_three = [distance(one, sizes, triples(codes, sizes)) for one in (found, threes)]
             print(f"{name} {rows:,} x {len(codes)}, {kind}: {before:.4f} -> {after:.4f} from the targets, "

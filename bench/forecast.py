@@ -87,7 +87,9 @@ def _census_attribute(name: str, values: dict[str, Any]) -> dict[str, Any]:
 
 
 def adult(folder: Path, scratch: Path) -> Data:
-    subprocess.run([sys.executable, str(folder / "tools" / "split.py"), str(scratch)], check=True)
+    subprocess.run(
+        [sys.executable, str(folder / "tools" / "split.py"), str(scratch)], check=True
+    )
     return _data("adult", scratch / "train.csv", domains.read(scratch / "domain.json"))
 
 
@@ -99,11 +101,18 @@ def national(folder: Path, _scratch: Path) -> Data:
 
 def _data(name: str, path: Path, described: Domain) -> Data:
     table = confidential_rows.open_table(path, described)
-    return Data(name, path, described, _matrix({name: table.codes(name) for name in described.names}, described))
+    return Data(
+        name,
+        path,
+        described,
+        _matrix({name: table.codes(name) for name in described.names}, described),
+    )
 
 
 def _matrix(codes: dict[str, Any], described: Domain) -> Matrix:
-    return np.stack([np.asarray(codes[name], dtype=np.int64) for name in described.names], axis=1)
+    return np.stack(
+        [np.asarray(codes[name], dtype=np.int64) for name in described.names], axis=1
+    )
 
 
 def scorer(folder: Path) -> ModuleType:
@@ -120,7 +129,9 @@ def measured(data: Data, drawn: Matrix, score: ModuleType) -> tuple[float, float
     sizes, names = data.domain.sizes, data.domain.names
     index = {name: place for place, name in enumerate(names)}
     ways = ([(name,) for name in names], list(itertools.combinations(names, 2)))
-    one, two = (fmean(score.tvd(data.codes, drawn, way, sizes, index) for way in some) for some in ways)
+    one, two = (
+        fmean(score.tvd(data.codes, drawn, way, sizes, index) for way in some) for some in ways
+    )
     return one, two
 
 
@@ -156,10 +167,14 @@ def main() -> int:
     options = parser.parse_args()
     folder = Path(options.folder or "")
     if not options.folder or not (folder / "tools" / "score.py").is_file():
-        print("Skipped: give the folder of the benchmark data, or set SYNTHWEB_BENCHMARK to it.")
+        print(
+            "Skipped: give the folder of the benchmark data, or set SYNTHWEB_BENCHMARK to it."
+        )
         return 0
     score, off = scorer(folder), 0
-    print("mechanism         data           eps  delta forecast1 measured1  ratio forecast2 measured2  ratio")
+    print(
+        "mechanism         data           eps  delta forecast1 measured1  ratio forecast2 measured2  ratio"
+    )
     with tempfile.TemporaryDirectory() as scratch:
         for name, load in (("adult", adult), ("national2019", national)):
             if options.data not in (None, name):
@@ -167,7 +182,9 @@ def main() -> int:
             data = load(folder, Path(scratch))
             for spec in settings(options.mechanism):
                 runs = [run(data, spec, score) for _ in range(options.runs)]
-                text, good = line(data, spec, [fmean(figures) for figures in zip(*runs, strict=True)])
+                text, good = line(
+                    data, spec, [fmean(figures) for figures in zip(*runs, strict=True)]
+                )
                 print(text, flush=True)
                 off += not good
     print(f"{off} of the lines are off by more than a factor of {WITHIN:g}")

@@ -68,7 +68,9 @@ def timed(work: Callable[[], Result]) -> tuple[float, Result]:
 def clusters(number: int, rng: np.random.Generator) -> dict[str, npt.NDArray[np.uint16]]:
     """Half of the points anywhere near one of many centres, the more often the wider."""
     centres = rng.integers(0, 1 << BITS, (20_000, 4)).astype(np.float32)
-    of = np.minimum((20_000 * rng.random(number, dtype=np.float32) ** 2).astype(np.int64), 19_999)
+    of = np.minimum(
+        (20_000 * rng.random(number, dtype=np.float32) ** 2).astype(np.int64), 19_999
+    )
     found = {}
     for axis in range(4):
         drawn = centres[of, axis] + rng.standard_normal(number, dtype=np.float32) * 8
@@ -83,7 +85,11 @@ def peak() -> float:
 
 def of_points(number: int) -> None:
     columns = clusters(number, np.random.default_rng(1))
-    domain = Domain(attributes=tuple(Integer(name=name, low=0, high=(1 << BITS) - 1, width=1) for name in columns))
+    domain = Domain(
+        attributes=tuple(
+            Integer(name=name, low=0, high=(1 << BITS) - 1, width=1) for name in columns
+        )
+    )
     points = prefixes.hierarchy(domain, domain.names)
     assert isinstance(points, Points)
     encoding, codes = timed(lambda: prefixes.of_codes(points, columns, domain))
@@ -100,12 +106,16 @@ def of_points(number: int) -> None:
     low, high = 2, 1 << 16
     while high - low > max(1, low // 50):  # the threshold with about so many nodes
         middle = (low + high) // 2
-        low, high = (middle, high) if sum(map(len, tree(middle).counts)) > NODES else (low, middle)
+        low, high = (
+            (middle, high) if sum(map(len, tree(middle).counts)) > NODES else (low, middle)
+        )
     bare, _ = timed(lambda: tree(high))
     growing, grown = timed(lambda: tree(high, Noisy()))
     nodes = sum(map(len, grown.counts))
     print(f"{number:,} points: codes {encoding:.2f} s, np.sort of the codes {sorting:.2f} s")
-    print(f"codes and sort {counting:.2f} s, a tree of {nodes:,} nodes {growing:.2f} s, without its noise {bare:.2f} s")
+    print(
+        f"codes and sort {counting:.2f} s, a tree of {nodes:,} nodes {growing:.2f} s, without its noise {bare:.2f} s"
+    )
     print(f"codes, sort and tree with noise / np.sort = {(counting + growing) / sorting:.2f}")
     print(f"exact noise: {(growing - bare) / nodes * 1e9:.0f} nanoseconds a node")
     print(f"memory above codes: {peak() - held:.2f} GB")
@@ -113,7 +123,9 @@ def of_points(number: int) -> None:
 
 def zipf(number: int, rng: np.random.Generator) -> pa.StringArray:
     """Texts of one to five syllables, the i-th commonest word with a chance of about 1 / i."""
-    syllables = np.array([a + b + c for a in "bdklmnprst" for b in "aeiou" for c in ("", "n", "r", "s")])
+    syllables = np.array(
+        [a + b + c for a in "bdklmnprst" for b in "aeiou" for c in ("", "n", "r", "s")]
+    )
     spelled = ["".join(rng.choice(syllables, size)) for size in rng.integers(1, 6, WORDS)]
     ranks = np.minimum(WORDS ** rng.random(number), WORDS - 1).astype(np.int64)
     return pa.array(spelled).take(pa.array(ranks))
@@ -122,7 +134,10 @@ def zipf(number: int, rng: np.random.Generator) -> pa.StringArray:
 def of_texts(number: int) -> None:
     texts = zipf(number, np.random.default_rng(2))
     attribute = Weak(
-        name="word", values=from_json({"set": "strings", "alphabet": LETTERS, "min_length": 1, "max_length": 20})
+        name="word",
+        values=from_json(
+            {"set": "strings", "alphabet": LETTERS, "min_length": 1, "max_length": 20}
+        ),
     )
     domain = Domain(attributes=(attribute,))
     words = prefixes.hierarchy(domain, ("word",))
@@ -137,7 +152,9 @@ def of_texts(number: int) -> None:
         rows = Rows({"word": np.zeros(number, dtype=np.uint16)}, domain=domain, ranked=ranked)
         law = Noise(law="discrete-laplace", scale=scale)
         leaves = counts.by_leaf(rows, words)
-        return growth.grown(leaves, hierarchy=words, rule=rule, noise=law, sampler=SecureSampler())
+        return growth.grown(
+            leaves, hierarchy=words, rule=rule, noise=law, sampler=SecureSampler()
+        )
 
     held = peak()
     growing, grown = timed(tree)
@@ -153,7 +170,9 @@ def of_texts(number: int) -> None:
 
     series = polars.from_arrow(texts)
     counting, _ = timed(series.value_counts)
-    print(f"polars value_counts {counting:.2f} s; tree / value_counts = {growing / counting:.2f}")
+    print(
+        f"polars value_counts {counting:.2f} s; tree / value_counts = {growing / counting:.2f}"
+    )
 
 
 if __name__ == "__main__":
@@ -162,5 +181,8 @@ if __name__ == "__main__":
     elif sys.argv[1:2] == ["texts"]:
         of_texts(int(sys.argv[2]))
     else:  # each in a process of its own, as memory is the most that one has held
-        for kind, number in (("points", sys.argv[1] if len(sys.argv) > 1 else "10000000"), ("texts", str(TEXTS))):
+        for kind, number in (
+            ("points", sys.argv[1] if len(sys.argv) > 1 else "10000000"),
+            ("texts", str(TEXTS)),
+        ):
             subprocess.run([sys.executable, __file__, kind, number], check=True)

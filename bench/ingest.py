@@ -36,9 +36,25 @@ def write(path: Path, *, rows: int) -> None:
     import pyarrow.compute as pc
 
     rng = np.random.default_rng(1)
-    places = pa.array([f"{name}, district {i}" for i, name in enumerate(["Ahse", "Bree-on-the-Water", "Cley"] * 30)])
+    places = pa.array(
+        [
+            f"{name}, district {i}"
+            for i, name in enumerate(["Ahse", "Bree-on-the-Water", "Cley"] * 30)
+        ]
+    )
     trades = pa.array(["baker", "clerk", "smith", "nurse", "driver", "teacher", "farmer", ""])
-    notes = pa.array(['moved "temporarily"', "see file, page 2", "first line\nsecond", "checked", "open", "", "", ""])
+    notes = pa.array(
+        [
+            'moved "temporarily"',
+            "see file, page 2",
+            "first line\nsecond",
+            "checked",
+            "open",
+            "",
+            "",
+            "",
+        ]
+    )
     midnight = np.datetime64("2015-01-01T00:00:00")
 
     def block(start: int, count: int) -> dict[str, pa.Array]:
@@ -51,7 +67,9 @@ def write(path: Path, *, rows: int) -> None:
             "record": pa.array(np.arange(start, start + count)),
             "age": pa.array(ages, mask=rng.random(count) < 0.02),
             "sex": drawn(pa.array(["female", "male", "other"])),
-            "postcode": pc.utf8_lpad(pc.cast(pa.array(rng.integers(100, 99_999, count)), pa.string()), 5, "0"),
+            "postcode": pc.utf8_lpad(
+                pc.cast(pa.array(rng.integers(100, 99_999, count)), pa.string()), 5, "0"
+            ),
             "municipality": quoted(drawn(places)),
             "trade": drawn(trades),
             "income": pa.array(np.round(rng.lognormal(10, 0.8, count), 2)),
@@ -61,12 +79,16 @@ def write(path: Path, *, rows: int) -> None:
             "latitude": pa.array(np.round(rng.uniform(47, 55, count), 5)),
             "registered": pa.array(moments.astype("datetime64[D]")),
             "last_change": pc.strftime(pa.array(moments), format="%Y-%m-%dT%H:%M:%S"),
-            "file": pc.binary_join_element_wise("F", pa.array(rng.integers(10**6, 10**7, count)).cast("string"), "-"),
+            "file": pc.binary_join_element_wise(
+                "F", pa.array(rng.integers(10**6, 10**7, count)).cast("string"), "-"
+            ),
             "note": quoted(drawn(notes)),
         }
 
     def quoted(texts: pa.Array) -> pa.Array:
-        doubled = pc.binary_join_element_wise('"', pc.replace_substring(texts, '"', '""'), '"', "")
+        doubled = pc.binary_join_element_wise(
+            '"', pc.replace_substring(texts, '"', '""'), '"', ""
+        )
         return pc.if_else(pc.match_substring_regex(texts, '[",\n]'), doubled, texts)
 
     with path.open("wb") as file:
@@ -74,9 +96,17 @@ def write(path: Path, *, rows: int) -> None:
             columns = block(start, min(BLOCK, rows - start))
             if not start:
                 file.write(",".join(columns).encode() + b"\n")
-            texts = [pc.fill_null(pc.cast(column, pa.string()), "") for column in columns.values()]
-            lines = pc.binary_join_element_wise(*texts[:-1], pc.binary_join_element_wise(texts[-1], "\n", ""), ",")
-            file.write(memoryview(lines.buffers()[2])[: lines.offset + pc.sum(pc.binary_length(lines)).as_py()])
+            texts = [
+                pc.fill_null(pc.cast(column, pa.string()), "") for column in columns.values()
+            ]
+            lines = pc.binary_join_element_wise(
+                *texts[:-1], pc.binary_join_element_wise(texts[-1], "\n", ""), ","
+            )
+            file.write(
+                memoryview(lines.buffers()[2])[
+                    : lines.offset + pc.sum(pc.binary_length(lines)).as_py()
+                ]
+            )
 
 
 def ours(path: Path) -> tuple[float, str]:
@@ -85,9 +115,14 @@ def ours(path: Path) -> tuple[float, str]:
 
     steps: list[float] = []
     start = time.perf_counter()
-    reading = pipeline.ingest(path, kind="csv", progress=lambda _stage, fraction: steps.append(fraction))
+    reading = pipeline.ingest(
+        path, kind="csv", progress=lambda _stage, fraction: steps.append(fraction)
+    )
     seconds = time.perf_counter() - start
-    return seconds, f"{reading['rows']:,} rows, {len(reading['columns'])} columns, {len(steps):,} reports of progress"
+    return (
+        seconds,
+        f"{reading['rows']:,} rows, {len(reading['columns'])} columns, {len(steps):,} reports of progress",
+    )
 
 
 def theirs(path: Path) -> tuple[float, str]:
@@ -96,7 +131,9 @@ def theirs(path: Path) -> tuple[float, str]:
 
     duckdb.sql("SET enable_progress_bar = false")
     start = time.perf_counter()
-    duckdb.sql(f"COPY (FROM read_csv('{path}')) TO '{path.with_suffix('.parquet')}' (FORMAT parquet)")
+    duckdb.sql(
+        f"COPY (FROM read_csv('{path}')) TO '{path.with_suffix('.parquet')}' (FORMAT parquet)"
+    )
     return time.perf_counter() - start, ""
 
 
@@ -106,10 +143,15 @@ def opened(path: Path) -> tuple[float, str]:
     from synth_engine.domain import Domain
 
     draft = ingest.read(path.with_name("small.csv"), kind="csv").suggestions
-    domain = Domain.from_json({"attributes": [one | {"provenance": "declared"} for one in draft]})
+    domain = Domain.from_json(
+        {"attributes": [one | {"provenance": "declared"} for one in draft]}
+    )
     start = time.perf_counter()
     found = rows.open_table(path, domain, kind="csv")
-    return time.perf_counter() - start, f"{found.total:,} rows, {len(domain.names)} columns encoded"
+    return (
+        time.perf_counter() - start,
+        f"{found.total:,} rows, {len(domain.names)} columns encoded",
+    )
 
 
 def _child(work: Work, path: Path, sender: Connection) -> None:
@@ -132,7 +174,11 @@ def apart(work: Work, path: Path) -> tuple[float, float, str]:
 def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--rows", type=int, default=10_000_000)
-    parser.add_argument("--keep", type=Path, help="make the table there and leave it, or use the one that is there")
+    parser.add_argument(
+        "--keep",
+        type=Path,
+        help="make the table there and leave it, or use the one that is there",
+    )
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         path = (asked.keep or Path(folder)) / f"table-{asked.rows}.csv"
@@ -148,7 +194,9 @@ def main() -> int:
         print(f"rows.open_table: {third[0]:.1f} s, {third[1]:.2f} GB ({third[2]})")
         path.with_suffix(".parquet").unlink(missing_ok=True)
         kept = second[0] <= MOST_TIME * first[0] and second[1] < MOST_MEMORY
-        print(f"{second[0] / first[0]:.2f} times DuckDB's time: {'within' if kept else 'NOT within'} the bounds")
+        print(
+            f"{second[0] / first[0]:.2f} times DuckDB's time: {'within' if kept else 'NOT within'} the bounds"
+        )
     return 0 if kept else 1
 
 

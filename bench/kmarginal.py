@@ -46,7 +46,9 @@ TOP_OF_POVERTY = 501
 DENSEST = 52864.7
 DENSITIES = (0.0, 150.0, *np.logspace(1, np.log10(DENSEST + 500), 21)[8:])
 """Upper ends of the bins of densities, but the first: public, of the report's own making."""
-INDUSTRIES = "170 370 570 770 1070 4070 4670 6070 6470 6870 7270 7860 7970 8370 8560 8770 9370 9670 9920"
+INDUSTRIES = (
+    "170 370 570 770 1070 4070 4670 6070 6470 6870 7270 7860 7970 8370 8560 8770 9370 9670 9920"
+)
 """The first code of every group of industries (ACS 2019, PUMS data dictionary)."""
 
 
@@ -68,13 +70,18 @@ def published(folder: Path) -> list[Published]:
     """Those on national2019 with a promise and a delta that is known: the default of the library where not stated."""
     sets = json.loads((folder / "feature_sets.json").read_text())
     found = []
-    for name, since in (("crc_v1.1_kmarginal_scores.csv", "2.3"), ("sdnist_sample_reports_kmarginal.csv", "2.5")):
+    for name, since in (
+        ("crc_v1.1_kmarginal_scores.csv", "2.3"),
+        ("sdnist_sample_reports_kmarginal.csv", "2.5"),
+    ):
         with (folder / name).open(newline="") as file:
             for row in csv.DictReader(file):
                 if row["target"] != "national2019" or not row["epsilon"]:
                     continue
                 listed = row.get("features_list", "")
-                columns = listed.replace(" ", "").split(",") if listed else sets[row["feature_set"]]
+                columns = (
+                    listed.replace(" ", "").split(",") if listed else sets[row["feature_set"]]
+                )
                 shares = {
                     int(key.split("%")[0].rsplit("_", 1)[-1].removeprefix("sub")): value
                     for key, value in row.items()
@@ -89,7 +96,11 @@ def published(folder: Path) -> list[Published]:
                         delta="1e-5" if row["delta"] == "1e-5" else "1e-9",
                         since=since,
                         score=int(row["k_marginal"]),
-                        subsamples={share: int(value) for share, value in shares.items() if value.isdigit()},
+                        subsamples={
+                            share: int(value)
+                            for share, value in shares.items()
+                            if value.isdigit()
+                        },
                     )
                 )
     return found
@@ -108,7 +119,10 @@ class Scorer:
 
     def __call__(self, table: pd.DataFrame) -> float:
         both = {name: self._codes(name, table[name]) for name in self.real.columns}
-        return 1000 * (1 - fmean(self._distance([both[name] for name in clique]) for clique in self.cliques))
+        return 1000 * (
+            1
+            - fmean(self._distance([both[name] for name in clique]) for clique in self.cliques)
+        )
 
     def _codes(self, name: str, column: pd.Series) -> tuple[Codes, Codes, int]:
         """Codes of the real column and of the other one, and how many there are."""
@@ -117,7 +131,9 @@ class Scorer:
             ends = self._ends(name)
             halves = [_placed(one, ends) for one in (real, other)]
         elif name == "DENSITY":
-            halves = [np.searchsorted(DENSITIES[1:-1], one.astype(float)) for one in (real, other)]
+            halves = [
+                np.searchsorted(DENSITIES[1:-1], one.astype(float)) for one in (real, other)
+            ]
         else:
             codes = pd.factorize(pd.concat([real, other]).astype(str))[0]
             halves = [codes[: len(real)], codes[len(real) :]]
@@ -132,7 +148,9 @@ class Scorer:
             ends = below.groupby(bins).max().to_list()
             return np.array([*ends, TOP_OF_POVERTY] if len(below) < len(values) else ends)
         parts = BINS - int((self.real[name] == ABSENT).any())
-        cuts = np.percentile(values, [100 * part / parts for part in range(1, parts)], method="higher")
+        cuts = np.percentile(
+            values, [100 * part / parts for part in range(1, parts)], method="higher"
+        )
         return np.unique([*cuts, values.max()])
 
     @staticmethod
@@ -159,7 +177,12 @@ def described(folder: Path, columns: tuple[str, ...]) -> Domain:
     read = {a.name: a for a in dictionaries.nist.read(document).attributes}
     groups = tuple(map(int, INDUSTRIES.split()))
     read["INDP"] = Integer(
-        name="INDP", low=groups[0], high=9999, edges=(*groups, 9999), missing=(ABSENT,), ordered=False
+        name="INDP",
+        low=groups[0],
+        high=9999,
+        edges=(*groups, 9999),
+        missing=(ABSENT,),
+        ordered=False,
     )
     read["DENSITY"] = Number(name="DENSITY", low=0.0, high=DENSITIES[-1], edges=DENSITIES)
     return Domain(attributes=tuple(read[name] for name in columns))
@@ -186,15 +209,21 @@ def verify(table: pd.DataFrame, rows: list[Published]) -> None:
         real = table[list(columns)]
         scorer = Scorer(real, since=since)
         same = [row for row in rows if (row.columns, row.since) == (columns, since)]
-        print(f"{same[0].which}, {len(columns)} columns, SDNist {since}; the real table itself: {scorer(real):.0f}")
+        print(
+            f"{same[0].which}, {len(columns)} columns, SDNist {since}; the real table itself: {scorer(real):.0f}"
+        )
         for share in sorted(same[0].subsamples):
-            found = [scorer(real.sample(frac=share / 100, random_state=seed)) for seed in range(3)]
+            found = [
+                scorer(real.sample(frac=share / 100, random_state=seed)) for seed in range(3)
+            ]
             theirs = ", ".join(str(row.subsamples[share]) for row in same)
             print(f"  a subsample of {share:2} %: {fmean(found):.0f}; SDNist's: {theirs}")
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("folder", nargs="?", default=os.environ.get("SYNTHWEB_BENCHMARK"))
     parser.add_argument("--method", nargs="+", default=["auto"])
     parser.add_argument("--runs", type=int, default=3)
@@ -218,7 +247,12 @@ def main() -> int:
             scores, seconds = [], []
             for _ in range(options.runs):
                 made, took = synthetic(
-                    real, Path(scratch), domain=domain, method=method, epsilon=row.epsilon, delta=row.delta
+                    real,
+                    Path(scratch),
+                    domain=domain,
+                    method=method,
+                    epsilon=row.epsilon,
+                    delta=row.delta,
                 )
                 scores.append(scorer(made))
                 seconds.append(took)

@@ -31,7 +31,16 @@ from synth_engine.spec import Spec
 SHAPES = [(20_000, 10, 20), (200_000, 20, 50), (50_000, 40, 100), (20_000, 40, 10)]
 LIKE_ADULT = (85, 9, 100, 16, 7, 15, 6, 5, 2, 100, 100, 99, 42, 2)
 """Sizes of the columns of the discretised Adult: 39,000 records of them are one more shape, "adult"."""
-MECHANISMS = ("random", "independent", "bayesian-network", "mst", "aim", "privsyn", "dpsyn", "auto")
+MECHANISMS = (
+    "random",
+    "independent",
+    "bayesian-network",
+    "mst",
+    "aim",
+    "privsyn",
+    "dpsyn",
+    "auto",
+)
 TREES = ("adaptive", "adaptive-basic", "adaptive-improved", "privtree", "direct-synthesis")
 PLACED = {"points": (200_000, [256] * 4), "trades": (200_000, [64, 64, 60, 6])}
 PARAMETERS = {"bayesian-network": {"degree": 2}}
@@ -48,9 +57,14 @@ def document(mechanism: str, sizes: list[int]) -> dict[str, object]:
         return {f"c{n}": size for n, size in enumerate(sizes)}
     attributes: list[dict[str, object]] = []
     for number, size in enumerate(sizes):
-        classes = {"kind": "categorical", "values": [str(n) for n in range(size)], "outside": "clamp"}
+        classes = {
+            "kind": "categorical",
+            "values": [str(n) for n in range(size)],
+            "outside": "clamp",
+        }
         attributes.append(
-            {"name": f"c{number}"} | (classes if size < 64 else {"kind": "integer", "low": 0, "high": size - 1})
+            {"name": f"c{number}"}
+            | (classes if size < 64 else {"kind": "integer", "low": 0, "high": size - 1})
         )
     found: dict[str, object] = {"schema": "synth_engine/domain/1", "attributes": attributes}
     if 60 in sizes:
@@ -69,7 +83,8 @@ def one(mechanism: str, rows: int, sizes: list[int]) -> None:
             for start in range(0, rows, 10_000):
                 part = hidden[start : start + 10_000]
                 codes = {
-                    f"c{n}": ((part + rng.random(part.size)) / 2 * size).astype(int) for n, size in enumerate(sizes)
+                    f"c{n}": ((part + rng.random(part.size)) / 2 * size).astype(int)
+                    for n, size in enumerate(sizes)
                 }
                 pd.DataFrame(codes).to_csv(file, index=False, header=start == 0)
         (folder / "domain.json").write_text(json.dumps(document(mechanism, sizes)))
@@ -96,15 +111,22 @@ def main() -> int:
     if sys.argv[1:2] == ["--one"]:
         one(sys.argv[2], int(sys.argv[3]), [int(size) for size in sys.argv[4:]])
         return 0
-    parser = argparse.ArgumentParser(description="What runs need: said beforehand, and measured.")
+    parser = argparse.ArgumentParser(
+        description="What runs need: said beforehand, and measured."
+    )
     parser.add_argument("mechanisms", nargs="*", default=MECHANISMS)
-    shapes = {f"{rows}x{columns}x{size}": (rows, [size] * columns) for rows, columns, size in SHAPES}
+    shapes = {
+        f"{rows}x{columns}x{size}": (rows, [size] * columns) for rows, columns, size in SHAPES
+    }
     shapes |= {"adult": (39_000, list(LIKE_ADULT))} | PLACED
     parser.add_argument("--shape", nargs="+", choices=list(shapes), default=list(shapes))
     options = parser.parse_args()
     for mechanism, shape in product(options.mechanisms, options.shape):
         rows, sizes = shapes[shape]
-        subprocess.run([sys.executable, __file__, "--one", mechanism, str(rows), *map(str, sizes)], check=True)
+        subprocess.run(
+            [sys.executable, __file__, "--one", mechanism, str(rows), *map(str, sizes)],
+            check=True,
+        )
     return 0
 
 

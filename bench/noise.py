@@ -18,7 +18,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from synth_engine.confidential import noise
 from synth_engine.measurement import Noise, NoiseLaw
 
-SIZES: dict[NoiseLaw, int] = {"discrete-laplace": 1_000_000, "discrete-gaussian": 20_000, "rounded-gaussian": 1_000_000}
+SIZES: dict[NoiseLaw, int] = {
+    "discrete-laplace": 1_000_000,
+    "discrete-gaussian": 20_000,
+    "rounded-gaussian": 1_000_000,
+}
 SIGMAS = (Fraction(1), Fraction(50), Fraction(2**20))
 
 
@@ -36,7 +40,11 @@ def main() -> None:
     for sigma in SIGMAS:
         found = {law: round(nanoseconds(law, sigma)) for law in SIZES}
         ratio = round(found["discrete-gaussian"] / found["rounded-gaussian"], 1)
-        print(json.dumps({"sigma": float(sigma), "ns_per_draw": found, "times_faster_than_opendp": ratio}))
+        print(
+            json.dumps(
+                {"sigma": float(sigma), "ns_per_draw": found, "times_faster_than_opendp": ratio}
+            )
+        )
 
 
 if __name__ == "__main__":

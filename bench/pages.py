@@ -32,7 +32,11 @@ UNIT = {"epsilon": 10**9, "delta": 10**9}
 
 def begin(folder: Path) -> None:
     """Django with a new database and new keys below `folder`."""
-    os.environ |= {"SYNTHWEB_VAR": str(folder), "SYNTHWEB_HOSTS": "testserver", "SYNTHWEB_SECRET_KEY": "bench"}
+    os.environ |= {
+        "SYNTHWEB_VAR": str(folder),
+        "SYNTHWEB_HOSTS": "testserver",
+        "SYNTHWEB_SECRET_KEY": "bench",
+    }
     os.environ["DJANGO_SETTINGS_MODULE"] = "synthweb.settings"
     for name in ("DATABASE_URL", "SYNTHWEB_DEBUG"):
         os.environ.pop(name, None)
@@ -58,7 +62,9 @@ class Office:
         from synthweb.accounts import services
         from synthweb.accounts.models import Role
 
-        self.organisation = services.create_organisation(actor="system", name="Statistics Office")
+        self.organisation = services.create_organisation(
+            actor="system", name="Statistics Office"
+        )
         self.people = {
             role.value: services.create_user(
                 actor="system",
@@ -97,7 +103,9 @@ class Office:
         found = []
         for method in ("independent", "bayesian-network"):
             spec = Spec.from_json({"mechanism": method, "epsilon": "1", "delta": "1e-9"})
-            run = runs.submit(steward=steward, dataset=dataset, spec=spec, name=f"Example, {method}")
+            run = runs.submit(
+                steward=steward, dataset=dataset, spec=spec, name=f"Example, {method}"
+            )
             worker.synthesize(code=run.code)
             run.refresh_from_db()
             assert run.release is not None, run.failure
@@ -109,9 +117,15 @@ class Office:
         from synthweb.runs import services as runs
         from synthweb.runs import worker
 
-        worker.table_errand(code=runs.request_report(release=run.release, actor=self.people["steward"]).code)
-        releases.share(actor=self.people["steward"], release=run.release, analyst=self.people["analyst"])
-        self.sample = releases.draw_sample(user=self.people["analyst"], release=run.release, rows=1000)
+        worker.table_errand(
+            code=runs.request_report(release=run.release, actor=self.people["steward"]).code
+        )
+        releases.share(
+            actor=self.people["steward"], release=run.release, analyst=self.people["analyst"]
+        )
+        self.sample = releases.draw_sample(
+            user=self.people["analyst"], release=run.release, rows=1000
+        )
 
     def _covered(self, dataset: Any) -> None:
         """Described, and with a budget of its own."""
@@ -120,7 +134,9 @@ class Office:
         from synthweb.ledger.amounts import Amount
         from synthweb.ledger.models import Rule
 
-        datasets.declare_domain(actor=self.people["steward"], dataset=dataset, document=self.document)
+        datasets.declare_domain(
+            actor=self.people["steward"], dataset=dataset, document=self.document
+        )
         request = ledger.request_budget(
             steward=self.people["steward"],
             dataset=dataset,
@@ -128,7 +144,12 @@ class Office:
             amount=Amount(epsilon=100 * 10**9, delta=10**12),
             reason="To see how pages do.",
         )
-        ledger.grant(custodian=self.people["custodian"], request=request, reason="Agreed.", name=dataset.name)
+        ledger.grant(
+            custodian=self.people["custodian"],
+            request=request,
+            reason="Agreed.",
+            name=dataset.name,
+        )
 
     def _dataset(self, number: int) -> Any:
         """A dataset like the first, whose table nobody will open."""
@@ -136,7 +157,11 @@ class Office:
         made.pk, made.code = None, new_code()
         made._state = copy.copy(made._state)
         made._state.adding, made._state.fields_cache = True, {}
-        made.name, made.vault_name, made.content_key = f"Dataset {number:02}", f"{number:032x}", f"{number:064x}"
+        made.name, made.vault_name, made.content_key = (
+            f"Dataset {number:02}",
+            f"{number:032x}",
+            f"{number:064x}",
+        )
         made.save(force_insert=True)
         self._covered(made)
         return made
@@ -149,7 +174,9 @@ class Office:
             dataset = datasets[number % len(datasets)]
             run = self._paid(self.real[number % len(self.real)], dataset, number)
             ReleaseGrant.objects.create(
-                release=run.release, analyst=self.people["analyst"], granted_by=self.people["steward"]
+                release=run.release,
+                analyst=self.people["analyst"],
+                granted_by=self.people["steward"],
             )
 
     def _paid(self, like: Any, dataset: Any, number: int) -> Any:
@@ -160,7 +187,11 @@ class Office:
 
         domain, account = Domain.from_json(self.document), dataset.coverage.account
         code, version = new_code(), dataset.domain_versions.get()
-        public = {"relation": domain.relation, "unit": domain.unit, "invariants": domain.invariants}
+        public = {
+            "relation": domain.relation,
+            "unit": domain.unit,
+            "invariants": domain.invariants,
+        }
         cost = (UNIT["epsilon"] // 10, UNIT["delta"] // 10, 0)
         ledger.hold(
             account=account,
@@ -172,8 +203,15 @@ class Office:
             **public,
         )
         ledger.charge(run_code=code)
-        same = {"dataset": dataset, "account": account, "domain_version": version, "name": f"Release {number:03}"}
-        release = Release.objects.create(**{**columns_of(like.release), **same, "code": new_code(), "run_code": code})
+        same = {
+            "dataset": dataset,
+            "account": account,
+            "domain_version": version,
+            "name": f"Release {number:03}",
+        }
+        release = Release.objects.create(
+            **{**columns_of(like.release), **same, "code": new_code(), "run_code": code}
+        )
         return SynthesisRun.objects.create(
             **{**columns_of(like), **same, "code": code, "release": release, "request_key": ""}
         )
@@ -187,7 +225,11 @@ def new_code() -> str:
 
 def columns_of(row: Any) -> dict[str, Any]:
     """What a row holds, without its key."""
-    return {field.name: getattr(row, field.name) for field in row._meta.concrete_fields if not field.primary_key}
+    return {
+        field.name: getattr(row, field.name)
+        for field in row._meta.concrete_fields
+        if not field.primary_key
+    }
 
 
 def pages(office: Office) -> Iterator[tuple[str, tuple[str, ...], str]]:
@@ -203,9 +245,17 @@ def pages(office: Office) -> Iterator[tuple[str, tuple[str, ...], str]]:
     yield "describe", ("steward",), f"/datasets/{dataset}/describe/"
     yield "description", inside, f"/datasets/{dataset}/domain/1/"
     yield "new release", ("steward",), f"/datasets/{dataset}/releases/new/"
-    yield "new release like another", ("steward",), f"/datasets/{dataset}/releases/new/?like={run.code}"
+    yield (
+        "new release like another",
+        ("steward",),
+        f"/datasets/{dataset}/releases/new/?like={run.code}",
+    )
     yield "releases", everybody, "/releases/"
-    yield "releases, sorted and filtered", everybody, "/releases/?q=Release&sort=-promise&mechanism=independent&page=5"
+    yield (
+        "releases, sorted and filtered",
+        everybody,
+        "/releases/?q=Release&sort=-promise&mechanism=independent&page=5",
+    )
     yield "release", everybody, f"/releases/{release}/"
     yield "network", everybody, f"/releases/{release}/network/"
     yield "compare", ("steward",), f"/releases/{release}/compare/"
@@ -215,7 +265,11 @@ def pages(office: Office) -> Iterator[tuple[str, tuple[str, ...], str]]:
     yield "receipt", everybody, f"/releases/{release}/receipt/"
     yield "receipt, verified", everybody, f"/releases/{release}/receipt/verification/"
     yield "runs", inside, "/runs/"
-    yield "runs, sorted and filtered", inside, "/runs/?q=Release&sort=-price&state=finished&page=5"
+    yield (
+        "runs, sorted and filtered",
+        inside,
+        "/runs/?q=Release&sort=-price&state=finished&page=5",
+    )
     yield "run", inside, f"/runs/{run.code}/"
     yield "notice of runs", ("steward",), "/runs/notice/"
     yield "ledger", inside, "/ledger/"
@@ -293,14 +347,25 @@ def report(options: argparse.Namespace) -> int:
         for title, roles, address in pages(office)
         for role in roles
     ]
-    form = {"mechanism": "bayesian-network", "epsilon": "0.7", "delta": "1e-9", "parameters_of": "bayesian-network"}
+    form = {
+        "mechanism": "bayesian-network",
+        "epsilon": "0.7",
+        "delta": "1e-9",
+        "parameters_of": "bayesian-network",
+    }
     moving = f"/datasets/{office.real[0].dataset.code}/releases/new/estimate/"
     rows.append(
-        ("new release, slider moved", "steward", *measure(clients["steward"], moving, times=options.times, form=form))
+        (
+            "new release, slider moved",
+            "steward",
+            *measure(clients["steward"], moving, times=options.times, form=form),
+        )
     )
     print(f"{'page':<34} {'role':<8} {'ms':>7} {'cpu ms':>7} {'queries':>8} {'kB':>6}")
     for title, role, took, worked, asked, size in rows:
-        line = f"{title:<34} {role:<8} {took:>7.0f} {worked:>7.0f} {asked:>8} {size / 1000:>6.0f}"
+        line = (
+            f"{title:<34} {role:<8} {took:>7.0f} {worked:>7.0f} {asked:>8} {size / 1000:>6.0f}"
+        )
         print(line + ("  SLOW" if took > options.slow else ""))
     slowest = max(rows, key=lambda row: row[2])
     print(f"slowest: {slowest[0]} as {slowest[1]}, {slowest[2]:.0f} ms")

@@ -59,8 +59,15 @@ def task(kind: str, folder: Path, mechanism: str, epsilon: str, support: bool) -
         found = points.truth(folder)
     else:
         found = texts.measured(folder, mechanism, epsilon)
-    spent = {"wall": time.perf_counter() - start, "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20}
-    return {"kind": kind, "mechanism": mechanism, "epsilon": epsilon, "support": support} | found | spent
+    spent = {
+        "wall": time.perf_counter() - start,
+        "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
+    }
+    return (
+        {"kind": kind, "mechanism": mechanism, "epsilon": epsilon, "support": support}
+        | found
+        | spent
+    )
 
 
 def tasks(folder: Path) -> Iterator[tuple[str, Path, str, str, bool]]:
@@ -95,25 +102,39 @@ def bounds(lines: list[Line], truth: Line) -> Iterator[tuple[str, float, float]]
         for depth in range(2, 9):
             if basic:
                 most = {2: 0.4, 3: 0.55}.get(depth, 0.9)
-                yield f"ε {epsilon}, depth {depth}: adaptive / basic", mine[depth] / basic["emd"][depth], most
+                yield (
+                    f"ε {epsilon}, depth {depth}: adaptive / basic",
+                    mine[depth] / basic["emd"][depth],
+                    most,
+                )
             if depth >= 4:
                 best = min(emd[depth] for emd in all_of)
                 yield f"ε {epsilon}, depth {depth}: adaptive / best", mine[depth] / best, 1.05
-        for city, ks, most in zip(points.CITIES, by[ours, epsilon]["ks"], KS[epsilon], strict=True):
+        for city, ks, most in zip(
+            points.CITIES, by[ours, epsilon]["ks"], KS[epsilon], strict=True
+        ):
             yield f"ε {epsilon}: KS of distances, {city}", ks, most
     yield from others(by, truth)
     yield from totals(lines)
     for line in lines:
         if line["kind"] == "texts" and line["mechanism"] == texts.ORDER[0]:
             name, epsilon = line["mechanism"], line["epsilon"]
-            yield f"ε {epsilon}: texts not found by {name}", 1 - line["share"], 1 - FOUND[epsilon]
+            yield (
+                f"ε {epsilon}: texts not found by {name}",
+                1 - line["share"],
+                1 - FOUND[epsilon],
+            )
 
 
 def others(by: dict[tuple[str, str], Line], truth: Line) -> Iterator[tuple[str, float, float]]:
     if ("direct-synthesis", "10") in by:
         for depth in range(2, 6):
             direct = by["direct-synthesis", "10"]["emd"][depth]
-            yield f"ε 10, depth {depth}: direct / resample", direct / truth["resample"][depth], 0.7
+            yield (
+                f"ε 10, depth {depth}: direct / resample",
+                direct / truth["resample"][depth],
+                0.7,
+            )
 
 
 def totals(lines: list[Line]) -> Iterator[tuple[str, float, float]]:
@@ -127,7 +148,11 @@ def totals(lines: list[Line]) -> Iterator[tuple[str, float, float]]:
         beyond = sum(far > FAR for far in all_of)
         most = float(binom.ppf(0.99, len(all_of), math.exp(-FAR)))
         worst = f"of {len(all_of)}, the worst by {max(all_of):.1f}; at most: the 99 % point of the noise's own law"
-        yield f"{name}: releases whose total is over {FAR} noise scales off ({worst})", beyond, most
+        yield (
+            f"{name}: releases whose total is over {FAR} noise scales off ({worst})",
+            beyond,
+            most,
+        )
 
 
 def table(lines: list[Line], truth: Line) -> str:
@@ -139,13 +164,17 @@ def table(lines: list[Line], truth: Line) -> str:
     ]
     text += [
         "|" + "---|" * 11,
-        "| resample | – | " + " | ".join(f"{value:.4f}" for value in truth["resample"][2:]) + " | | |",
+        "| resample | – | "
+        + " | ".join(f"{value:.4f}" for value in truth["resample"][2:])
+        + " | | |",
     ]
     for line in lines:
         if line["kind"] == "points":
             far = " ".join(f"{value:.3f}" for value in line["ks"])
             emd = " | ".join(f"{value:.4f}" for value in line["emd"][2:])
-            text.append(f"| {named(line)} | {line['epsilon']} | {emd} | {far} | {line['seconds']:.1f} |")
+            text.append(
+                f"| {named(line)} | {line['epsilon']} | {emd} | {far} | {line['seconds']:.1f} |"
+            )
     text += ["", "| method on texts | ε | found | beginnings | s |", "|---|---|---|---|---|"]
     for line in lines:
         if line["kind"] == "texts":
@@ -154,7 +183,9 @@ def table(lines: list[Line], truth: Line) -> str:
             )
     text += ["", "| asked for | found | at most | |", "|---|---|---|---|"]
     for words, found, most in bounds(lines, truth):
-        text.append(f"| {words} | {found:.4f} | {most:.4f} | {'met' if found <= most else 'MISSED'} |")
+        text.append(
+            f"| {words} | {found:.4f} | {most:.4f} | {'met' if found <= most else 'MISSED'} |"
+        )
     return "\n".join(text) + "\n"
 
 

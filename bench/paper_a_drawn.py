@@ -23,9 +23,15 @@ def page(lines: list[Line], truth: Line) -> str:
         heat(lines, truth),
     ]
     drawn = [
-        part.to_html(include_plotlyjs=place == 0, full_html=False) for place, part in enumerate(parts) if part.data
+        part.to_html(include_plotlyjs=place == 0, full_html=False)
+        for place, part in enumerate(parts)
+        if part.data
     ]
-    return "<!doctype html><meta charset=utf-8><title>Adaptive histograms</title>" + "".join(drawn) + commonest(lines)
+    return (
+        "<!doctype html><meta charset=utf-8><title>Adaptive histograms</title>"
+        + "".join(drawn)
+        + commonest(lines)
+    )
 
 
 def _names(lines: list[Line]) -> list[tuple[str, bool]]:
@@ -46,23 +52,43 @@ def emd(lines: list[Line], truth: Line) -> go.Figure:
     for line in mine:
         style = {"dash": STYLES[line["epsilon"]], "color": _colour(mine, line)}
         drawn.add_scatter(y=line["emd"], name=_title(line), line=style)
-    drawn.add_scatter(y=truth["resample"], name="resample of the source", line={"color": "black"})
+    drawn.add_scatter(
+        y=truth["resample"], name="resample of the source", line={"color": "black"}
+    )
     drawn.update_yaxes(title="earth-mover approximation, cumulated", type="log")
-    drawn.update_layout(title="Figure 5: by depth", xaxis_title="depth", template="plotly_white")
+    drawn.update_layout(
+        title="Figure 5: by depth", xaxis_title="depth", template="plotly_white"
+    )
     return drawn
 
 
 def distances(lines: list[Line], truth: Line) -> go.Figure:
-    drawn = make_subplots(rows=1, cols=len(CITIES), shared_yaxes=True, subplot_titles=list(CITIES))
+    drawn = make_subplots(
+        rows=1, cols=len(CITIES), shared_yaxes=True, subplot_titles=list(CITIES)
+    )
     mine = [line for line in lines if line["kind"] == "points"]
     for place, city in enumerate(CITIES, start=1):
-        drawn.add_scatter(x=KILOMETRES, y=truth["cdf"][city], name="source", line={"color": "black"}, row=1, col=place)
+        drawn.add_scatter(
+            x=KILOMETRES,
+            y=truth["cdf"][city],
+            name="source",
+            line={"color": "black"},
+            row=1,
+            col=place,
+        )
         for line in mine:
             style = {"dash": STYLES[line["epsilon"]], "color": _colour(mine, line)}
-            curve = {"x": KILOMETRES, "y": line["cdf"][place - 1], "name": _title(line), "showlegend": place == 1}
+            curve = {
+                "x": KILOMETRES,
+                "y": line["cdf"][place - 1],
+                "name": _title(line),
+                "showlegend": place == 1,
+            }
             drawn.add_scatter(**curve, line=style, row=1, col=place)
     drawn.update_xaxes(title="kilometres")
-    drawn.update_layout(title="Figures 6 and 7: commutes of homes within five miles", template="plotly_white")
+    drawn.update_layout(
+        title="Figures 6 and 7: commutes of homes within five miles", template="plotly_white"
+    )
     return drawn
 
 
@@ -76,22 +102,37 @@ def found(lines: list[Line], which: str) -> go.Figure:
         drawn.add_scatter(y=mine[0]["source"], name="source", line={"color": "black"})
     number = 8 if which == "found" else 9
     end = "rarest" if which == "found" else "commonest"
-    drawn.update_layout(title=f"Figure {number}: records whose text is found, from the {end}", template="plotly_white")
-    drawn.update_xaxes(title="log2 of the frequency" + ("" if which == "found" else ", from the largest down"))
+    drawn.update_layout(
+        title=f"Figure {number}: records whose text is found, from the {end}",
+        template="plotly_white",
+    )
+    drawn.update_xaxes(
+        title="log2 of the frequency" + ("" if which == "found" else ", from the largest down")
+    )
     return drawn
 
 
 def heat(lines: list[Line], truth: Line) -> go.Figure:
     mine = [
-        line for line in lines if line["kind"] == "points" and line["mechanism"] in ("direct-synthesis", "adaptive")
+        line
+        for line in lines
+        if line["kind"] == "points" and line["mechanism"] in ("direct-synthesis", "adaptive")
     ]
-    grids = [("source", truth["destinations"]), *((_title(line), line["destinations"]) for line in mine)]
-    drawn = make_subplots(rows=-(-len(grids) // 4), cols=4, subplot_titles=[name for name, _ in grids])
+    grids = [
+        ("source", truth["destinations"]),
+        *((_title(line), line["destinations"]) for line in mine),
+    ]
+    drawn = make_subplots(
+        rows=-(-len(grids) // 4), cols=4, subplot_titles=[name for name, _ in grids]
+    )
     for place, (_, grid) in enumerate(grids):
         z = [[count**0.5 for count in row] for row in grid]
-        drawn.add_heatmap(z=z, showscale=False, colorscale="Blues", row=place // 4 + 1, col=place % 4 + 1)
+        drawn.add_heatmap(
+            z=z, showscale=False, colorscale="Blues", row=place // 4 + 1, col=place % 4 + 1
+        )
     drawn.update_layout(
-        title="Table 1: where homes within five miles of Providence work (roots of counts)", height=1000
+        title="Table 1: where homes within five miles of Providence work (roots of counts)",
+        height=1000,
     )
     return drawn
 
@@ -102,4 +143,6 @@ def commonest(lines: list[Line]) -> str:
         for line in lines
         if line["kind"] == "texts"
     ]
-    return f"<h2>Figure 10: the commonest texts</h2><table>{''.join(rows)}</table>" if rows else ""
+    return (
+        f"<h2>Figure 10: the commonest texts</h2><table>{''.join(rows)}</table>" if rows else ""
+    )

@@ -28,7 +28,11 @@ ROOT = Path(__file__).resolve().parents[1]
 EXAMPLE = ROOT / "examples" / "commutes"
 BLOCKS = "data/lodes_ri/ri_xwalk.csv.gz"
 DEPTHS = 8
-CITIES = {"Providence": (41.824, -71.413), "Newport": (41.490, -71.313), "Westerly": (41.378, -71.827)}
+CITIES = {
+    "Providence": (41.824, -71.413),
+    "Newport": (41.490, -71.313),
+    "Westerly": (41.378, -71.827),
+}
 WORK = ("work_latitude", "work_longitude")
 RADIUS = 5 * 1.609344  # kilometres in five miles
 KILOMETRES = np.array([1, 2, 5, 10, 15, 20, 30, 40, 60, 80])
@@ -61,10 +65,19 @@ def source(folder: Path) -> Source:
     supported = None
     if blocks.exists():
         with gzip.open(blocks, "rt", newline="") as lines:
-            at = [[round(float(line[name]), 4) for name in ("blklatdd", "blklondd")] for line in csv.DictReader(lines)]
+            at = [
+                [round(float(line[name]), 4) for name in ("blklatdd", "blklondd")]
+                for line in csv.DictReader(lines)
+            ]
         (south, north), (west, east) = (inside(domain, name) for name in WORK)
-        at = [[north_of, east_of] for north_of, east_of in at if south <= north_of <= north and west <= east_of <= east]
-        supported = Domain.from_json(document | {"points": [{"place": name, "at": at} for name in ("home", "work")]})
+        at = [
+            [north_of, east_of]
+            for north_of, east_of in at
+            if south <= north_of <= north and west <= east_of <= east
+        ]
+        supported = Domain.from_json(
+            document | {"points": [{"place": name, "at": at} for name in ("home", "work")]}
+        )
     return Source(
         domain=domain,
         supported=supported,
@@ -80,14 +93,18 @@ def inside(domain: Domain, name: str) -> tuple[float, float]:
     return float(cuts[0]), float(cuts[-1])
 
 
-def cells(points: Points, codes: npt.NDArray[np.uint64], depth: int) -> tuple[npt.NDArray[np.uint64], Floats]:
+def cells(
+    points: Points, codes: npt.NDArray[np.uint64], depth: int
+) -> tuple[npt.NDArray[np.uint64], Floats]:
     """Of sorted codes: the nodes of that depth that hold any, and how many each holds."""
     found = points.prefix(codes, depth)
     first = np.flatnonzero(np.append(True, found[1:] != found[:-1]))
     return found[first], np.diff(np.append(first, found.size)).astype(np.float64)
 
 
-def emd(points: Points, real: npt.NDArray[np.uint64], synthetic: npt.NDArray[np.uint64]) -> Floats:
+def emd(
+    points: Points, real: npt.NDArray[np.uint64], synthetic: npt.NDArray[np.uint64]
+) -> Floats:
     """Cumulated over depths 0 to DEPTHS, as a share of the records. Both sorted."""
     found = []
     for depth in range(DEPTHS + 1):
@@ -121,14 +138,18 @@ def positions(domain: Domain, codes: Codes) -> dict[str, Floats]:
 
 def near(at: dict[str, Floats], city: str) -> npt.NDArray[np.bool_]:
     one = [np.full(at["home_latitude"].size, degrees) for degrees in CITIES[city]]
-    found: npt.NDArray[np.bool_] = places.great_circle(at["home_latitude"], at["home_longitude"], *one) <= RADIUS
+    found: npt.NDArray[np.bool_] = (
+        places.great_circle(at["home_latitude"], at["home_longitude"], *one) <= RADIUS
+    )
     return found
 
 
 def distances(domain: Domain, codes: Codes) -> dict[str, Floats]:
     """Commute distances in kilometres of homes near each city, sorted."""
     at = positions(domain, codes)
-    apart = places.great_circle(at["home_latitude"], at["home_longitude"], at["work_latitude"], at["work_longitude"])
+    apart = places.great_circle(
+        at["home_latitude"], at["home_longitude"], at["work_latitude"], at["work_longitude"]
+    )
     return {city: np.sort(apart[near(at, city)]) for city in CITIES}
 
 
@@ -164,7 +185,9 @@ def truth(folder: Path) -> dict[str, Any]:
     }
 
 
-def measured(folder: Path, mechanism: str, epsilon: str, *, runs: int, support: bool) -> dict[str, Any]:
+def measured(
+    folder: Path, mechanism: str, epsilon: str, *, runs: int, support: bool
+) -> dict[str, Any]:
     """Means over runs of one mechanism at one epsilon."""
     found = source(folder)
     domain = found.supported if support and found.supported is not None else found.domain
@@ -182,6 +205,11 @@ def measured(folder: Path, mechanism: str, epsilon: str, *, runs: int, support: 
         lines["emd"].append(emd(found.points, found.sorted, synthetic))
         lines["ks"].append([ks(found.far[city], far[city]) for city in CITIES])
         lines["cdf"].append([cdf(far[city]) for city in CITIES])
-        lines["off"].append(abs(model.rows - found.sorted.size) / float(getattr(answers.calls[0].event, "scale", 1)))
-    means = {name: np.mean(lines[name], axis=0).tolist() for name in ("emd", "ks", "seconds", "cdf")}
+        lines["off"].append(
+            abs(model.rows - found.sorted.size)
+            / float(getattr(answers.calls[0].event, "scale", 1))
+        )
+    means = {
+        name: np.mean(lines[name], axis=0).tolist() for name in ("emd", "ks", "seconds", "cdf")
+    }
     return means | {"off": lines["off"], "destinations": destinations(found.domain, drawn)}

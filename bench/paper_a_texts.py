@@ -40,7 +40,9 @@ def drawn(folder: Path, number: int = DRAWS) -> pa.Array:
                 words.append(word)
                 weights.append(float(count))
     chances = np.array(weights) / sum(weights)
-    return pa.array(words).take(pa.array(np.random.default_rng(1).choice(len(words), number, p=chances)))
+    return pa.array(words).take(
+        pa.array(np.random.default_rng(1).choice(len(words), number, p=chances))
+    )
 
 
 @cache
@@ -52,7 +54,11 @@ def opened(folder: Path) -> tuple[Domain, Rows, dict[str, int]]:
     ranking = Ranking(attribute)
     ranked = {"word": (ranking.places(texts), ranking.ranks)}
     truth = {pair["values"]: pair["counts"] for pair in texts.value_counts().to_pylist()}
-    return domain, Rows({"word": np.zeros(len(texts), dtype=np.uint16)}, domain=domain, ranked=ranked), truth
+    return (
+        domain,
+        Rows({"word": np.zeros(len(texts), dtype=np.uint16)}, domain=domain, ranked=ranked),
+        truth,
+    )
 
 
 def synthetic(model: Model) -> tuple[dict[str, int], float]:
@@ -74,7 +80,9 @@ def suits(name: str) -> bool:
 
 
 def of_words() -> Domain:
-    values = from_json({"set": "strings", "alphabet": LETTERS, "min_length": 1, "max_length": LONGEST})
+    values = from_json(
+        {"set": "strings", "alphabet": LETTERS, "min_length": 1, "max_length": LONGEST}
+    )
     return Domain(attributes=(Weak(name="word", values=values),))
 
 
@@ -86,8 +94,13 @@ def measured(folder: Path, name: str, epsilon: str) -> dict[str, Any]:
     answers = plan.run(open_session(rows, domain=domain, cap=plan.loss))
     model = plan.fit(answers)
     found, partial = synthetic(model)
-    off = [abs(model.rows - sum(truth.values())) / float(getattr(answers.calls[0].event, "scale", 1))]
-    return {"seconds": time.perf_counter() - start, "partial": partial, "off": off} | compared(truth, found)
+    off = [
+        abs(model.rows - sum(truth.values()))
+        / float(getattr(answers.calls[0].event, "scale", 1))
+    ]
+    return {"seconds": time.perf_counter() - start, "partial": partial, "off": off} | compared(
+        truth, found
+    )
 
 
 def compared(truth: dict[str, int], found: dict[str, int]) -> dict[str, Any]:

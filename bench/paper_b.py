@@ -90,8 +90,12 @@ def main(folder: Path) -> int:
     OUT.mkdir(parents=True, exist_ok=True)
     text = written(lines)
     (OUT / "table.md").write_text(text)
-    (OUT / "figure.html").write_text(figure(lines).to_html(include_plotlyjs=True, full_html=True))
-    sys.stdout.write(f"{text}\n{OUT.relative_to(ROOT)}/figure.html; {time.perf_counter() - begun:.0f} s in all.\n")
+    (OUT / "figure.html").write_text(
+        figure(lines).to_html(include_plotlyjs=True, full_html=True)
+    )
+    sys.stdout.write(
+        f"{text}\n{OUT.relative_to(ROOT)}/figure.html; {time.perf_counter() - begun:.0f} s in all.\n"
+    )
     return 0
 
 
@@ -105,7 +109,9 @@ def tables(folder: Path, scratch: Path) -> Iterator[Problem]:
     with gzip.open(folder / "data" / "transactions" / "retail.dat.gz", "rt") as file:
         lines = file.read().splitlines()
     private = scratch / "private.dat"
-    private.write_text("".join(f"{lines[place]}\n" for place in order_of(len(lines))[: len(lines) * 4 // 5]))
+    private.write_text(
+        "".join(f"{lines[place]}\n" for place in order_of(len(lines))[: len(lines) * 4 // 5])
+    )
     for top in (50, 100):
         yield of_baskets(lines, top, private=private)
 
@@ -123,15 +129,21 @@ def order_of(number: int) -> Matrix:
 def of_baskets(lines: list[str], top: int, *, private: Path) -> Problem:
     """Yes/no columns of the most frequent items, for the evaluation alone."""
     baskets = [np.unique(np.array(line.split(), dtype=np.int64)) for line in lines]
-    chosen = np.sort(np.argsort(-np.bincount(np.concatenate(baskets), minlength=ITEMS), kind="stable")[:top])
+    chosen = np.sort(
+        np.argsort(-np.bincount(np.concatenate(baskets), minlength=ITEMS), kind="stable")[:top]
+    )
     column = np.full(ITEMS, -1)
     column[chosen] = np.arange(top)
     codes = np.zeros((len(baskets), top), dtype=np.int64)
     for row, basket in enumerate(baskets):
         codes[row, column[basket[column[basket] >= 0]]] = 1
     domain = Domain(attributes=(Basket(name="items", items=tuple(map(str, chosen))),))
-    declared = Domain(attributes=(WeakBasket(name="items", values=Integers(0, ITEMS - 1), keep=top),))
-    found = parted(f"retail, top {top}", domain, codes, target=int(np.argmax(codes.sum(axis=0))))
+    declared = Domain(
+        attributes=(WeakBasket(name="items", values=Integers(0, ITEMS - 1), keep=top),)
+    )
+    found = parted(
+        f"retail, top {top}", domain, codes, target=int(np.argmax(codes.sum(axis=0)))
+    )
     return replace(found, baskets=(private, declared))
 
 
@@ -144,21 +156,33 @@ def runs(problem: Problem, epsilon: Fraction) -> Iterator[Line]:
         begun = time.perf_counter()
         plan, model = fitted(problem, mechanism, epsilon)
         before = time.perf_counter() - begun
-        made = {"mcf": "DPSyn, flow", "sts": "DPSyn, sorted"} if mechanism == "dpsyn" else {"finish": "independent"}
+        made = (
+            {"mcf": "DPSyn, flow", "sts": "DPSyn, sorted"}
+            if mechanism == "dpsyn"
+            else {"finish": "independent"}
+        )
         for synthesis, name in made.items():
             begun = time.perf_counter()
             drawn = replace(model, synthesis=synthesis).sample(model.rows, seed="paper B")
             absent = np.zeros(model.rows, dtype=np.int64)
-            codes = np.stack([drawn.get(name, absent).astype(np.int64) for name in problem.domain.sizes], axis=1)
+            codes = np.stack(
+                [drawn.get(name, absent).astype(np.int64) for name in problem.domain.sizes],
+                axis=1,
+            )
             seconds = before + time.perf_counter() - begun
             yield line(problem, epsilon, name, codes, views=described(plan), seconds=seconds)
 
 
 def fitted(problem: Problem, mechanism: str, epsilon: Fraction) -> tuple[Plan, Model]:
-    parameters = {"records": 10 ** round(np.log10(len(problem.private)))} if mechanism == "dpsyn" else {}
+    parameters = (
+        {"records": 10 ** round(np.log10(len(problem.private)))} if mechanism == "dpsyn" else {}
+    )
     spec = Spec(mechanism=mechanism, epsilon=epsilon, delta=DELTA, parameters=parameters)
     if problem.baskets is None:
-        columns = {name: problem.private[:, i].astype(np.uint16) for i, name in enumerate(problem.domain.sizes)}
+        columns = {
+            name: problem.private[:, i].astype(np.uint16)
+            for i, name in enumerate(problem.domain.sizes)
+        }
         rows = Rows(columns, domain=problem.domain)
     else:
         path, declared = problem.baskets
@@ -172,12 +196,21 @@ def fitted(problem: Problem, mechanism: str, epsilon: Fraction) -> tuple[Plan, M
 def references(problem: Problem) -> Iterator[Line]:
     """Without privacy: a resample of the private records."""
     again = np.random.default_rng(1).integers(len(problem.private), size=len(problem.private))
-    yield line(problem, Fraction(0), "resample, not private", problem.private[again], views="", seconds=0.0)
+    yield line(
+        problem,
+        Fraction(0),
+        "resample, not private",
+        problem.private[again],
+        views="",
+        seconds=0.0,
+    )
 
 
 def described(plan: Plan) -> str:
     if isinstance(plan, StagedPlan):  # as many as for any other items
-        plan = plan.config.calibrate(learning.foreseen(plan.domain), plan.spec, within=plan.left)
+        plan = plan.config.calibrate(
+            learning.foreseen(plan.domain), plan.spec, within=plan.left
+        )
     sizes = plan.domain.sizes
     cliques = getattr(plan, "cliques", None)
     if cliques is None:
@@ -185,10 +218,22 @@ def described(plan: Plan) -> str:
     return f"{len(cliques)} of up to {max(int(np.prod([sizes[name] for name in clique])) for clique in cliques):,}"
 
 
-def line(problem: Problem, epsilon: Fraction, method: str, codes: Matrix, *, views: str, seconds: float) -> Line:
+def line(
+    problem: Problem,
+    epsilon: Fraction,
+    method: str,
+    codes: Matrix,
+    *,
+    views: str,
+    seconds: float,
+) -> Line:
     errors = tuple(squared_error(problem, codes, k) for k in KS)
     wrong = misclassified(codes, problem.test, target=problem.target)
-    print(f"  {problem.name}, epsilon {float(epsilon):g}, {method}: {seconds:.1f} s", file=sys.stderr, flush=True)
+    print(
+        f"  {problem.name}, epsilon {float(epsilon):g}, {method}: {seconds:.1f} s",
+        file=sys.stderr,
+        flush=True,
+    )
     return Line(problem.name, epsilon, method, views, errors, wrong, seconds)
 
 
@@ -200,13 +245,22 @@ def squared_error(problem: Problem, codes: Matrix, k: int) -> float:
         cells: Matrix = np.zeros(cut + len(codes), dtype=np.int64)
         most = 1
         for axis in rng.choice(len(sizes), k, replace=False):
-            cells = cells * sizes[axis] + np.concatenate([problem.private[:, axis], codes[:, axis]])
+            cells = cells * sizes[axis] + np.concatenate(
+                [problem.private[:, axis], codes[:, axis]]
+            )
             most *= sizes[axis]
             if most > LARGEST_TABLE:  # only cells that occur count
                 cells = np.unique(cells, return_inverse=True)[1]
                 most = int(cells.max()) + 1
         shares = np.bincount(cells[:cut], minlength=most) / cut
-        found.append(float(((shares - np.bincount(cells[cut:], minlength=most) / max(1, len(codes))) ** 2).sum()))
+        found.append(
+            float(
+                (
+                    (shares - np.bincount(cells[cut:], minlength=most) / max(1, len(codes)))
+                    ** 2
+                ).sum()
+            )
+        )
     return float(np.mean(found))
 
 
@@ -221,7 +275,11 @@ def misclassified(codes: Matrix, test: Matrix, *, target: int) -> float:
 
 
 def written(lines: list[Line]) -> str:
-    head = "| data | ε | method | views | " + " | ".join(f"SSE, k = {k}" for k in KS) + " | misclassified | s |"
+    head = (
+        "| data | ε | method | views | "
+        + " | ".join(f"SSE, k = {k}" for k in KS)
+        + " | misclassified | s |"
+    )
     found = [
         f"Sums of squared errors of {MARGINALS} k-way marginals (shares of records), their mean; misclassification of a column by a",
         "decision tree of depth 8; δ = 10⁻⁹, one run each.",
@@ -247,7 +305,12 @@ def figure(lines: list[Line]) -> go.Figure:
         "independent": "#b5651d",
         "resample, not private": "#777777",
     }
-    styles = {Fraction(0): "solid", Fraction(1, 10): "dot", Fraction(1): "dash", Fraction(10): "solid"}
+    styles = {
+        Fraction(0): "solid",
+        Fraction(1, 10): "dot",
+        Fraction(1): "dash",
+        Fraction(10): "solid",
+    }
     for one in lines:
         drawn.add_scatter(
             x=KS,

@@ -43,7 +43,12 @@ DELTA = Fraction(1, 10**5)
 LEAST_KEPT = 0.0378
 BANDS = ((1, 5), (6, 20), (21, 100), (101, 10**9))
 TREES = ("8.57", "4.6", "2")
-REQUIRED = (("8.57", "weighted", 0.62), ("8.57", "ks", 0.01), ("4.6", "weighted", 0.70), ("2", "weighted", 1.0))
+REQUIRED = (
+    ("8.57", "weighted", 0.62),
+    ("8.57", "ks", 0.01),
+    ("4.6", "weighted", 0.70),
+    ("2", "weighted", 1.0),
+)
 Cells = tuple[Whole, Whole, Whole]
 
 
@@ -63,10 +68,16 @@ class Setting:
 
     @property
     def name(self) -> str:
-        prior = {"least": "least prior", "programme": "linear programme", "zero-sample": "Theorem 4.4"}[self.prior]
+        prior = {
+            "least": "least prior",
+            "programme": "linear programme",
+            "zero-sample": "Theorem 4.4",
+        }[self.prior]
         mixed = f", {self.large} from {self.least} workers" if self.large else ""
         weighed = f", filter ({self.filter} decay)" if self.filter else ""
-        return f"{self.parts}{mixed}, {prior}{weighed}" + (", Algorithm 2 (delta not proven)" if self.shrink else "")
+        return f"{self.parts}{mixed}, {prior}{weighed}" + (
+            ", Algorithm 2 (delta not proven)" if self.shrink else ""
+        )
 
 
 PAPER = Setting("8.57", "blocks", prior="zero-sample", shrink=True)
@@ -116,20 +127,29 @@ def main(folder: Path) -> int:
         ("public decay, no data", by_decay(commutes)),
     ):
         lines.append(line(name, homes, commutes))
-    for setting in (*SETTINGS, *(by_auto(epsilon, commutes) for epsilon in ("8.57", "4.6", "2"))):
+    for setting in (
+        *SETTINGS,
+        *(by_auto(epsilon, commutes) for epsilon in ("8.57", "4.6", "2")),
+    ):
         homes, share = drawn(setting, commutes, rng)
         lines.append(line(setting.name, homes, commutes, setting=setting, share=share))
-        sys.stderr.write(f"{time.perf_counter() - begun:4.0f} s  {setting.epsilon:5} {setting.name}\n")
+        sys.stderr.write(
+            f"{time.perf_counter() - begun:4.0f} s  {setting.epsilon:5} {setting.name}\n"
+        )
         if setting == PAPER or setting.required:
             shown[f"{setting.name}, ε {setting.epsilon}"] = homes
     for epsilon in TREES:
         homes = paper_c_trees.homes(commutes, folder, epsilon)
         lines.append(line(paper_c_trees.NAME, homes, commutes, epsilon=epsilon))
-        sys.stderr.write(f"{time.perf_counter() - begun:4.0f} s  {epsilon:5} {paper_c_trees.NAME}\n")
+        sys.stderr.write(
+            f"{time.perf_counter() - begun:4.0f} s  {epsilon:5} {paper_c_trees.NAME}\n"
+        )
     OUT.mkdir(parents=True, exist_ok=True)
     text = written(lines, commutes)
     (OUT / "table.md").write_text(text)
-    (OUT / "figures.html").write_text(figures(shown, commutes).to_html(include_plotlyjs=True, full_html=True))
+    (OUT / "figures.html").write_text(
+        figures(shown, commutes).to_html(include_plotlyjs=True, full_html=True)
+    )
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     seconds, cpu = time.perf_counter() - begun, time.process_time()
     sys.stdout.write(
@@ -149,9 +169,14 @@ def judged(lines: Sequence[Line], *, seconds: float, memory: float) -> int:
         sys.stdout.write(
             f"{'MISS' if found > most else 'pass'}  epsilon {epsilon}: {what} {found:.3f}, at most {most:g}\n"
         )
-    for what, spent, limit in (("seconds of CPU, on one core", seconds, 180.0), ("MB", memory, 2000.0)):
+    for what, spent, limit in (
+        ("seconds of CPU, on one core", seconds, 180.0),
+        ("MB", memory, 2000.0),
+    ):
         missed += spent > limit
-        sys.stdout.write(f"{'MISS' if spent > limit else 'pass'}  {what}: {spent:,.0f}, at most {limit:,.0f}\n")
+        sys.stdout.write(
+            f"{'MISS' if spent > limit else 'pass'}  {what}: {spent:,.0f}, at most {limit:,.0f}\n"
+        )
     return int(missed > 0)
 
 
@@ -160,7 +185,13 @@ def by_auto(epsilon: str, commutes: Map) -> Setting:
     looked = []
     for parts in DECLARED:
         number = commutes.geography(parts).parts
-        of = dict(zip(commutes.sizes.tolist(), priors_of(Setting(epsilon, parts), commutes.sizes, number), strict=True))
+        of = dict(
+            zip(
+                commutes.sizes.tolist(),
+                priors_of(Setting(epsilon, parts), commutes.sizes, number),
+                strict=True,
+            )
+        )
         looked.append(parted.Way(name=parts, parts=number, priors=of, unit=resampling.UNIT))
     (_, small), *more = parted.best(looked, commutes.sizes.tolist())
     large = {"large": more[0][1], "least": more[0][0]} if more else {}
@@ -181,12 +212,20 @@ def drawn(setting: Setting, commutes: Map, rng: np.random.Generator) -> tuple[Wh
         alpha, cells_drawn, added = _drawn(setting, commutes, parts, sizes, jobs, rng)
         prior += added
         draw = gravity.Draw(
-            groups=cells_drawn[0], parts=cells_drawn[1], counts=cells_drawn[2], sizes=sizes, alpha=alpha
+            groups=cells_drawn[0],
+            parts=cells_drawn[1],
+            counts=cells_drawn[2],
+            sizes=sizes,
+            alpha=alpha,
         )
         if setting.filter:
             area = areas_of(commutes)
             fitted = setting.filter == "fitted"
-            model = gravity.fitted(draw, place, area=area) if fitted else gravity.Gravity.public(draw, place)
+            model = (
+                gravity.fitted(draw, place, area=area)
+                if fitted
+                else gravity.Gravity.public(draw, place)
+            )
             cells_drawn = gravity.believed(draw, place, model, filtered=True, shrunk=fitted)
         found[jobs] = place.placed(*cells_drawn)
         if not setting.large:
@@ -201,20 +240,38 @@ def areas_of(commutes: Map) -> Whole:
 
 def priors_of(setting: Setting, sizes: Whole, origins: int) -> Whole:
     """Parts of a record that every origin has, by group."""
-    epsilon = float(setting.epsilon) - (math.log(1 / LEAST_KEPT) + math.log(2) if setting.shrink else 0)
+    epsilon = float(setting.epsilon) - (
+        math.log(1 / LEAST_KEPT) + math.log(2) if setting.shrink else 0
+    )
     different = resampling.groups(sizes)
     if setting.prior == "least":
-        found = resampling.parts(Fraction(str(epsilon)), DELTA, sizes=different, origins=origins)
+        found = resampling.parts(
+            Fraction(str(epsilon)), DELTA, sizes=different, origins=origins
+        )
     else:
-        chosen = disclosure.zero_sample_prior if setting.prior == "zero-sample" else disclosure.programme_prior
+        chosen = (
+            disclosure.zero_sample_prior
+            if setting.prior == "zero-sample"
+            else disclosure.programme_prior
+        )
         found = {
-            n: math.ceil(chosen(epsilon, float(DELTA), size=n, origins=origins) * resampling.UNIT) for n in different
+            n: math.ceil(
+                chosen(epsilon, float(DELTA), size=n, origins=origins) * resampling.UNIT
+            )
+            for n in different
         }
-    return np.array([found.get(n, 0) for n in range(int(sizes.max()) + 1)], dtype=np.int64)[sizes]
+    return np.array([found.get(n, 0) for n in range(int(sizes.max()) + 1)], dtype=np.int64)[
+        sizes
+    ]
 
 
 def _drawn(
-    setting: Setting, commutes: Map, parts: str, sizes: Whole, jobs: npt.NDArray[np.bool_], rng: np.random.Generator
+    setting: Setting,
+    commutes: Map,
+    parts: str,
+    sizes: Whole,
+    jobs: npt.NDArray[np.bool_],
+    rng: np.random.Generator,
 ) -> tuple[Floats, Cells, float]:
     """The prior of an origin by group, the cells drawn, and how much prior there was in all."""
     place = commutes.geography(parts)
@@ -224,11 +281,20 @@ def _drawn(
     alpha = prior / resampling.UNIT
     if setting.shrink:
         homes, kept = algorithm_2(
-            home, sizes, alpha, place.vectors[0], place.vectors[1], SCALE, LEAST_KEPT, int(rng.integers(2**31))
+            home,
+            sizes,
+            alpha,
+            place.vectors[0],
+            place.vectors[1],
+            SCALE,
+            LEAST_KEPT,
+            int(rng.integers(2**31)),
         )
         added = float(alpha @ kept)
     else:
-        homes = urn.drawn(work, home, parts=prior, shape=shape, unit=resampling.UNIT, below=uniform)
+        homes = urn.drawn(
+            work, home, parts=prior, shape=shape, unit=resampling.UNIT, below=uniform
+        )
         added = float(alpha.sum() * place.parts)
     found = urn.Resampled.of(("work", "home"), work, homes, shape=shape)
     return alpha, (found.groups, found.origins, found.counts), added
@@ -236,7 +302,14 @@ def _drawn(
 
 @numba.njit(cache=True)
 def algorithm_2(
-    home: Whole, sizes: Whole, alpha: Floats, works: Floats, blocks: Floats, scale: float, least: float, seed: int
+    home: Whole,
+    sizes: Whole,
+    alpha: Floats,
+    works: Floats,
+    blocks: Floats,
+    scale: float,
+    least: float,
+    seed: int,
 ) -> tuple[Whole, Whole]:
     """As the paper has it: blocks without workers are kept with a public chance that falls with distance, the others have no
     prior; then the urn. Of jobs by place of work, the blocks of home; and how many blocks each place kept. For comparison
@@ -246,10 +319,15 @@ def algorithm_2(
     first = 0
     for group in range(len(sizes)):
         n = sizes[group]
-        left, lived = np.empty(len(blocks), dtype=np.int64), np.zeros(len(blocks), dtype=np.bool_)
+        left, lived = (
+            np.empty(len(blocks), dtype=np.int64),
+            np.zeros(len(blocks), dtype=np.bool_),
+        )
         lived[home[first : first + n]] = True
         for block in range(len(blocks)):
-            across = (works[group, 0] - blocks[block, 0]) ** 2 + (works[group, 1] - blocks[block, 1]) ** 2
+            across = (works[group, 0] - blocks[block, 0]) ** 2 + (
+                works[group, 1] - blocks[block, 1]
+            ) ** 2
             far = 3958.7613 * math.sqrt(across + (works[group, 2] - blocks[block, 2]) ** 2)
             if lived[block] or np.random.random() < max(math.exp(-far / scale), least):
                 left[kept[group]] = block
@@ -278,7 +356,11 @@ def by_decay(commutes: Map) -> Whole:
     place = commutes.geography("towns")
     nothing = np.zeros(0, dtype=np.int64)
     draw = gravity.Draw(
-        groups=nothing, parts=nothing, counts=nothing, sizes=commutes.sizes, alpha=np.ones(commutes.sizes.size)
+        groups=nothing,
+        parts=nothing,
+        counts=nothing,
+        sizes=commutes.sizes,
+        alpha=np.ones(commutes.sizes.size),
     )
     model = gravity.Gravity.public(draw, place)
     return place.placed(*gravity.believed(draw, place, model, filtered=True, shrunk=False))
@@ -295,12 +377,23 @@ def line(
 ) -> Line:
     true, apart = miles_of(commutes.home, commutes), miles_of(homes, commutes)
     error = np.abs(averages(apart, commutes) - averages(true, commutes))
-    by_size = tuple(float(error[(commutes.sizes >= low) & (commutes.sizes <= high)].mean()) for low, high in BANDS)
+    by_size = tuple(
+        float(error[(commutes.sizes >= low) & (commutes.sizes <= high)].mean())
+        for low, high in BANDS
+    )
     weighted = float((error * commutes.sizes).sum() / commutes.sizes.sum())
     cuts = np.linspace(0, 70, 7001)
     ks = float(np.abs(cdf(true, cuts) - cdf(apart, cuts)).max())
     required = setting is not None and setting.required
-    return Line(name, epsilon if setting is None else setting.epsilon, share, by_size, weighted, ks, required)
+    return Line(
+        name,
+        epsilon if setting is None else setting.epsilon,
+        share,
+        by_size,
+        weighted,
+        ks,
+        required,
+    )
 
 
 def written(lines: Sequence[Line], commutes: Map) -> str:
@@ -314,7 +407,9 @@ def written(lines: Sequence[Line], commutes: Map) -> str:
     for one in lines:
         shown = " | ".join(f"{error:.2f}" for error in one.bands)
         share = "-" if one.share is None else f"{one.share:.3f}"
-        text.append(f"| {one.name} | {one.epsilon} | {share} | {shown} | {one.weighted:.3f} | {one.ks:.4f} |")
+        text.append(
+            f"| {one.name} | {one.epsilon} | {share} | {shown} | {one.weighted:.3f} | {one.ks:.4f} |"
+        )
     return "\n".join(text) + "\n"
 
 

@@ -51,14 +51,21 @@ def _geography(commutes: Map, parts: str) -> Geography:
 
 
 def read(folder: Path) -> Map:
-    pairs = pd.read_csv(folder / "ri_od_main_JT00_2019.csv.gz", usecols=["w_geocode", "h_geocode", "S000"], dtype=str)
+    pairs = pd.read_csv(
+        folder / "ri_od_main_JT00_2019.csv.gz",
+        usecols=["w_geocode", "h_geocode", "S000"],
+        dtype=str,
+    )
     blocks = pd.read_csv(folder / "ri_xwalk.csv.gz", dtype=str)
     place = pd.Series(np.arange(len(blocks)), index=blocks["tabblk2010"])
     jobs = pairs.loc[pairs.index.repeat(pairs["S000"].astype(int))]
     works, work = np.unique(place[jobs["w_geocode"]].to_numpy(), return_inverse=True)
     order = np.argsort(work, kind="stable")
     columns = {"block groups": "bgrp", "tracts": "trct", "towns": "ctycsub", "counties": "cty"}
-    areas = {name: pd.factorize(blocks[column], sort=True)[0].astype(np.int64) for name, column in columns.items()}
+    areas = {
+        name: pd.factorize(blocks[column], sort=True)[0].astype(np.int64)
+        for name, column in columns.items()
+    }
     at = blocks[["blklatdd", "blklondd"]].astype(float).to_numpy()
     points = [(latitude, longitude, 1.0) for latitude, longitude in at.tolist()]
     areas |= {f"{number} cells": np.array(cells(points, number)) for number in (64,)}
@@ -73,7 +80,9 @@ def read(folder: Path) -> Map:
 
 
 def miles_of(homes: Whole, commutes: Map) -> Floats:
-    a, b = (np.radians(commutes.at[places]) for places in (homes, commutes.works[commutes.work]))
+    a, b = (
+        np.radians(commutes.at[places]) for places in (homes, commutes.works[commutes.work])
+    )
     half = np.sin((b[:, 0] - a[:, 0]) / 2) ** 2
     half += np.cos(a[:, 0]) * np.cos(b[:, 0]) * np.sin((b[:, 1] - a[:, 1]) / 2) ** 2
     found: Floats = 2 * decay.EARTH_RADIUS_MILES * np.arcsin(np.sqrt(half))

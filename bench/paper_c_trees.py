@@ -26,24 +26,37 @@ NAME = "tree of homes and works (adaptive, public support), pairs nearest to a b
 def homes(commutes: Map, folder: Path, epsilon: str) -> Whole:
     """A block of home for every job."""
     found = paper_a_points.source(folder)
-    assert found.supported is not None  # the blocks are there: the jobs were read from beside them
-    plan = mechanisms.plan(found.supported, Spec(mechanism="adaptive", epsilon=Fraction(epsilon)))
+    assert (
+        found.supported is not None
+    )  # the blocks are there: the jobs were read from beside them
+    plan = mechanisms.plan(
+        found.supported, Spec(mechanism="adaptive", epsilon=Fraction(epsilon))
+    )
     rows = Rows(found.columns, domain=found.supported)
     model = plan.fit(plan.run(open_session(rows, domain=found.supported, cap=plan.loss)))
     at = paper_a_points.positions(found.domain, model.sample(model.rows, seed="trees"))
-    home, work = (np.column_stack([at[f"{end}_latitude"], at[f"{end}_longitude"]]) for end in ("home", "work"))
+    home, work = (
+        np.column_stack([at[f"{end}_latitude"], at[f"{end}_longitude"]])
+        for end in ("home", "work")
+    )
     blocks = KDTree(flat(commutes.at, commutes)).query(flat(home, commutes))[1]
-    return np.concatenate([blocks[pairs] for pairs in nearest(flat(work, commutes), commutes)]).astype(np.int64)
+    return np.concatenate(
+        [blocks[pairs] for pairs in nearest(flat(work, commutes), commutes)]
+    ).astype(np.int64)
 
 
 def nearest(work: Floats, commutes: Map) -> list[Whole]:
     """For each block of work, as many of the pairs as it has workers: those that end nearest to it."""
     places, at = np.unique(work, axis=0, return_inverse=True)
-    mixed = np.random.default_rng(0).permutation(len(work))  # pairs that end at one place are as good as each other
+    mixed = np.random.default_rng(0).permutation(
+        len(work)
+    )  # pairs that end at one place are as good as each other
     order = mixed[np.argsort(at.ravel()[mixed], kind="stable")]
     ends = np.concatenate([[0], np.cumsum(np.bincount(at.ravel(), minlength=len(places)))])
     tree, found = KDTree(places), []
-    for block, size in zip(flat(commutes.at[commutes.works], commutes), commutes.sizes, strict=True):
+    for block, size in zip(
+        flat(commutes.at[commutes.works], commutes), commutes.sizes, strict=True
+    ):
         asked = 4
         while True:  # of many pairs that end at one place, the place is looked for once
             near = np.atleast_1d(tree.query(block, k=min(asked, len(places)))[1])

@@ -41,7 +41,12 @@ def main(folder: Path) -> int:
     begun = time.perf_counter()
     table = pd.read_csv(folder / "data/adult/adult.csv.gz", dtype=str, keep_default_na=False)
     found = [
-        (column, rho, epsilon, *fidelities(counts_of(table[column]), size=size, rho=rho, epsilon=epsilon))
+        (
+            column,
+            rho,
+            epsilon,
+            *fidelities(counts_of(table[column]), size=size, rho=rho, epsilon=epsilon),
+        )
         for column, size in COLUMNS.items()
         for epsilon in EPSILONS
         for rho in RHOS
@@ -49,8 +54,12 @@ def main(folder: Path) -> int:
     OUT.mkdir(parents=True, exist_ok=True)
     text = written(found, rows=len(table))
     (OUT / "table.md").write_text(text)
-    (OUT / "figure.html").write_text(figure(found).to_html(include_plotlyjs=True, full_html=True))
-    sys.stdout.write(f"{text}\n{OUT.relative_to(ROOT)}/figure.html; {time.perf_counter() - begun:.0f} s in all.\n")
+    (OUT / "figure.html").write_text(
+        figure(found).to_html(include_plotlyjs=True, full_html=True)
+    )
+    sys.stdout.write(
+        f"{text}\n{OUT.relative_to(ROOT)}/figure.html; {time.perf_counter() - begun:.0f} s in all.\n"
+    )
     return 0
 
 
@@ -72,13 +81,23 @@ def fidelities(
     scores, strangers = [], []
     begun = time.perf_counter()
     for _ in range(RUNS):
-        released = dict(discovery.discovered(counts, size=size, threshold=threshold, scale=law.scale, noisy=noisy))
+        released = dict(
+            discovery.discovered(
+                counts, size=size, threshold=threshold, scale=law.scale, noisy=noisy
+            )
+        )
         true = sum(counts[rank] for rank in released if rank in counts) / total
         kept = sum(count for rank, count in released.items() if rank in counts)
         scores.append(true * kept / max(1, sum(released.values())))
         strangers.append(sum(rank not in counts for rank in released))
     each = (time.perf_counter() - begun) / RUNS * 1000
-    return threshold, float(np.mean(scores)), float(np.std(scores) / RUNS**0.5), float(np.mean(strangers)), each
+    return (
+        threshold,
+        float(np.mean(scores)),
+        float(np.std(scores) / RUNS**0.5),
+        float(np.mean(strangers)),
+        each,
+    )
 
 
 def written(found: list[tuple], *, rows: int) -> str:  # type: ignore[type-arg]
@@ -116,7 +135,9 @@ def figure(found: list[tuple]) -> go.Figure:  # type: ignore[type-arg]
             )
     drawn.update_xaxes(title="ρ: chance of no value that nobody has")
     drawn.update_yaxes(title="fidelity F", range=[0, 1.02], col=1)
-    drawn.update_layout(title="Weakly constrained domains: fidelity on Adult", template="plotly_white")
+    drawn.update_layout(
+        title="Weakly constrained domains: fidelity on Adult", template="plotly_white"
+    )
     return drawn
 
 

@@ -25,7 +25,9 @@ DELTA = Fraction(1, 10**5)
 SECONDS, WORKERS = 10.0, 2e6
 
 
-def seconds_of_priors(epsilon: Fraction, *, sizes: tuple[int, ...], origins: int) -> tuple[float, dict[int, int]]:
+def seconds_of_priors(
+    epsilon: Fraction, *, sizes: tuple[int, ...], origins: int
+) -> tuple[float, dict[int, int]]:
     """Nothing of an earlier call is kept: each epsilon is asked for once."""
     start = time.process_time()
     found = resampling.parts(epsilon, DELTA, sizes=sizes, origins=origins)
@@ -60,7 +62,9 @@ def rounded_a_second(commutes: Map, areas: str, priors: dict[int, int]) -> float
     start, records = time.process_time(), 0
     for group in some:
         size = int(commutes.sizes[group])
-        counts = np.bincount(part[commutes.home[ends[group] - size : ends[group]]], minlength=origins)
+        counts = np.bincount(
+            part[commutes.home[ends[group] - size : ends[group]]], minlength=origins
+        )
         chances = rng.standard_gamma(counts + priors[size] / resampling.UNIT)
         rng.multinomial(size, chances / chances.sum())
         records += size
@@ -75,7 +79,9 @@ def main(folder: Path) -> int:
         for areas in ("blocks", "tracts"):
             origins = int(commutes.areas[areas].max()) + 1
             seconds, priors = seconds_of_priors(epsilon, sizes=sizes, origins=origins)
-            exact, rounded = (of(commutes, areas, priors) for of in (drawn_a_second, rounded_a_second))
+            exact, rounded = (
+                of(commutes, areas, priors) for of in (drawn_a_second, rounded_a_second)
+            )
             met = seconds < SECONDS and exact >= WORKERS
             bad += not met
             print(
@@ -86,4 +92,12 @@ def main(folder: Path) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).resolve().parents[2] / "shared")))
+    sys.exit(
+        main(
+            Path(
+                sys.argv[1]
+                if len(sys.argv) > 1
+                else Path(__file__).resolve().parents[2] / "shared"
+            )
+        )
+    )

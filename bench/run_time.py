@@ -52,16 +52,28 @@ def cases(data: Path | None, folder: Path) -> list[Case]:
         Case(table=adult, domain=EXAMPLES / "adult.domain.json", rows=48_842, method=method)
         for method in ("independent", "mst", "bayesian-network", "auto")
     ]
-    found += [Case(table=commutes, domain=towns, rows=50_000, method=method) for method in ("independent", "adaptive")]
+    found += [
+        Case(table=commutes, domain=towns, rows=50_000, method=method)
+        for method in ("independent", "adaptive")
+    ]
     if data is None:
         return found
     fire = Path(zipfile.ZipFile(data / "fire" / "fire.zip").extract("fire.csv", folder))
-    coded, described = data / "adult" / "adult_discretised.csv.gz", data / "adult" / "adult_discretised-domain.json"
-    found += [Case(table=coded, domain=described, rows=48_842, method=method) for method in ("mst", "auto")]
+    coded, described = (
+        data / "adult" / "adult_discretised.csv.gz",
+        data / "adult" / "adult_discretised-domain.json",
+    )
+    found += [
+        Case(table=coded, domain=described, rows=48_842, method=method)
+        for method in ("mst", "auto")
+    ]
     fire_domain = data / "fire" / "fire-domain.json"
     return [
         *found,
-        *(Case(table=fire, domain=fire_domain, rows=305_119, method=each) for each in ("independent", "mst")),
+        *(
+            Case(table=fire, domain=fire_domain, rows=305_119, method=each)
+            for each in ("independent", "mst")
+        ),
     ]
 
 
@@ -85,7 +97,9 @@ def take(case: Case, timing: ModuleType) -> Taken | None:
     begun = {"open": time.perf_counter()}
     pipeline.confirm(plan)
     answers = pipeline.measure(
-        case.table, plan=plan, progress=lambda stage, _share: begun.setdefault(stage, time.perf_counter()) and None
+        case.table,
+        plan=plan,
+        progress=lambda stage, _share: begun.setdefault(stage, time.perf_counter()) and None,
     )
     plan.fit(answers)
     ended, asked = time.perf_counter(), begun["measure"]
@@ -107,7 +121,11 @@ def main() -> None:
         from synthweb.runs import timing
 
         pipeline_loaded()
-        taken = [found for case in cases(data, Path(folder)) if (found := take(case, timing)) is not None]
+        taken = [
+            found
+            for case in cases(data, Path(folder))
+            if (found := take(case, timing)) is not None
+        ]
     show(taken, timing)
 
 
@@ -124,7 +142,9 @@ def show(taken: list[Taken], timing: ModuleType) -> None:
         others = [
             timing.Observed(
                 method=other.case.method,
-                ratios={part: other.actual[part] / other.predicted[part] for part in timing.PARTS},
+                ratios={
+                    part: other.actual[part] / other.predicted[part] for part in timing.PARTS
+                },
             )
             for other in taken
             if other is not one
@@ -142,7 +162,9 @@ def show(taken: list[Taken], timing: ModuleType) -> None:
             f"(read {one.actual[timing.READ]:.1f}, model {one.actual[timing.MODEL]:.1f}); {said}",
             flush=True,
         )
-    print(f"inside the band: {inside['unfitted']} of {len(taken)} unfitted, {inside['fitted']} of {len(taken)} fitted")
+    print(
+        f"inside the band: {inside['unfitted']} of {len(taken)} unfitted, {inside['fitted']} of {len(taken)} fitted"
+    )
 
 
 if __name__ == "__main__":

@@ -47,15 +47,21 @@ def beside(words: list[str], way: str) -> dict[str, Codes]:
     rng = np.random.default_rng(3)
     own = {word: topic(word, way) for word in set(words)}
     topics = np.array([own[word] for word in words])
-    topics = np.where(rng.random(topics.size) < 0.7, topics, rng.integers(0, TOPICS, topics.size))
-    ages = np.where(rng.random(topics.size) < 0.67, topics % AGES, rng.integers(0, AGES, topics.size))
+    topics = np.where(
+        rng.random(topics.size) < 0.7, topics, rng.integers(0, TOPICS, topics.size)
+    )
+    ages = np.where(
+        rng.random(topics.size) < 0.67, topics % AGES, rng.integers(0, AGES, topics.size)
+    )
     return {"topic": topics.astype(np.uint16), "age": ages.astype(np.uint16)}
 
 
 def domain() -> Domain:
     named = {"topic": TOPICS, "age": AGES}
     further = [
-        Categorical(name=name, values=tuple(f"{name} {n}" for n in range(size)), outside="clamp")
+        Categorical(
+            name=name, values=tuple(f"{name} {n}" for n in range(size)), outside="clamp"
+        )
         for name, size in named.items()
     ]
     return Domain(attributes=(*of_words().attributes, *further))
@@ -66,11 +72,17 @@ def opened(words: Any, columns: dict[str, Codes]) -> Rows:
     assert isinstance(attribute, Weak)
     ranking = Ranking(attribute)
     ranked = {"word": (ranking.places(words), ranking.ranks)}
-    return Rows({"word": np.zeros(len(words), dtype=np.uint16), **columns}, domain=domain(), ranked=ranked)
+    return Rows(
+        {"word": np.zeros(len(words), dtype=np.uint16), **columns},
+        domain=domain(),
+        ranked=ranked,
+    )
 
 
 def released(rows: Rows, epsilon: str, together: str) -> Model:
-    spec = Spec(mechanism="adaptive", epsilon=Fraction(epsilon), parameters={"together": together})
+    spec = Spec(
+        mechanism="adaptive", epsilon=Fraction(epsilon), parameters={"together": together}
+    )
     plan = mechanisms.plan(domain(), spec)
     return plan.fit(plan.run(open_session(rows, domain=domain(), cap=plan.loss)))
 
@@ -89,11 +101,16 @@ def merged(words: npt.NDArray[Any], frequent: set[str]) -> npt.NDArray[Any]:
     return np.array([known[word] for word in words.tolist()])
 
 
-def compared(words: npt.NDArray[Any], columns: dict[str, Codes], model: Model) -> dict[str, tuple[float, float]]:
+def compared(
+    words: npt.NDArray[Any], columns: dict[str, Codes], model: Model
+) -> dict[str, tuple[float, float]]:
     """Of each table the distance as released, and with columns that were dealt out anew, together."""
     times = dict(zip(*np.unique(words, return_counts=True), strict=True))
     frequent = {word for word, count in times.items() if count >= FREQUENT}
-    codes, (labels, places) = model.sample(len(words), seed="s"), model.written(len(words), seed="s")["word"]
+    codes, (labels, places) = (
+        model.sample(len(words), seed="s"),
+        model.written(len(words), seed="s")["word"],
+    )
     made = labels[places].astype(str)
     dealt = np.random.default_rng(4).permutation(len(made))
     pairs = {
@@ -102,18 +119,23 @@ def compared(words: npt.NDArray[Any], columns: dict[str, Codes], model: Model) -
     }
     found = {
         name: tuple(
-            apart([of(words), columns["topic"]], [of(made), codes["topic"][order]]) for order in (slice(None), dealt)
+            apart([of(words), columns["topic"]], [of(made), codes["topic"][order]])
+            for order in (slice(None), dealt)
         )
         for name, of in pairs.items()
     }
     ages = [columns["topic"], columns["age"]], [codes["topic"], codes["age"]]
-    return found | {"topics by age": (apart(*ages), apart(ages[0], [ages[1][0], ages[1][1][dealt]]))}
+    return found | {
+        "topics by age": (apart(*ages), apart(ages[0], [ages[1][0], ages[1][1][dealt]]))
+    }
 
 
 def main(folder: Path, number: int) -> None:
     texts = drawn(folder, number)
     words = np.array(texts.to_pylist())
-    print(f"{number:,} records\n| topics follow | ε | table | {' | '.join(TOGETHER)} | independent | s |")
+    print(
+        f"{number:,} records\n| topics follow | ε | table | {' | '.join(TOGETHER)} | independent | s |"
+    )
     print("|---|---|---|---|---|---|---|")
     for way in WAYS:
         columns = beside(words.tolist(), way)
@@ -129,7 +151,8 @@ def main(folder: Path, number: int) -> None:
                 other = found[1][name][0]
                 seconds = " and ".join(taken)
                 print(
-                    f"| {way} | {epsilon} | {name} | {first:.3f} | {other:.3f} | {alone:.3f} | {seconds} |", flush=True
+                    f"| {way} | {epsilon} | {name} | {first:.3f} | {other:.3f} | {alone:.3f} | {seconds} |",
+                    flush=True,
                 )
 
 

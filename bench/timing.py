@@ -38,12 +38,18 @@ DOMAIN = Domain(
     )
 )
 ORDINARY = "clerk,40,yes\n"
-PAIRS = {"an ordinary record": ORDINARY, "a cell of a million letters": "x" * 10**6 + ",40,yes\n"}
+PAIRS = {
+    "an ordinary record": ORDINARY,
+    "a cell of a million letters": "x" * 10**6 + ",40,yes\n",
+}
 LEVEL = 0.025
 
 
 def table(path: Path, *, records: int, more: str) -> None:
-    lines = [f"{('clerk', 'cook', 'nurse')[k % 3]},{k % 100},{('yes', 'no')[k % 2]}\n" for k in range(records)]
+    lines = [
+        f"{('clerk', 'cook', 'nurse')[k % 3]},{k % 100},{('yes', 'no')[k % 2]}\n"
+        for k in range(records)
+    ]
     path.write_text("job,age,member\n" + "".join(lines) + more, encoding="utf-8")
 
 
@@ -60,19 +66,31 @@ def advantage(without: list[float], with_it: list[float]) -> tuple[float, float,
     cuts = np.unique(np.concatenate((without[:half], with_it[:half])))
     first, second = (np.array(each[:half])[:, None] > cuts for each in (without, with_it))
     cut = cuts[np.abs(second.mean(axis=0) - first.mean(axis=0)).argmax()]
-    sign = 1 if np.mean(np.array(with_it[:half]) > cut) >= np.mean(np.array(without[:half]) > cut) else -1
+    sign = (
+        1
+        if np.mean(np.array(with_it[:half]) > cut) >= np.mean(np.array(without[:half]) > cut)
+        else -1
+    )
     number = len(without) - half
     counts = [int(np.sum(np.array(each[half:]) > cut)) for each in (without, with_it)]
     low, high = zip(*(_bounds(count, number) for count in counts), strict=True)
     estimate = sign * (counts[1] - counts[0]) / number
-    least, most = (low[1] - high[0], high[1] - low[0]) if sign == 1 else (low[0] - high[1], high[0] - low[1])
+    least, most = (
+        (low[1] - high[0], high[1] - low[0])
+        if sign == 1
+        else (low[0] - high[1], high[0] - low[1])
+    )
     return estimate, least, most
 
 
 def _bounds(count: int, number: int) -> tuple[float, float]:
     """Of a chance, each side wrong with chance LEVEL / 2."""
     low = 0.0 if count == 0 else float(stats.beta.ppf(LEVEL / 2, count, number - count + 1))
-    high = 1.0 if count == number else float(stats.beta.ppf(1 - LEVEL / 2, count + 1, number - count))
+    high = (
+        1.0
+        if count == number
+        else float(stats.beta.ppf(1 - LEVEL / 2, count + 1, number - count))
+    )
     return low, high
 
 
@@ -97,8 +115,17 @@ def main() -> None:
                     taken[side].append(seconds(paths[side], plan))
                 estimate, least, most = advantage(*taken)
                 medians = [round(1_000 * float(np.median(each)), 2) for each in taken]
-                found = {"advantage": round(estimate, 2), "least": round(least, 2), "most": round(most, 2)}
-                print(json.dumps({"mechanism": mechanism, "one more": name, "median_ms": medians} | found), flush=True)
+                found = {
+                    "advantage": round(estimate, 2),
+                    "least": round(least, 2),
+                    "most": round(most, 2),
+                }
+                print(
+                    json.dumps(
+                        {"mechanism": mechanism, "one more": name, "median_ms": medians} | found
+                    ),
+                    flush=True,
+                )
 
 
 if __name__ == "__main__":

@@ -52,7 +52,9 @@ def written(path: Path, rows: Iterator[str], *, filled: bool) -> None:
             part.write(b"</sheetData></worksheet>")
         if filled:
             size = SIZE - path.stat().st_size
-            archive.writestr("xl/media/image1.png", os.urandom(max(0, size)), zipfile.ZIP_STORED)
+            archive.writestr(
+                "xl/media/image1.png", os.urandom(max(0, size)), zipfile.ZIP_STORED
+            )
 
 
 def empty_rows(megabytes: int) -> Iterator[str]:
@@ -65,9 +67,16 @@ def empty_rows(megabytes: int) -> Iterator[str]:
 
 def real_cells(rows: int) -> Iterator[str]:
     """A header and rows of six numbers."""
-    yield "<row>" + "".join(f'<c t="inlineStr"><is><t>{name}</t></is></c>' for name in "abcdef") + "</row>"
+    yield (
+        "<row>"
+        + "".join(f'<c t="inlineStr"><is><t>{name}</t></is></c>' for name in "abcdef")
+        + "</row>"
+    )
     for row in range(2, rows + 2):
-        cells = "".join(f'<c r="{letter}{row}"><v>{row * 7919 % (97 + i)}</v></c>' for i, letter in enumerate("ABCDEF"))
+        cells = "".join(
+            f'<c r="{letter}{row}"><v>{row * 7919 % (97 + i)}</v></c>'
+            for i, letter in enumerate("ABCDEF")
+        )
         yield f'<row r="{row}">{cells}</row>'
 
 
@@ -79,12 +88,17 @@ def look(path: Path, answers: Connection) -> None:
     start = time.process_time()
     try:
         limits = readers.Limits()
-        count = sum(len(next(iter(one.values()))) for one in readers.blocks(path, kind="xlsx", limits=limits))
+        count = sum(
+            len(next(iter(one.values())))
+            for one in readers.blocks(path, kind="xlsx", limits=limits)
+        )
         said = f"{count:,} rows read"
     except TableError as error:
         said = f"refused: {error.rule}"
     seconds = time.process_time() - start
-    answers.send(f"{seconds:6.2f} s  {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10:5.0f} MB  {said}")
+    answers.send(
+        f"{seconds:6.2f} s  {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10:5.0f} MB  {said}"
+    )
 
 
 def main() -> None:
@@ -99,7 +113,9 @@ def main() -> None:
             path = Path(folder) / "table.xlsx"
             written(path, rows, filled=filled)
             answers, sender = multiprocessing.Pipe(duplex=False)
-            process = multiprocessing.get_context("spawn").Process(target=look, args=(path, sender))
+            process = multiprocessing.get_context("spawn").Process(
+                target=look, args=(path, sender)
+            )
             process.start()
             print(f"{name:24} {path.stat().st_size / 1e6:4.1f} MB on disk: {answers.recv()}")
             process.join()

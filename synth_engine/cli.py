@@ -54,41 +54,78 @@ class _Parser(argparse.ArgumentParser):
 
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
-        prog="python -m synth_engine", description="Synthetic tables under differential privacy.", allow_abbrev=False
+        prog="python -m synth_engine",
+        description="Synthetic tables under differential privacy.",
+        allow_abbrev=False,
     )
     words = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    def command(name: str, function: Callable[[argparse.Namespace], None], *, about: str) -> argparse.ArgumentParser:
+    def command(
+        name: str, function: Callable[[argparse.Namespace], None], *, about: str
+    ) -> argparse.ArgumentParser:
         sub = words.add_parser(name, help=about, description=about, allow_abbrev=False)
         sub.set_defaults(command=function)
         return sub
 
     command("mechanisms", commands.mechanisms, about="list the mechanisms as JSON")
     _synthesize_arguments(
-        command("synthesize", commands.synthesize, about="make a synthetic table from a sensitive one")
+        command(
+            "synthesize",
+            commands.synthesize,
+            about="make a synthetic table from a sensitive one",
+        )
     )
-    sub = command("describe", commands.describe, about="write a model as a description, to be read and edited")
+    sub = command(
+        "describe",
+        commands.describe,
+        about="write a model as a description, to be read and edited",
+    )
     sub.add_argument("model", metavar="MODEL.json", type=Path)
     sub.add_argument("--out", metavar="DESCRIPTION.json", type=Path, required=True)
-    sub = command("sample", commands.sample, about="draw another table from a stored model or description")
+    sub = command(
+        "sample", commands.sample, about="draw another table from a stored model or description"
+    )
     sub.add_argument("model", metavar="MODEL.json", type=Path)
-    sub.add_argument("--rows", metavar="N", default="0", help="0 or absent: the model's own number of records")
+    sub.add_argument(
+        "--rows",
+        metavar="N",
+        default="0",
+        help="0 or absent: the model's own number of records",
+    )
     sub.add_argument("--seed", metavar="S", help="absent: a fresh secret one")
     sub.add_argument(
-        "--out", metavar="OUT", type=Path, required=True, help=".csv or .parquet; .dat or .dat.gz for baskets"
+        "--out",
+        metavar="OUT",
+        type=Path,
+        required=True,
+        help=".csv or .parquet; .dat or .dat.gz for baskets",
     )
-    _verify_arguments(command("verify", commands.verify, about="recompute epsilon and delta from a receipt alone"))
+    _verify_arguments(
+        command(
+            "verify", commands.verify, about="recompute epsilon and delta from a receipt alone"
+        )
+    )
     sub = command(
-        "verifier", commands.verifier, about="write the verifier of receipts as one file that needs only Python"
+        "verifier",
+        commands.verifier,
+        about="write the verifier of receipts as one file that needs only Python",
     )
     sub.add_argument("--out", metavar="FILE.py", type=Path, required=True)
-    sub = command("compare", commands.compare, about="compare with the real table; NOT differentially private")
+    sub = command(
+        "compare",
+        commands.compare,
+        about="compare with the real table; NOT differentially private",
+    )
     sub.add_argument("real", metavar="REAL", type=Path)
     sub.add_argument("synthetic", metavar="SYNTHETIC", type=Path)
     sub.add_argument("--domain", metavar="DOMAIN.json", type=Path, required=True)
     sub.add_argument("--out", metavar="REPORT", type=Path, required=True, help=".json or .html")
     _form_arguments(sub)
-    sub = command("domain", commands.draft_domain, about="draft a domain from the data, to be edited and confirmed")
+    sub = command(
+        "domain",
+        commands.draft_domain,
+        about="draft a domain from the data, to be edited and confirmed",
+    )
     sub.add_argument("data", metavar="DATA", type=Path)
     _form_arguments(sub)
     sub.add_argument("--out", metavar="DOMAIN.json", type=Path, required=True)
@@ -97,58 +134,128 @@ def _parser() -> argparse.ArgumentParser:
         commands.gazetteer,
         about="say by a public file where a column's codes lie, and of what they are parts",
     )
-    sub.add_argument("reference", metavar="REFERENCE", type=Path, help="CSV or CSV.gz; a LODES crosswalk as it is")
-    sub.add_argument("--column", metavar="NAME", required=True, help="of the description, of categories")
-    sub.add_argument("--domain", metavar="DOMAIN.json", type=Path, required=True, help="read, and written unless --out")
+    sub.add_argument(
+        "reference",
+        metavar="REFERENCE",
+        type=Path,
+        help="CSV or CSV.gz; a LODES crosswalk as it is",
+    )
+    sub.add_argument(
+        "--column", metavar="NAME", required=True, help="of the description, of categories"
+    )
+    sub.add_argument(
+        "--domain",
+        metavar="DOMAIN.json",
+        type=Path,
+        required=True,
+        help="read, and written unless --out",
+    )
     sub.add_argument("--out", metavar="DOMAIN.json", type=Path)
     for role in ("code", "latitude", "longitude", "weight"):
-        sub.add_argument(f"--{role}", metavar="COLUMN", help="of the reference; absent: by its name")
-    sub.add_argument("--part", metavar="NAME=COLUMN", action="append", default=[], help="a partition; repeatable")
-    sub = command("form", commands.guess_form, about="guess how a CSV is written, to be corrected and given with it")
+        sub.add_argument(
+            f"--{role}", metavar="COLUMN", help="of the reference; absent: by its name"
+        )
+    sub.add_argument(
+        "--part",
+        metavar="NAME=COLUMN",
+        action="append",
+        default=[],
+        help="a partition; repeatable",
+    )
+    sub = command(
+        "form",
+        commands.guess_form,
+        about="guess how a CSV is written, to be corrected and given with it",
+    )
     sub.add_argument("data", metavar="DATA", type=Path)
     sub.add_argument("--out", metavar="FORM.json", type=Path, required=True)
     _read_argument(sub)
-    _overwrites(*(sub for name, sub in words.choices.items() if name not in ("mechanisms", "verify")))
+    _overwrites(
+        *(sub for name, sub in words.choices.items() if name not in ("mechanisms", "verify"))
+    )
     return parser
 
 
 def _overwrites(*writing: argparse.ArgumentParser) -> None:
     """The option of commands that write files."""
     for sub in writing:
-        sub.add_argument("--overwrite", action="store_true", help="replace output files that exist")
+        sub.add_argument(
+            "--overwrite", action="store_true", help="replace output files that exist"
+        )
 
 
 def _form_arguments(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("--form", metavar="FORM.json", type=Path, help="how the (real) table is written")
+    sub.add_argument(
+        "--form", metavar="FORM.json", type=Path, help="how the (real) table is written"
+    )
     _read_argument(sub)
 
 
 def _read_argument(sub: argparse.ArgumentParser) -> None:
     sub.add_argument(
-        "--read", metavar="KEY=VALUE", action="append", default=[], help="a fact of the form, as header=no; repeatable"
+        "--read",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        help="a fact of the form, as header=no; repeatable",
     )
 
 
 def _verify_arguments(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("receipt", metavar="RECEIPT.json", type=Path)
-    sub.add_argument("--head", metavar="HEAD.json", type=Path, help="the latest signed head of its marks")
-    sub.add_argument("--key", metavar="PUBLIC.pem", type=Path, help="with which receipt and head have to be signed")
+    sub.add_argument(
+        "--head", metavar="HEAD.json", type=Path, help="the latest signed head of its marks"
+    )
+    sub.add_argument(
+        "--key",
+        metavar="PUBLIC.pem",
+        type=Path,
+        help="with which receipt and head have to be signed",
+    )
     sub.add_argument("--digest", metavar="SHA256", help="of its core, as a citation names it")
 
 
 def _synthesize_arguments(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("data", metavar="DATA", type=Path, help="CSV, CSV.gz, Parquet, Excel, SPSS, Stata, baskets (.dat)")
+    sub.add_argument(
+        "data",
+        metavar="DATA",
+        type=Path,
+        help="CSV, CSV.gz, Parquet, Excel, SPSS, Stata, baskets (.dat)",
+    )
     _form_arguments(sub)
     sub.add_argument("--domain", metavar="DOMAIN.json", type=Path, required=True)
     sub.add_argument("--mechanism", metavar="ID", required=True)
     sub.add_argument("--epsilon", metavar="E", required=True)
-    sub.add_argument("--delta", metavar="D", default="0", help="0 (the default) asks for a pure guarantee")
-    sub.add_argument("--rows", metavar="N", default="0", help="0 or absent: the noisy number of records")
-    sub.add_argument("--param", metavar="KEY=VALUE", action="append", default=[], help="of the mechanism; repeatable")
-    sub.add_argument("--seed", metavar="S", help="of the drawing, public in the receipt; absent: a secret one")
     sub.add_argument(
-        "--out", metavar="OUT", type=Path, required=True, help=".csv or .parquet; .dat or .dat.gz for baskets"
+        "--delta", metavar="D", default="0", help="0 (the default) asks for a pure guarantee"
+    )
+    sub.add_argument(
+        "--rows", metavar="N", default="0", help="0 or absent: the noisy number of records"
+    )
+    sub.add_argument(
+        "--param",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        help="of the mechanism; repeatable",
+    )
+    sub.add_argument(
+        "--seed",
+        metavar="S",
+        help="of the drawing, public in the receipt; absent: a secret one",
+    )
+    sub.add_argument(
+        "--out",
+        metavar="OUT",
+        type=Path,
+        required=True,
+        help=".csv or .parquet; .dat or .dat.gz for baskets",
     )
     sub.add_argument("--receipt", metavar="RECEIPT.json", type=Path)
-    sub.add_argument("--sign-with", metavar="KEY.pem", type=Path, help="an Ed25519 private key that signs the receipt")
+    sub.add_argument(
+        "--sign-with",
+        metavar="KEY.pem",
+        type=Path,
+        help="an Ed25519 private key that signs the receipt",
+    )
     sub.add_argument("--model", metavar="MODEL.json", type=Path)

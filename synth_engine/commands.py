@@ -48,14 +48,23 @@ def synthesize(options: argparse.Namespace) -> None:
     )
     sign = _signing(options)  # a key that cannot be used is refused before anything is paid for
     form = _form(options)
-    with outputs.pending(options.out, overwrite=options.overwrite) as table, _Kept(options, plan, sign) as kept:
+    with (
+        outputs.pending(options.out, overwrite=options.overwrite) as table,
+        _Kept(options, plan, sign) as kept,
+    ):
         spent = _Spent(spec)
         with spent.said():
-            release = pipeline.synthesize(options.data, domain=domain, spec=spec, dialect=form, progress=spent)
+            release = pipeline.synthesize(
+                options.data, domain=domain, spec=spec, dialect=form, progress=spent
+            )
             kept.write(release)
         try:
             digest = tables.fill(
-                release.model, release.rows, seed=release.seed, path=table.temporary, form=options.out.name
+                release.model,
+                release.rows,
+                seed=release.seed,
+                path=table.temporary,
+                form=options.out.name,
             )
             kept.complete(release, table_sha256=digest)
             table.keep()
@@ -89,8 +98,14 @@ class _Spent:
         except Exception as error:
             if not self._measuring:
                 raise
-            text = str(error) if isinstance(error, SynthError) else f"internal error: {type(error).__name__}"
-            raise SynthError(f"{text}; noise may have been drawn, so count {self} as spent") from None
+            text = (
+                str(error)
+                if isinstance(error, SynthError)
+                else f"internal error: {type(error).__name__}"
+            )
+            raise SynthError(
+                f"{text}; noise may have been drawn, so count {self} as spent"
+            ) from None
 
 
 class _Kept:
@@ -110,9 +125,15 @@ class _Kept:
         enter = self._stack.enter_context
         with contextlib.ExitStack() as opening:
             opening.push(self._stack)
-            self._model = enter(outputs.pending(options.model or self._spare, reserve=room, **again))
+            self._model = enter(
+                outputs.pending(options.model or self._spare, reserve=room, **again)
+            )
             self._receipts = [
-                enter(outputs.pending(options.receipt, reserve=room, overwrite=later or options.overwrite))
+                enter(
+                    outputs.pending(
+                        options.receipt, reserve=room, overwrite=later or options.overwrite
+                    )
+                )
                 for later in (False, True)
                 if options.receipt is not None
             ]
@@ -167,7 +188,10 @@ def _receipt(release: Release, *, sign: Any, table_sha256: str | None) -> dict[s
             seed_commitment=receipts.seed_commitment(release.seed) if secret else None,
             table_sha256=table_sha256,
         )
-    steps = {"model_sha256": receipts.digest(release.model.to_json()), "draw_block": registry.BLOCK}
+    steps = {
+        "model_sha256": receipts.digest(release.model.to_json()),
+        "draw_block": registry.BLOCK,
+    }
     document = release.plan.receipt(release.answers, sample=drawn, post_processing=steps)
     return document if sign is None else receipts.signed(document, sign)
 
@@ -180,7 +204,9 @@ def _advise(release: Release, *, epsilon: Fraction) -> None:
     sys.stderr.write("".join(f"note: {each}\n" for each in tree_notes.sentences(release.model)))
     if not any(measured.clique for measured in release.answers.measurements):
         return  # of the number of records alone there is enough to say
-    found = enough.verdict(release.model.domain, rows=max(1, release.model.rows), epsilon=epsilon)
+    found = enough.verdict(
+        release.model.domain, rows=max(1, release.model.rows), epsilon=epsilon
+    )
     if found.level == "too-little":
         sys.stderr.write(
             f"note: in {len(found.lost)} of {len(found.strengths)} columns noise outweighs what the table holds. The "
@@ -201,7 +227,9 @@ def sample(options: argparse.Namespace) -> None:
     described = document.get("schema") == description.SCHEMA
     model = description.read(document) if described else Model.from_json(document)
     if described and description.edited(document, model):
-        sys.stderr.write("note: this description was edited, so the table is no release of what was measured\n")
+        sys.stderr.write(
+            "note: this description was edited, so the table is no release of what was measured\n"
+        )
     rows = _whole(options.rows, name="rows") or model.rows
     seed = options.seed or secrets.token_hex(32)
     tables.write(model, rows, seed=seed, path=options.out, overwrite=options.overwrite)
@@ -242,14 +270,18 @@ def verifier(options: argparse.Namespace) -> None:
 def compare(options: argparse.Namespace) -> None:
     """Writes the comparison as JSON, or as one HTML file."""
     if options.out.suffix not in (".json", ".html"):
-        raise InputError("the report has another format", repair="end its name in .json or .html")
+        raise InputError(
+            "the report has another format", repair="end its name in .json or .html"
+        )
     from synth_engine import domain as domains
     from synth_engine import pipeline
 
     _require(options, options.real, options.synthetic, options.domain, options.form)
     domain = domains.read(options.domain)
     form = _form(options)
-    report = pipeline.compare(options.real, options.synthetic, domain=domain, dialect=form, progress=_progress())
+    report = pipeline.compare(
+        options.real, options.synthetic, domain=domain, dialect=form, progress=_progress()
+    )
     if options.out.suffix == ".json":
         _write_json(options.out, report, overwrite=options.overwrite)
         return
@@ -264,7 +296,9 @@ def draft_domain(options: argparse.Namespace) -> None:
     from synth_engine import pipeline
 
     _require(options, options.data, options.form)
-    reading = pipeline.ingest(options.data, dialect=_form_of_draft(options), progress=_progress())
+    reading = pipeline.ingest(
+        options.data, dialect=_form_of_draft(options), progress=_progress()
+    )
     sys.stderr.writelines(f"note: {each}\n" for each in reading["notes"])
     draft = {
         "schema": domains.SCHEMA_NAME,
@@ -284,20 +318,27 @@ def gazetteer(options: argparse.Namespace) -> None:
     from synth_engine import domain as domains
     from synth_engine import outputs, references
 
-    if options.out is None or options.out.resolve() == options.domain.resolve():  # said in its help: written in place
+    if (
+        options.out is None or options.out.resolve() == options.domain.resolve()
+    ):  # said in its help: written in place
         out, overwrite = options.domain, True
         outputs.require({"--domain": out}, inputs=(options.reference,))
     else:
         out, overwrite = options.out, options.overwrite
         _require(options, options.reference, options.domain)
-    said = {role: getattr(options, role) for role in ("code", "latitude", "longitude", "weight")}
+    said = {
+        role: getattr(options, role) for role in ("code", "latitude", "longitude", "weight")
+    }
     parents = tuple(_pair(text) for text in options.part)
     reference, source = references.load(options.reference, parents=parents, **said)
     document = _read_json(options.domain, name="domain")
     found = references.described(document, reference, column=options.column, source=source)
     if not (waiting := references.bare(found)):
         domains.Domain.from_json(found)
-    sys.stderr.writelines(f"note: no value is listed yet of {name}: use the command for it too\n" for name in waiting)
+    sys.stderr.writelines(
+        f"note: no value is listed yet of {name}: use the command for it too\n"
+        for name in waiting
+    )
     _write_json(out, found, overwrite=overwrite)
 
 
@@ -320,7 +361,9 @@ def guess_form(options: argparse.Namespace) -> None:
     if not found.asked:
         return
     if "encoding" in found.asked:
-        sys.stderr.write("words of the table (confidential) in each encoding that its bytes allow:\n")
+        sys.stderr.write(
+            "words of the table (confidential) in each encoding that its bytes allow:\n"
+        )
         for name, examples in pipeline.encodings(options.data).items():
             sys.stderr.write(f"  {name}: {', '.join(examples)}\n")
     found.require_answers()
@@ -331,7 +374,9 @@ def _signing(options: argparse.Namespace) -> Any:
     if options.sign_with is None:
         return None
     if options.receipt is None:
-        raise InputError("there is nothing to sign without a receipt", repair="add --receipt RECEIPT.json")
+        raise InputError(
+            "there is nothing to sign without a receipt", repair="add --receipt RECEIPT.json"
+        )
     from synth_engine.privacy import signing
 
     key = signing.load(options.sign_with)
@@ -366,7 +411,10 @@ def _form_of_draft(options: argparse.Namespace) -> Any:
 
     words.apply(found, options.read).require_answers()
     if not found.header:
-        raise InputError("whether the first line names the columns is not stated", repair="say --read header=yes or no")
+        raise InputError(
+            "whether the first line names the columns is not stated",
+            repair="say --read header=yes or no",
+        )
     return stated
 
 
@@ -378,7 +426,10 @@ def _spec(options: argparse.Namespace) -> Any:
     for pair in options.param:
         key, equals, value = pair.partition("=")
         if not equals or not key or key in parameters:
-            raise SpecError("a parameter is malformed or given twice", repair="write --param KEY=VALUE, each key once")
+            raise SpecError(
+                "a parameter is malformed or given twice",
+                repair="write --param KEY=VALUE, each key once",
+            )
         parameters[key] = value
     return Spec(
         mechanism=options.mechanism,
@@ -392,7 +443,10 @@ def _spec(options: argparse.Namespace) -> Any:
 
 def _whole(text: str, *, name: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) <= 18):
-        raise SpecError(f"{name} is not a whole number of 0 or more", repair=f"write --{name} 1000, or leave it out")
+        raise SpecError(
+            f"{name} is not a whole number of 0 or more",
+            repair=f"write --{name} 1000, or leave it out",
+        )
     return int(text)
 
 
@@ -406,11 +460,17 @@ def _read_json(path: Path, *, name: str) -> Any:
         text = path.read_text(encoding="utf-8")
         document = strict_json.loads(text)
     except OSError:
-        raise InputError(f"the {name} cannot be read", repair="check its path and rights") from None
+        raise InputError(
+            f"the {name} cannot be read", repair="check its path and rights"
+        ) from None
     except (ValueError, RecursionError):
-        raise InputError(f"the {name} is not JSON in UTF-8", repair="use the file as it was written") from None
+        raise InputError(
+            f"the {name} is not JSON in UTF-8", repair="use the file as it was written"
+        ) from None
     if not isinstance(document, dict):
-        raise InputError(f"the {name} is not a JSON object", repair="use the file as it was written")
+        raise InputError(
+            f"the {name} is not a JSON object", repair="use the file as it was written"
+        )
     return document
 
 

@@ -23,7 +23,9 @@ class SynthError(Exception):
 class InputError(SynthError):
     """Bad input: `rule` says what is wrong, `repair` how to mend it, `column` and `line` where."""
 
-    def __init__(self, rule: str, *, repair: str = "", column: str | None = None, line: int | None = None) -> None:
+    def __init__(
+        self, rule: str, *, repair: str = "", column: str | None = None, line: int | None = None
+    ) -> None:
         self.rule, self.repair, self.column, self.line = rule, repair, column, line
         super().__init__(self.text)
 
@@ -37,7 +39,12 @@ class InputError(SynthError):
 
     def as_dict(self) -> dict[str, str | int | None]:
         """The same as fields, for pages and REST."""
-        return {"rule": self.rule, "repair": self.repair, "column": self.column, "line": self.line}
+        return {
+            "rule": self.rule,
+            "repair": self.repair,
+            "column": self.column,
+            "line": self.line,
+        }
 
 
 class DomainError(InputError):

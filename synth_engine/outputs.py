@@ -18,7 +18,12 @@ INTERRUPTED = 130
 _half_written: set[Path] = set()
 
 
-def require(outputs: Mapping[str, Path | None], *, inputs: Iterable[Path | None] = (), overwrite: bool = True) -> None:
+def require(
+    outputs: Mapping[str, Path | None],
+    *,
+    inputs: Iterable[Path | None] = (),
+    overwrite: bool = True,
+) -> None:
     """Refuses outputs that cannot be written, before anything is read or spent.
 
     outputs: the file of each option, as it is written on the command line. InputError for a folder that is not there,
@@ -29,11 +34,19 @@ def require(outputs: Mapping[str, Path | None], *, inputs: Iterable[Path | None]
         require_folder(path)
     places = [path.resolve() for path in named.values()]
     read = {path.resolve() for path in inputs if path is not None}
-    if len(set(places)) < len(places) or read.intersection(places) or _is_one_of(named.values(), read):
-        raise InputError("two of the files are the same", repair="give every output a name of its own")
+    if (
+        len(set(places)) < len(places)
+        or read.intersection(places)
+        or _is_one_of(named.values(), read)
+    ):
+        raise InputError(
+            "two of the files are the same", repair="give every output a name of its own"
+        )
     for option, path in named.items():
         if not overwrite and os.path.lexists(path):
-            raise InputError(f"the file of {option} exists", repair="name another file, or add --overwrite")
+            raise InputError(
+                f"the file of {option} exists", repair="name another file, or add --overwrite"
+            )
 
 
 def _is_one_of(outputs: Iterable[Path], inputs: Iterable[Path]) -> bool:
@@ -45,7 +58,10 @@ def _is_one_of(outputs: Iterable[Path], inputs: Iterable[Path]) -> bool:
 def require_folder(path: Path) -> None:
     """Refuses an output that cannot be written, before anything is spent."""
     if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
-        raise InputError("an output cannot be written there", repair="name a file in an existing, writable folder")
+        raise InputError(
+            "an output cannot be written there",
+            repair="name a file in an existing, writable folder",
+        )
 
 
 class Pending:
@@ -85,7 +101,9 @@ class Pending:
             os.link(self.temporary, self._path)
         except OSError:
             if os.path.lexists(self._path):
-                raise InputError("an output exists by now", repair="name another file, or add --overwrite") from None
+                raise InputError(
+                    "an output exists by now", repair="name another file, or add --overwrite"
+                ) from None
             return False
         self.temporary.unlink()
         return True
@@ -112,7 +130,8 @@ def pending(path: Path, *, overwrite: bool, reserve: int = 0) -> Iterator[Pendin
                 file.reserve(reserve)
             except OSError:
                 raise InputError(
-                    f"there is no room for {reserve:,} bytes of an output", repair="free space, or name another folder"
+                    f"there is no room for {reserve:,} bytes of an output",
+                    repair="free space, or name another folder",
                 ) from None
         yield file
     finally:
@@ -126,7 +145,9 @@ def replace(path: Path, fill: Callable[[Path], None], *, overwrite: bool = True)
             fill(file.temporary)
             file.keep()
         except OSError:
-            raise InputError("an output cannot be written", repair="check space and rights") from None
+            raise InputError(
+                "an output cannot be written", repair="check space and rights"
+            ) from None
 
 
 def clear() -> None:

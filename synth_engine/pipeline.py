@@ -84,7 +84,9 @@ def _sealed(function: Callable[Given, Result]) -> Callable[Given, Result]:
             clean = _stripped(error)
         except Exception as error:  # noqa: BLE001  # named below, without what it says
             place = traceback.extract_tb(error.__traceback__)[-1]
-            clean = SynthError(f"the room failed: {type(error).__name__} at {Path(place.filename).name}:{place.lineno}")
+            clean = SynthError(
+                f"the room failed: {type(error).__name__} at {Path(place.filename).name}:{place.lineno}"
+            )
         raise clean
 
     return sealed
@@ -165,7 +167,11 @@ def confirm(plan: Plan) -> None:
 
 @_sealed
 def require_columns(
-    path: Path | str, *, domain: Domain, kind: Kind | None = None, dialect: Dialect | None = None
+    path: Path | str,
+    *,
+    domain: Domain,
+    kind: Kind | None = None,
+    dialect: Dialect | None = None,
 ) -> None:
     """Raises TableError for a table without a column that the domain needs. It reads the header and no row, so that it
     may be asked before anything is charged."""
@@ -188,7 +194,9 @@ def measure(
 
     progress, cancelled = _guarded(progress), _guarded(cancelled)
     _stop_if(cancelled)
-    rows = confidential_rows.open_table(path, plan.domain, kind=kind, dialect=dialect, progress=progress)
+    rows = confidential_rows.open_table(
+        path, plan.domain, kind=kind, dialect=dialect, progress=progress
+    )
     _stop_if(cancelled)
     progress("measure", 0.0)
     room = session.open_session(rows, domain=plan.domain, cap=plan.loss, planned=plan.calls)
@@ -212,13 +220,17 @@ def synthesize(
     """Plan, measure, fit. Nothing after `measure` looks at a row. Raises DomainError, SpecError, TableError."""
     plan = mechanisms.plan(domain, spec)
     confirm(plan)
-    answers = measure(path, plan=plan, kind=kind, dialect=dialect, progress=progress, cancelled=cancelled)
+    answers = measure(
+        path, plan=plan, kind=kind, dialect=dialect, progress=progress, cancelled=cancelled
+    )
     _stop_if(cancelled)
     progress("fit", 0.0)
     model = plan.fit(answers)
     progress("fit", 1.0)
     seed = secrets.token_hex(32) if spec.seed is None else spec.seed
-    return Release(plan=plan, answers=answers, model=model, rows=spec.rows or model.rows, seed=seed)
+    return Release(
+        plan=plan, answers=answers, model=model, rows=spec.rows or model.rows, seed=seed
+    )
 
 
 @_sealed
@@ -239,7 +251,10 @@ def report(
     drawn = model.sample(rows, seed=seed)
     cliques = comparison.cliques(domain)
     apart = places.histograms(drawn, domain=domain)
-    flows = {each.pair: tallies.Table(each.shape, *each.tally(drawn.__getitem__)) for each in commutes(domain)}
+    flows = {
+        each.pair: tallies.Table(each.shape, *each.tally(drawn.__getitem__))
+        for each in commutes(domain)
+    }
     broken = counting.breaking(drawn.__getitem__, domain=domain)
     ends, most = model.group_ends(rows, seed=seed), domain.unit.max_records
     sizes = None if ends is None else groups.counted(ends, most=most)
@@ -255,9 +270,15 @@ def report(
     )
     unenforced = model.sample(rows, seed=seed, enforce=False) if domain.constraints else drawn
     read = functools.partial(confidential_rows.open_table, kind=kind, dialect=dialect)
-    texts = _real_texts(path, model=model, read=read, values=_declared_texts(described, model=model))
-    real = _real_tallies(path, domain=domain, kind=kind, dialect=dialect, progress=progress, texts=texts)
-    first = codec.as_text(domain, next(mechanisms.draw_blocks(model, rows, seed)).head(REPORT_ROWS))
+    texts = _real_texts(
+        path, model=model, read=read, values=_declared_texts(described, model=model)
+    )
+    real = _real_tallies(
+        path, domain=domain, kind=kind, dialect=dialect, progress=progress, texts=texts
+    )
+    first = codec.as_text(
+        domain, next(mechanisms.draw_blocks(model, rows, seed)).head(REPORT_ROWS)
+    )
     shown = [name for name in domain.columns if name in first]
     return comparison.compare(
         real,
@@ -282,7 +303,9 @@ def compare(
     """The same of two files, the second of which claims to be synthetic. `dialect` is the form of the real one."""
     for attribute in domain.open:
         if isinstance(attribute, WeakBasket):
-            raise attribute.error("the items to be compared are not known", repair='list them: kind "basket"')
+            raise attribute.error(
+                "the items to be compared are not known", repair='list them: kind "basket"'
+            )
     public = dataclasses.replace(
         domain, unit=PrivacyUnit(), repeats=None
     )  # synthetic records belong to nobody, one a row
@@ -307,7 +330,9 @@ def _real_tallies(
 ) -> tallies.Tallies:
     """Exact tables of rows, hence marked as not private."""
     progress = _guarded(progress)
-    rows = confidential_rows.open_table(path, domain, kind=kind, dialect=dialect, progress=progress)
+    rows = confidential_rows.open_table(
+        path, domain, kind=kind, dialect=dialect, progress=progress
+    )
     cliques = comparison.cliques(domain)
     done = 0
 
@@ -318,8 +343,13 @@ def _real_tallies(
         return counts.contingency(rows, clique)
 
     apart = {pair: counts.distances(rows, pair) for pair in places.pairs(domain)}
-    held = [trees.occupied(each, *counts.occupied(rows, each)) for each in trees.hierarchies(domain)]
-    flows = {each.pair: tallies.Table(each.shape, *counts.commutes(rows, each)) for each in commutes(domain)}
+    held = [
+        trees.occupied(each, *counts.occupied(rows, each)) for each in trees.hierarchies(domain)
+    ]
+    flows = {
+        each.pair: tallies.Table(each.shape, *counts.commutes(rows, each))
+        for each in commutes(domain)
+    }
     broken = counts.breaking(rows)
     sizes = None if domain.grouped is None else counts.group_sizes(rows)
     return tallies.gather(
@@ -343,7 +373,9 @@ def _synthetic_texts(model: Model, rows: int, seed: str) -> list[trees.Occupied]
     return [recovered.of_texts(tree.hierarchy, *each) for each in written.values()]
 
 
-def _real_texts(path: Path | str, *, model: Model, read: _Read, values: Strings | None) -> list[trees.Occupied]:
+def _real_texts(
+    path: Path | str, *, model: Model, read: _Read, values: Strings | None
+) -> list[trees.Occupied]:
     """Of the same column, how many records have each text; read once more, as a column of unknown texts, and again without
     its rules for reading if it has any."""
     if (tree := ends.texts(model.tree)) is None:
@@ -354,13 +386,24 @@ def _real_texts(path: Path | str, *, model: Model, read: _Read, values: Strings 
     asked = _of_texts(model, words, values)
     rows = read(path, asked)
     found = trees.occupied(words, *counts.occupied(rows, words))
-    every = rows if asked.unit.column is None else read(path, dataclasses.replace(asked, unit=PrivacyUnit()))
+    every = (
+        rows
+        if asked.unit.column is None
+        else read(path, dataclasses.replace(asked, unit=PrivacyUnit()))
+    )
     outside, missing = counts.unread(every, words.columns[0])
     written = fits = every.total - outside - missing
     if values.to_json() != plain.to_json():
-        again = read(path, dataclasses.replace(_of_texts(model, words, plain), unit=PrivacyUnit()))
+        again = read(
+            path, dataclasses.replace(_of_texts(model, words, plain), unit=PrivacyUnit())
+        )
         written = again.total - sum(counts.unread(again, words.columns[0]))
-    told = {"as written": written, "changed": fits - written, "outside": outside, "missing": missing}
+    told = {
+        "as written": written,
+        "changed": fits - written,
+        "outside": outside,
+        "missing": missing,
+    }
     return [dataclasses.replace(found, read=told)]
 
 
@@ -368,7 +411,11 @@ def _of_texts(model: Model, words: Words, values: Strings) -> Domain:
     """Its column of texts alone, as one of unknown texts of this set."""
     known = model.domain.attribute(words.columns[0])
     column = Weak(
-        name=known.name, values=values, missing=known.missing, outside="other", provenance=known.facts["kind"]
+        name=known.name,
+        values=values,
+        missing=known.missing,
+        outside="other",
+        provenance=known.facts["kind"],
     )
     return Domain(attributes=(column,), unit=model.domain.unit, relation=model.domain.relation)
 
@@ -384,9 +431,15 @@ def _declared_texts(described: Domain | None, *, model: Model) -> Strings | None
 
 
 def _first_rows(
-    path: Path | str, *, domain: Domain, kind: Kind | None = None, dialect: Dialect | None = None
+    path: Path | str,
+    *,
+    domain: Domain,
+    kind: Kind | None = None,
+    dialect: Dialect | None = None,
 ) -> list[dict[str, object]]:
-    return _records(domain.columns, reading.head(path, domain.columns, kind=kind, dialect=dialect))
+    return _records(
+        domain.columns, reading.head(path, domain.columns, kind=kind, dialect=dialect)
+    )
 
 
 def _records(columns: Sequence[str], rows: list[list[str]]) -> list[dict[str, object]]:

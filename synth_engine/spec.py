@@ -42,11 +42,19 @@ class Spec:
 
     def __post_init__(self) -> None:
         if not isinstance(self.mechanism, str) or not self.mechanism:
-            raise SpecError("the mechanism is missing", repair="name one of the list that `mechanisms` prints")
+            raise SpecError(
+                "the mechanism is missing",
+                repair="name one of the list that `mechanisms` prints",
+            )
         _check_parameters(self.parameters)
         _check_loss(self.epsilon, self.delta)
-        if self.rows is not None and (type(self.rows) is not int or not 1 <= self.rows <= LARGEST_ROWS):
-            raise SpecError(f"rows must be a whole number from 1 to {LARGEST_ROWS}", repair="or leave it out")
+        if self.rows is not None and (
+            type(self.rows) is not int or not 1 <= self.rows <= LARGEST_ROWS
+        ):
+            raise SpecError(
+                f"rows must be a whole number from 1 to {LARGEST_ROWS}",
+                repair="or leave it out",
+            )
         _check_seed(self.seed)
 
     def to_json(self) -> dict[str, Any]:
@@ -65,7 +73,10 @@ class Spec:
         """Errors: SpecError naming the field. Rows of 0 mean the noisy number of records, as on the command line."""
         fields = {"schema", "mechanism", "parameters", "epsilon", "delta", "rows", "seed"}
         if not isinstance(obj, Mapping) or not set(obj) <= fields:
-            raise SpecError(f"a spec is an object with {', '.join(sorted(fields))}", repair="remove other keys")
+            raise SpecError(
+                f"a spec is an object with {', '.join(sorted(fields))}",
+                repair="remove other keys",
+            )
         if obj.get("schema", SCHEMA) != SCHEMA:
             raise SpecError("this spec is of an unknown version", repair=f"write {SCHEMA}")
         if obj.get("epsilon") is None:
@@ -86,16 +97,25 @@ def _check_loss(epsilon: Fraction, delta: Fraction) -> None:
     if not isinstance(epsilon, Fraction) or not isinstance(delta, Fraction):
         raise TypeError("epsilon and delta are Fractions; read text with parse_amount")
     if not SMALLEST_EPSILON <= epsilon <= LARGEST_EPSILON:
-        rule = f"epsilon must lie between {plain(SMALLEST_EPSILON)} and {plain(LARGEST_EPSILON)}"
+        rule = (
+            f"epsilon must lie between {plain(SMALLEST_EPSILON)} and {plain(LARGEST_EPSILON)}"
+        )
         raise SpecError(rule, repair="1 is a common choice")
     if delta != 0 and not Fraction(1, 10**18) <= delta <= LARGEST_DELTA:
         rule = f"delta must be 0 or lie between 1e-18 and {plain(LARGEST_DELTA)}"
-        raise SpecError(rule, repair="give a delta far below one over the number of records, such as 1e-9")
+        raise SpecError(
+            rule, repair="give a delta far below one over the number of records, such as 1e-9"
+        )
 
 
 def _check_parameters(parameters: Mapping[str, Parameter]) -> None:
-    if not isinstance(parameters, Mapping) or not all(isinstance(key, str) for key in parameters):
-        raise SpecError("parameters must be an object of names and values", repair="see the mechanism's schema")
+    if not isinstance(parameters, Mapping) or not all(
+        isinstance(key, str) for key in parameters
+    ):
+        raise SpecError(
+            "parameters must be an object of names and values",
+            repair="see the mechanism's schema",
+        )
     for name, value in parameters.items():
         require_moderate(name, value)
 
@@ -116,13 +136,19 @@ def require_moderate(name: str, value: Parameter) -> None:
         elif isinstance(one, list | tuple):
             waiting += [(inner, depth + 1) for inner in one]
         elif one is not None and not isinstance(one, str | int | float | bool):
-            raise SpecError(f"parameter {name!r} must be a number, a text, a truth value, or a list or object of them")
+            raise SpecError(
+                f"parameter {name!r} must be a number, a text, a truth value, or a list or object of them"
+            )
 
 
 def _check_seed(seed: str | None) -> None:
     if seed is None:
         return
     if not isinstance(seed, str) or not 1 <= len(seed) <= LONGEST_SEED:
-        raise SpecError(f"a seed is a text of 1 to {LONGEST_SEED} characters", repair="or leave it out")
+        raise SpecError(
+            f"a seed is a text of 1 to {LONGEST_SEED} characters", repair="or leave it out"
+        )
     if any(unicodedata.category(c).startswith("C") for c in seed):
-        raise SpecError("a seed holds printable characters only", repair="use letters and digits")
+        raise SpecError(
+            "a seed holds printable characters only", repair="use letters and digits"
+        )

@@ -84,11 +84,16 @@ def require_format(path: Path, *, domain: Domain | None = None) -> None:
     """Refuses a file name of another format, one for baskets where something else is drawn, or one in a folder that is not
     there."""
     if not path.name.endswith(FORMATS):
-        raise InputError("the output has another format", repair=f"end its name in {' or '.join(FORMATS)}")
+        raise InputError(
+            "the output has another format", repair=f"end its name in {' or '.join(FORMATS)}"
+        )
     if path.name.endswith((".dat", ".dat.gz")) and domain is not None:
         drawn = domain.drawn
         if len(drawn) != 1 or not isinstance(drawn[0], Baskets):
-            raise InputError("what is drawn is no list of baskets", repair="end the output's name in .csv or .parquet")
+            raise InputError(
+                "what is drawn is no list of baskets",
+                repair="end the output's name in .csv or .parquet",
+            )
     outputs.require_folder(path)
 
 
@@ -107,7 +112,9 @@ def _write_parquet(model: Model, rows: int, *, seed: str, path: Path) -> None:
 
 def arrow_schema(domain: Domain) -> pa.Schema:
     """Column types of a drawn table; a missing value is null."""
-    return pa.schema([pa.field(a.name, _arrow_type(a), nullable=a.missing is not None) for a in domain.drawn])
+    return pa.schema(
+        [pa.field(a.name, _arrow_type(a), nullable=a.missing is not None) for a in domain.drawn]
+    )
 
 
 def _arrow_type(attribute: Attribute) -> pa.DataType:

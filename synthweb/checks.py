@@ -33,7 +33,11 @@ def _keys() -> Iterator[CheckMessage]:
         settings.SIGNING_PRIVATE_KEY_FILE,
     ):
         if _mode(path) & 0o077:
-            yield Error(f"{path} can be read by others on this machine.", hint=f"chmod 600 {path}", id="synthweb.E001")
+            yield Error(
+                f"{path} can be read by others on this machine.",
+                hint=f"chmod 600 {path}",
+                id="synthweb.E001",
+            )
 
 
 def _mode(path: Path) -> int:
@@ -42,12 +46,18 @@ def _mode(path: Path) -> int:
         mode = path.stat().st_mode
     except OSError:
         return 0
-    return 0 if str(path).startswith("/run/secrets/") else mode  # containers mount secrets as they like
+    return (
+        0 if str(path).startswith("/run/secrets/") else mode
+    )  # containers mount secrets as they like
 
 
 def _exposure() -> Iterator[CheckMessage]:
     if settings.DEBUG_FAILPOINTS:
-        yield Warning("SYNTHWEB_DEBUG_FAILPOINTS is set.", hint="Only tests need it: unset it.", id="synthweb.W003")
+        yield Warning(
+            "SYNTHWEB_DEBUG_FAILPOINTS is set.",
+            hint="Only tests need it: unset it.",
+            id="synthweb.W003",
+        )
     if set(settings.ALLOWED_HOSTS) <= LOCAL:
         return
     if settings.DEBUG:

@@ -21,18 +21,32 @@ env = environ.Env()
 # --- where things lie -------------------------------------------------------------------------------------------
 VAR_DIR = Path(env.str("SYNTHWEB_VAR", default=str(BASE_DIR / "var")))
 VAULT_DIR = Path(env.str("SYNTHWEB_VAULT", default=str(VAR_DIR / "vault")))  # encrypted tables
-PREVIEW_DIR = Path(env.str("SYNTHWEB_PREVIEWS", default=str(VAR_DIR / "previews")))  # encrypted steward objects
-ARTEFACT_DIR = Path(env.str("SYNTHWEB_ARTEFACTS", default=str(VAR_DIR / "artefacts")))  # noisy answers
-SPOOL_DIR = Path(env.str("SYNTHWEB_SPOOL", default=str(VAR_DIR / "spool")))  # synthetic rows on their way out
+PREVIEW_DIR = Path(
+    env.str("SYNTHWEB_PREVIEWS", default=str(VAR_DIR / "previews"))
+)  # encrypted steward objects
+ARTEFACT_DIR = Path(
+    env.str("SYNTHWEB_ARTEFACTS", default=str(VAR_DIR / "artefacts"))
+)  # noisy answers
+SPOOL_DIR = Path(
+    env.str("SYNTHWEB_SPOOL", default=str(VAR_DIR / "spool"))
+)  # synthetic rows on their way out
 KEY_DIR = Path(env.str("SYNTHWEB_KEYS", default=str(VAR_DIR / "keys")))
 # The worker's private key opens tables: the web's environment must not have it (docs/deployment.md).
-VAULT_PUBLIC_KEY_FILE = Path(env.str("SYNTHWEB_VAULT_PUBLIC_KEY_FILE", default=str(KEY_DIR / "vault.pub")))
-VAULT_PRIVATE_KEY_FILE = Path(env.str("SYNTHWEB_VAULT_PRIVATE_KEY_FILE", default=str(KEY_DIR / "worker" / "vault.key")))
-PREVIEW_PUBLIC_KEY_FILE = Path(env.str("SYNTHWEB_PREVIEW_PUBLIC_KEY_FILE", default=str(KEY_DIR / "preview.pub")))
+VAULT_PUBLIC_KEY_FILE = Path(
+    env.str("SYNTHWEB_VAULT_PUBLIC_KEY_FILE", default=str(KEY_DIR / "vault.pub"))
+)
+VAULT_PRIVATE_KEY_FILE = Path(
+    env.str("SYNTHWEB_VAULT_PRIVATE_KEY_FILE", default=str(KEY_DIR / "worker" / "vault.key"))
+)
+PREVIEW_PUBLIC_KEY_FILE = Path(
+    env.str("SYNTHWEB_PREVIEW_PUBLIC_KEY_FILE", default=str(KEY_DIR / "preview.pub"))
+)
 PREVIEW_PRIVATE_KEY_FILE = Path(
     env.str("SYNTHWEB_PREVIEW_PRIVATE_KEY_FILE", default=str(KEY_DIR / "web" / "preview.key"))
 )
-CONTENT_KEY_FILE = Path(env.str("SYNTHWEB_CONTENT_KEY_FILE", default=str(KEY_DIR / "web" / "content.key")))
+CONTENT_KEY_FILE = Path(
+    env.str("SYNTHWEB_CONTENT_KEY_FILE", default=str(KEY_DIR / "web" / "content.key"))
+)
 SIGNING_PRIVATE_KEY_FILE = Path(
     env.str("SYNTHWEB_SIGNING_PRIVATE_KEY_FILE", default=str(KEY_DIR / "web" / "signing.key"))
 )
@@ -45,7 +59,9 @@ ALLOWED_HOSTS = env.list("SYNTHWEB_HOSTS", default=["localhost", "127.0.0.1", "[
 refuse_debug_for_others(debug=DEBUG, hosts=ALLOWED_HOSTS)
 CSRF_TRUSTED_ORIGINS = env.list("SYNTHWEB_ORIGINS", default=[])
 HTTPS = flag("SYNTHWEB_HTTPS", default=False)
-PROXIES = env.int("SYNTHWEB_PROXIES", default=0)  # how many of our own proxies add to X-Forwarded-For
+PROXIES = env.int(
+    "SYNTHWEB_PROXIES", default=0
+)  # how many of our own proxies add to X-Forwarded-For
 DEMO_USERS = flag("SYNTHWEB_DEMO_USERS", default=True)  # demo users may sign in
 
 INSTALLED_APPS = [
@@ -108,7 +124,9 @@ TEMPLATES = [
 ]
 
 # --- database: IMMEDIATE transactions and WAL on SQLite, so that writers queue instead of failing -----------------
-DATABASES = {"default": env.db("DATABASE_URL", default=f"sqlite:///{VAR_DIR / 'synthweb.sqlite3'}")}
+DATABASES = {
+    "default": env.db("DATABASE_URL", default=f"sqlite:///{VAR_DIR / 'synthweb.sqlite3'}")
+}
 if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
     DATABASES["default"]["OPTIONS"] = {
         "transaction_mode": "IMMEDIATE",
@@ -136,21 +154,24 @@ LOGOUT_REDIRECT_URL = "accounts:login"
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.Argon2PasswordHasher"]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
-    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 12}},
+    {
+        "NAME": "django.contrib.auth.password_validation.MinimumLengthValidator",
+        "OPTIONS": {"min_length": 12},
+    },
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
     {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
     {"NAME": "synthweb.accounts.passwords.RevokesTokens"},
 ]
 
 # --- Celery: the broker is a doorbell; the truth is in the database (ARCHITECTURE.md) ------------------------------
-CELERY_BROKER_URL = env.str("SYNTHWEB_BROKER", default=f"redis+socket://{VAR_DIR / 'redis' / 'redis.sock'}")
+CELERY_BROKER_URL = env.str(
+    "SYNTHWEB_BROKER", default=f"redis+socket://{VAR_DIR / 'redis' / 'redis.sock'}"
+)
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_SERIALIZER = "json"
 CELERY_ACCEPT_CONTENT = ["json"]
 CELERY_TASK_DEFAULT_QUEUE = "default"
-CELERY_TASK_ACKS_LATE = (
-    False  # a lost message is rung for again by the reconciler; a doubled one is refused by the lease
-)
+CELERY_TASK_ACKS_LATE = False  # a lost message is rung for again by the reconciler; a doubled one is refused by the lease
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
@@ -162,7 +183,11 @@ CACHES = {
         "BACKEND": "django.core.cache.backends.redis.RedisCache",
         "LOCATION": CELERY_BROKER_URL if _SHARED == CELERY_BROKER_URL else f"unix://{_SHARED}",
         "KEY_PREFIX": "synthweb",
-        "OPTIONS": {"socket_timeout": 1, "socket_connect_timeout": 1, "retry": Retry(NoBackoff(), 0)},
+        "OPTIONS": {
+            "socket_timeout": 1,
+            "socket_connect_timeout": 1,
+            "retry": Retry(NoBackoff(), 0),
+        },
     },
     "process": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
 }
@@ -174,7 +199,10 @@ CELERY_BEAT_SCHEDULE = {
     "reconcile": {
         "task": "runs.reconcile",
         "schedule": float(RECONCILE_SECONDS),
-        "options": {"queue": "default", "expires": 60 + RECONCILE_SECONDS},  # never a pile of old ones
+        "options": {
+            "queue": "default",
+            "expires": 60 + RECONCILE_SECONDS,
+        },  # never a pile of old ones
     }
 }
 # Tests kill workers at named places when this is a folder; never set it elsewhere (synthweb/runs/failpoints.py).
@@ -185,7 +213,9 @@ ONE_TIME_PASSWORD_HOURS = env.int("SYNTHWEB_ONE_TIME_PASSWORD_HOURS", default=72
 UPLOAD_MAX_BYTES = env.int("SYNTHWEB_UPLOAD_MAX_BYTES", default=2 * 1024**3)
 PREVIEW_HOURS = env.int("SYNTHWEB_PREVIEW_HOURS", default=24)
 SAMPLE_MAX_ROWS = env.int("SYNTHWEB_SAMPLE_MAX_ROWS", default=10_000_000)
-DRAWINGS = env.int("SYNTHWEB_DRAWINGS", default=4)  # tables drawn or downloaded at once, of everybody
+DRAWINGS = env.int(
+    "SYNTHWEB_DRAWINGS", default=4
+)  # tables drawn or downloaded at once, of everybody
 DRAWINGS_PER_PERSON = env.int("SYNTHWEB_DRAWINGS_PER_PERSON", default=2)
 # No form may spool a file to a disk in the clear; tables come in through datasets.uploads, which encrypts as it receives.
 FILE_UPLOAD_HANDLERS = ["django.core.files.uploadhandler.MemoryFileUploadHandler"]
@@ -220,7 +250,9 @@ REST_PER_MINUTE = {
     "file": env.int("SYNTHWEB_REST_TABLES_PER_USER", default=30),
     "stranger": env.int("SYNTHWEB_REST_PER_ADDRESS", default=30),
 }
-IDEMPOTENCY_HOURS = env.int("SYNTHWEB_IDEMPOTENCY_HOURS", default=24)  # how long the answer to a key is kept
+IDEMPOTENCY_HOURS = env.int(
+    "SYNTHWEB_IDEMPOTENCY_HOURS", default=24
+)  # how long the answer to a key is kept
 SPECTACULAR_SETTINGS = {
     "TITLE": "synthweb",
     "DESCRIPTION": "Synthetic data under differential privacy. Errors are problem documents (RFC 9457).",
@@ -251,7 +283,11 @@ STATIC_URL = "/static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]
 # Deployed: names with hashes, compressed once by collectstatic. Local: straight from where the files lie.
 STATIC_MANIFEST = flag("SYNTHWEB_STATIC_MANIFEST", default=False)
-STATIC_ROOT = Path(env.str("SYNTHWEB_STATIC_ROOT", default=str(VAR_DIR / "static"))) if STATIC_MANIFEST else None
+STATIC_ROOT = (
+    Path(env.str("SYNTHWEB_STATIC_ROOT", default=str(VAR_DIR / "static")))
+    if STATIC_MANIFEST
+    else None
+)
 WHITENOISE_USE_FINDERS = not STATIC_MANIFEST
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
@@ -279,7 +315,9 @@ CONTENT_SECURITY_POLICY = {
 }
 SESSION_COOKIE_NAME = "__Host-session" if HTTPS else "synthweb_session"
 SESSION_COOKIE_AGE = 12 * 3600
-SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True  # htmx sends the token that the page gives it
+SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = (
+    True  # htmx sends the token that the page gives it
+)
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
 CSRF_COOKIE_NAME = "__Host-csrf" if HTTPS else "synthweb_csrf"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = HTTPS

@@ -21,6 +21,8 @@ urlpatterns = [
     path("api/v1/", include("synthweb.api.urls")),
     path("livez", health.livez, name="livez"),
     path("readyz", health.readyz, name="readyz"),
-    path("favicon.ico", RedirectView.as_view(url=lazy(static, str)("icon.svg")), name="favicon"),
+    path(
+        "favicon.ico", RedirectView.as_view(url=lazy(static, str)("icon.svg")), name="favicon"
+    ),
     path("admin/", admin.site.urls),
 ]

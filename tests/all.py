@@ -14,7 +14,17 @@ from tests import services
 
 # Ends a test that hangs. The slowest take three minutes on two quiet cores, and a busy machine must fail none of them.
 HUNG = "1500"  # seconds
-PYTEST = [sys.executable, "-m", "pytest", "-n", "auto", "--timeout", HUNG, "--dist", "loadgroup"]
+PYTEST = [
+    sys.executable,
+    "-m",
+    "pytest",
+    "-n",
+    "auto",
+    "--timeout",
+    HUNG,
+    "--dist",
+    "loadgroup",
+]
 ON_POSTGRES = ["tests/web", "tests/web/on_postgresql.py"]
 SAME_ON_EVERY_DATABASE = (
     "amounts",
@@ -37,7 +47,9 @@ def main(arguments: list[str]) -> int:
     codes = [_pytest(arguments, database="sqlite")]
     if not arguments:
         codes.append(_postgres_pass())
-    _say(f"\n{'All is well' if not any(codes) else 'Not well'} after {time.monotonic() - begun:.0f} s.")
+    _say(
+        f"\n{'All is well' if not any(codes) else 'Not well'} after {time.monotonic() - begun:.0f} s."
+    )
     return max(codes)
 
 
@@ -54,9 +66,13 @@ def _postgres_pass() -> int:
 
 
 def _pytest(arguments: list[str], *, database: str) -> int:
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("SYNTHWEB_")}
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith("SYNTHWEB_")
+    }
     command = [*PYTEST, "--durations", "12", *arguments]
-    code = subprocess.run(command, env={**environment, "SYNTHWEB_TEST_DATABASE": database}, check=False).returncode
+    code = subprocess.run(
+        command, env={**environment, "SYNTHWEB_TEST_DATABASE": database}, check=False
+    ).returncode
     return 0 if code == NO_TESTS else code
 
 

@@ -21,12 +21,25 @@ QUICK = [
     [*MANAGE, "makemigrations", "--check", "--dry-run"],
 ]
 MYPY = ["mypy", "synth_engine", "synthweb"]
-TESTS = [sys.executable, "-m", "pytest", "-q", "-m", "not slow and not services", "-n", "2", "--timeout", "60"]
+TESTS = [
+    sys.executable,
+    "-m",
+    "pytest",
+    "-q",
+    "-m",
+    "not slow and not services",
+    "-n",
+    "2",
+    "--timeout",
+    "60",
+]
 
 
 def main() -> int:
     """Run everything; 0 if all is well."""
-    with ThreadPoolExecutor(max_workers=2) as pool:  # mypy thinks for long on one core; the rest has the other
+    with ThreadPoolExecutor(
+        max_workers=2
+    ) as pool:  # mypy thinks for long on one core; the rest has the other
         types = pool.submit(_run, MYPY)
         others = pool.submit(lambda: [_run(command) for command in [*QUICK, TESTS]])
         failed = [name for name, fine in [types.result(), *others.result()] if not fine]
@@ -38,7 +51,9 @@ def main() -> int:
 def _run(command: list[str]) -> tuple[str, bool]:
     name = " ".join(part for part in command if part != sys.executable)
     begun = time.monotonic()
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=_environment(command))
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, env=_environment(command)
+    )
     fine = done.returncode == 0
     output = "" if fine and command is not TESTS else f"\n{done.stdout}{done.stderr}"
     if fine and command is TESTS:
@@ -50,7 +65,11 @@ def _run(command: list[str]) -> tuple[str, bool]:
 def _environment(command: list[str]) -> dict[str, str]:
     """The commands use the keys of the tests, so that `make check` works before the first `make run`."""
     if command is TESTS:  # which makes a folder of its own
-        return {name: value for name, value in os.environ.items() if not name.startswith("SYNTHWEB_")}
+        return {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith("SYNTHWEB_")
+        }
     return {**os.environ, "SYNTHWEB_VAR": str(environment.FOLDER / "var")}
 
 

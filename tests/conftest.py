@@ -27,7 +27,9 @@ from tests.flush import flush_empties_append_only_tables  # noqa: F401  (a fixtu
 
 Started = TypeVar("Started")
 # Whether a machine is busy says nothing of the code: no example fails for the time it takes.
-hypothesis_settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+hypothesis_settings.register_profile(
+    "untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 hypothesis_settings.load_profile("untimed")
 PASSWORD = "correct horse battery staple"  # of everybody in the cast
 
@@ -52,7 +54,11 @@ class Cast:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--nightly", action="store_true", help="run the long tests as well; they take about an hour")
+    parser.addoption(
+        "--nightly",
+        action="store_true",
+        help="run the long tests as well; they take about an hour",
+    )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -68,7 +74,9 @@ def django_db_modify_db_settings(request: pytest.FixtureRequest) -> None:
     worker = getattr(request.config, "workerinput", {}).get("workerid", "main")
     database = settings.DATABASES["default"]
     if database["ENGINE"].endswith("sqlite3"):
-        database.setdefault("TEST", {})["NAME"] = str(environment.FOLDER / f"test-{worker}.sqlite3")
+        database.setdefault("TEST", {})["NAME"] = str(
+            environment.FOLDER / f"test-{worker}.sqlite3"
+        )
     else:
         database.setdefault("TEST", {})["NAME"] = f"test_synthweb_{worker}"
 
@@ -86,7 +94,9 @@ def cast(db: None) -> Cast:
     here = services.create_organisation(actor="system", name="Statistics Office")
     there = services.create_organisation(actor="system", name="Elsewhere")
 
-    def user(name: str, role: Role, *, organisation: Organisation = here, is_staff: bool = False) -> User:
+    def user(
+        name: str, role: Role, *, organisation: Organisation = here, is_staff: bool = False
+    ) -> User:
         return services.create_user(
             actor="system",
             organisation=organisation,
@@ -180,7 +190,9 @@ def chrome(_chrome: webdriver.Chrome) -> Iterator[webdriver.Chrome]:
     would go on asking a server that is busy with the next one, and a theme would be the next one's."""
     yield _chrome
     _chrome.delete_all_cookies()
-    _chrome.execute_script("try { localStorage.clear() } catch { /* a page without an address has none */ }")
+    _chrome.execute_script(
+        "try { localStorage.clear() } catch { /* a page without an address has none */ }"
+    )
     _chrome.get("about:blank")
     _chrome.set_window_size(*started.WINDOW)
     _chrome.get_log("browser")

@@ -14,7 +14,9 @@ from pathlib import Path
 
 from synthweb.local import keys
 
-WORKER = os.environ.get("PYTEST_XDIST_WORKER", "gw0")  # for what parallel workers must not share
+WORKER = os.environ.get(
+    "PYTEST_XDIST_WORKER", "gw0"
+)  # for what parallel workers must not share
 WORKERS = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
 
 
@@ -22,7 +24,11 @@ def _make() -> None:
     folder = Path(tempfile.mkdtemp(prefix="synthweb-tests-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     wanted = os.environ.get("SYNTHWEB_TEST_DATABASE", "sqlite")
-    for name in [name for name in os.environ if name.startswith("SYNTHWEB_") and name != "SYNTHWEB_SHARED"]:
+    for name in [
+        name
+        for name in os.environ
+        if name.startswith("SYNTHWEB_") and name != "SYNTHWEB_SHARED"
+    ]:
         del os.environ[name]  # somebody's own settings must not steer the tests
     os.environ.pop("DATABASE_URL", None)
     os.environ["SYNTHWEB_TEST_FOLDER"] = str(folder)

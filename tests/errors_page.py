@@ -74,13 +74,17 @@ def main() -> None:
 
 def page() -> str:
     """The page as the code says that it should be."""
-    rows = "".join(f"| `{code}` | {status} | {text} |\n" for code, status, text in sorted(set(_codes())))
+    rows = "".join(
+        f"| `{code}` | {status} | {text} |\n" for code, status, text in sorted(set(_codes()))
+    )
     parts = [HEAD + rows]
     rules = sorted(set(_rules()))
     for family, title in TITLES.items():
         found = [rule for rule in rules if rule.family == family]
         if found:
-            lines = "".join(f"| {_cell(rule.text)} | {_cell(rule.repair)} |\n" for rule in found)
+            lines = "".join(
+                f"| {_cell(rule.text)} | {_cell(rule.repair)} |\n" for rule in found
+            )
             parts.append(FOLDED.format(title=title, number=len(found), lines=lines))
     return "\n".join(parts)
 
@@ -92,10 +96,16 @@ def _cell(text: str) -> str:
 def _codes() -> Iterator[tuple[str, str, str]]:
     """(code, HTTP status, meaning) of each refusal of the application."""
     for name, node in _classes().items():
-        for statement in node.body if _family(name) in ("Busy", "Conflict", "Forbidden", "Refused") else ():
+        for statement in (
+            node.body if _family(name) in ("Busy", "Conflict", "Forbidden", "Refused") else ()
+        ):
             match statement:
-                case ast.Assign(targets=[ast.Name(id="code")], value=ast.Constant(value=str(code))):
-                    status = {"Busy": "429", "Conflict": "409", "Forbidden": "403"}.get(_family(name) or "", "422")
+                case ast.Assign(
+                    targets=[ast.Name(id="code")], value=ast.Constant(value=str(code))
+                ):
+                    status = {"Busy": "429", "Conflict": "409", "Forbidden": "403"}.get(
+                        _family(name) or "", "422"
+                    )
                     yield code, status, _meaning(node)
 
 
@@ -114,7 +124,11 @@ def _rules() -> Iterator[Rule]:
             if isinstance(node, ast.Call) and (family := _raises(node)):
                 given = {keyword.arg: keyword.value for keyword in node.keywords}
                 for text in _texts(node.args[0]):
-                    yield Rule(family, text, next(_texts(given["repair"]), "") if "repair" in given else "")
+                    yield Rule(
+                        family,
+                        text,
+                        next(_texts(given["repair"]), "") if "repair" in given else "",
+                    )
 
 
 def _raises(call: ast.Call) -> str | None:
@@ -129,10 +143,14 @@ def _name(node: ast.expr) -> str:
 def _texts(node: ast.expr) -> Iterator[str]:
     """What a text can be: a constant, one with holes, one of two, or several put together."""
     match node:
-        case ast.Constant(value=str(text)) if "%s" not in text:  # that would be a line of the log
+        case ast.Constant(value=str(text)) if (
+            "%s" not in text
+        ):  # that would be a line of the log
             yield text
         case ast.JoinedStr(values=parts):
-            yield "".join(str(part.value) if isinstance(part, ast.Constant) else "…" for part in parts)
+            yield "".join(
+                str(part.value) if isinstance(part, ast.Constant) else "…" for part in parts
+            )
         case ast.IfExp(body=one, orelse=other):
             yield from _texts(one)
             yield from _texts(other)
@@ -155,14 +173,21 @@ def _family(name: str) -> str | None:
 @cache
 def _classes() -> dict[str, ast.ClassDef]:
     """Of two of one name the first counts: `synthweb.lib` comes before the local installation's own."""
-    nodes = [node for tree in _trees().values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    nodes = [
+        node
+        for tree in _trees().values()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef)
+    ]
     return {node.name: node for node in reversed(nodes)}
 
 
 @cache
 def _trees() -> dict[Path, ast.Module]:
     paths = [path for folder in CODE for path in sorted((ROOT / folder).rglob("*.py"))]
-    return {path: ast.parse(path.read_text()) for path in paths if "migrations" not in path.parts}
+    return {
+        path: ast.parse(path.read_text()) for path in paths if "migrations" not in path.parts
+    }
 
 
 if __name__ == "__main__":

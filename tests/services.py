@@ -57,7 +57,10 @@ def start_redis() -> Iterator[str]:
         broker.find()
     except broker.NoRedis as missing:
         raise Missing(f"Redis: {missing}") from None
-    with _folder("redis") as folder, _running(broker.command(folder=folder), log=folder / "log"):
+    with (
+        _folder("redis") as folder,
+        _running(broker.command(folder=folder), log=folder / "log"),
+    ):
         if not broker.wait(folder=folder):
             raise RuntimeError(f"Redis does not answer: {(folder / 'log').read_text()[-2000:]}")
         yield f"redis+socket://{folder / 'redis.sock'}"
@@ -77,12 +80,33 @@ def start_postgres() -> Iterator[str]:
         secret.write_text(password)
         if user is not None:
             shutil.chown(secret, user)
-        initdb = [programs / "initdb", "-D", data, "-U", "synthweb", "--auth", "scram-sha-256", "--pwfile", secret]
-        _run([*map(str, initdb), "-E", "UTF8", "--locale", "C", "--no-sync"], user=user, folder=folder)
+        initdb = [
+            programs / "initdb",
+            "-D",
+            data,
+            "-U",
+            "synthweb",
+            "--auth",
+            "scram-sha-256",
+            "--pwfile",
+            secret,
+        ]
+        _run(
+            [*map(str, initdb), "-E", "UTF8", "--locale", "C", "--no-sync"],
+            user=user,
+            folder=folder,
+        )
         port = free_port()
         server = [
             *(str(programs / "postgres"), "-D", str(data), "-k", str(folder), "-p", str(port)),
-            *("-c", "listen_addresses=127.0.0.1", "-c", "fsync=off", "-c", "synchronous_commit=off"),
+            *(
+                "-c",
+                "listen_addresses=127.0.0.1",
+                "-c",
+                "fsync=off",
+                "-c",
+                "synchronous_commit=off",
+            ),
             *("-c", "max_connections=200"),
         ]
         with _running(server, log=folder / "log", user=user):
@@ -114,9 +138,13 @@ def chromium(
             options.add_argument(argument)
         options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
         if downloads is not None:
-            options.add_experimental_option("prefs", {"download.default_directory": str(downloads)})
+            options.add_experimental_option(
+                "prefs", {"download.default_directory": str(downloads)}
+            )
         browser = webdriver.Chrome(options=options, service=Service(executable_path=driver))
-        browser.set_script_timeout(120)  # the judge of pages takes seconds, and a busy machine many more
+        browser.set_script_timeout(
+            120
+        )  # the judge of pages takes seconds, and a busy machine many more
         try:
             yield browser
         finally:
@@ -125,7 +153,9 @@ def chromium(
 
 def find_chromium() -> tuple[str, str]:
     """Chromium and its driver; both have to come from the same place, so nothing is ever downloaded here."""
-    program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    program = next(
+        filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+    )
     driver = shutil.which("chromedriver")
     if program is None or driver is None:
         raise Missing(
@@ -144,7 +174,10 @@ def start_nginx(configuration: str, *, ports: Sequence[int]) -> Iterator[Path]:
         (folder / "site.conf").write_text(configuration)
         temporary = "".join(
             f"    {name}_temp_path {folder / place};\n"
-            for name, place in (("client_body", "body"), *((x, x) for x in ("proxy", "fastcgi", "uwsgi", "scgi")))
+            for name, place in (
+                ("client_body", "body"),
+                *((x, x) for x in ("proxy", "fastcgi", "uwsgi", "scgi")),
+            )
         )
         user = f"user {pwd.getpwuid(os.getuid()).pw_name};\n" if os.getuid() == 0 else ""
         (folder / "nginx.conf").write_text(
@@ -167,10 +200,15 @@ def find_nginx() -> str:
     return program
 
 
-def _wait_for_connection(port: int, process: subprocess.Popen[bytes], *, log: Path, seconds: float = 30) -> None:
+def _wait_for_connection(
+    port: int, process: subprocess.Popen[bytes], *, log: Path, seconds: float = 30
+) -> None:
     end = time.monotonic() + seconds
     while time.monotonic() < end and process.poll() is None:
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+        with (
+            contextlib.suppress(OSError),
+            socket.create_connection(("127.0.0.1", port), timeout=1),
+        ):
             return
         time.sleep(0.05)
     raise RuntimeError(f"no answer on port {port}: {log.read_text()[-2000:]}")
@@ -189,19 +227,31 @@ def free_port() -> int:
 
 def _postgres_programs() -> Path:
     """The folder of a PostgreSQL that is new enough: from the PATH, from where Debian puts it, or from pgserver."""
-    places = [Path(found).resolve().parent for name in ("postgres", "initdb") if (found := shutil.which(name))]
+    places = [
+        Path(found).resolve().parent
+        for name in ("postgres", "initdb")
+        if (found := shutil.which(name))
+    ]
     places += sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
     spec = importlib.util.find_spec("pgserver")
-    places += [Path(folder) / "pginstall" / "bin" for folder in (spec.submodule_search_locations or []) if spec]
+    places += [
+        Path(folder) / "pginstall" / "bin"
+        for folder in (spec.submodule_search_locations or [])
+        if spec
+    ]
     for place in places:
         if (place / "initdb").exists() and _postgres_version(place) >= OLDEST_POSTGRES:
             return place
-    raise Missing(f"PostgreSQL {OLDEST_POSTGRES} or newer: install it (Debian: apt-get install postgresql)")
+    raise Missing(
+        f"PostgreSQL {OLDEST_POSTGRES} or newer: install it (Debian: apt-get install postgresql)"
+    )
 
 
 def _postgres_version(place: Path) -> int:
     try:
-        said = subprocess.run([place / "postgres", "--version"], capture_output=True, text=True, check=True).stdout
+        said = subprocess.run(
+            [place / "postgres", "--version"], capture_output=True, text=True, check=True
+        ).stdout
     except (OSError, subprocess.CalledProcessError):
         return 0
     found = re.search(r"(\d+)", said)
@@ -223,7 +273,9 @@ def _unprivileged() -> str | None:
     for name in UNPRIVILEGED:
         with contextlib.suppress(KeyError):
             return pwd.getpwnam(name).pw_name
-    raise Missing("PostgreSQL: it does not run as root, and there is no user postgres or nobody")
+    raise Missing(
+        "PostgreSQL: it does not run as root, and there is no user postgres or nobody"
+    )
 
 
 @contextlib.contextmanager
@@ -237,15 +289,21 @@ def _folder(name: str) -> Iterator[Path]:
 
 
 def _run(command: list[str], *, user: str | None, folder: Path) -> None:
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, **_as(user))
+    done = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, check=False, **_as(user)
+    )
     if done.returncode:
         raise RuntimeError(f"{Path(command[0]).name} failed: {done.stderr[-2000:]}")
 
 
 @contextlib.contextmanager
-def _running(command: list[str], *, log: Path, user: str | None = None) -> Iterator[subprocess.Popen[bytes]]:
+def _running(
+    command: list[str], *, log: Path, user: str | None = None
+) -> Iterator[subprocess.Popen[bytes]]:
     with log.open("ab") as output:
-        process = subprocess.Popen(command, stdout=output, stderr=output, cwd=log.parent, **_as(user))
+        process = subprocess.Popen(
+            command, stdout=output, stderr=output, cwd=log.parent, **_as(user)
+        )
     try:
         yield process
     finally:
@@ -266,7 +324,10 @@ def _as(user: str | None) -> dict[str, object]:
 def _wait_for_port(port: int, *, log: Path, seconds: float = 30) -> None:
     end = time.monotonic() + seconds
     while time.monotonic() < end:
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+        with (
+            contextlib.suppress(OSError),
+            socket.create_connection(("127.0.0.1", port), timeout=1),
+        ):
             if b"ready to accept connections" in log.read_bytes():
                 return
         time.sleep(0.05)

@@ -13,5 +13,7 @@ ROOT = Path(os.environ.get("SYNTHWEB_SHARED", Path(__file__).parents[2] / "share
 def needs(name: str) -> Path:
     """The file, or a skipped test where it is not there."""
     if not (ROOT / name).exists():
-        pytest.skip("the public benchmark data is not beside this checkout; set SYNTHWEB_SHARED")
+        pytest.skip(
+            "the public benchmark data is not beside this checkout; set SYNTHWEB_SHARED"
+        )
     return ROOT / name

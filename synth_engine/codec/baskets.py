@@ -28,7 +28,11 @@ def settled_items(attribute: WeakBasket, settled: Attribute, held: Bags) -> dict
     if not isinstance(settled, Basket):
         raise TypeError("a weak basket becomes a basket")
     ranks = [attribute.values.rank(item) for item in settled.items]
-    return _columns(settled, held, places={rank: place for place, rank in enumerate(ranks) if rank is not None})
+    return _columns(
+        settled,
+        held,
+        places={rank: place for place, rank in enumerate(ranks) if rank is not None},
+    )
 
 
 def encode_baskets(attribute: Basket, column: pa.Array) -> dict[str, Codes]:
@@ -66,25 +70,37 @@ def _columns(attribute: Basket, held: Bags, *, places: Mapping[int, int]) -> dic
     return found
 
 
-def _bags(attribute: Baskets, column: pa.Array, *, rank: Callable[[str], int | None], number: int) -> Bags:
+def _bags(
+    attribute: Baskets, column: pa.Array, *, rank: Callable[[str], int | None], number: int
+) -> Bags:
     lists = _split(column, attribute.separator)
     sizes = pc.list_value_length(lists).to_numpy(zero_copy_only=False)
     texts = lists.flatten().dictionary_encode()
-    table = np.array([_place(text, rank) for text in texts.dictionary.to_pylist()] or [-1], dtype=np.int64)
+    table = np.array(
+        [_place(text, rank) for text in texts.dictionary.to_pylist()] or [-1], dtype=np.int64
+    )
     items = table[texts.indices.to_numpy(zero_copy_only=False)]
     records = np.repeat(np.arange(len(sizes)), sizes)
     keys = _distinct((records * number + items)[items >= 0])  # one number for record and item
     offsets = np.searchsorted(keys, np.arange(len(sizes) + 1) * number)
-    return pa.LargeListArray.from_arrays(pa.array(offsets, type=pa.int64()), pa.array(keys % number, type=pa.int32()))
+    return pa.LargeListArray.from_arrays(
+        pa.array(offsets, type=pa.int64()), pa.array(keys % number, type=pa.int32())
+    )
 
 
-def _split(column: pa.Array | pa.ChunkedArray | Sequence[str | None], separator: str) -> pa.ListArray:
+def _split(
+    column: pa.Array | pa.ChunkedArray | Sequence[str | None], separator: str
+) -> pa.ListArray:
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
     if not isinstance(column, pa.Array):
         column = pa.array(column, type=pa.string())
     texts = pc.fill_null(column.cast(pa.string()), "")
-    return pc.utf8_split_whitespace(texts) if separator == " " else pc.split_pattern(texts, separator)
+    return (
+        pc.utf8_split_whitespace(texts)
+        if separator == " "
+        else pc.split_pattern(texts, separator)
+    )
 
 
 def _distinct(keys: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -18,7 +18,10 @@ def taxonomy(domain: Domain, name: str) -> Taxonomy:
     attribute = domain.attribute(name)
     nested = levels(domain, attribute)
     paths = [
-        (*above, label) for *above, label in zip(*(each.of for each in nested), attribute.value_labels, strict=True)
+        (*above, label)
+        for *above, label in zip(
+            *(each.of for each in nested), attribute.value_labels, strict=True
+        )
     ]
     taken = {path[0] for path in paths}
     for label in attribute.labels[attribute.value_count :]:

@@ -71,7 +71,12 @@ class End:
     @property
     def box(self) -> tuple[float, float, float, float]:
         """South, west, north and east of all that it may be."""
-        found = np.nanmin(self.north), np.nanmin(self.east), np.nanmax(self.north), np.nanmax(self.east)
+        found = (
+            np.nanmin(self.north),
+            np.nanmin(self.east),
+            np.nanmax(self.north),
+            np.nanmax(self.east),
+        )
         south, west, north, east = (float(each) for each in found)
         return south, west, north, east
 
@@ -128,7 +133,9 @@ def commutes(domain: Domain) -> tuple[Commute, ...]:
 def kilometres(commute: Commute, cells: Whole) -> Floats:
     """Great-circle distance of each cell; NaN where an end lies nowhere."""
     origins, destinations = commute.split(cells)
-    return places.great_circle(*commute.origin.at(origins), *commute.destination.at(destinations))
+    return places.great_circle(
+        *commute.origin.at(origins), *commute.destination.at(destinations)
+    )
 
 
 def _columns(domain: Domain) -> list[End]:

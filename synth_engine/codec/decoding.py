@@ -32,7 +32,9 @@ from synth_engine.domain.ladders import decimals_inside
 Column = pd.Series  # of one attribute, in its natural type
 
 
-def decode(domain: Domain, codes: Mapping[str, NDArray[np.integer[Any]]], rng: np.random.Generator) -> pd.DataFrame:
+def decode(
+    domain: Domain, codes: Mapping[str, NDArray[np.integer[Any]]], rng: np.random.Generator
+) -> pd.DataFrame:
     """The table that codes stand for; a missing value is NA. Columns come in the domain's order, identifiers are
     absent, baskets are texts unless they are wide. `rng` places numbers, days and moments inside their bins: post-processing, nothing secret hangs on it."""
     return pd.DataFrame(
@@ -46,7 +48,9 @@ def decode(domain: Domain, codes: Mapping[str, NDArray[np.integer[Any]]], rng: n
     )
 
 
-def values_of(attribute: Attribute, codes: NDArray[np.intp], rng: np.random.Generator) -> Column:
+def values_of(
+    attribute: Attribute, codes: NDArray[np.intp], rng: np.random.Generator
+) -> Column:
     """The column that the codes of one attribute stand for."""
     match attribute:
         case Categorical() | Boolean():
@@ -78,7 +82,11 @@ def _integers(attribute: Integer, codes: NDArray[np.intp], rng: np.random.Genera
     values = cuts[bins]
     if np.any(np.diff(cuts) > 1):
         values = rng.integers(values, cuts[bins + 1])
-    return pd.Series(values) if attribute.missing is None else pd.Series(values).astype("Int64").mask(missing)
+    return (
+        pd.Series(values)
+        if attribute.missing is None
+        else pd.Series(values).astype("Int64").mask(missing)
+    )
 
 
 def _numbers(attribute: Number, codes: NDArray[np.intp], rng: np.random.Generator) -> Column:
@@ -90,7 +98,11 @@ def _numbers(attribute: Number, codes: NDArray[np.intp], rng: np.random.Generato
     starts = np.asarray(attribute.cuts, dtype=np.float64)[bins]
     # A bin too narrow for any short decimal gives its lower edge.
     values = np.divide(drawn, scale[bins], out=starts, where=scale[bins] > 0)
-    return pd.Series(values) if attribute.missing is None else pd.Series(values).astype("Float64").mask(missing)
+    return (
+        pd.Series(values)
+        if attribute.missing is None
+        else pd.Series(values).astype("Float64").mask(missing)
+    )
 
 
 def _dates(attribute: Date, codes: NDArray[np.intp], rng: np.random.Generator) -> Column:
@@ -99,13 +111,17 @@ def _dates(attribute: Date, codes: NDArray[np.intp], rng: np.random.Generator) -
     if attribute.step_days > 1:
         end = (attribute.high - attribute.low).days + 1
         days = rng.integers(days, np.minimum(days + attribute.step_days, end))
-    return pd.Series((np.datetime64(attribute.low, "D") + days).astype("datetime64[s]")).mask(missing)
+    return pd.Series((np.datetime64(attribute.low, "D") + days).astype("datetime64[s]")).mask(
+        missing
+    )
 
 
 def as_text(domain: Domain, frame: pd.DataFrame) -> pd.DataFrame:
     """The same table as a file writes it: each missing value by its first marker, dates in their declared format.
     Encoding these texts gives back the codes."""
-    return pd.DataFrame({a.name: _written(a, frame[a.name]) for a in domain.drawn if a.name in frame})
+    return pd.DataFrame(
+        {a.name: _written(a, frame[a.name]) for a in domain.drawn if a.name in frame}
+    )
 
 
 def _written(attribute: Attribute, column: Column) -> Column:
@@ -114,11 +130,15 @@ def _written(attribute: Attribute, column: Column) -> Column:
         case Date() | DateTime():
             places, days = pd.factorize(column)  # a missing day has place -1
             texts = [*pd.Series(days).dt.strftime(attribute.format), marker]
-            return pd.Series(texts, dtype="str").take(places % len(texts)).reset_index(drop=True)
+            return (
+                pd.Series(texts, dtype="str").take(places % len(texts)).reset_index(drop=True)
+            )
         case Number():  # Python's own shortest decimals
             absent = column.isna().to_numpy()
             pairs = zip(column.tolist(), absent, strict=True)
-            return pd.Series([marker if gone else str(value) for value, gone in pairs], dtype="str")
+            return pd.Series(
+                [marker if gone else str(value) for value, gone in pairs], dtype="str"
+            )
         case Integer():
             texts = pc.fill_null(pc.cast(pa.array(column), pa.string()), marker)
             return pd.Series(texts.to_numpy(zero_copy_only=False), dtype="str")

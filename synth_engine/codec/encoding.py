@@ -51,7 +51,11 @@ def encode(domain: Domain, columns: Mapping[str, Any]) -> dict[str, Codes]:
     Raises DomainError only for a column that is not there at all."""
     absent = [name for name in domain.columns if name not in columns]
     if absent:
-        raise DomainError("the table has no such column", repair="check the header or the domain", column=absent[0])
+        raise DomainError(
+            "the table has no such column",
+            repair="check the header or the domain",
+            column=absent[0],
+        )
     found: dict[str, Codes] = {}
     for attribute in domain.attributes:
         if isinstance(attribute, Basket):
@@ -72,7 +76,9 @@ def encode_column(attribute: Attribute, column: Any) -> Codes:
     for chunk in chunks:
         if texts is None or not chunk.dictionary.equals(texts):
             texts = chunk.dictionary
-            table = np.append(_codes_of(attribute, texts.to_pylist()), _codes_of(attribute, [None])[0])
+            table = np.append(
+                _codes_of(attribute, texts.to_pylist()), _codes_of(attribute, [None])[0]
+            )
         # A null has no index: it takes the last place of the table.
         indices = pc.fill_null(chunk.indices, len(texts)) if chunk.null_count else chunk.indices
         pieces.append(table[indices.to_numpy(zero_copy_only=False)])
@@ -85,9 +91,14 @@ def _codes_of(attribute: Attribute, texts: Sequence[str | None]) -> Codes:
         return _value_codes(attribute, [text or "" for text in texts])
     # Missing goes by marker, before a text is read as a value: "?" or "-1" may be either.
     markers = set(attribute.missing or ())
-    is_missing = np.fromiter((text is None or text in markers for text in texts), dtype=bool, count=len(texts))
+    is_missing = np.fromiter(
+        (text is None or text in markers for text in texts), dtype=bool, count=len(texts)
+    )
     # Any text does in the place of a missing one; a short number keeps a column of numbers one.
-    codes = _value_codes(attribute, ["0" if gone else text or "" for text, gone in zip(texts, is_missing, strict=True)])
+    codes = _value_codes(
+        attribute,
+        ["0" if gone else text or "" for text, gone in zip(texts, is_missing, strict=True)],
+    )
     codes[is_missing] = attribute.missing_code
     return codes
 
@@ -108,10 +119,14 @@ def scaled(attribute: Attribute, texts: list[str]) -> Scaled | None:
     match attribute:
         case Integer():
             values = _cast(texts, pa.int64(), _whole, plainly=_PLAIN_WHOLE)
-            return Scaled(values=values, low=attribute.low, high=attribute.high, cuts=attribute.cuts)
+            return Scaled(
+                values=values, low=attribute.low, high=attribute.high, cuts=attribute.cuts
+            )
         case Number():
             values = _cast(texts, pa.float64(), _decimal, plainly=_PLAIN_DECIMAL)
-            return Scaled(values=values, low=attribute.low, high=attribute.high, cuts=attribute.cuts)
+            return Scaled(
+                values=values, low=attribute.low, high=attribute.high, cuts=attribute.cuts
+            )
         case Date():
             span = (attribute.high - attribute.low).days
             cuts = [*range(0, span + 1, attribute.step_days), span + 1]
@@ -120,7 +135,9 @@ def scaled(attribute: Attribute, texts: list[str]) -> Scaled | None:
         case DateTime():
             span = int((attribute.high - attribute.low).total_seconds())
             cuts = [*map(attribute.offset, attribute.cuts[:-1]), span + 1]
-            return Scaled(values=moments.seconds_since(attribute, texts), low=0, high=span, cuts=cuts)
+            return Scaled(
+                values=moments.seconds_since(attribute, texts), low=0, high=span, cuts=cuts
+            )
     return None
 
 
@@ -135,7 +152,9 @@ def _value_codes(attribute: Attribute, texts: list[str]) -> Codes:
         case Range():
             return _value_codes(attribute.grid, texts)
         case Weak():
-            return np.zeros(len(texts), dtype=np.uint16)  # "other", or missing where there is no "other"
+            return np.zeros(
+                len(texts), dtype=np.uint16
+            )  # "other", or missing where there is no "other"
     raise TypeError(f"no codes for {attribute.kind}")
 
 
@@ -143,18 +162,26 @@ def _listed(attribute: Categorical | Boolean, texts: list[str]) -> Codes:
     codes = {text: code for code, text in enumerate(attribute.value_labels)}
     if attribute.other_code is not None:
         codes[OTHER] = attribute.other_code
-    outside = {"other": attribute.other_code, "missing": attribute.missing_code, "clamp": 0}[attribute.outside or ""]
-    return np.fromiter((codes.get(text, outside) for text in texts), dtype=np.uint16, count=len(texts))
+    outside = {"other": attribute.other_code, "missing": attribute.missing_code, "clamp": 0}[
+        attribute.outside or ""
+    ]
+    return np.fromiter(
+        (codes.get(text, outside) for text in texts), dtype=np.uint16, count=len(texts)
+    )
 
 
-def _cast(texts: list[str], kind: pa.DataType, read: Callable[[str], float | None], *, plainly: str) -> Values:
+def _cast(
+    texts: list[str], kind: pa.DataType, read: Callable[[str], float | None], *, plainly: str
+) -> Values:
     """What each text says as a number. Those that are plainly written are cast at once, which is fast, and all others are
     read one by one: which of the two a text is depends on that text alone, whatever stands beside it."""
     if len(texts) < MANY:
         return _read(read, texts)
     array = pa.array(texts, type=pa.string())
     plain = pc.match_substring_regex(array, plainly).to_numpy(zero_copy_only=False)
-    values: Values = pc.cast(pc.if_else(pa.array(plain), array, "0"), kind).to_numpy().astype(np.float64)
+    values: Values = (
+        pc.cast(pc.if_else(pa.array(plain), array, "0"), kind).to_numpy().astype(np.float64)
+    )
     others = np.flatnonzero(~plain)
     values[others] = _read(read, [texts[place] for place in others.tolist()])
     return values
@@ -166,11 +193,15 @@ def _read(read: Callable[[str], float | None], texts: list[str]) -> Values:
     for position, text in enumerate(texts):
         value = read(text)
         if value is not None:
-            values[position] = value if abs(value) < _HUGE else math.inf if value > 0 else -math.inf
+            values[position] = (
+                value if abs(value) < _HUGE else math.inf if value > 0 else -math.inf
+            )
     return values
 
 
-def _binned(attribute: Attribute, values: Values, *, low: float, high: float, cuts: ArrayLike) -> Codes:
+def _binned(
+    attribute: Attribute, values: Values, *, low: float, high: float, cuts: ArrayLike
+) -> Codes:
     """Codes of values on a scale. What cannot be read at all is missing, or the lowest code if nothing can be."""
     absent = attribute.missing_code
     missing = np.isnan(values)
@@ -178,7 +209,9 @@ def _binned(attribute: Attribute, values: Values, *, low: float, high: float, cu
         missing |= (values < low) | (values > high)
     values = np.clip(np.where(np.isnan(values), low, values), low, high)
     bins = np.searchsorted(np.asarray(cuts, dtype=np.float64), values, side="right") - 1
-    codes: Codes = np.minimum(bins, attribute.value_count - 1).astype(np.uint16)  # the last bin holds its end
+    codes: Codes = np.minimum(bins, attribute.value_count - 1).astype(
+        np.uint16
+    )  # the last bin holds its end
     if absent is not None:
         codes[missing] = absent
     return codes

@@ -47,7 +47,9 @@ def fit(attribute: Attribute, column: Any) -> Fit | None:
     markers = set(attribute.missing or ())
     stated = np.array([text is not None and text not in markers for text in texts], dtype=bool)
     if attribute.missing is None:
-        stated[:] = True  # nothing is declared missing, so an empty cell is a value that cannot be read
+        stated[:] = (
+            True  # nothing is declared missing, so an empty cell is a value that cannot be read
+        )
     bad = _bad(attribute, [text or "" for text in texts])
     if bad is None:
         return None
@@ -59,7 +61,9 @@ def fit(attribute: Attribute, column: Any) -> Fit | None:
     )
 
 
-def _bad(attribute: Attribute, texts: list[str]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]] | None:
+def _bad(
+    attribute: Attribute, texts: list[str]
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]] | None:
     """Which texts are beyond what is declared, and which cannot be read."""
     if isinstance(attribute, Categorical | Boolean):
         never = np.zeros(len(texts), dtype=bool)

@@ -51,11 +51,17 @@ def sites(domain: Domain, columns: Sequence[str]) -> tuple[Site, ...]:
         if not set(of) <= set(columns):
             continue
         if any(set(of) & set(other.columns) for other in found):
-            raise DomainError("public points of two places that share a column", repair="give points of one of them")
+            raise DomainError(
+                "public points of two places that share a column",
+                repair="give points of one of them",
+            )
         at = np.array(points.at, dtype=np.float64)
         codes = {of[0]: np.arange(len(at))} if points.column else {}
         if not codes:
-            codes = {name: _bins(domain, name, values) for name, values in zip(of, at.T[:2], strict=True)}
+            codes = {
+                name: _bins(domain, name, values)
+                for name, values in zip(of, at.T[:2], strict=True)
+            }
         found.append(Site(columns=of, at=at, codes=codes))
     return tuple(found)
 
@@ -63,18 +69,24 @@ def sites(domain: Domain, columns: Sequence[str]) -> tuple[Site, ...]:
 def _bins(domain: Domain, name: str, values: Floats) -> NDArray[np.intp]:
     attribute = domain.attribute(name)
     assert isinstance(attribute, Integer | Number)  # noqa: S101 - a place is made of these
-    bins = np.searchsorted(np.asarray(attribute.cuts, dtype=np.float64), values, side="right") - 1
+    bins = (
+        np.searchsorted(np.asarray(attribute.cuts, dtype=np.float64), values, side="right") - 1
+    )
     found: NDArray[np.intp] = np.clip(bins, 0, attribute.value_count - 1)
     return found
 
 
-def support(points: Supported, site: Site, *, positions: tuple[NDArray[np.int64], NDArray[np.int64]]) -> Support:
+def support(
+    points: Supported, site: Site, *, positions: tuple[NDArray[np.int64], NDArray[np.int64]]
+) -> Support:
     """The points of a site as a hierarchy needs them. positions: in which part of latitude and longitude each lies."""
     axes = tuple(axis for axis, name in enumerate(points.sides) if name in site.columns)
     if not site.of_codes:
         axes = tuple(points.sides.index(name) for name in site.columns)
     north, east = axes
-    codes = points.project(points.spread(positions[0], north) | points.spread(positions[1], east), axes)
+    codes = points.project(
+        points.spread(positions[0], north) | points.spread(positions[1], east), axes
+    )
     order = np.argsort(codes, kind="stable")
     middle = (points.low[north] + points.high[north]) / 2
     lengths = [(points.high[axis] - points.low[axis]) / points.parts for axis in axes]
@@ -90,7 +102,9 @@ def support(points: Supported, site: Site, *, positions: tuple[NDArray[np.int64]
 def bits(points: Points, site: Site) -> NDArray[np.uint64]:
     """Of a column of codes: the bits of each value's point."""
     assert isinstance(points, Supported)  # noqa: S101 - it has a site
-    found = next(each for each in points.supports if points.sides[each.axes[0]] == site.columns[0])
+    found = next(
+        each for each in points.supports if points.sides[each.axes[0]] == site.columns[0]
+    )
     table = np.zeros(len(site.at), dtype=np.uint64)
     table[found.order] = points.lift(found.codes, found.axes)
     return table

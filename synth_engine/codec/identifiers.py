@@ -59,11 +59,16 @@ def _texts(attribute: Identifier, places: Whole, rng: np.random.Generator) -> ND
     numbers, rounds = places % np.uint64(room), places // np.uint64(room)
     if attribute.regenerate != "sequence":
         numbers = permutation(numbers, size=room, keys=keys[:ROUNDS])
-    texts = _filled(attribute.template, numbers, permuted=permuted, noise=_mixed(places ^ keys[ROUNDS]))
+    texts = _filled(
+        attribute.template, numbers, permuted=permuted, noise=_mixed(places ^ keys[ROUNDS])
+    )
     again = rounds > 0
     if again.any():
         texts = texts.astype(object)
-        texts[again] = [f"{text}-{count + 1}" for text, count in zip(texts[again], rounds[again].tolist(), strict=True)]
+        texts[again] = [
+            f"{text}-{count + 1}"
+            for text, count in zip(texts[again], rounds[again].tolist(), strict=True)
+        ]
         texts = texts.astype(np.str_)
     return texts
 
@@ -100,7 +105,9 @@ def _mixed(numbers: Whole) -> Whole:
     return numbers ^ (numbers >> np.uint64(31))
 
 
-def _filled(template: tuple[str, ...], numbers: Whole, *, permuted: int, noise: Whole) -> NDArray[np.str_]:
+def _filled(
+    template: tuple[str, ...], numbers: Whole, *, permuted: int, noise: Whole
+) -> NDArray[np.str_]:
     """Numbers written in the places of a template, the last of them first; places before by the noise."""
     signs = np.empty((len(numbers), len(template)), dtype="U1")
     for place in reversed(range(len(template))):

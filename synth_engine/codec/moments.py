@@ -30,7 +30,11 @@ def seconds_since(attribute: DateTime, texts: list[str]) -> Seconds:
     texts: the cells, shape (n,). Returns shape (n,), NaN where a text cannot be read. Entry i is a function of texts[i]
     alone: no step infers a type, a resolution or a format from several texts, because texts belong to different records.
     """
-    since_1970 = _iso_seconds(texts) if attribute.format == ISO_MOMENT else _formatted_seconds(attribute, texts)
+    since_1970 = (
+        _iso_seconds(texts)
+        if attribute.format == ISO_MOMENT
+        else _formatted_seconds(attribute, texts)
+    )
     return since_1970 - float(np.datetime64(attribute.low, "s").astype(np.int64))
 
 
@@ -55,7 +59,9 @@ def _iso_seconds(texts: list[str]) -> Seconds:
     minute = _number(digits[:, 14:16])
     second = _number(digits[:, 17:19])
 
-    readable = (year >= 1) & (month >= 1) & (month <= 12) & (hour < 24) & (minute < 60) & (second < 60)
+    readable = (
+        (year >= 1) & (month >= 1) & (month <= 12) & (hour < 24) & (minute < 60) & (second < 60)
+    )
     months = np.where(readable, year * 12 + month - 1 - _MONTHS_TO_1970, 0)
     first_day = _days_to(months)
     readable &= (day >= 1) & (day <= _days_to(months + 1) - first_day)
@@ -70,7 +76,11 @@ def _signs(column: pa.Array) -> NDArray[np.uint8]:
     parts = pc.extract_regex(column, pattern=f"^{ISO_TEXT}$")
     day, clock = pc.struct_field(parts, "day"), pc.struct_field(parts, "clock")
     length = pc.utf8_length(clock)
-    filled = pc.if_else(pc.equal(length, 0), "00:00:00", pc.if_else(pc.equal(length, 5), _joined(clock, ":00"), clock))
+    filled = pc.if_else(
+        pc.equal(length, 0),
+        "00:00:00",
+        pc.if_else(pc.equal(length, 5), _joined(clock, ":00"), clock),
+    )
     written = pc.fill_null(_joined(day, filled, by=" "), _UNREADABLE)
     return np.array(written.to_pylist(), dtype=f"S{_SIGNS}").view(np.uint8).reshape(-1, _SIGNS)
 
@@ -85,7 +95,9 @@ def _number(digits: NDArray[np.int64]) -> NDArray[np.int64]:
 
 def _days_to(months: NDArray[np.int64]) -> NDArray[np.int64]:
     """Days from 1970 to the first day of each month, counted from January 1970."""
-    found: NDArray[np.int64] = months.astype("datetime64[M]").astype("datetime64[D]").astype(np.int64)
+    found: NDArray[np.int64] = (
+        months.astype("datetime64[M]").astype("datetime64[D]").astype(np.int64)
+    )
     return found
 
 
@@ -102,7 +114,9 @@ def drawn(attribute: DateTime, codes: NDArray[np.intp], rng: np.random.Generator
     if any(end - start > 1 for start, end in pairwise(attribute.cuts)):
         places = rng.integers(places, cuts[bins + 1])
     if attribute.unit == "months":
-        seconds = np.array([attribute.offset(place) for place in range(attribute.points)], dtype=np.int64)[places]
+        seconds = np.array(
+            [attribute.offset(place) for place in range(attribute.points)], dtype=np.int64
+        )[places]
     else:
         seconds = places * (attribute.offset(1) if attribute.points > 1 else 0)
     return pd.Series(np.datetime64(attribute.low, "s") + seconds).mask(missing)

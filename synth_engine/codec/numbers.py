@@ -17,7 +17,8 @@ WHOLE = r"^[+-]?(0|[1-9][0-9]{0,14})$"
 DECIMAL = r"^[+-]?((0|[1-9][0-9]{0,14})(\.[0-9]{1,300})?|\.[0-9]{1,300})([eE][+-]?[0-9]{1,2})?$"
 DAY = r"^[1-9][0-9]{3}-[0-9]{2}-[0-9]{2}$"
 MOMENT = (
-    DAY[:-1] + r"[T ]([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9](\.[0-9]{1,9})?)?(Z|[+-]([01][0-9]|2[0-3]):?[0-5][0-9])?$"
+    DAY[:-1]
+    + r"[T ]([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9](\.[0-9]{1,9})?)?(Z|[+-]([01][0-9]|2[0-3]):?[0-5][0-9])?$"
 )
 _MOST = 10**15
 _POWERS = 10 ** np.arange(1, 16)
@@ -30,7 +31,10 @@ def fits(texts: pa.Array, pattern: str) -> bool:
 
 def hexadecimal(texts: pa.Array) -> bool:
     """Whether a text may be a number to the base of sixteen, which casts take for one."""
-    return bool(pc.any(pc.match_substring(texts, "x")).as_py() or pc.any(pc.match_substring(texts, "X")).as_py())
+    return bool(
+        pc.any(pc.match_substring(texts, "x")).as_py()
+        or pc.any(pc.match_substring(texts, "X")).as_py()
+    )
 
 
 def whole(texts: pa.Array) -> NDArray[np.int64] | None:
@@ -41,8 +45,14 @@ def whole(texts: pa.Array) -> NDArray[np.int64] | None:
         return None
     if hexadecimal(texts):
         return None
-    written = len(values) + int(np.searchsorted(_POWERS, np.abs(values), side="right").sum() + (values < 0).sum())
-    if values.max() < _MOST and values.min() > -_MOST and pc.sum(pc.binary_length(texts)).as_py() == written:
+    written = len(values) + int(
+        np.searchsorted(_POWERS, np.abs(values), side="right").sum() + (values < 0).sum()
+    )
+    if (
+        values.max() < _MOST
+        and values.min() > -_MOST
+        and pc.sum(pc.binary_length(texts)).as_py() == written
+    ):
         return values
     return values if fits(texts, WHOLE) else None
 
@@ -58,7 +68,10 @@ def decimal(texts: pa.Array) -> NDArray[np.float64] | None:
     if np.abs(values).max() >= _MOST:
         return values if fits(texts, DECIMAL) else None
     zeros = texts.filter(
-        pc.or_(pc.starts_with(texts, "0"), pc.or_(pc.starts_with(texts, "-"), pc.starts_with(texts, "+")))
+        pc.or_(
+            pc.starts_with(texts, "0"),
+            pc.or_(pc.starts_with(texts, "-"), pc.starts_with(texts, "+")),
+        )
     )
     return values if fits(zeros, DECIMAL) else None
 
@@ -107,19 +120,30 @@ def _alike(texts: pa.Array, *, length: int) -> Times | None:
     """Moments of one length: their signs stand below each other."""
     clocks = pc.cast(texts, pa.timestamp("s")).cast(pa.int64()).to_numpy() % 86_400
     starts = np.frombuffer(texts.buffers()[1], dtype=np.int32)[texts.offset :]
-    letters = np.frombuffer(texts.buffers()[2], dtype=np.uint8)[starts[0] : starts[0] + length * len(texts)]
+    letters = np.frombuffer(texts.buffers()[2], dtype=np.uint8)[
+        starts[0] : starts[0] + length * len(texts)
+    ]
     signs = [chr(sign) for sign in np.unique(letters.reshape(-1, length)[:, 10])]
     first, last = _years(texts)
     if not {"T", " "}.issuperset(signs) or first < "1000":
         return None
-    return Times(days=False, first=first, last=last, clocks=clocks, spellings={(sign, length) for sign in signs})
+    return Times(
+        days=False,
+        first=first,
+        last=last,
+        clocks=clocks,
+        spellings={(sign, length) for sign in signs},
+    )
 
 
 def _moments(texts: pa.Array, lengths: pa.Array) -> Times:
     pc.cast(pc.utf8_slice_codeunits(texts, 0, 10), pa.date32())
     signs, spellings = pc.utf8_slice_codeunits(texts, 10, 11), set()
     for length in pc.unique(lengths).to_pylist():
-        spellings |= {(sign, length) for sign in pc.unique(signs.filter(pc.equal(lengths, length))).to_pylist()}
+        spellings |= {
+            (sign, length)
+            for sign in pc.unique(signs.filter(pc.equal(lengths, length))).to_pylist()
+        }
     clocks = _two_digits(texts, 11) * 3_600 + _two_digits(texts, 14) * 60
     with_seconds = pc.match_substring_regex(texts, r"^.{16}:")
     seconds = with_seconds.to_numpy(zero_copy_only=False)
@@ -129,7 +153,9 @@ def _moments(texts: pa.Array, lengths: pa.Array) -> Times:
 
 
 def _two_digits(texts: pa.Array, start: int) -> NDArray[np.int64]:
-    found: NDArray[np.int64] = pc.cast(pc.utf8_slice_codeunits(texts, start, start + 2), pa.int64()).to_numpy()
+    found: NDArray[np.int64] = pc.cast(
+        pc.utf8_slice_codeunits(texts, start, start + 2), pa.int64()
+    ).to_numpy()
     return found
 
 

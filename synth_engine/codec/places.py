@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 
 from synth_engine.domain import Domain, Integer, Number, Place
 
-EARTH_RADIUS_KM = 6371.0088  # the mean radius of the International Union of Geodesy and Geophysics
+EARTH_RADIUS_KM = (
+    6371.0088  # the mean radius of the International Union of Geodesy and Geophysics
+)
 KILOMETRES_A_MILE = 1.609344
 MOST_BINS = 400
 _BLOCK = 2**16
@@ -26,9 +28,13 @@ def pairs(domain: Domain) -> list[Pair]:
     return list(combinations((place.name for place in domain.places), 2))
 
 
-def great_circle(latitude: Floats, longitude: Floats, other_latitude: Floats, other_longitude: Floats) -> Floats:
+def great_circle(
+    latitude: Floats, longitude: Floats, other_latitude: Floats, other_longitude: Floats
+) -> Floats:
     """Kilometres between points in degrees, by the haversine formula on a sphere."""
-    a, b, c, d = (np.radians(each) for each in (latitude, longitude, other_latitude, other_longitude))
+    a, b, c, d = (
+        np.radians(each) for each in (latitude, longitude, other_latitude, other_longitude)
+    )
     half = np.sin((c - a) / 2) ** 2 + np.cos(a) * np.cos(c) * np.sin((d - b) / 2) ** 2
     found: Floats = 2 * EARTH_RADIUS_KM * np.arcsin(np.sqrt(np.clip(half, 0.0, 1.0)))
     return found
@@ -56,23 +62,37 @@ def across(south: float, west: float, north: float, east: float) -> float:
     return EARTH_RADIUS_KM * min(math.pi, math.hypot(math.radians(north - south), width))
 
 
-def histogram(codes: Callable[[str], NDArray[Any]], *, domain: Domain, pair: Pair) -> NDArray[np.int64]:
+def histogram(
+    codes: Callable[[str], NDArray[Any]], *, domain: Domain, pair: Pair
+) -> NDArray[np.int64]:
     """How many records fall into each bin of distance, and last, how many lack a place. `codes` gives a column."""
-    points = [(centres(domain, column), codes(column)) for name in pair for column in _place(domain, name).columns]
+    points = [
+        (centres(domain, column), codes(column))
+        for name in pair
+        for column in _place(domain, name).columns
+    ]
     cuts = edges(domain, pair)
     counts = np.zeros(len(cuts), dtype=np.int64)
     for start in range(0, len(points[0][1]), _BLOCK):
-        kilometres = great_circle(*(centre[column[start : start + _BLOCK]] for centre, column in points))
+        kilometres = great_circle(
+            *(centre[column[start : start + _BLOCK]] for centre, column in points)
+        )
         lacking = np.isnan(kilometres)
-        bins = np.searchsorted(cuts, kilometres[~lacking], side="left") - 1  # a bin holds its upper edge
+        bins = (
+            np.searchsorted(cuts, kilometres[~lacking], side="left") - 1
+        )  # a bin holds its upper edge
         counts[:-1] += np.bincount(np.clip(bins, 0, len(cuts) - 2), minlength=len(cuts) - 1)
         counts[-1] += int(lacking.sum())
     return counts
 
 
-def histograms(codes: Mapping[str, NDArray[Any]], *, domain: Domain) -> dict[Pair, NDArray[np.int64]]:
+def histograms(
+    codes: Mapping[str, NDArray[Any]], *, domain: Domain
+) -> dict[Pair, NDArray[np.int64]]:
     """The same of every two places of a synthetic table."""
-    return {pair: histogram(codes.__getitem__, domain=domain, pair=pair) for pair in pairs(domain)}
+    return {
+        pair: histogram(codes.__getitem__, domain=domain, pair=pair) for pair in pairs(domain)
+    }
 
 
 def centres(domain: Domain, column: str) -> Floats:
@@ -81,7 +101,9 @@ def centres(domain: Domain, column: str) -> Floats:
     if not isinstance(attribute, Number | Integer):
         raise TypeError("a place is made of numbers")
     cuts = np.asarray(attribute.cuts, dtype=np.float64)
-    last = cuts[1:] - (1 if isinstance(attribute, Integer) else 0)  # whole number 7 stands at 7, not at 7.5
+    last = cuts[1:] - (
+        1 if isinstance(attribute, Integer) else 0
+    )  # whole number 7 stands at 7, not at 7.5
     middle = (cuts[:-1] + last) / 2
     return np.append(middle, [np.nan] * (attribute.size - len(middle)))
 
@@ -93,5 +115,9 @@ def _place(domain: Domain, name: str) -> Place:
 def _farthest(domain: Domain, pair: Pair) -> float:
     """No two centres are farther apart."""
     north, east = zip(*(_place(domain, name).columns for name in pair), strict=True)
-    latitudes, longitudes = (np.concatenate([centres(domain, column) for column in each]) for each in (north, east))
-    return across(np.nanmin(latitudes), np.nanmin(longitudes), np.nanmax(latitudes), np.nanmax(longitudes))
+    latitudes, longitudes = (
+        np.concatenate([centres(domain, column) for column in each]) for each in (north, east)
+    )
+    return across(
+        np.nanmin(latitudes), np.nanmin(longitudes), np.nanmax(latitudes), np.nanmax(longitudes)
+    )

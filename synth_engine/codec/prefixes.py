@@ -33,18 +33,31 @@ def hierarchy(
     if len(attributes) == 1 and isinstance(attributes[0], Weak):
         return words(attributes[0])
     coded = {site.columns[0] for site in gazetteers.sites(domain, columns) if site.of_codes}
-    sided = [each.name for each in attributes if isinstance(each, Number | Integer) or each.name in coded]
+    sided = [
+        each.name
+        for each in attributes
+        if isinstance(each, Number | Integer) or each.name in coded
+    ]
     if len(sided) == len(attributes):
         return _points(domain, columns, together=together)
-    if len(attributes) == 1 and not any(each.column == columns[0] for each in domain.partitions):
+    if len(attributes) == 1 and not any(
+        each.column == columns[0] for each in domain.partitions
+    ):
         return _points(domain, columns, together=together)  # which says what is amiss
     return _product(domain, columns, sided=sided, together=together, texts=texts)
 
 
 def _product(
-    domain: Domain, columns: Sequence[str], *, sided: Sequence[str], together: bool, texts: Words | None
+    domain: Domain,
+    columns: Sequence[str],
+    *,
+    sided: Sequence[str],
+    together: bool,
+    texts: Words | None,
 ) -> Taxonomy | Product:
-    found: list[Points | Taxonomy | Words] = [_points(domain, sided, together=together)] if sided else []
+    found: list[Points | Taxonomy | Words] = (
+        [_points(domain, sided, together=together)] if sided else []
+    )
     for name in columns:
         attribute = domain.attribute(name)
         if texts is not None and name in texts.columns:
@@ -66,10 +79,16 @@ def _product(
 def _points(domain: Domain, columns: Sequence[str], *, together: bool) -> Points:
     found = gazetteers.sites(domain, columns)
     coded = {site.columns[0]: site for site in found if site.of_codes}
-    sides = [_Side.of_points(name, site) if (site := coded.get(name)) else _Side.of(domain, name) for name in columns]
+    sides = [
+        _Side.of_points(name, site) if (site := coded.get(name)) else _Side.of(domain, name)
+        for name in columns
+    ]
     if not sides:
         raise DomainError("points have no coordinate", repair="name columns of numbers")
-    low, high = (tuple(bound for side in sides for bound in getattr(side, end)) for end in ("low", "high"))
+    low, high = (
+        tuple(bound for side in sides for bound in getattr(side, end))
+        for end in ("low", "high")
+    )
     halvings = min(side.halvings for side in sides)
     box: dict[str, Any] = {
         "low": low,
@@ -81,7 +100,10 @@ def _points(domain: Domain, columns: Sequence[str], *, together: bool) -> Points
         return Points(columns=tuple(columns), **box)
     names = tuple(side.name for side in sides for _ in side.low)
     points = Supported(columns=tuple(columns), sides=names, supports=(), **box)
-    supports = tuple(gazetteers.support(points, site, positions=_parts(points, site, domain)) for site in found)
+    supports = tuple(
+        gazetteers.support(points, site, positions=_parts(points, site, domain))
+        for site in found
+    )
     return replace(points, supports=supports)
 
 
@@ -109,19 +131,27 @@ class _Side:
             )
         if attribute.missing is not None:
             raise attribute.error(
-                "a coordinate of points that may be missing", repair="leave such records out, and the markers"
+                "a coordinate of points that may be missing",
+                repair="leave such records out, and the markers",
             )
         if attribute.value_count < 2:
-            raise attribute.error("a coordinate of points with one bin", repair="declare more bins, or leave it out")
+            raise attribute.error(
+                "a coordinate of points with one bin",
+                repair="declare more bins, or leave it out",
+            )
         end = float(attribute.high if isinstance(attribute, Number) else attribute.high + 1)
         halvings = attribute.value_count.bit_length() - 1
         return cls(name=name, low=(float(attribute.low),), high=(end,), halvings=halvings)
 
 
-def _parts(points: Points, site: gazetteers.Site, domain: Domain) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _parts(
+    points: Points, site: gazetteers.Site, domain: Domain
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """In which part of latitude and of longitude each public point lies."""
     if not site.of_codes:
-        north, east = (_positions(points, domain.sizes[name])[site.codes[name]] for name in site.columns)
+        north, east = (
+            _positions(points, domain.sizes[name])[site.codes[name]] for name in site.columns
+        )
         return north, east
     found = []
     for values, (low, high) in zip(site.at.T[:2], site.bounds(), strict=True):
@@ -140,7 +170,9 @@ def words(attribute: Weak) -> Words:
     """The signs of a column of unknown texts. Errors: DomainError if its texts are not those over an alphabet."""
     values = attribute.values
     if not isinstance(values, Strings):
-        raise attribute.error("texts that are not those over an alphabet", repair='declare the set "strings"')
+        raise attribute.error(
+            "texts that are not those over an alphabet", repair='declare the set "strings"'
+        )
     return Words(
         columns=(attribute.name,),
         alphabet=values.alphabet,
@@ -163,11 +195,17 @@ def of_codes(found: Hierarchy, columns: Mapping[str, NDArray[Any]], domain: Doma
     if isinstance(found, Product):
         return found.joined([of_codes(each, columns, domain) for each in found.components])
     assert isinstance(found, Points)  # noqa: S101 - the only ones that are counted by bins
-    coded = {site.columns[0]: site for site in gazetteers.sites(domain, found.columns) if site.of_codes}
+    coded = {
+        site.columns[0]: site
+        for site in gazetteers.sites(domain, found.columns)
+        if site.of_codes
+    }
     tables = []
     for name in found.columns:
         if name not in coded:
-            tables.append(found.spread(_positions(found, domain.sizes[name]), found.axes.index(name)))
+            tables.append(
+                found.spread(_positions(found, domain.sizes[name]), found.axes.index(name))
+            )
             continue
         bits = gazetteers.bits(found, coded[name])
         tables.append(np.append(bits, np.repeat(bits[:1], domain.sizes[name] - bits.size)))
@@ -178,7 +216,10 @@ def of_codes(found: Hierarchy, columns: Mapping[str, NDArray[Any]], domain: Doma
 def partial(domain: Domain, columns: Sequence[str]) -> bool:
     """Whether a record can lie nowhere, having another code than those with points."""
     placed = {points.column for points in domain.points}
-    return any(name in placed and domain.attribute(name).value_count < domain.sizes[name] for name in columns)
+    return any(
+        name in placed and domain.attribute(name).value_count < domain.sizes[name]
+        for name in columns
+    )
 
 
 def nowhere(
@@ -199,14 +240,18 @@ def first_bins(points: Points, positions: NDArray[np.int64], *, size: int) -> ND
     return found
 
 
-def ranked(texts: Words, domain: Domain, ranks: Sequence[int]) -> tuple[Codes, NDArray[np.bool_]]:
+def ranked(
+    texts: Words, domain: Domain, ranks: Sequence[int]
+) -> tuple[Codes, NDArray[np.bool_]]:
     """Codes of texts from their numbers within the public set, and which of these are of a text at all: "other" and missing
     are not."""
     attribute = domain.attribute(texts.columns[0])
     assert isinstance(attribute, Weak) and isinstance(attribute.values, Strings)  # noqa: S101 - by `words`
     values: Strings = attribute.values
     inside = np.array([rank < values.size for rank in ranks], dtype=np.bool_)
-    return texts.code(_signs(values, [rank if rank < values.size else 0 for rank in ranks])), inside
+    return texts.code(
+        _signs(values, [rank if rank < values.size else 0 for rank in ranks])
+    ), inside
 
 
 def _signs(values: Strings, ranks: Sequence[int]) -> NDArray[np.uint8]:

@@ -17,7 +17,9 @@ _WHOLE = re.compile(r"\s*\+?([0-9]+)(\.0*)?\s*", re.ASCII)
 Block = dict[str, pa.Array]
 
 
-def repetitions(domain: Domain, block: Block, *, marks: Marks | None = None) -> NDArray[np.int64] | None:
+def repetitions(
+    domain: Domain, block: Block, *, marks: Marks | None = None
+) -> NDArray[np.int64] | None:
     """How many records each row of a block stands for, shape (rows,); None where each is one. `marks`: how the file writes
     numbers."""
     if domain.repeats is None:
@@ -39,8 +41,13 @@ def repeated(domain: Domain, block: Block, *, marks: Marks | None = None) -> Blo
 def times_of(texts: pa.Array, *, most: int) -> NDArray[np.int64]:
     """How often each row counts: every text whatever has an answer, from 0 to `most`, and 1 if it is no whole number."""
     coded = texts.dictionary_encode()
-    table = np.array([_times(text, most=most) for text in coded.dictionary.to_pylist()] or [1], dtype=np.int64)
-    found: NDArray[np.int64] = np.append(table, 1)[coded.indices.fill_null(len(table)).to_numpy(zero_copy_only=False)]
+    table = np.array(
+        [_times(text, most=most) for text in coded.dictionary.to_pylist()] or [1],
+        dtype=np.int64,
+    )
+    found: NDArray[np.int64] = np.append(table, 1)[
+        coded.indices.fill_null(len(table)).to_numpy(zero_copy_only=False)
+    ]
     return found
 
 

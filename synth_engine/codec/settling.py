@@ -41,7 +41,9 @@ class Ranking:
     def _of_chunk(self, chunk: Any) -> Places:
         known, ranks = self._places, self.attribute.ranks([*chunk.dictionary.to_pylist(), None])
         table = np.array([known.setdefault(rank, len(known)) for rank in ranks], dtype=np.int32)
-        indices = pc.fill_null(chunk.indices, len(table) - 1) if chunk.null_count else chunk.indices
+        indices = (
+            pc.fill_null(chunk.indices, len(table) - 1) if chunk.null_count else chunk.indices
+        )
         found: Places = table[indices.to_numpy(zero_copy_only=False)]
         return found
 
@@ -58,7 +60,9 @@ def settled_ranks(attribute: Weak, settled: Attribute, ranks: Sequence[int]) -> 
         outside = 0 if absent is None or settled.outside == "clamp" else absent
     if absent is not None:
         codes[attribute.population - 1] = absent
-    return np.fromiter((codes.get(rank, outside) for rank in ranks), dtype=np.uint16, count=len(ranks))
+    return np.fromiter(
+        (codes.get(rank, outside) for rank in ranks), dtype=np.uint16, count=len(ranks)
+    )
 
 
 def settled_cells(attribute: Range, settled: Attribute) -> Codes:
@@ -68,4 +72,7 @@ def settled_cells(attribute: Range, settled: Attribute) -> Codes:
         starts = [grid.days(code)[0].strftime(grid.format) for code in range(grid.value_count)]
     else:
         starts = [repr(cut) for cut in grid.cuts[:-1]]
-    return encode_column(settled, pa.array([*starts, *([None] if grid.missing is not None else [])], type=pa.string()))
+    return encode_column(
+        settled,
+        pa.array([*starts, *([None] if grid.missing is not None else [])], type=pa.string()),
+    )

@@ -22,7 +22,9 @@ def codes_of(attribute: Text, texts: list[str]) -> Codes:
     outside = (lengths < cuts[0]) | (lengths >= cuts[-1])
     if attribute.leading:
         places = {each: place for place, each in enumerate(attribute.classes)}
-        firsts = np.fromiter((places.get(class_of(text), -1) for text in texts), dtype=np.int64, count=len(texts))
+        firsts = np.fromiter(
+            (places.get(class_of(text), -1) for text in texts), dtype=np.int64, count=len(texts)
+        )
         outside |= firsts < 0
         bins = bins + np.maximum(firsts, 0) * (len(cuts) - 1)
     codes: Codes = bins.astype(np.uint16)
@@ -38,7 +40,9 @@ def drawn(attribute: Text, codes: NDArray[np.intp], rng: np.random.Generator) ->
     markers = set(attribute.missing or ())
     while markers and (clashing := np.flatnonzero([text in markers for text in made])).size:
         for row, text in zip(
-            clashing.tolist(), _made(attribute, codes[clashing] * ~missing[clashing], rng), strict=True
+            clashing.tolist(),
+            _made(attribute, codes[clashing] * ~missing[clashing], rng),
+            strict=True,
         ):
             made[row] = text
     return pd.Series(made, dtype="str").mask(missing)
@@ -46,7 +50,10 @@ def drawn(attribute: Text, codes: NDArray[np.intp], rng: np.random.Generator) ->
 
 def _made(attribute: Text, codes: NDArray[np.intp], rng: np.random.Generator) -> list[str]:
     if attribute.pattern is not None:
-        places = [np.array(list(signs))[rng.integers(len(signs), size=codes.size)] for signs in attribute.template]
+        places = [
+            np.array(list(signs))[rng.integers(len(signs), size=codes.size)]
+            for signs in attribute.template
+        ]
         return ["".join(row) for row in zip(*(place.tolist() for place in places), strict=True)]
     cuts = np.asarray(attribute.cuts)
     firsts, bins = np.divmod(codes, len(cuts) - 1)

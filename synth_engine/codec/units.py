@@ -28,7 +28,9 @@ def normal(ids: pa.Array, spelling: Spelling) -> pa.Array:
 
 
 def _folded(text: str) -> str:
-    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold()).strip(BLANKS)
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold()).strip(
+        BLANKS
+    )
 
 
 def _whole(text: str) -> str:

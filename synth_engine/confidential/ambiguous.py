@@ -33,7 +33,12 @@ def dates(texts: pa.Array) -> dict[str, Any] | None:
     years = pc.min_max(pc.utf8_slice_codeunits(texts, -4)).as_py()
     why = f"All values are dates with {order}: some have a number above 12 there. The range is in whole years."
     sign = re.sub("[0-9]", "", texts[0].as_py())[0]
-    return {"kind": "date", **rounding.days(years["min"], years["max"]), "format": form.format(sign), "why": why}
+    return {
+        "kind": "date",
+        **rounding.days(years["min"], years["max"]),
+        "format": form.format(sign),
+        "why": why,
+    }
 
 
 def questioned(draft: dict[str, Any], texts: pa.Array) -> dict[str, Any]:
@@ -70,7 +75,10 @@ def _orders(texts: pa.Array) -> set[str] | None:
     parts = [[int(part) for part in re.split("[./-]", text)] for text in texts.to_pylist()]
     fitting = set()
     for order, (day, month, _) in _ORDERS.items():
-        if all(1 <= part[month] <= 12 and 1 <= part[day] <= _days(part[2], part[month]) for part in parts):
+        if all(
+            1 <= part[month] <= 12 and 1 <= part[day] <= _days(part[2], part[month])
+            for part in parts
+        ):
             fitting.add(order)
     return fitting
 

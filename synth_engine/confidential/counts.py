@@ -21,18 +21,25 @@ from synth_engine.privacy.unit import VOTE
 _BLOCK = 2**16  # records at a time: their cells fit a processor's cache
 
 
-def contingency(rows: Rows, clique: tuple[str, ...], *, merged: Merged | None = None) -> NDArray[np.int64]:
+def contingency(
+    rows: Rows, clique: tuple[str, ...], *, merged: Merged | None = None
+) -> NDArray[np.int64]:
     """How many records fall into each cell: int64, one axis for each attribute of the clique. Exact, so what calls
     this must add noise, or mark the result as not private. merged: attributes that are counted by bins."""
     bins = {name: np.asarray(codes, dtype=np.intp) for name, codes in (merged or {}).items()}
-    sizes = dict(zip(clique, rows.domain.shape(clique), strict=True)) | {n: int(b.max()) + 1 for n, b in bins.items()}
+    sizes = dict(zip(clique, rows.domain.shape(clique), strict=True)) | {
+        n: int(b.max()) + 1 for n, b in bins.items()
+    }
     shape = tuple(sizes.values())
     columns = [(rows.codes(name), bins.get(name)) for name in clique]
     return _tally(columns, shape, records=rows.total).reshape(shape)
 
 
 def _tally(
-    columns: Sequence[tuple[NDArray[Any], NDArray[Any] | None]], shape: Sequence[int], *, records: int
+    columns: Sequence[tuple[NDArray[Any], NDArray[Any] | None]],
+    shape: Sequence[int],
+    *,
+    records: int,
 ) -> NDArray[np.int64]:
     """How many records fall into each cell, in one row. columns: codes, and the bin of each code, if it is counted by
     bins."""
@@ -92,9 +99,19 @@ def items(rows: Rows, name: str, *, squared: bool) -> NDArray[np.int64]:
     baskets, attribute = rows.basket(name), rows.domain.attribute(name)
     assert isinstance(attribute, WeakBasket)  # noqa: S101 - the session looked
     held = np.diff(baskets.offsets.to_numpy())
-    share = [0, *(isqrt(VOTE**2 // n) if squared else VOTE // n for n in range(1, int(held.max(initial=0)) + 1))]
+    share = [
+        0,
+        *(
+            isqrt(VOTE**2 // n) if squared else VOTE // n
+            for n in range(1, int(held.max(initial=0)) + 1)
+        ),
+    ]
     table = np.zeros(attribute.values.size, dtype=np.int64)
-    np.add.at(table, baskets.flatten().to_numpy(), np.repeat(np.array(share, dtype=np.int64)[held], held))
+    np.add.at(
+        table,
+        baskets.flatten().to_numpy(),
+        np.repeat(np.array(share, dtype=np.int64)[held], held),
+    )
     return table
 
 
@@ -136,7 +153,9 @@ def by_part(
     if leaves is not None and not by:
         lie = partition.places(hierarchy, leaves[0])
         # Sums of whole numbers below 2^53, which floats hold.
-        return np.bincount(lie, weights=leaves[1], minlength=len(partition) + 1)[:-1].astype(np.int64)
+        return np.bincount(lie, weights=leaves[1], minlength=len(partition) + 1)[:-1].astype(
+            np.int64
+        )
     if isinstance(hierarchy, Words):
         values, codes, inside = _texts(rows, hierarchy)
         parts = np.where(inside, partition.places(hierarchy, codes), len(partition))[values]
@@ -182,7 +201,9 @@ def unread(rows: Rows, name: str) -> tuple[int, int]:
     assert isinstance(attribute, Weak)  # noqa: S101 - the only ones that are ranked
     held = np.bincount(values, minlength=len(times)).tolist()
     ends = (attribute.values.size, attribute.values.size + attribute.has_other)
-    other, missing = (sum(n for rank, n in zip(times, held, strict=True) if rank == end) for end in ends)
+    other, missing = (
+        sum(n for rank, n in zip(times, held, strict=True) if rank == end) for end in ends
+    )
     return other, missing
 
 

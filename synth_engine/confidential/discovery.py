@@ -23,13 +23,20 @@ GUARD = 64
 STEP = 128
 
 
-def number_passing(n: int, *, scale: Fraction, threshold: int, bits: Bits = secrets.randbits) -> int:
+def number_passing(
+    n: int, *, scale: Fraction, threshold: int, bits: Bits = secrets.randbits
+) -> int:
     """A draw from Binomial(n, P(noise >= threshold)), exactly: a uniform number is compared with the distribution's
     steps, and where the bits drawn so far leave open on which side of a step it lies, more are drawn."""
     drawn, length = bits(STEP), STEP
     while True:
         precision = length + GUARD + n.bit_length() + 2 * thresholds.MOST_BY_CHANCE
-        found = tails.place(drawn, length, n=n, p=tails.passing(scale=scale, threshold=threshold, bits=precision))
+        found = tails.place(
+            drawn,
+            length,
+            n=n,
+            p=tails.passing(scale=scale, threshold=threshold, bits=precision),
+        )
         if found is not None:
             return found
         drawn, length = drawn << STEP | bits(STEP), length + STEP
@@ -58,16 +65,25 @@ def discovered(
     ]
     number = number_passing(size - len(ranks), scale=scale, threshold=threshold)
     strangers = without_repetition(number, size=size, taken=ranks, below=secrets.randbelow)
-    return sorted(kept + list(zip(strangers, exceeding(number, threshold=threshold, noisy=noisy), strict=True)))
+    return sorted(
+        kept
+        + list(zip(strangers, exceeding(number, threshold=threshold, noisy=noisy), strict=True))
+    )
 
 
 def require(*, size: int, threshold: int, scale: Fraction) -> None:
     """Raises PrivacyError for a threshold, a public number, that would let much noise through."""
-    if threshold < 1 or thresholds.by_chance(size, threshold=threshold, scale=scale) > thresholds.MOST_BY_CHANCE:
+    if (
+        threshold < 1
+        or thresholds.by_chance(size, threshold=threshold, scale=scale)
+        > thresholds.MOST_BY_CHANCE
+    ):
         raise PrivacyError("the threshold is too low for a set of this size")
 
 
-def without_repetition(number: int, *, size: int, taken: Iterable[int], below: Below) -> list[int]:
+def without_repetition(
+    number: int, *, size: int, taken: Iterable[int], below: Below
+) -> list[int]:
     """Different ranks that are not taken, each set of them as likely as another. Drawing again what was hit already
     takes two tries on average at worst: where more than half is taken, what is left is short enough to be listed."""
     gone = set(taken)
@@ -83,10 +99,16 @@ def without_repetition(number: int, *, size: int, taken: Iterable[int], below: B
     return found
 
 
-def exceeding(number: int, *, threshold: int, noisy: Callable[[list[int]], list[int]]) -> list[int]:
+def exceeding(
+    number: int, *, threshold: int, noisy: Callable[[list[int]], list[int]]
+) -> list[int]:
     """Noise on 0, given that it reaches the threshold. Above 0 its law has no memory, so that threshold + noise given
     noise >= 0 is the same; and noise >= 0 has a probability of more than one half."""
     found: list[int] = []
     while len(found) < number:
-        found += [threshold + noise for noise in noisy([0] * (2 * (number - len(found)))) if noise >= 0]
+        found += [
+            threshold + noise
+            for noise in noisy([0] * (2 * (number - len(found))))
+            if noise >= 0
+        ]
     return found[:number]

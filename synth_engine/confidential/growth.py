@@ -12,7 +12,16 @@ from numpy.typing import NDArray
 
 from synth_engine.confidential import discovery
 from synth_engine.confidential import noise as of_noise
-from synth_engine.hierarchy import Codes, Growth, Hierarchy, Rule, children, discounted, order, ranges
+from synth_engine.hierarchy import (
+    Codes,
+    Growth,
+    Hierarchy,
+    Rule,
+    children,
+    discounted,
+    order,
+    ranges,
+)
 from synth_engine.measurement import Counts, Noise
 from synth_engine.privacy import thresholds
 
@@ -35,14 +44,23 @@ class Sampler(Protocol):
 
 
 def grown(
-    leaves: tuple[Codes, Counts | None], *, hierarchy: Hierarchy, rule: Rule, noise: Noise, sampler: Sampler
+    leaves: tuple[Codes, Counts | None],
+    *,
+    hierarchy: Hierarchy,
+    rule: Rule,
+    noise: Noise,
+    sampler: Sampler,
 ) -> Growth:
     """leaves: codes, increasing, and how many records have each; one, where that is left out."""
     codes, left = leaves
     if rule.spread != "chance" and left is None:  # by cells, not by records
         codes, left = np.unique(codes, return_counts=True)
     if rule.name == "improved":
-        left = np.full(codes.size, rule.parts, dtype=np.int64) if left is None else left * rule.parts
+        left = (
+            np.full(codes.size, rule.parts, dtype=np.int64)
+            if left is None
+            else left * rule.parts
+        )
     reached = None if left is None else np.append(0, np.cumsum(left))
     prefixes, start, end = hierarchy.root(), np.array([0]), np.array([codes.size])
     opened: list[Counts] = []
@@ -67,21 +85,39 @@ def grown(
             opens = opens[sampler.passing(scores, threshold=rule.least, noise=noise)]
         opened.append(opens)
         prefixes, start, end = level.prefixes[opens], first[opens], last[opens]
-        del level, first, last, tally  # before the next depth is laid out: each is as long as that has nodes
+        del (
+            level,
+            first,
+            last,
+            tally,
+        )  # before the next depth is laid out: each is as long as that has nodes
         if rule.name == "improved" and left is not None and reached is not None:
             if rule.spread == "chance":
                 _discount(left, start, end, reached, rule.discount, sampler=sampler)
             else:
-                left = discounted(left, start, end, order(codes), rule.discount, fullest=rule.spread == "fullest")
+                left = discounted(
+                    left,
+                    start,
+                    end,
+                    order(codes),
+                    rule.discount,
+                    fullest=rule.spread == "fullest",
+                )
             reached = np.append(0, np.cumsum(left))
-    return Growth(columns=hierarchy.columns, rule=rule, opened=tuple(opened), counts=tuple(counts))
+    return Growth(
+        columns=hierarchy.columns, rule=rule, opened=tuple(opened), counts=tuple(counts)
+    )
 
 
-def _discount(left: Counts, first: Counts, last: Counts, reached: Counts, number: int, *, sampler: Sampler) -> None:
+def _discount(
+    left: Counts, first: Counts, last: Counts, reached: Counts, number: int, *, sampler: Sampler
+) -> None:
     """Takes so many records out of each node: all of one that has no more; of others those that are drawn."""
     sizes = reached[last] - reached[first]
     few, many = sizes <= number, sizes > number
-    emptied = np.zeros(left.size + 1, dtype=np.int64)  # nodes lie side by side: 1 where one begins, -1 where one ends
+    emptied = np.zeros(
+        left.size + 1, dtype=np.int64
+    )  # nodes lie side by side: 1 where one begins, -1 where one ends
     np.add.at(emptied, first[few], 1)
     np.add.at(emptied, last[few], -1)
     left[np.cumsum(emptied[:-1]) > 0] = 0
@@ -102,24 +138,44 @@ def passing(
     some, passed = np.flatnonzero(scores), np.zeros(scores.size, dtype=np.bool_)
     passed[some] = noisy(scores[some], noise) >= threshold
     if thresholds.by_chance(_SELDOM, threshold=threshold, scale=noise.scale) > 1:
-        passed[scores == 0] = of_noise.reaching(scores.size - some.size, threshold=threshold, noise=noise)
+        passed[scores == 0] = of_noise.reaching(
+            scores.size - some.size, threshold=threshold, noise=noise
+        )
         return passed
     none = np.flatnonzero(scores == 0)
     expected = thresholds.by_chance(none.size, threshold=threshold, scale=noise.scale)
     for part in np.array_split(none, max(1, int(expected / _AT_ONCE))):
         number = discovery.number_passing(part.size, scale=noise.scale, threshold=threshold)
-        passed[part[discovery.without_repetition(number, size=part.size, taken=(), below=secrets.randbelow)]] = True
+        passed[
+            part[
+                discovery.without_repetition(
+                    number, size=part.size, taken=(), below=secrets.randbelow
+                )
+            ]
+        ] = True
     return passed
 
 
-def kept(vector: Counts, *, threshold: int, noise: Noise, noisy: Callable[[Counts, Noise], Counts]) -> Counts:
+def kept(
+    vector: Counts, *, threshold: int, noise: Noise, noisy: Callable[[Counts, Noise], Counts]
+) -> Counts:
     """Counts with noise where that reaches the threshold, 0 elsewhere; of cells without records as `passing` has it."""
-    found, some, none = np.zeros_like(vector), np.flatnonzero(vector), np.flatnonzero(vector == 0)
+    found, some, none = (
+        np.zeros_like(vector),
+        np.flatnonzero(vector),
+        np.flatnonzero(vector == 0),
+    )
     drawn = noisy(vector[some], noise)
     found[some] = np.where(drawn >= threshold, drawn, 0)
-    through = none[passing(np.zeros(none.size, dtype=np.int64), threshold=threshold, noise=noise, noisy=noisy)]
+    through = none[
+        passing(
+            np.zeros(none.size, dtype=np.int64), threshold=threshold, noise=noise, noisy=noisy
+        )
+    ]
     found[through] = discovery.exceeding(
-        through.size, threshold=threshold, noisy=lambda values: noisy(np.array(values, dtype=np.int64), noise).tolist()
+        through.size,
+        threshold=threshold,
+        noisy=lambda values: noisy(np.array(values, dtype=np.int64), noise).tolist(),
     )
     return found
 
@@ -130,5 +186,7 @@ def uniform(bounds: Counts) -> Counts:
     most = (np.uint64(2**63) // limits) * limits
     drawn = np.full(bounds.size, 2**63, dtype=np.uint64)
     while (again := np.flatnonzero(drawn >= most)).size:
-        drawn[again] = np.frombuffer(os.urandom(8 * again.size), dtype=np.uint64) >> np.uint64(1)
+        drawn[again] = np.frombuffer(os.urandom(8 * again.size), dtype=np.uint64) >> np.uint64(
+            1
+        )
     return (drawn % limits).astype(np.int64)

@@ -17,7 +17,19 @@ from synth_engine.formats import Dialect, Kind, Marks
 from synth_engine.readers import Block, Limits, Progress, Shape, blocks, silent
 
 PREVIEW_ROWS = 20
-TOTALS = ("total", "totals", "grand total", "sum", "all", "gesamt", "summe", "insgesamt", "totale", "totaal", "suma")
+TOTALS = (
+    "total",
+    "totals",
+    "grand total",
+    "sum",
+    "all",
+    "gesamt",
+    "summe",
+    "insgesamt",
+    "totale",
+    "totaal",
+    "suma",
+)
 THREADS = 2  # columns of a block are looked at side by side
 
 
@@ -63,13 +75,19 @@ def read(
     last: list[str] = []
     marks = dialect.marks if dialect else Marks()
     with ThreadPoolExecutor(max_workers=THREADS) as pool:
-        for block in blocks(path, kind=kind, dialect=dialect, limits=limits, shape=shape, progress=progress):
+        for block in blocks(
+            path, kind=kind, dialect=dialect, limits=limits, shape=shape, progress=progress
+        ):
             found = found or {name: Column(marks, of=len(block)) for name in block}
             preview = preview or _head(block)
             last = _row(block, -1)
-            list(pool.map(Column.add, found.values(), block.values()))  # a failure comes out here
+            list(
+                pool.map(Column.add, found.values(), block.values())
+            )  # a failure comes out here
     if last and last[0].strip().casefold() in TOTALS:
-        shape.notes.append("The last row seems to be a sum: if it is, say that a line at the end is to be left out.")
+        shape.notes.append(
+            "The last row seems to be a sum: if it is, say that a line at the end is to be left out."
+        )
     suggestions = []
     for place, (name, column) in enumerate(found.items(), start=1):
         suggestions.append(suggest.attribute(name, column, codebook=shape.facts.get(name)))
@@ -87,7 +105,11 @@ def read(
 
 
 def head(
-    path: Path | str, names: Sequence[str], *, kind: Kind | None = None, dialect: Dialect | None = None
+    path: Path | str,
+    names: Sequence[str],
+    *,
+    kind: Kind | None = None,
+    dialect: Dialect | None = None,
 ) -> list[list[str]]:
     """The first rows of some columns, as text; of a table that a run has read, which may have none."""
     limits = Limits(block_rows=PREVIEW_ROWS)
@@ -103,5 +125,8 @@ def _row(block: Block, place: int) -> list[str]:
 
 
 def _head(block: Block) -> list[list[str]]:
-    columns = [[text or "" for text in texts.slice(0, PREVIEW_ROWS).to_pylist()] for texts in block.values()]
+    columns = [
+        [text or "" for text in texts.slice(0, PREVIEW_ROWS).to_pylist()]
+        for texts in block.values()
+    ]
     return [list(row) for row in zip(*columns, strict=True)]

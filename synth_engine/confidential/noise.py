@@ -38,7 +38,11 @@ def noisy(vector: Counts, noise: Noise) -> Counts:
         return vector + rounded.draws(vector.size, sigma=noise.scale, source=_uniform)
     if noise.law == "discrete-laplace":
         return vector + laplace.draws(vector.size, scale=noise.scale, source=_uniform)
-    answer = np.asarray(_measurement(noise.law, exact_float(noise.scale), vector.size)(np.ascontiguousarray(vector)))
+    answer = np.asarray(
+        _measurement(noise.law, exact_float(noise.scale), vector.size)(
+            np.ascontiguousarray(vector)
+        )
+    )
     if answer.dtype != np.int64 or answer.shape != vector.shape:
         raise PrivacyError("the sampler returned another type than int64")
     return answer

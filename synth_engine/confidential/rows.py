@@ -41,12 +41,25 @@ class Rows:
         baskets: Mapping[str, Bags] = MappingProxyType({}),
     ) -> None:
         lengths = {len(column) for column in (*codes.values(), *baskets.values())}
-        lengths |= {len(places) for places, _ in ranked.values()} | ({len(units)} if units is not None else set())
+        lengths |= {len(places) for places, _ in ranked.values()} | (
+            {len(units)} if units is not None else set()
+        )
         weak = {attribute.name for attribute in domain.open if isinstance(attribute, Weak)}
-        held = {attribute.name for attribute in domain.open if isinstance(attribute, WeakBasket)}
-        if len(lengths) != 1 or (set(codes), set(ranked), set(baskets)) != (set(domain.names), weak, held):
+        held = {
+            attribute.name for attribute in domain.open if isinstance(attribute, WeakBasket)
+        }
+        if len(lengths) != 1 or (set(codes), set(ranked), set(baskets)) != (
+            set(domain.names),
+            weak,
+            held,
+        ):
             raise PrivacyError("rows do not fit their domain")
-        self.__codes, self.__domain, self.__total, self.__units = dict(codes), domain, lengths.pop(), units
+        self.__codes, self.__domain, self.__total, self.__units = (
+            dict(codes),
+            domain,
+            lengths.pop(),
+            units,
+        )
         self.__ranked, self.__baskets = dict(ranked), dict(baskets)
 
     def codes(self, name: str) -> Codes:
@@ -69,7 +82,9 @@ class Rows:
 
     def settled(self, domain: Domain) -> Rows:
         """The same records under what was learned. Raises DomainError where that does not fit what was declared."""
-        learned = {attribute.name: domain.attribute(attribute.name) for attribute in self.__domain.open}
+        learned = {
+            attribute.name: domain.attribute(attribute.name) for attribute in self.__domain.open
+        }
         if self.__domain.settled(learned) != domain:
             raise PrivacyError("more than what was open has changed")
         codes = dict(self.__codes)
@@ -105,7 +120,9 @@ class Rows:
     def __eq__(self, _: object) -> NoReturn:
         self._refuse()
 
-    __reduce__ = __getstate__ = __copy__ = __deepcopy__ = __iter__ = __len__ = __bool__ = __contains__ = _refuse
+    __reduce__ = __getstate__ = __copy__ = __deepcopy__ = __iter__ = __len__ = __bool__ = (
+        __contains__
+    ) = _refuse
     __hash__ = None  # type: ignore[assignment]
 
 
@@ -152,7 +169,9 @@ class _Opened:
         self._codes: dict[str, list[Codes]] = {name: [] for name in domain.names}
         self._rankings = {a.name: codec.Ranking(a) for a in domain.open if isinstance(a, Weak)}
         self._places: dict[str, list[NDArray[np.int32]]] = {name: [] for name in self._rankings}
-        self._bags: dict[str, list[Bags]] = {a.name: [] for a in domain.open if isinstance(a, WeakBasket)}
+        self._bags: dict[str, list[Bags]] = {
+            a.name: [] for a in domain.open if isinstance(a, WeakBasket)
+        }
         self._ids: list[pa.Array] = []
 
     def add(self, block: Block) -> None:
@@ -171,23 +190,32 @@ class _Opened:
         for attribute in domain.baskets:
             if isinstance(attribute, WeakBasket):
                 held = codec.bags(attribute, block[attribute.name])
-                self._bags[attribute.name].append(held if places is None else held.take(pa.array(places)))
+                self._bags[attribute.name].append(
+                    held if places is None else held.take(pa.array(places))
+                )
         if domain.unit.column is not None:
             ids = codec.normal(block[domain.unit.column], domain.unit.spelling)
             self._ids.append(
-                ids if places is None else ids.dictionary_encode().take(pa.array(places)).cast(pa.string())
+                ids
+                if places is None
+                else ids.dictionary_encode().take(pa.array(places)).cast(pa.string())
             )
 
     def rows(self, *, random_bytes: Callable[[int], bytes]) -> Rows:
         """All of them; of each unit at most so many, chosen by chance."""
         domain = self._domain
         # One column at a time is there twice.
-        columns = {name: _joined(self._codes.pop(name), np.uint16) for name in list(self._codes)}
+        columns = {
+            name: _joined(self._codes.pop(name), np.uint16) for name in list(self._codes)
+        }
         ranked = {
-            name: (_joined(self._places.pop(name), np.int32), ranking.ranks) for name, ranking in self._rankings.items()
+            name: (_joined(self._places.pop(name), np.int32), ranking.ranks)
+            for name, ranking in self._rankings.items()
         }
         baskets = {
-            name: pa.concat_arrays(pieces) if pieces else pa.array([], type=pa.large_list(pa.int32()))
+            name: pa.concat_arrays(pieces)
+            if pieces
+            else pa.array([], type=pa.large_list(pa.int32()))
             for name, pieces in self._bags.items()
         }
         if domain.unit.column is None:
@@ -221,7 +249,13 @@ def fits(
     described = {each.name: each for each in domain.attributes if each.name in domain.columns}
     found: dict[str, codec.Fit] = {}
     for block in readers.blocks(
-        path, kind=kind, dialect=dialect, limits=limits or Limits(), wanted=wanted, progress=progress, mode="total"
+        path,
+        kind=kind,
+        dialect=dialect,
+        limits=limits or Limits(),
+        wanted=wanted,
+        progress=progress,
+        mode="total",
     ):
         _require(wanted, found=block)
         block = _plain(domain, codec.repeated(domain, block, marks=marks), dialect)
@@ -239,17 +273,25 @@ def _plain(domain: Domain, block: Block, dialect: Dialect | None) -> Block:
     plain = dict(block)
     for attribute in domain.attributes:
         if isinstance(attribute, Integer | Number | Range) and attribute.name in block:
-            plain[attribute.name] = dialect.marks.plain(block[attribute.name], apart_from=attribute.missing or ())
+            plain[attribute.name] = dialect.marks.plain(
+                block[attribute.name], apart_from=attribute.missing or ()
+            )
     return plain
 
 
 def require_columns(
-    path: Path | str, domain: Domain, *, kind: Kind | None = None, dialect: Dialect | None = None
+    path: Path | str,
+    domain: Domain,
+    *,
+    kind: Kind | None = None,
+    dialect: Dialect | None = None,
 ) -> None:
     """Raises TableError for a table without a column that the domain needs. Reads the header, which is form, and no
     row: this may come before a charge."""
     _require_form(path, kind=kind, dialect=dialect)
-    _require(_wanted(domain), found=readers.columns(path, kind=kind, dialect=dialect, mode="total"))
+    _require(
+        _wanted(domain), found=readers.columns(path, kind=kind, dialect=dialect, mode="total")
+    )
 
 
 def _require_form(path: Path | str, *, kind: Kind | None, dialect: Dialect | None) -> None:
@@ -258,19 +300,25 @@ def _require_form(path: Path | str, *, kind: Kind | None, dialect: Dialect | Non
         return
     if readers.is_delimited(path, kind=kind):
         raise TableError(
-            "a table without a header, of which nobody said what stands between cells", repair="say the delimiter"
+            "a table without a header, of which nobody said what stands between cells",
+            repair="say the delimiter",
         )
 
 
 def _wanted(domain: Domain) -> list[str]:
     others = [domain.unit.column, None if domain.repeats is None else domain.repeats.column]
-    return [*domain.columns, *(name for name in others if name is not None and name not in domain.columns)]
+    return [
+        *domain.columns,
+        *(name for name in others if name is not None and name not in domain.columns),
+    ]
 
 
 def _require(wanted: list[str], *, found: Collection[str]) -> None:
     for name in wanted:
         if name not in found:
-            raise TableError("the table has no such column", repair="check header and domain", column=name)
+            raise TableError(
+                "the table has no such column", repair="check header and domain", column=name
+            )
 
 
 def _units(ids: list[pa.Array]) -> NDArray[np.int32]:
@@ -282,7 +330,9 @@ def _units(ids: list[pa.Array]) -> NDArray[np.int32]:
     return numbers
 
 
-def _kept(units: NDArray[np.int32], *, most: int, random_bytes: Callable[[int], bytes]) -> NDArray[np.intp]:
+def _kept(
+    units: NDArray[np.int32], *, most: int, random_bytes: Callable[[int], bytes]
+) -> NDArray[np.intp]:
     """At most so many records of each unit, every one with the same chance."""
     keys = np.frombuffer(random_bytes(8 * len(units)), dtype=np.uint64)
     order = np.lexsort((keys, units))

@@ -41,7 +41,13 @@ from synth_engine.measurement import (
     Scores,
 )
 from synth_engine.privacy import resampling, trees, urn
-from synth_engine.privacy.events import DirichletMultinomial, Event, Gumbel, PermuteAndFlip, ThresholdTree
+from synth_engine.privacy.events import (
+    DirichletMultinomial,
+    Event,
+    Gumbel,
+    PermuteAndFlip,
+    ThresholdTree,
+)
 from synth_engine.privacy.filter import Filter
 from synth_engine.privacy.loss import Loss, Pure
 from synth_engine.privacy.unit import (
@@ -55,7 +61,9 @@ from synth_engine.privacy.unit import (
 
 LARGEST_TABLE = 1_000_000
 LARGEST_REFERENCE = 2**40
-LARGEST_DISTANCE = noise.LARGEST_COUNT // 2  # public, so that no score fails the sampler's own check
+LARGEST_DISTANCE = (
+    noise.LARGEST_COUNT // 2
+)  # public, so that no score fails the sampler's own check
 
 
 class Sampler(growth.Sampler, Protocol):
@@ -63,7 +71,9 @@ class Sampler(growth.Sampler, Protocol):
 
     def choose(self, scores: Counts, *, scale: Fraction, law: SelectionLaw) -> int: ...
 
-    def discover(self, tally: dict[int, int], *, size: int, threshold: int, noise: Noise) -> list[tuple[int, int]]: ...
+    def discover(
+        self, tally: dict[int, int], *, size: int, threshold: int, noise: Noise
+    ) -> list[tuple[int, int]]: ...
 
     def below(self, bounds: Counts) -> Counts: ...
 
@@ -79,12 +89,16 @@ class SecureSampler:
     def choose(self, scores: Counts, *, scale: Fraction, law: SelectionLaw) -> int:
         return selection.choose(scores, scale=scale, law=law)
 
-    def discover(self, tally: dict[int, int], *, size: int, threshold: int, noise: Noise) -> list[tuple[int, int]]:
+    def discover(
+        self, tally: dict[int, int], *, size: int, threshold: int, noise: Noise
+    ) -> list[tuple[int, int]]:
         def noisy(values: list[int]) -> list[int]:
             drawn: list[int] = self.counts(np.array(values, dtype=np.int64), noise).tolist()
             return drawn
 
-        return discovery.discovered(tally, size=size, threshold=threshold, scale=noise.scale, noisy=noisy)
+        return discovery.discovered(
+            tally, size=size, threshold=threshold, scale=noise.scale, noisy=noisy
+        )
 
     def passing(self, scores: Counts, *, threshold: int, noise: Noise) -> NDArray[np.bool_]:
         return growth.passing(scores, threshold=threshold, noise=noise, noisy=self.counts)
@@ -100,7 +114,13 @@ class RoomSession:
     """A Session over rows. Made by `open_session`."""
 
     def __init__(
-        self, rows: Rows, *, domain: Domain, cap: Loss, sampler: Sampler, planned: tuple[Call, ...] = ()
+        self,
+        rows: Rows,
+        *,
+        domain: Domain,
+        cap: Loss,
+        sampler: Sampler,
+        planned: tuple[Call, ...] = (),
     ) -> None:
         self._rows, self._domain, self._sampler, self._planned = rows, domain, sampler, planned
         self._filter = Filter(cap)
@@ -127,22 +147,32 @@ class RoomSession:
     def __reduce__(self) -> str:
         raise PrivacyError("a session cannot be copied or stored")
 
-    def measure(self, clique: Clique, *, noise: Noise, merged: Merged | None = None) -> Measurement:
+    def measure(
+        self, clique: Clique, *, noise: Noise, merged: Merged | None = None
+    ) -> Measurement:
         """Every cell of the clique's table, empty or not, plus independent noise. The table of the empty clique is
         the number of records. A record falls into one bin as it falls into one code, so merging moves nothing more."""
         shape = self._shape(clique, merged)
-        query = Query(verb="measure", clique=clique, cells=int(np.prod(shape)), bins=shape if merged else None)
+        query = Query(
+            verb="measure",
+            clique=clique,
+            cells=int(np.prod(shape)),
+            bins=shape if merged else None,
+        )
         self._admit(query, noise.event(self._sensitivity))
         table = counts.contingency(self._rows, clique, merged=merged)
         values = self._sampler.counts(table.ravel(), noise).reshape(shape)
         return Measurement(clique=clique, noise=noise, values=values)
 
-    def interaction(self, clique: Clique, *, noise: Noise, merged: Merged | None = None) -> Measurement:
+    def interaction(
+        self, clique: Clique, *, noise: Noise, merged: Merged | None = None
+    ) -> Measurement:
         """What of the clique's table its sums do not tell, in whole numbers, plus independent noise on each cell."""
         shape = self._shape(clique, merged)
         moving = interaction_sensitivity(self._domain.unit, self._domain.relation, sizes=shape)
         self._admit(
-            Query(verb="interaction", clique=clique, cells=int(np.prod(shape)), bins=shape), noise.event(moving)
+            Query(verb="interaction", clique=clique, cells=int(np.prod(shape)), bins=shape),
+            noise.event(moving),
         )
         table = counts.interaction(counts.contingency(self._rows, clique, merged=merged))
         values = self._sampler.counts(table.ravel(), noise).reshape(shape)
@@ -162,21 +192,33 @@ class RoomSession:
         cliques = tuple((*chosen, name) for name in candidates)
         if not cliques or any(len(set(clique)) != len(clique) for clique in cliques):
             raise PrivacyError("groups are divided by columns that they do not have yet")
-        query = Query(verb="refine", candidates=cliques, cells=sum(int(np.prod(self._shape(one))) for one in cliques))
+        query = Query(
+            verb="refine",
+            candidates=cliques,
+            cells=sum(int(np.prod(self._shape(one))) for one in cliques),
+        )
         law, kind = self._choosing()
         self._admit(query, kind(scale=scale, linf=self._sensitivity.linf, monotonic=True))
-        kept = [counts.largest_classes(counts.contingency(self._rows, clique)) for clique in cliques]
+        kept = [
+            counts.largest_classes(counts.contingency(self._rows, clique)) for clique in cliques
+        ]
         return self._sampler.choose(np.array(kept, dtype=np.int64), scale=scale, law=law)
 
     def _choosing(self) -> tuple[SelectionLaw, type[PermuteAndFlip | Gumbel]]:
         """By which law an index is chosen under this cap, and its event."""
-        return ("permute-and-flip", PermuteAndFlip) if isinstance(self._filter.cap, Pure) else ("gumbel", Gumbel)
+        return (
+            ("permute-and-flip", PermuteAndFlip)
+            if isinstance(self._filter.cap, Pure)
+            else ("gumbel", Gumbel)
+        )
 
     def score(self, candidates: Sequence[Candidate], *, noise: Noise) -> Scores:
         """The distance of every candidate's true counts from its public reference, less its public penalty, plus
         independent noise on each. One record may move all of them, each as far as it moves a table."""
         query = self._about("score", candidates)
-        self._admit(query, noise.event(scores_sensitivity(self._sensitivity, number=len(candidates))))
+        self._admit(
+            query, noise.event(scores_sensitivity(self._sensitivity, number=len(candidates)))
+        )
         return Scores(noise=noise, values=self._sampler.counts(self._scores(candidates), noise))
 
     def group_sizes(self, *, noise: Noise) -> GroupSizes:
@@ -186,7 +228,9 @@ class RoomSession:
             raise PrivacyError("group sizes need a column that says to whom a record belongs")
         event = noise.event(group_sizes_sensitivity(self._domain.relation))
         self._admit(Query(verb="group-sizes", cells=unit.max_records), event)
-        return GroupSizes(noise=noise, values=self._sampler.counts(counts.group_sizes(self._rows), noise))
+        return GroupSizes(
+            noise=noise, values=self._sampler.counts(counts.group_sizes(self._rows), noise)
+        )
 
     def discover(self, name: str, *, noise: Noise, threshold: int) -> Discovery:
         """What `measure` of the whole public set would say of the values that reach the threshold; neither time nor answer
@@ -204,7 +248,9 @@ class RoomSession:
         found = self._sampler.discover(tally, size=size, threshold=threshold, noise=noise)
         return Discovery(attribute=name, noise=noise, threshold=threshold, found=tuple(found))
 
-    def grow(self, columns: Clique, *, rule: Rule, noise: Noise, together: bool = True) -> Growth:
+    def grow(
+        self, columns: Clique, *, rule: Rule, noise: Noise, together: bool = True
+    ) -> Growth:
         """Under the basic rule what `measure` of every depth would say, where it was looked at. Under the others which nodes
         are opened and no count, at a price that knows no depth (docs/proofs/grow.md). together: points are halved along all
         coordinates at once, not along one after another."""
@@ -215,13 +261,17 @@ class RoomSession:
         query = Query(verb="grow", clique=columns, cells=cells, rule=rule, branching=branching)
         self._admit(query, self._growing(rule, noise))
         leaves = self._leaves_of(hierarchy, together)
-        return growth.grown(leaves, hierarchy=hierarchy, rule=rule, noise=noise, sampler=self._sampler)
+        return growth.grown(
+            leaves, hierarchy=hierarchy, rule=rule, noise=noise, sampler=self._sampler
+        )
 
     def _growing(self, rule: Rule, noise: Noise) -> Event:
         if rule.name == "basic":
             return noise.event(levels_sensitivity(self._sensitivity, levels=rule.depth))
         if noise.law != "discrete-laplace":
-            raise PrivacyError("nodes are opened without counts under discrete Laplace noise alone")
+            raise PrivacyError(
+                "nodes are opened without counts under discrete Laplace noise alone"
+            )
         if rule.name == "improved" and rule.discount < trees.least_discount(
             scale=noise.scale, threshold=rule.threshold
         ):
@@ -249,7 +299,14 @@ class RoomSession:
             )
         if threshold is not None and (threshold < 1 or noise.law != "discrete-laplace"):
             raise PrivacyError("leaves are kept from 1 on, with discrete Laplace noise")
-        asked = Query(verb="leaves", clique=partition.columns, by=by, parts=shape[0], cells=cells, threshold=threshold)
+        asked = Query(
+            verb="leaves",
+            clique=partition.columns,
+            by=by,
+            parts=shape[0],
+            cells=cells,
+            threshold=threshold,
+        )
         self._admit(asked, noise.event(self._sensitivity))
         known = None if by else self._leaves_of(hierarchy, together)
         table = counts.by_part(self._rows, hierarchy, partition, by=by, leaves=known)
@@ -257,7 +314,13 @@ class RoomSession:
             values = self._sampler.counts(table, noise)
         else:
             values = self._sampler.kept(table, threshold=threshold, noise=noise)
-        return Leaves(partition=partition, by=by, noise=noise, threshold=threshold, values=values.reshape(shape))
+        return Leaves(
+            partition=partition,
+            by=by,
+            noise=noise,
+            threshold=threshold,
+            values=values.reshape(shape),
+        )
 
     def _leaves_of(self, hierarchy: Hierarchy, together: bool) -> counts.Sorted:
         """Codes of one hierarchy, sorted once for as long as nothing is asked of another; the rows do not change."""
@@ -275,25 +338,41 @@ class RoomSession:
         query = Query(verb="items", clique=(name,), cells=attribute.values.size)
         self._admit(query, noise.event(items_sensitivity(self._sensitivity)))
         votes = counts.items(self._rows, name, squared=noise.law != "discrete-laplace")
-        return Measurement(clique=(name,), noise=noise, values=self._sampler.counts(votes, noise))
+        return Measurement(
+            clique=(name,), noise=noise, values=self._sampler.counts(votes, noise)
+        )
 
-    def resample(self, origin: str, *, event: DirichletMultinomial, parting: str = "") -> urn.Resampled:
+    def resample(
+        self, origin: str, *, event: DirichletMultinomial, parting: str = ""
+    ) -> urn.Resampled:
         """Each group drawn anew. Whether its total is as declared is the same for all neighbours (docs/proofs/resample.md)."""
         totals = self._domain.totals
         if totals is None or self._domain.unit.max_records > 1:
-            raise PrivacyError("groups are drawn anew where their totals are public and a unit has one record")
+            raise PrivacyError(
+                "groups are drawn anew where their totals are public and a unit has one record"
+            )
         if self._domain.repeats is not None and self._domain.repeats.cuts(totals.counts):
             raise PrivacyError(
                 "a row may stand for as many records as a group has: declare more than the largest total"
             )
         clique = (totals.column, origin)
-        ways = public_ways(self._domain, origin, parting or VALUES)  # this and what follows of the description alone
-        parted = {name: np.array(public_parting(self._domain, origin, name)) for _, name in ways}
+        ways = public_ways(
+            self._domain, origin, parting or VALUES
+        )  # this and what follows of the description alone
+        parted = {
+            name: np.array(public_parting(self._domain, origin, name)) for _, name in ways
+        }
         way = np.array([way_of(size, ways) for size in totals.counts], dtype=object)
-        numbers = [int(parted[name].max()) + 1 if size else 1 for name, size in zip(way, totals.counts, strict=True)]
+        numbers = [
+            int(parted[name].max()) + 1 if size else 1
+            for name, size in zip(way, totals.counts, strict=True)
+        ]
         shape = (len(totals.counts), max(numbers))
         parts = resampling.required(event, totals=totals.counts, origins=numbers)
-        self._admit(Query(verb="resample", clique=clique, cells=math.prod(shape), parting=parting), event)
+        self._admit(
+            Query(verb="resample", clique=clique, cells=math.prod(shape), parting=parting),
+            event,
+        )
         if counts.contingency(self._rows, clique[:1]).tolist() != list(totals.counts):
             raise PrivacyError("the table does not have the totals that were declared public")
         groups, origins = map(self._rows.codes, clique)
@@ -319,23 +398,34 @@ class RoomSession:
         self._distances.clear()
         self._sorted.clear()
 
-    def _about(self, verb: Literal["select", "score"], candidates: Sequence[Candidate]) -> Query:
+    def _about(
+        self, verb: Literal["select", "score"], candidates: Sequence[Candidate]
+    ) -> Query:
         """The question about these candidates, whose shapes and sizes are checked."""
         if not candidates:
             raise PrivacyError("a selection needs candidates")
         cells = 0
         for candidate in candidates:
             reference = candidate.reference
-            if not candidate.clique or reference.shape != self._shape(candidate.clique, candidate.merged):
+            if not candidate.clique or reference.shape != self._shape(
+                candidate.clique, candidate.merged
+            ):
                 raise PrivacyError("a reference has another shape than its clique")
             largest = max(int(reference.max()), -int(reference.min()), abs(candidate.penalty))
             if largest > LARGEST_REFERENCE or int(np.abs(reference).sum()) > LARGEST_DISTANCE:
                 raise PrivacyError("a reference holds counts that are too large")
             cells += reference.size
-        return Query(verb=verb, candidates=tuple(candidate.clique for candidate in candidates), cells=cells)
+        return Query(
+            verb=verb,
+            candidates=tuple(candidate.clique for candidate in candidates),
+            cells=cells,
+        )
 
     def _scores(self, candidates: Sequence[Candidate]) -> Counts:
-        return np.array([self._distance(candidate) - candidate.penalty for candidate in candidates], dtype=np.int64)
+        return np.array(
+            [self._distance(candidate) - candidate.penalty for candidate in candidates],
+            dtype=np.int64,
+        )
 
     def _distance(self, candidate: Candidate) -> int:
         """Counted once for each reference array for as long as somebody holds it: it and the rows do not change."""
@@ -343,7 +433,9 @@ class RoomSession:
         key = (clique, id(reference))
         known = self._distances.get(key)
         if merged or known is None or known[0]() is not reference:
-            distance = int(np.abs(counts.contingency(self._rows, clique, merged=merged) - reference).sum())
+            distance = int(
+                np.abs(counts.contingency(self._rows, clique, merged=merged) - reference).sum()
+            )
             known = (weakref.ref(reference), distance)
             self._distances |= {} if merged else {key: known}
         return known[1]
@@ -353,8 +445,12 @@ class RoomSession:
         shape = dict(zip(clique, self._domain.shape(clique), strict=True))
         for name, bins in (merged or {}).items():
             used = np.unique(bins)
-            if bins.shape != (shape.get(name),) or not np.array_equal(used, np.arange(used.size)):
-                raise PrivacyError("codes are merged into bins numbered from 0 on, none of them empty")
+            if bins.shape != (shape.get(name),) or not np.array_equal(
+                used, np.arange(used.size)
+            ):
+                raise PrivacyError(
+                    "codes are merged into bins numbered from 0 on, none of them empty"
+                )
             shape[name] = used.size
         if np.prod(list(shape.values()), dtype=float) > LARGEST_TABLE:
             raise PrivacyError(f"a table has from 1 to {LARGEST_TABLE:,} cells")
@@ -362,18 +458,27 @@ class RoomSession:
 
     def _admit(self, query: Query, event: Event) -> None:
         call = Call(query=query, event=event)
-        if self._planned and self._planned[len(self._journal) : len(self._journal) + 1] != (call,):
+        if self._planned and self._planned[len(self._journal) : len(self._journal) + 1] != (
+            call,
+        ):
             raise PrivacyError("this call is not the next one planned")
         self._filter.admit(event)
         self._journal.append(call)
 
 
 def open_session(
-    rows: Rows, *, domain: Domain, cap: Loss, sampler: Sampler | None = None, planned: tuple[Call, ...] = ()
+    rows: Rows,
+    *,
+    domain: Domain,
+    cap: Loss,
+    sampler: Sampler | None = None,
+    planned: tuple[Call, ...] = (),
 ) -> RoomSession:
     """A session under a cap that was charged beforehand. The rows were truncated by unit when they were opened, so
     they must have been opened under this very domain. planned: the calls of a static plan; then nothing else, and
     nothing in another order, is answered, because what certifies them certifies this list alone."""
     if rows.domain != domain:
         raise PrivacyError("the rows were opened under another domain")
-    return RoomSession(rows, domain=domain, cap=cap, sampler=sampler or SecureSampler(), planned=planned)
+    return RoomSession(
+        rows, domain=domain, cap=cap, sampler=sampler or SecureSampler(), planned=planned
+    )

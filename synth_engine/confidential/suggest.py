@@ -22,17 +22,22 @@ from synth_engine.formats import Marks
 MOST_CATEGORIES = 100
 LONGEST_CATEGORY = 200
 LONGEST_LIST = 800  # characters
-CODES = 10**9  # whole numbers from here on that have equally many digits are codes more often than amounts
+CODES = (
+    10**9
+)  # whole numbers from here on that have equally many digits are codes more often than amounts
 _PAIRS = (("true", "false"), ("yes", "no"), ("y", "n"), ("t", "f"), ("1", "0"))
 _ROW_IDS = {
     "kind": "identifier",
     "why": "Whole numbers, all different and close together: they look like row ids.",
 }
-_NAMES = {"kind": "identifier", "why": "Nearly every value is different, or long: it may name a record. Left out."}
-_WORDS = (
-    "If the words themselves are wanted, “Unknown categories” finds the frequent ones, out of the budget of a release."
+_NAMES = {
+    "kind": "identifier",
+    "why": "Nearly every value is different, or long: it may name a record. Left out.",
+}
+_WORDS = "If the words themselves are wanted, “Unknown categories” finds the frequent ones, out of the budget of a release."
+_CONFIRM = (
+    "Confirm only what is known without looking at this table, for example from a codebook."
 )
-_CONFIRM = "Confirm only what is known without looking at this table, for example from a codebook."
 
 
 _BASKETS: Mapping[str, Any] = {
@@ -43,7 +48,9 @@ _BASKETS: Mapping[str, Any] = {
 }
 
 
-def attribute(name: str, column: Column, *, codebook: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def attribute(
+    name: str, column: Column, *, codebook: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
     """A draft of one attribute, in the form of a domain's JSON; `codebook` is what the file itself says about it."""
     if codebook and codebook.get("baskets"):
         return {"name": name, **_BASKETS, "provenance": "suggested"}
@@ -54,7 +61,9 @@ def attribute(name: str, column: Column, *, codebook: Mapping[str, Any] | None =
 def _coded(column: Column, codebook: Mapping[str, Any]) -> dict[str, Any] | None:
     """The draft that a codebook makes: its codes are the values, if every value has one."""
     missing = codebook.get("missing", [])
-    labels = {code: label for code, label in codebook.get("values", {}).items() if code not in missing}
+    labels = {
+        code: label for code, label in codebook.get("values", {}).items() if code not in missing
+    }
     empty = [""] * bool(column.times[""])
     about = f"The file calls it “{codebook['label']}”. " if codebook.get("label") else ""
     if labels and column.wide is None and set(column.times) <= {*labels, *missing, ""}:
@@ -65,10 +74,16 @@ def _coded(column: Column, codebook: Mapping[str, Any]) -> dict[str, Any] | None
         facts = {"values": list(labels), "other": False, "missing": markers, "outside": outside}
         return {"kind": "categorical", **facts, "why": why}
     draft = _drafted(column.without(missing))
-    apart = [code for code in missing if code not in (draft.get("missing") or []) and not _within(draft, code)]
+    apart = [
+        code
+        for code in missing
+        if code not in (draft.get("missing") or []) and not _within(draft, code)
+    ]
     if apart and draft["kind"] != "identifier":
         draft["missing"] = [*(draft["missing"] or []), *apart]
-        draft["why"] += " The codes that the file itself declares as missing are taken for missing."
+        draft["why"] += (
+            " The codes that the file itself declares as missing are taken for missing."
+        )
     return draft | {"why": about + draft["why"]}
 
 
@@ -105,14 +120,23 @@ def _draft(times: Counter[str], *, rows: int, marks: Marks) -> dict[str, Any]:
     texts = pa.array(times.keys(), type=pa.string())
     pair = _pair(times)
     if pair:
-        return {"kind": "boolean", "true": pair[0], "false": pair[1], "why": "Two values that say yes and no."}
+        return {
+            "kind": "boolean",
+            "true": pair[0],
+            "false": pair[1],
+            "why": "Two values that say yes and no.",
+        }
     plain = marks.plain(texts)
     if (whole := numbers.whole(plain)) is not None:
         return _integer(whole, np.array(list(times.values())), rows=rows)
     if (decimals := numbers.decimal(plain)) is not None:
         return _number(decimals.min(), decimals.max())
     if (found := numbers.times(texts)) is not None:
-        return _days(found.first, found.last) if found.days else _span(found, int(np.gcd.reduce(found.clocks)))
+        return (
+            _days(found.first, found.last)
+            if found.days
+            else _span(found, int(np.gcd.reduce(found.clocks)))
+        )
     return ambiguous.dates(texts) or ambiguous.questioned(_text(times, rows=rows), texts)
 
 
@@ -125,9 +149,7 @@ def _draft_of_many(wide: Wide) -> dict[str, Any]:
     if wide.different > 0.9 * wide.looked_at or not wide.frequent or wide.longest > LONGEST:
         return dict(_NAMES)
     values = sorted(text for text, _ in wide.frequent.most_common(MOST_CATEGORIES))
-    why = (
-        f"More than {MOST_DIFFERENT:,} different texts: {MOST_CATEGORIES} frequent ones are listed, all else is other."
-    )
+    why = f"More than {MOST_DIFFERENT:,} different texts: {MOST_CATEGORIES} frequent ones are listed, all else is other."
     return {"kind": "categorical", "values": values, "other": True, "why": f"{why} {_WORDS}"}
 
 
@@ -145,7 +167,9 @@ def _pair(times: Counter[str]) -> tuple[str, str] | None:
     if len(times) != 2:
         return None
     by_folded = {text.casefold(): text for text in times}
-    return next(((by_folded[t], by_folded[f]) for t, f in _PAIRS if {t, f} == set(by_folded)), None)
+    return next(
+        ((by_folded[t], by_folded[f]) for t, f in _PAIRS if {t, f} == set(by_folded)), None
+    )
 
 
 def _days(first: str, last: str) -> dict[str, Any]:
@@ -178,16 +202,17 @@ def _whole(least: int, most: int, *, values: Any, weights: Any) -> dict[str, Any
     elif high - low < 200:
         draft["width"] = 1
     if least >= CODES and len(str(least)) == len(str(most)):
-        why = (
-            f"All have {len(str(least))} digits: if they are codes, such as census blocks, make them categories. {why}"
-        )
+        why = f"All have {len(str(least))} digits: if they are codes, such as census blocks, make them categories. {why}"
     return draft | {"why": why}
 
 
 def _number(least: float, most: float) -> dict[str, Any]:
     low, high = rounding.outwards(float(least), float(most))
     if max(-low, high) > MAX_EXACT:
-        return {"kind": "identifier", "why": "Numbers beyond 2^53, which no bounds hold: left out."}
+        return {
+            "kind": "identifier",
+            "why": "Numbers beyond 2^53, which no bounds hold: left out.",
+        }
     why = "All values are numbers; the bounds are the smallest and largest, rounded outwards."
     return {"kind": "number", "low": low, "high": high, "why": why}
 
@@ -201,11 +226,24 @@ def _skewed_edges(values: Any, weights: Any, *, low: int, high: int) -> list[int
 
 def _text(times: Counter[str], *, rows: int) -> dict[str, Any]:
     different = len(times)
-    if (different > 0.9 * rows and different > MOST_CATEGORIES) or max(map(len, times)) > LONGEST_CATEGORY:
+    if (different > 0.9 * rows and different > MOST_CATEGORIES) or max(
+        map(len, times)
+    ) > LONGEST_CATEGORY:
         return dict(_NAMES)
     values = sorted(text for text, _ in times.most_common(MOST_CATEGORIES))
     if different > MOST_CATEGORIES:
         why = f"{different:,} different texts: the {MOST_CATEGORIES} most frequent are listed, all else is other."
-        return {"kind": "categorical", "values": values, "other": True, "why": f"{why} {_WORDS}"}
+        return {
+            "kind": "categorical",
+            "values": values,
+            "other": True,
+            "why": f"{why} {_WORDS}",
+        }
     why = f"{different} different texts. A text that is not listed counts as missing, or as the first if none can be."
-    return {"kind": "categorical", "values": values, "other": False, "outside": "clamp", "why": why}
+    return {
+        "kind": "categorical",
+        "values": values,
+        "other": False,
+        "outside": "clamp",
+        "why": why,
+    }

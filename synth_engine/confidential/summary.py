@@ -49,8 +49,13 @@ class Column:
             return self.wide.add(texts)
         counted = texts.value_counts()
         different = counted.field("values").to_pylist()
-        self.times.update(dict(zip(different, counted.field("counts").to_pylist(), strict=True)))
-        if len(self.times) > self._most or pc.max(pc.binary_length(counted.field("values"))).as_py() > LONGEST:
+        self.times.update(
+            dict(zip(different, counted.field("counts").to_pylist(), strict=True))
+        )
+        if (
+            len(self.times) > self._most
+            or pc.max(pc.binary_length(counted.field("values"))).as_py() > LONGEST
+        ):
             self.wide = Wide(self.times, self.marks)
             self.times = Counter()
         return None
@@ -58,7 +63,10 @@ class Column:
     def without(self, texts: Collection[str]) -> Column:
         """The same column without some of its texts, if they are all counted."""
         kept = Column(self.marks)
-        kept.times, kept.wide = Counter({text: n for text, n in self.times.items() if text not in texts}), self.wide
+        kept.times, kept.wide = (
+            Counter({text: n for text, n in self.times.items() if text not in texts}),
+            self.wide,
+        )
         return kept
 
     @property
@@ -66,7 +74,9 @@ class Column:
         """Whether no two records share a text, missing values aside: looked at in full while texts are few, within
         blocks when they are many."""
         if self.wide is None:
-            most = max((times for text, times in self.times.items() if text not in MARKERS), default=0)
+            most = max(
+                (times for text, times in self.times.items() if text not in MARKERS), default=0
+            )
             return most == 1 and len(self.times) > 1
         if self.wide.read == "texts":
             return self.wide.looked_at == self.wide.different
@@ -87,15 +97,23 @@ class Wide:
         self.days = True  # of times; false with a clock
         self.first, self.last = "9999", "0000"  # years
         self.common = 0  # greatest common divisor of times of day in seconds
-        self.spellings: set[tuple[str, int]] = set()  # the sign before the clock, and the length
-        self.looked_at = self.different = 0  # texts of the blocks that were looked at, and how many differ in a block
+        self.spellings: set[tuple[str, int]] = (
+            set()
+        )  # the sign before the clock, and the length
+        self.looked_at = self.different = (
+            0  # texts of the blocks that were looked at, and how many differ in a block
+        )
         self.frequent: Counter[str] = Counter()
         self._blocks = 0
         self._sample: list[NDArray[np.float64]] = []
         texts, counts = list(times), np.fromiter(times.values(), dtype=np.int64)
         counts = np.maximum(1, counts * min(1.0, MOST_REPEATED / counts.sum())).astype(np.int64)
         # To begin with, every text as often as it came, or as its share of so many.
-        self.add(pa.array(texts, type=pa.string()).take(pa.array(np.repeat(np.arange(len(texts)), counts))))
+        self.add(
+            pa.array(texts, type=pa.string()).take(
+                pa.array(np.repeat(np.arange(len(texts)), counts))
+            )
+        )
 
     def add(self, texts: pa.Array) -> None:
         if self.read in ("", "numbers"):
@@ -167,7 +185,10 @@ class Wide:
         if self._blocks > LOOKED_AT and self._blocks % LOOKED_AT:
             return
         counted = texts.value_counts()
-        self.looked_at, self.different = self.looked_at + len(texts), self.different + len(counted)
+        self.looked_at, self.different = (
+            self.looked_at + len(texts),
+            self.different + len(counted),
+        )
         counts = counted.field("counts").to_numpy()
         if len(counts) > 0.9 * len(texts) or self.longest > LONGEST:
             return

@@ -21,10 +21,15 @@ def breaking(codes: Callable[[str], NDArray[Any]], *, domain: Domain) -> tuple[i
     relations = [relation(constraint, known) for constraint in domain.constraints]
     if not relations:
         return ()
-    columns = {name: codes(name) for name in dict.fromkeys(name for one in relations for name in one.columns)}
+    columns = {
+        name: codes(name)
+        for name in dict.fromkeys(name for one in relations for name in one.columns)
+    }
     found = np.zeros(len(relations) + 1, dtype=np.int64)
     for start in range(0, len(next(iter(columns.values()))), _BLOCK):
         part = {name: column[start : start + _BLOCK] for name, column in columns.items()}
         broken = [~one.holds(part) for one in relations]
-        found += [int(np.count_nonzero(each)) for each in (*broken, np.logical_or.reduce(broken))]
+        found += [
+            int(np.count_nonzero(each)) for each in (*broken, np.logical_or.reduce(broken))
+        ]
     return tuple(found.tolist())

@@ -57,10 +57,16 @@ class _Desk:
     the same weights, which are worked out once."""
 
     def __init__(
-        self, codes: dict[str, Column], domain: Domain, component: Component, factors: Sequence[Factor]
+        self,
+        codes: dict[str, Column],
+        domain: Domain,
+        component: Component,
+        factors: Sequence[Factor],
     ) -> None:
         self._codes, self._component, self._sizes = codes, component, domain.sizes
-        self._factors = {name: [one for one in factors if name in one[0]] for name in component.columns}
+        self._factors = {
+            name: [one for one in factors if name in one[0]] for name in component.columns
+        }
 
     def mend(self, rows: Places, rng: np.random.Generator) -> None:
         """One column of each record, if one is enough; else all of the component."""
@@ -78,7 +84,9 @@ class _Desk:
         for place, name in enumerate(names):
             for part, context, allowed, every in self._weights(name, rows, known=names):
                 whole = every.sum(axis=1)
-                share = np.divide(allowed.sum(axis=1), whole, out=np.zeros_like(whole), where=whole > 0)
+                share = np.divide(
+                    allowed.sum(axis=1), whole, out=np.zeros_like(whole), where=whole > 0
+                )
                 shares[part, place] = share[context]
         can = shares.sum(axis=1) > 0
         chosen = _drawn(shares, np.arange(rows.size), rng)
@@ -91,31 +99,41 @@ class _Desk:
             known.append(name)
             self._draw(name, rows, known=known, rng=rng)
 
-    def _draw(self, name: str, rows: Places, *, known: Sequence[str], rng: np.random.Generator) -> None:
+    def _draw(
+        self, name: str, rows: Places, *, known: Sequence[str], rng: np.random.Generator
+    ) -> None:
         for part, context, allowed, _ in self._weights(name, rows, known=known):
             can = allowed.sum(axis=1)[context] > 0
             self._codes[name][rows[part[can]]] = _drawn(allowed, context[can], rng)
 
     def _holds(self, rows: Places) -> NDArray[np.bool_]:
         names = self._component.columns
-        return np.broadcast_to(self._component.holds({name: self._codes[name][rows] for name in names}), rows.shape)
+        return np.broadcast_to(
+            self._component.holds({name: self._codes[name][rows] for name in names}), rows.shape
+        )
 
     def _weights(
         self, name: str, rows: Places, *, known: Sequence[str]
     ) -> Iterator[tuple[Places, Places, Floats, Floats]]:
         """Part by part: which of the records, their context, and for each context the weights of all codes of a column
         given the rest: of what keeps to the constraints with the columns that are known, and of everything."""
-        others = dict.fromkeys([*known, *(other for clique, _ in self._factors[name] for other in clique)])
+        others = dict.fromkeys(
+            [*known, *(other for clique, _ in self._factors[name] for other in clique)]
+        )
         first, context = self._contexts(rows, [other for other in others if other != name])
         order = np.argsort(context, kind="stable")
         step = max(1, _CELLS // self._sizes[name])
         for start in range(0, first.size, step):
             ends = np.searchsorted(context, [start, start + step], sorter=order)
             part = order[ends[0] : ends[1]]
-            allowed, every = self._of_contexts(name, rows[first[start : start + step]], known=known)
+            allowed, every = self._of_contexts(
+                name, rows[first[start : start + step]], known=known
+            )
             yield part, context[part] - start, allowed, every
 
-    def _of_contexts(self, name: str, rows: Places, *, known: Sequence[str]) -> tuple[Floats, Floats]:
+    def _of_contexts(
+        self, name: str, rows: Places, *, known: Sequence[str]
+    ) -> tuple[Floats, Floats]:
         every = np.ones((rows.size, self._sizes[name]))
         for clique, table in self._factors[name]:
             every *= table[tuple(self._along(other, rows, free=name) for other in clique)]
@@ -135,16 +153,27 @@ class _Desk:
         return first, context
 
     def _along(self, name: str, rows: Places, *, free: str) -> NDArray[np.integer]:
-        return np.arange(self._sizes[name])[None, :] if name == free else self._codes[name][rows][:, None]
+        return (
+            np.arange(self._sizes[name])[None, :]
+            if name == free
+            else self._codes[name][rows][:, None]
+        )
 
 
 def _breaking(codes: dict[str, Column], component: Component) -> Places:
     columns = {name: codes[name] for name in component.columns}
-    return np.flatnonzero(~np.broadcast_to(component.holds(columns), columns[component.columns[0]].shape))
+    return np.flatnonzero(
+        ~np.broadcast_to(component.holds(columns), columns[component.columns[0]].shape)
+    )
 
 
 def _borrowed(
-    codes: dict[str, Column], domain: Domain, component: Component, *, was_bad: Places, rng: np.random.Generator
+    codes: dict[str, Column],
+    domain: Domain,
+    component: Component,
+    *,
+    was_bad: Places,
+    rng: np.random.Generator,
 ) -> None:
     """What is left takes all columns of the component from a record that needed no mending, or, if there is none, the
     one that the search found when the domain was declared."""

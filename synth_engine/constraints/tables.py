@@ -32,11 +32,15 @@ def possible(domain: Domain, clique: Clique) -> Truth:
     shape = domain.shape(clique)
     axes = np.meshgrid(*map(np.arange, shape), indexing="ij", sparse=True)
     codes = dict(zip(clique, axes, strict=True))
-    holds = reduce(np.logical_and, (component.holds(codes) for component in domain.components), ALL)
+    holds = reduce(
+        np.logical_and, (component.holds(codes) for component in domain.components), ALL
+    )
     return np.broadcast_to(holds, shape)
 
 
-def restricted(weights: Floats, allowed: Truth, *, margins: Sequence[tuple[int, ...]]) -> Floats:
+def restricted(
+    weights: Floats, allowed: Truth, *, margins: Sequence[tuple[int, ...]]
+) -> Floats:
     """The table without what cannot be, near to the one given (in relative entropy) among those that keep its sums over
     all axes but `margins`. Where no weight is left, all that can be weighs the same."""
     kept = np.where(allowed, weights, 0.0)
@@ -56,11 +60,15 @@ def joined(domain: Domain, tables: Sequence[Weighted], *, keep: bool) -> list[We
         clique = tuple(name for names, _ in touched for name in names)
         if prod(domain.shape(clique)) > JOINED_UP_TO:
             continue  # left to repair
-        whole: Floats = reduce(np.multiply.outer, (weights / weights.sum() for _, weights in touched))
+        whole: Floats = reduce(
+            np.multiply.outer, (weights / weights.sum() for _, weights in touched)
+        )
         place = next(i for i, one in enumerate(left) if one is touched[0])
         left = [one for one in left if not set(one[0]) & set(component.columns)]
         margins = _axes(touched) if keep else []
-        left.insert(place, (clique, restricted(whole, possible(domain, clique), margins=margins)))
+        left.insert(
+            place, (clique, restricted(whole, possible(domain, clique), margins=margins))
+        )
     return left
 
 

@@ -25,7 +25,9 @@ _EPOCH = 719_163  # the ordinal of 1970-01-01
 _DAY = 86_400
 
 
-def in_order(domain: Domain, frame: pd.DataFrame, *, codes: Codes, rng: np.random.Generator) -> pd.DataFrame:
+def in_order(
+    domain: Domain, frame: pd.DataFrame, *, codes: Codes, rng: np.random.Generator
+) -> pd.DataFrame:
     """The decoded table with every order kept by its values. Other columns, and records in order, are as they were."""
     for component in domain.components:
         for orders in component.orders:
@@ -39,7 +41,9 @@ def breaking(domain: Domain, orders: Orders, frame: pd.DataFrame) -> NDArray[np.
     found = np.zeros(len(frame), dtype=np.bool_)
     for name, edges in orders.below.items():
         for other, strict in edges:  # a missing value is NaN, and no comparison with it is true
-            found |= (values[other] >= values[name]) if strict else (values[other] > values[name])
+            found |= (
+                (values[other] >= values[name]) if strict else (values[other] > values[name])
+            )
     return found
 
 
@@ -54,7 +58,12 @@ def comparable(attribute: Attribute, column: pd.Series) -> Floats:
 
 
 def _ordered(
-    domain: Domain, orders: Orders, frame: pd.DataFrame, *, codes: Codes, rng: np.random.Generator
+    domain: Domain,
+    orders: Orders,
+    frame: pd.DataFrame,
+    *,
+    codes: Codes,
+    rng: np.random.Generator,
 ) -> pd.DataFrame:
     bad = np.flatnonzero(breaking(domain, orders, frame))
     if not bad.size:
@@ -62,20 +71,31 @@ def _ordered(
     frame = frame.copy()
     for _ in range(_TRIES):
         part = {name: np.asarray(codes[name][bad], dtype=np.intp) for name in orders.columns}
-        again = {name: codec.values_of(domain.attribute(name), part[name], rng) for name in orders.columns}
+        again = {
+            name: codec.values_of(domain.attribute(name), part[name], rng)
+            for name in orders.columns
+        }
         _put(frame, bad, again)
         bad = bad[breaking(domain, orders, pd.DataFrame(again))]
         if not bad.size:
             return frame
-    least, _ = orders.least({name: np.asarray(codes[name][bad], dtype=np.intp) for name in orders.columns})
-    _put(frame, bad, {name: _natural(domain.attribute(name), values) for name, values in least.items()})
+    least, _ = orders.least(
+        {name: np.asarray(codes[name][bad], dtype=np.intp) for name in orders.columns}
+    )
+    _put(
+        frame,
+        bad,
+        {name: _natural(domain.attribute(name), values) for name, values in least.items()},
+    )
     return frame
 
 
 def _put(frame: pd.DataFrame, rows: Places, columns: Mapping[str, pd.Series]) -> None:
     for name, values in columns.items():
         column = frame[name].copy()
-        column.iloc[rows] = values.to_numpy() if values.dtype == column.dtype else values.astype(column.dtype)
+        column.iloc[rows] = (
+            values.to_numpy() if values.dtype == column.dtype else values.astype(column.dtype)
+        )
         frame[name] = column
 
 
@@ -90,4 +110,8 @@ def _natural(attribute: Attribute, values: Floats) -> pd.Series:
     natural = plain.astype(np.int64) if isinstance(attribute, Integer) else plain
     if attribute.missing is None:
         return pd.Series(natural)
-    return pd.Series(natural).astype("Int64" if isinstance(attribute, Integer) else "Float64").mask(missing)
+    return (
+        pd.Series(natural)
+        .astype("Int64" if isinstance(attribute, Integer) else "Float64")
+        .mask(missing)
+    )

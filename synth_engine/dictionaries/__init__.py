@@ -28,7 +28,10 @@ __all__ = ["TITLES", "Kind", "Reading", "Remark", "read", "recognise", "to_schem
 def recognise(document: object) -> Kind:
     """Which kind of document this is. Errors: DomainError for none of the three."""
     if isinstance(document, Mapping) and document:
-        if isinstance(document.get("attributes"), list) or document.get("schema") == SCHEMA_NAME:
+        if (
+            isinstance(document.get("attributes"), list)
+            or document.get("schema") == SCHEMA_NAME
+        ):
             return "domain"
         if frictionless.looks_like(document):
             return "table-schema"

@@ -13,7 +13,10 @@ from synth_engine.errors import DomainError
 _WIDE = 1_000  # a range from which on most values of counts and amounts lie near its lower end
 _FACTORS = (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)
 _DECADES = 4
-_LARGEST = {True: 2.0**53, False: 1e300}  # of whole and other numbers: the domain says what is wrong beyond
+_LARGEST = {
+    True: 2.0**53,
+    False: 1e300,
+}  # of whole and other numbers: the domain says what is wrong beyond
 PUBLIC: dict[str, Any] = {"provenance": "public-file"}
 
 
@@ -65,7 +68,9 @@ def edges(
     if last - first >= _WIDE:
         inner = _widening(first, last, whole=whole)
     elif below or above:
-        inner = [first + (last - first) * step / DEFAULT_BINS for step in range(1, DEFAULT_BINS)]
+        inner = [
+            first + (last - first) * step / DEFAULT_BINS for step in range(1, DEFAULT_BINS)
+        ]
     else:
         return None
     inner = [math.floor(edge) for edge in inner] if whole else inner
@@ -76,7 +81,11 @@ def edges(
 def _widening(low: float, high: float, *, whole: bool) -> list[float]:
     """1, 1.5, 2, 3, 5, 7 … over the upper decades of the larger end, to both sides of zero."""
     start = math.ceil(math.log10(max(abs(low), abs(high)))) - _DECADES
-    steps = [factor * 10.0 ** (start + decade) for decade in range(_DECADES + 1) for factor in _FACTORS]
+    steps = [
+        factor * 10.0 ** (start + decade)
+        for decade in range(_DECADES + 1)
+        for factor in _FACTORS
+    ]
     steps = [step for step in steps if not whole or step == int(step)]
     around = [0.0, 1.0] if whole else [0.0]
     return [*(-step for step in steps), *around, *steps]

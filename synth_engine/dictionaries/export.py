@@ -31,7 +31,11 @@ SCHEMA = "https://datapackage.org/profiles/2.0/tableschema.json"
 
 def to_schema(domain: Domain) -> dict[str, Any]:
     """The schema of the tables that releases of this description give."""
-    return {"$schema": SCHEMA, "fields": [_field(attribute) for attribute in domain.drawn], "missingValues": []}
+    return {
+        "$schema": SCHEMA,
+        "fields": [_field(attribute) for attribute in domain.drawn],
+        "missingValues": [],
+    }
 
 
 def _field(attribute: Attribute) -> dict[str, Any]:
@@ -49,18 +53,32 @@ def _of_kind(attribute: Attribute) -> tuple[str, dict[str, Any], dict[str, Any]]
     match attribute:
         case Categorical():
             listed = [*attribute.values, *([OTHER] if attribute.has_other else [])]
-            order: dict[str, Any] = {"categories": listed, "categoriesOrdered": True} if attribute.ordered else {}
+            order: dict[str, Any] = (
+                {"categories": listed, "categoriesOrdered": True} if attribute.ordered else {}
+            )
             return "string", order, {"enum": listed}
         case Boolean():
-            return "boolean", {"trueValues": [attribute.true], "falseValues": [attribute.false]}, {}
+            return (
+                "boolean",
+                {"trueValues": [attribute.true], "falseValues": [attribute.false]},
+                {},
+            )
         case Date():
             ends = {"minimum": attribute.low, "maximum": attribute.high}
             style = {} if attribute.format == ISO else {"format": attribute.format}
-            return "date", style, {end: day.strftime(attribute.format) for end, day in ends.items()}
+            return (
+                "date",
+                style,
+                {end: day.strftime(attribute.format) for end, day in ends.items()},
+            )
         case DateTime():
             moments = {"minimum": attribute.low, "maximum": attribute.high}
             style = {} if attribute.format == ISO_MOMENT else {"format": attribute.format}
-            return "datetime", style, {end: moment.strftime(attribute.format) for end, moment in moments.items()}
+            return (
+                "datetime",
+                style,
+                {end: moment.strftime(attribute.format) for end, moment in moments.items()},
+            )
         case Weak() | Baskets():
             return "string", {}, {}  # which values come out is learned by each release
         case Range():
@@ -70,10 +88,18 @@ def _of_kind(attribute: Attribute) -> tuple[str, dict[str, Any], dict[str, Any]]
         case Text():
             return "string", {}, {}
         case Identifier():
-            return "string", {"format": "uuid"} if attribute.regenerate == "uuid" else {}, {"unique": True}
+            return (
+                "string",
+                {"format": "uuid"} if attribute.regenerate == "uuid" else {},
+                {"unique": True},
+            )
     bounds = attribute.details()
     whole = isinstance(attribute, Integer)
-    return "integer" if whole else "number", {}, {"minimum": bounds["low"], "maximum": bounds["high"]}
+    return (
+        "integer" if whole else "number",
+        {},
+        {"minimum": bounds["low"], "maximum": bounds["high"]},
+    )
 
 
 def _wide(attribute: Range) -> tuple[str, dict[str, Any], dict[str, Any]]:

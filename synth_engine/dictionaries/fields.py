@@ -16,17 +16,34 @@ from synth_engine.errors import DomainError
 Lost = list[tuple[str, str]]
 LISTED_UP_TO = 1_000
 """Texts a pattern may match for all of them to be listed as categories."""
-_TRUE, _FALSE = ("true", "True", "TRUE", "1"), ("false", "False", "FALSE", "0")  # as the specification has them
-_NO_BOUNDS = ("has a type but no minimum and maximum", "add both here, or constraints to the schema")
-_NO_VALUES = ("has no list of values (enum, categories, or a pattern that few texts match)", "describe it here")
+_TRUE, _FALSE = (
+    ("true", "True", "TRUE", "1"),
+    ("false", "False", "FALSE", "0"),
+)  # as the specification has them
+_NO_BOUNDS = (
+    "has a type but no minimum and maximum",
+    "add both here, or constraints to the schema",
+)
+_NO_VALUES = (
+    "has no list of values (enum, categories, or a pattern that few texts match)",
+    "describe it here",
+)
 _BAD_BOUND = ("its minimum or maximum is not of its type", "correct the schema")
-_SPELLED = ("its numbers are written in a way that is not read", "write them like 1234.5 in the table")
+_SPELLED = (
+    "its numbers are written in a way that is not read",
+    "write them like 1234.5 in the table",
+)
 _STYLED = ("its dates may be written in any way", "say in the schema how, for example %d.%m.%Y")
 _FOUND = "which of them occur is found with budget"
-_MANY_TEXTS = ("several texts mean yes or no; they are kept apart as categories", "look it over")
+_MANY_TEXTS = (
+    "several texts mean yes or no; they are kept apart as categories",
+    "look it over",
+)
 
 
-def attribute_of(field: Mapping[str, Any], *, missing: tuple[str, ...], is_key: bool = False) -> tuple[Attribute, Lost]:
+def attribute_of(
+    field: Mapping[str, Any], *, missing: tuple[str, ...], is_key: bool = False
+) -> tuple[Attribute, Lost]:
     """The attribute and what of the field it cannot say. Errors: Open, when the field says too little."""
     constraints = field.get("constraints") or {}
     if not isinstance(constraints, Mapping):
@@ -38,7 +55,11 @@ def attribute_of(field: Mapping[str, Any], *, missing: tuple[str, ...], is_key: 
     }
     if (listed := _listed(field, constraints)) is not None:
         return _categories(base, listed, ordered=field.get("categoriesOrdered") is True), []
-    if is_key or constraints.get("unique") is True or (kind, field.get("format")) == ("string", "uuid"):
+    if (
+        is_key
+        or constraints.get("unique") is True
+        or (kind, field.get("format")) == ("string", "uuid")
+    ):
         made = {"regenerate": "uuid"} if field.get("format") == "uuid" else {}
         return attribute({"name": field["name"], "kind": "identifier", **made}), []
     reader = _READERS.get(kind if isinstance(kind, str) else "")
@@ -54,7 +75,9 @@ def _listed(field: Mapping[str, Any], constraints: Mapping[str, Any]) -> list[st
         return None
     listed = given if isinstance(given, list) else [None]
     values_of = [each.get("value") if isinstance(each, Mapping) else each for each in listed]
-    if not all(isinstance(each, str | int | float) and not isinstance(each, bool) for each in values_of):
+    if not all(
+        isinstance(each, str | int | float) and not isinstance(each, bool) for each in values_of
+    ):
         raise Open("its list of values is not usable", "write it as a list of texts or numbers")
     return [str(each) for each in values_of]
 
@@ -67,11 +90,20 @@ def _categories(base: dict[str, Any], listed: list[str], *, ordered: bool = Fals
     other = OTHER in listed
     outside = "other" if other else "missing" if markers else "clamp"
     return attribute(
-        base | {"kind": "categorical", "values": texts, "other": other, "outside": outside, "ordered": ordered}
+        base
+        | {
+            "kind": "categorical",
+            "values": texts,
+            "other": other,
+            "outside": outside,
+            "ordered": ordered,
+        }
     )
 
 
-def _string(base: dict[str, Any], _: Mapping[str, Any], constraints: Mapping[str, Any]) -> tuple[Attribute, Lost]:
+def _string(
+    base: dict[str, Any], _: Mapping[str, Any], constraints: Mapping[str, Any]
+) -> tuple[Attribute, Lost]:
     pattern = constraints.get("pattern")
     if not isinstance(pattern, str):
         raise Open(*_NO_VALUES)
@@ -81,12 +113,18 @@ def _string(base: dict[str, Any], _: Mapping[str, Any], constraints: Mapping[str
         raise Open(f"its pattern is not usable: {error.rule}", error.repair) from None
     if matched.size > LISTED_UP_TO:
         document = base | {"kind": "weak", "values": matched.to_json()}
-        return attribute(document), [(f"its pattern matches {matched.size:,} texts: {_FOUND}", "look it over")]
+        return attribute(document), [
+            (f"its pattern matches {matched.size:,} texts: {_FOUND}", "look it over")
+        ]
     return _categories(base, [matched.unrank(rank) for rank in range(matched.size)]), []
 
 
 def _number(
-    base: dict[str, Any], field: Mapping[str, Any], constraints: Mapping[str, Any], *, whole: bool
+    base: dict[str, Any],
+    field: Mapping[str, Any],
+    constraints: Mapping[str, Any],
+    *,
+    whole: bool,
 ) -> tuple[Attribute, Lost]:
     low, high = _ends(constraints)
     cast: Callable[[Any], float] = int if whole else float
@@ -97,7 +135,11 @@ def _number(
     if whole:  # version 2 has bounds that do not belong to the range
         low += "minimum" not in constraints
         high -= "maximum" not in constraints
-    spelled = (field.get("decimalChar", "."), field.get("groupChar", ""), field.get("bareNumber", True))
+    spelled = (
+        field.get("decimalChar", "."),
+        field.get("groupChar", ""),
+        field.get("bareNumber", True),
+    )
     document = base | {"kind": "integer" if whole else "number", "low": low, "high": high}
     document["edges"] = edges(low, high, whole=whole) if low < high else None
     return attribute(document), [] if spelled == (".", "", True) else [_SPELLED]
@@ -111,7 +153,9 @@ def _ends(constraints: Mapping[str, Any]) -> tuple[Any, Any]:
     return low, high
 
 
-def _boolean(base: dict[str, Any], field: Mapping[str, Any], _: Mapping[str, Any]) -> tuple[Attribute, Lost]:
+def _boolean(
+    base: dict[str, Any], field: Mapping[str, Any], _: Mapping[str, Any]
+) -> tuple[Attribute, Lost]:
     true, false = field.get("trueValues", list(_TRUE)), field.get("falseValues", list(_FALSE))
     texts = (true, false) if isinstance(true, list) and isinstance(false, list) else ([], [])
     if not all(each and all(isinstance(text, str) for text in each) for each in texts):
@@ -120,25 +164,44 @@ def _boolean(base: dict[str, Any], field: Mapping[str, Any], _: Mapping[str, Any
         return attribute(base | {"kind": "boolean", "true": true[0], "false": false[0]}), []
     if "trueValues" not in field and "falseValues" not in field:
         return attribute(base | {"kind": "boolean", "true": "true", "false": "false"}), [
-            ("does not say how yes and no are written; “true” and “false” were taken", "look it over")
+            (
+                "does not say how yes and no are written; “true” and “false” were taken",
+                "look it over",
+            )
         ]
     return _categories(base, [*false, *true]), [_MANY_TEXTS]
 
 
-def _date(base: dict[str, Any], field: Mapping[str, Any], constraints: Mapping[str, Any]) -> tuple[Attribute, Lost]:
+def _date(
+    base: dict[str, Any], field: Mapping[str, Any], constraints: Mapping[str, Any]
+) -> tuple[Attribute, Lost]:
     style = _style(field, usual=ISO)
     low, high = (_moment(end, style).date() for end in _ends(constraints))
     days = (high - low).days + 1
     step = -(-days // LISTED_UP_TO)
-    document = {"kind": "date", "low": low.isoformat(), "high": high.isoformat(), "step_days": step, "format": style}
+    document = {
+        "kind": "date",
+        "low": low.isoformat(),
+        "high": high.isoformat(),
+        "step_days": step,
+        "format": style,
+    }
     return attribute(base | document), []
 
 
-def _datetime(base: dict[str, Any], field: Mapping[str, Any], constraints: Mapping[str, Any]) -> tuple[Attribute, Lost]:
+def _datetime(
+    base: dict[str, Any], field: Mapping[str, Any], constraints: Mapping[str, Any]
+) -> tuple[Attribute, Lost]:
     """In steps of a second, as the specification has no coarser ones; bins are the domain's usual."""
     style = _style(field, usual=ISO_MOMENT)
-    low, high = (_moment(end, style).replace(tzinfo=None, microsecond=0).isoformat() for end in _ends(constraints))
-    return attribute(base | {"kind": "datetime", "low": low, "high": high, "unit": "seconds", "format": style}), []
+    low, high = (
+        _moment(end, style).replace(tzinfo=None, microsecond=0).isoformat()
+        for end in _ends(constraints)
+    )
+    return attribute(
+        base
+        | {"kind": "datetime", "low": low, "high": high, "unit": "seconds", "format": style}
+    ), []
 
 
 def _style(field: Mapping[str, Any], *, usual: str) -> str:
@@ -160,7 +223,9 @@ def _moment(text: Any, style: str) -> datetime.datetime:
         raise Open(*_BAD_BOUND) from None
 
 
-_Reader = Callable[[dict[str, Any], Mapping[str, Any], Mapping[str, Any]], tuple[Attribute, Lost]]
+_Reader = Callable[
+    [dict[str, Any], Mapping[str, Any], Mapping[str, Any]], tuple[Attribute, Lost]
+]
 _READERS: dict[str, _Reader] = {
     "string": _string,
     "any": _string,

@@ -20,9 +20,9 @@ _USUAL_MISSING = ("",)  # what the specification says when a schema does not
 
 def looks_like(document: Mapping[str, Any]) -> bool:
     """Whether it is a schema, a resource with one, or a package of resources."""
-    return any(isinstance(document.get(key), list) for key in ("fields", "resources")) or _has_fields(
-        document.get("schema")
-    )
+    return any(
+        isinstance(document.get(key), list) for key in ("fields", "resources")
+    ) or _has_fields(document.get("schema"))
 
 
 def _has_fields(schema: Any) -> bool:
@@ -41,7 +41,9 @@ def read(document: Mapping[str, Any]) -> Reading:
     for field in schema["fields"]:
         name = _name(field, names)
         try:
-            column, lost = readers.attribute_of(field, missing=_of_field(field, missing), is_key=keys == [name])
+            column, lost = readers.attribute_of(
+                field, missing=_of_field(field, missing), is_key=keys == [name]
+            )
             found.append(column)
             remarks += [Remark(name, *each) for each in lost]
         except Open as unsaid:
@@ -52,8 +54,14 @@ def read(document: Mapping[str, Any]) -> Reading:
 def _schema(document: Mapping[str, Any]) -> Mapping[str, Any]:
     if isinstance(document.get("fields"), list):
         return document
-    resources = document["resources"] if isinstance(document.get("resources"), list) else [document]
-    schemas = [each["schema"] for each in resources if isinstance(each, Mapping) and _has_fields(each.get("schema"))]
+    resources = (
+        document["resources"] if isinstance(document.get("resources"), list) else [document]
+    )
+    schemas = [
+        each["schema"]
+        for each in resources
+        if isinstance(each, Mapping) and _has_fields(each.get("schema"))
+    ]
     if len(schemas) != 1:
         raise DomainError(
             f"the package holds {len(schemas)} schemas of tables",
@@ -86,5 +94,9 @@ def _markers(given: Any, *, column: str | None) -> tuple[str, ...]:
     texts = [each.get("value") if isinstance(each, Mapping) else each for each in listed]
     markers = [text for text in texts if isinstance(text, str)]
     if len(markers) < len(texts):
-        raise DomainError("missingValues is no list of texts", repair='write it like ["", "NA"]', column=column)
+        raise DomainError(
+            "missingValues is no list of texts",
+            repair='write it like ["", "NA"]',
+            column=column,
+        )
     return tuple(dict.fromkeys(markers))

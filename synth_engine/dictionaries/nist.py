@@ -19,7 +19,12 @@ _KNOWN = frozenset({"description", "values", "details", "link"})
 _ABSENT = re.compile(r"\s*(n/?a\b|not applicable|missing\b)", re.IGNORECASE)
 _WHOLE = re.compile(r"-?[0-9]{1,15}")
 _ENDS = ("min", "max")
-_SOUGHT = {"set": "strings", "alphabet": string.digits + string.ascii_letters, "min_length": 1, "max_length": 8}
+_SOUGHT = {
+    "set": "strings",
+    "alphabet": string.digits + string.ascii_letters,
+    "min_length": 1,
+    "max_length": 8,
+}
 _NO_VALUES = (
     "the dictionary does not say which values it has, so a run spends some of its budget to find frequent ones of up to "
     "8 letters and digits",
@@ -54,13 +59,17 @@ def read(document: Mapping[str, Any]) -> Reading:
         except Open as unsaid:
             remarks.append(Remark(name, unsaid.rule, unsaid.repair))
     if not found:
-        raise DomainError("the dictionary describes no column", repair="give its columns values")
+        raise DomainError(
+            "the dictionary describes no column", repair="give its columns values"
+        )
     return Reading(attributes=tuple(found), remarks=tuple(remarks))
 
 
 def _column(name: str, values: Any) -> tuple[Attribute, tuple[str, str] | None]:
     if not values:
-        return attribute({"name": name, "kind": "weak", "values": _SOUGHT, "missing": [""]}), _NO_VALUES
+        return attribute(
+            {"name": name, "kind": "weak", "values": _SOUGHT, "missing": [""]}
+        ), _NO_VALUES
     if not isinstance(values, Mapping):
         raise Open("its values are no list of codes", "write them as code and meaning")
     is_range = _is_range(values)
@@ -93,8 +102,18 @@ def _range(
     below, above = low - 1 in next_to, high + 1 in next_to
     if whole:
         low, high = low - below, high + above
-    aside = [key for key in own if not (whole and _WHOLE.fullmatch(key) and low <= int(key) <= high)]
+    aside = [
+        key for key in own if not (whole and _WHOLE.fullmatch(key) and low <= int(key) <= high)
+    ]
     markers = [*missing, *aside]
-    document: dict[str, Any] = {"name": name, "kind": "integer" if whole else "number", "low": low, "high": high}
-    document |= {"edges": edges(low, high, whole=whole, below=below, above=above), "missing": markers or None}
+    document: dict[str, Any] = {
+        "name": name,
+        "kind": "integer" if whole else "number",
+        "low": low,
+        "high": high,
+    }
+    document |= {
+        "edges": edges(low, high, whole=whole, below=below, above=above),
+        "missing": markers or None,
+    }
     return attribute(document), _ASIDE if aside else None

@@ -8,9 +8,23 @@ table itself are for the steward's eyes and refused by `Domain.require_confirmed
 
 from __future__ import annotations
 
-from synth_engine.domain.attributes import MAX_CODES, MISSING, MOST_PLACED, OTHER, Attribute, Boolean, Categorical
+from synth_engine.domain.attributes import (
+    MAX_CODES,
+    MISSING,
+    MOST_PLACED,
+    OTHER,
+    Attribute,
+    Boolean,
+    Categorical,
+)
 from synth_engine.domain.baskets import Basket, Baskets, WeakBasket
-from synth_engine.domain.constraints import Constraint, Dependency, Impossible, MissingIff, Order
+from synth_engine.domain.constraints import (
+    Constraint,
+    Dependency,
+    Impossible,
+    MissingIff,
+    Order,
+)
 from synth_engine.domain.document import SCHEMA_NAME, Domain, read
 from synth_engine.domain.facts import PROVENANCES, Provenance
 from synth_engine.domain.identifiers import Identifier

@@ -43,14 +43,20 @@ class Attribute:
 
     def __post_init__(self) -> None:
         self._check_name()
-        object.__setattr__(self, "provenance", facts.complete(self.provenance, facts=self.fact_names, name=self.name))
+        object.__setattr__(
+            self,
+            "provenance",
+            facts.complete(self.provenance, facts=self.fact_names, name=self.name),
+        )
         if self.missing is not None:
             object.__setattr__(self, "missing", tuple(self.missing))
             self._check_texts(self.missing, what="missing marker")
         self.check()
         object.__setattr__(self, "outside", self._resolved_outside())
         if self.size > self.most_codes:
-            raise self.error(f"more than {self.most_codes:,} codes", repair="use fewer values or wider bins")
+            raise self.error(
+                f"more than {self.most_codes:,} codes", repair="use fewer values or wider bins"
+            )
 
     # What each kind says for itself.
     def check(self) -> None:
@@ -106,7 +112,9 @@ class Attribute:
     @property
     def labels(self) -> tuple[str, ...]:
         """The text of every code."""
-        tail = ((OTHER,) if self.has_other else ()) + ((MISSING,) if self.missing is not None else ())
+        tail = ((OTHER,) if self.has_other else ()) + (
+            (MISSING,) if self.missing is not None else ()
+        )
         return self.value_labels + tail
 
     @property
@@ -133,30 +141,47 @@ class Attribute:
             raise DomainError("a column has no name", repair="give every column a name")
         if len(self.name) > 200 or not self.name.isprintable():
             raise DomainError(
-                "a column name is longer than 200 characters or has control characters", repair="rename the column"
+                "a column name is longer than 200 characters or has control characters",
+                repair="rename the column",
             )
 
     def _check_texts(self, texts: tuple[str, ...], *, what: str) -> None:
         if not texts:
-            raise self.error(f"an empty list of {what}s", repair=f"list at least one {what}, or leave the list out")
+            raise self.error(
+                f"an empty list of {what}s",
+                repair=f"list at least one {what}, or leave the list out",
+            )
         if not all(isinstance(text, str) for text in texts):
-            raise self.error(f"a {what} that is not text", repair="put every one in quotation marks")
+            raise self.error(
+                f"a {what} that is not text", repair="put every one in quotation marks"
+            )
         seen: set[str] = set()
         for position, text in enumerate(texts, start=1):
             if text in seen:
-                raise self.error(f"{what} {position} is listed twice", repair="list each one once")
+                raise self.error(
+                    f"{what} {position} is listed twice", repair="list each one once"
+                )
             seen.add(text)
 
     def _check_apart_from_missing(self, texts: tuple[str, ...]) -> None:
         if set(texts) & set(self.missing or ()):
-            raise self.error("a missing marker is also a value", repair="take it off one of the two lists")
+            raise self.error(
+                "a missing marker is also a value", repair="take it off one of the two lists"
+            )
 
     def _resolved_outside(self) -> Outside:
         outside = self.outside or self._default_outside()
         if outside not in self.outsides:
-            raise self.error("outside is not usable here", repair=f"use one of {', '.join(self.outsides)}")
-        if (outside == "missing" and self.missing is None) or (outside == "other" and not self.has_other):
-            raise self.error(f"outside is {outside!r}, which this column does not have", repair=f"declare {outside}")
+            raise self.error(
+                "outside is not usable here", repair=f"use one of {', '.join(self.outsides)}"
+            )
+        if (outside == "missing" and self.missing is None) or (
+            outside == "other" and not self.has_other
+        ):
+            raise self.error(
+                f"outside is {outside!r}, which this column does not have",
+                repair=f"declare {outside}",
+            )
         return outside
 
     def _default_outside(self) -> Outside:
@@ -181,7 +206,9 @@ class Categorical(Attribute):
         self._check_texts(self.values, what="value")
         self._check_apart_from_missing(self.values)
         if self.other and OTHER in self.values + (self.missing or ()):
-            raise self.error(f"{OTHER!r} is what other values are called", repair="rename that value")
+            raise self.error(
+                f"{OTHER!r} is what other values are called", repair="rename that value"
+            )
 
     @property
     def value_labels(self) -> tuple[str, ...]:

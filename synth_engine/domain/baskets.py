@@ -37,11 +37,16 @@ class Baskets(Attribute):
 
     def _check_baskets(self) -> None:
         if self.missing is not None:
-            raise self.error("a basket has no missing value", repair="leave missing out; an empty one has no items")
+            raise self.error(
+                "a basket has no missing value",
+                repair="leave missing out; an empty one has no items",
+            )
         if self.ordered:
             raise self.error("baskets have no order", repair="leave ordered out")
         if self.separator not in SEPARATORS:
-            raise self.error("unknown separator", repair="use a blank, a comma, a semicolon, a bar or a tab")
+            raise self.error(
+                "unknown separator", repair="use a blank, a comma, a semicolon, a bar or a tab"
+            )
 
     def _check_item(self, item: str) -> None:
         """An item that a cell can hold, and whose column can have its name."""
@@ -93,16 +98,22 @@ class Basket(Baskets):
         self._check_texts(self.items, what="item")
         if len(self.items) > MOST_ITEMS:
             raise self.error(
-                f"more than {MOST_ITEMS:,} items", repair='list fewer, or let a run choose some: kind "weak-basket"'
+                f"more than {MOST_ITEMS:,} items",
+                repair='list fewer, or let a run choose some: kind "weak-basket"',
             )
         for item in self.items:
             self._check_item(item)
 
     @cached_property
     def parts(self) -> tuple[Attribute, ...]:
-        facts = {"kind": self.facts["kind"], "values": self.facts["items"], "missing": self.facts["kind"]}
+        facts = {
+            "kind": self.facts["kind"],
+            "values": self.facts["items"],
+            "missing": self.facts["kind"],
+        }
         return tuple(
-            Boolean(name=f"{self.name}={item}", true=PRESENT, false=ABSENT, provenance=facts) for item in self.items
+            Boolean(name=f"{self.name}={item}", true=PRESENT, false=ABSENT, provenance=facts)
+            for item in self.items
         )
 
     def details(self) -> dict[str, object]:
@@ -129,16 +140,22 @@ class WeakBasket(Baskets, Open):
             )
         if type(self.keep) is not int or not 1 <= self.keep <= min(MOST_ITEMS, size):
             raise self.error(
-                f"keep is not a whole number from 1 to {min(MOST_ITEMS, size):,}", repair="50 is a common choice"
+                f"keep is not a whole number from 1 to {min(MOST_ITEMS, size):,}",
+                repair="50 is a common choice",
             )
         self._check_length(self.values.longest)
         if self._may_be_split():
-            raise self.error("an item of the set has the separator in it", repair="declare another separator, or set")
+            raise self.error(
+                "an item of the set has the separator in it",
+                repair="declare another separator, or set",
+            )
 
     def _may_be_split(self) -> bool:
         signs = self.values.characters
         if signs is None:
-            return any(self._is_split(self.values.unrank(rank)) for rank in range(self.values.size))
+            return any(
+                self._is_split(self.values.unrank(rank)) for rank in range(self.values.size)
+            )
         return any(not sign.isprintable() or self._is_split(f"x{sign}x") for sign in signs)
 
     def found(self, ranks: Sequence[int]) -> Basket:
@@ -161,4 +178,9 @@ class WeakBasket(Baskets, Open):
 
     def details(self) -> dict[str, object]:
         values = self.values.to_json() | {"size": self.values.size}
-        return {"values": values, "keep": self.keep, "separator": self.separator, "wide": self.wide}
+        return {
+            "values": values,
+            "keep": self.keep,
+            "separator": self.separator,
+            "wide": self.wide,
+        }

@@ -23,10 +23,16 @@ class Completions:
 
     def __post_init__(self) -> None:
         if self.values.size > MOST:
-            raise DomainError(f"completions are more than {MOST:,} texts", repair="list the frequent ones")
+            raise DomainError(
+                f"completions are more than {MOST:,} texts", repair="list the frequent ones"
+            )
         if self.weights and len(self.weights) != self.values.size:
-            raise DomainError("weights of completions are not one for each text", repair=_REPAIR)
-        numbers = [w for w in self.weights if isinstance(w, int | float) and not isinstance(w, bool)]
+            raise DomainError(
+                "weights of completions are not one for each text", repair=_REPAIR
+            )
+        numbers = [
+            w for w in self.weights if isinstance(w, int | float) and not isinstance(w, bool)
+        ]
         if len(numbers) < len(self.weights) or not all(0 <= w < 1e300 for w in numbers):
             raise DomainError("a weight of a completion is no number from 0 on", repair=_REPAIR)
 
@@ -36,7 +42,11 @@ class Completions:
     @classmethod
     def from_json(cls, document: object) -> Completions:
         """Errors: DomainError."""
-        if not isinstance(document, Mapping) or not isinstance(document.get("weights", []), list):
+        if not isinstance(document, Mapping) or not isinstance(
+            document.get("weights", []), list
+        ):
             raise DomainError("completions are no set of values", repair=_REPAIR)
-        values = public_sets.from_json({key: value for key, value in document.items() if key != "weights"})
+        values = public_sets.from_json(
+            {key: value for key, value in document.items() if key != "weights"}
+        )
         return cls(values=values, weights=tuple(document.get("weights", ())))

@@ -27,7 +27,11 @@ class Range:
     high: float | str | None = None
 
     def to_json(self) -> dict[str, Any]:
-        return {key: value for key, value in (("from", self.low), ("to", self.high)) if value is not None}
+        return {
+            key: value
+            for key, value in (("from", self.low), ("to", self.high))
+            if value is not None
+        }
 
     @property
     def words(self) -> str:
@@ -43,7 +47,9 @@ Value = str | Range | None
 def parse(documents: object, *, column: str) -> tuple[Value, ...]:
     """Values from JSON. Whole numbers may stand for the texts that they are written as."""
     if not isinstance(documents, Sequence) or isinstance(documents, str) or not documents:
-        raise DomainError("the values of a constraint are no list", repair="list at least one", column=column)
+        raise DomainError(
+            "the values of a constraint are no list", repair="list at least one", column=column
+        )
     return tuple(_value(document, column=column) for document in documents)
 
 
@@ -53,7 +59,10 @@ def to_json(values: Sequence[Value]) -> list[Any]:
 
 def words(values: Sequence[Value]) -> str:
     """The values as people read them: "a, b or missing"."""
-    texts = [MISSING.strip("()") if v is None else v.words if isinstance(v, Range) else v for v in values]
+    texts = [
+        MISSING.strip("()") if v is None else v.words if isinstance(v, Range) else v
+        for v in values
+    ]
     shown = texts if len(texts) <= 6 else [*texts[:5], f"{len(texts) - 5} more"]
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} or {shown[-1]}"
 
@@ -61,7 +70,9 @@ def words(values: Sequence[Value]) -> str:
 def codes(attribute: Attribute, values: Sequence[Value]) -> tuple[int, ...]:
     """The codes that are named, ascending. Errors: DomainError for what the column does not declare."""
     found: set[int] = set()
-    texts = any(isinstance(value, str) for value in values)  # labels of long scales take a while
+    texts = any(
+        isinstance(value, str) for value in values
+    )  # labels of long scales take a while
     known = {label: code for code, label in enumerate(attribute.labels)} if texts else {}
     for place, value in enumerate(values, start=1):
         if value is None:
@@ -104,11 +115,17 @@ def _inside(attribute: Attribute, wanted: Range) -> Iterator[int]:
         raise attribute.error("a range of a column that is no scale", repair="list its values")
     low, high = _end(attribute, wanted.low, last=False), _end(attribute, wanted.high, last=True)
     if low > high:
-        raise attribute.error("a range of a constraint ends before it begins", repair="swap its ends")
+        raise attribute.error(
+            "a range of a constraint ends before it begins", repair="swap its ends"
+        )
     starts, ends = _spans(attribute, ladder(attribute))
     # A number's bin reaches up to its upper edge, where the next one begins: to touch there is not to overlap.
     touching = isinstance(attribute, Number)
-    apart = (ends <= low) | (starts >= high) if touching and low < high else (ends < low) | (starts > high)
+    apart = (
+        (ends <= low) | (starts >= high)
+        if touching and low < high
+        else (ends < low) | (starts > high)
+    )
     within = (starts >= low) & (ends <= high)
     if not (apart | within).all():
         raise attribute.error(
@@ -116,7 +133,9 @@ def _inside(attribute: Attribute, wanted: Range) -> Iterator[int]:
             repair="begin and end it where bins do, or put edges of bins where it begins and ends",
         )
     if not within.any():
-        raise attribute.error("a range of a constraint holds no value", repair="take it within the bounds")
+        raise attribute.error(
+            "a range of a constraint holds no value", repair="take it within the bounds"
+        )
     yield from np.flatnonzero(within & ~apart if touching else within).tolist()
 
 
@@ -146,12 +165,16 @@ def _end(attribute: Attribute, end: float | str | None, *, last: bool) -> float:
 
 def _seconds(text: str, *, last: bool) -> float:
     if len(text) == len("2024-12-31"):
-        moment = datetime.datetime.combine(datetime.date.fromisoformat(text), _LAST if last else datetime.time())
+        moment = datetime.datetime.combine(
+            datetime.date.fromisoformat(text), _LAST if last else datetime.time()
+        )
     else:
         moment = datetime.datetime.fromisoformat(text)
     if moment.tzinfo is not None:
         raise ValueError
-    return float(moment.toordinal() * _DAY + moment.hour * 3_600 + moment.minute * 60 + moment.second)
+    return float(
+        moment.toordinal() * _DAY + moment.hour * 3_600 + moment.minute * 60 + moment.second
+    )
 
 
 def _value(document: object, *, column: str) -> Value:
@@ -162,7 +185,8 @@ def _value(document: object, *, column: str) -> Value:
     if isinstance(document, Mapping) and document and set(document) <= {"from", "to"}:
         low, high = document.get("from"), document.get("to")
         if all(
-            end is None or (isinstance(end, int | float | str) and not isinstance(end, bool)) for end in (low, high)
+            end is None or (isinstance(end, int | float | str) and not isinstance(end, bool))
+            for end in (low, high)
         ):
             return Range(low=low, high=high)
     raise DomainError(

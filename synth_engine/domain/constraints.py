@@ -81,7 +81,9 @@ class Impossible(Constraint):
 
     @property
     def sentence(self) -> str:
-        parts = [f"{name} is {conditions.words(values)}" for name, values in self.combination.items()]
+        parts = [
+            f"{name} is {conditions.words(values)}" for name, values in self.combination.items()
+        ]
         return f"never: {' and '.join(parts)}"
 
     def check(self, known: Mapping[str, Attribute]) -> None:
@@ -89,7 +91,11 @@ class Impossible(Constraint):
             conditions.codes(known[name], values)
 
     def details(self) -> dict[str, Any]:
-        return {"columns": {name: conditions.to_json(values) for name, values in self.combination.items()}}
+        return {
+            "columns": {
+                name: conditions.to_json(values) for name, values in self.combination.items()
+            }
+        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,7 +118,9 @@ class Order(Constraint):
 
     def check(self, known: Mapping[str, Attribute]) -> None:
         if self.first == self.second:
-            raise known[self.first].error("an order of a column and itself", repair="name two columns")
+            raise known[self.first].error(
+                "an order of a column and itself", repair="name two columns"
+            )
         for name in self.columns:
             if not is_scale(known[name]):
                 raise known[name].error(
@@ -150,7 +158,9 @@ class Dependency(Constraint):
 
     def check(self, known: Mapping[str, Attribute]) -> None:
         if self.given == self.gives:
-            raise known[self.given].error("a dependency of a column on itself", repair="name two columns")
+            raise known[self.given].error(
+                "a dependency of a column on itself", repair="name two columns"
+            )
         self.pairs(known)
 
     def pairs(self, known: Mapping[str, Attribute]) -> dict[int, int]:
@@ -161,7 +171,8 @@ class Dependency(Constraint):
         for place, (code, target) in enumerate(zip(codes, gives, strict=True), start=1):
             if code in found:
                 raise known[self.given].error(
-                    f"pair {place} of a dependency says again what a value gives", repair="list each value once"
+                    f"pair {place} of a dependency says again what a value gives",
+                    repair="list each value once",
                 )
             found[code] = target
         return found
@@ -191,27 +202,39 @@ class MissingIff(Constraint):
 
     def check(self, known: Mapping[str, Attribute]) -> None:
         if self.column == self.when:
-            raise known[self.column].error("missing is made to depend on itself", repair="name two columns")
+            raise known[self.column].error(
+                "missing is made to depend on itself", repair="name two columns"
+            )
         conditions.codes(known[self.column], (None,))
         conditions.codes(known[self.when], self.values)
 
     def details(self) -> dict[str, Any]:
-        return {"column": self.column, "when": self.when, "values": conditions.to_json(self.values)}
+        return {
+            "column": self.column,
+            "when": self.when,
+            "values": conditions.to_json(self.values),
+        }
 
 
-KINDS: dict[str, type[Constraint]] = {kind.kind: kind for kind in (Impossible, Order, Dependency, MissingIff)}
+KINDS: dict[str, type[Constraint]] = {
+    kind.kind: kind for kind in (Impossible, Order, Dependency, MissingIff)
+}
 
 
 def parse(documents: Sequence[object]) -> tuple[Constraint, ...]:
     """Constraints from JSON. Errors: DomainError naming the field."""
     if len(documents) > MOST_CONSTRAINTS:
-        raise DomainError(f"more than {MOST_CONSTRAINTS} constraints", repair="declare the ones that matter")
+        raise DomainError(
+            f"more than {MOST_CONSTRAINTS} constraints", repair="declare the ones that matter"
+        )
     return tuple(_one(document) for document in documents)
 
 
 def _one(document: object) -> Constraint:
     if not isinstance(document, Mapping):
-        raise DomainError("a constraint is not an object", repair='give it a "kind" and its columns')
+        raise DomainError(
+            "a constraint is not an object", repair='give it a "kind" and its columns'
+        )
     fields = Fields(document)
     kind = fields.text("kind")
     origin = {"provenance": fields.text("provenance", default="declared")}
@@ -223,12 +246,17 @@ def _one(document: object) -> Constraint:
         case "order":
             fields.only(*shared, "first", "second", "strict")
             return Order(
-                first=fields.text("first"), second=fields.text("second"), strict=fields.boolean("strict"), **origin
+                first=fields.text("first"),
+                second=fields.text("second"),
+                strict=fields.boolean("strict"),
+                **origin,
             )
         case "dependency":
             fields.only(*shared, "from", "to", "table")
             names = {"given": fields.text("from"), "gives": fields.text("to")}
-            return Dependency(**names, table=_table(fields.list("table"), column=names["given"]), **origin)
+            return Dependency(
+                **names, table=_table(fields.list("table"), column=names["given"]), **origin
+            )
         case "missing-iff":
             fields.only(*shared, "column", "when", "values")
             when = fields.text("when")
@@ -238,19 +266,32 @@ def _one(document: object) -> Constraint:
 
 
 def _combination(document: object) -> dict[str, tuple[Value, ...]]:
-    if not isinstance(document, Mapping) or not document or not all(isinstance(name, str) for name in document):
+    if (
+        not isinstance(document, Mapping)
+        or not document
+        or not all(isinstance(name, str) for name in document)
+    ):
         raise DomainError(
-            "an impossible combination names no columns", repair='give "columns": {"column": [values], …}'
+            "an impossible combination names no columns",
+            repair='give "columns": {"column": [values], …}',
         )
     return {name: conditions.parse(values, column=name) for name, values in document.items()}
 
 
 def _table(documents: Sequence[object], *, column: str) -> tuple[tuple[Value, Value], ...]:
     if not 1 <= len(documents) <= MAX_CODES:
-        raise DomainError(f"a dependency has no pairs, or more than {MAX_CODES:,}", repair="list them", column=column)
+        raise DomainError(
+            f"a dependency has no pairs, or more than {MAX_CODES:,}",
+            repair="list them",
+            column=column,
+        )
     pairs = []
     for place, document in enumerate(documents, start=1):
-        if not isinstance(document, Sequence) or isinstance(document, str) or len(document) != 2:
+        if (
+            not isinstance(document, Sequence)
+            or isinstance(document, str)
+            or len(document) != 2
+        ):
             raise DomainError(
                 f"pair {place} of a dependency is not two values",
                 repair='write ["value", "what it gives"]',

@@ -75,16 +75,27 @@ class Domain:
         seen: set[str] = set()
         for attribute in self.attributes:
             if attribute.name in seen:
-                raise DomainError("two columns have this name", repair="rename one of them", column=attribute.name)
+                raise DomainError(
+                    "two columns have this name",
+                    repair="rename one of them",
+                    column=attribute.name,
+                )
             seen.add(attribute.name)
         columns = {
             id(attribute) for attribute in self.attributes
         }  # comparing each with all would take a square of them
         for part in self.modelled:
             if part.name in seen and id(part) not in columns:
-                raise DomainError("an item and a column have this name", repair="rename the column", column=part.name)
+                raise DomainError(
+                    "an item and a column have this name",
+                    repair="rename the column",
+                    column=part.name,
+                )
         if not self.modelled and not self.open:
-            raise DomainError("no column to model", repair="describe at least one column that is not an identifier")
+            raise DomainError(
+                "no column to model",
+                repair="describe at least one column that is not an identifier",
+            )
         self._check_totals()
         if self.repeats is not None:
             self.repeats.check(self.attributes, unit=self.unit.column)
@@ -97,11 +108,17 @@ class Domain:
         public_partitions.check(self.partitions, by_name)
         object.__setattr__(self, "constraints", tuple(self.constraints))
         self._check_constraints_know_their_columns()
-        object.__setattr__(self, "_components", satisfiable.check(self.constraints, self.attributes))
+        object.__setattr__(
+            self, "_components", satisfiable.check(self.constraints, self.attributes)
+        )
         if self.shorthand and set(self.facts) != {"declared (shorthand)"}:
-            raise DomainError("a shorthand with facts that are not declared", repair='leave "shorthand" out')
+            raise DomainError(
+                "a shorthand with facts that are not declared", repair='leave "shorthand" out'
+            )
         if self.shorthand and self.open:
-            raise DomainError("a shorthand with columns that are not known", repair='leave "shorthand" out')
+            raise DomainError(
+                "a shorthand with columns that are not known", repair='leave "shorthand" out'
+            )
 
     def _check_totals(self) -> None:
         if self.totals is None:
@@ -130,23 +147,33 @@ class Domain:
         unknown = [name for name in self.invariants if name not in ("rows", *sums)]
         if unknown:
             raise DomainError(
-                f"unknown invariant {unknown[0]!r}", repair='the invariants are "rows" and those of totals'
+                f"unknown invariant {unknown[0]!r}",
+                repair='the invariants are "rows" and those of totals',
             )
         if self.rows is None:
             if self.invariants:
-                raise DomainError("rows is invariant but not given", repair="give rows, or drop the invariant")
+                raise DomainError(
+                    "rows is invariant but not given", repair="give rows, or drop the invariant"
+                )
             return
         if self.rows < 1:
-            raise DomainError("rows is below one", repair="give the public number of records, or leave it out")
+            raise DomainError(
+                "rows is below one", repair="give the public number of records, or leave it out"
+            )
         if self.relation is not Relation.REPLACE_ONE:
             raise DomainError(
                 "a public number of records contradicts the add-remove relation",
                 repair='use "replace-one", or leave rows out and pay for a noisy number',
             )
         for attribute in self.attributes:
-            if isinstance(attribute, Identifier) and attribute.template and attribute.capacity < self.rows:
+            if (
+                isinstance(attribute, Identifier)
+                and attribute.template
+                and attribute.capacity < self.rows
+            ):
                 raise attribute.error(
-                    "the pattern allows fewer identifiers than there are rows", repair="give it more places"
+                    "the pattern allows fewer identifiers than there are rows",
+                    repair="give it more places",
                 )
         object.__setattr__(self, "invariants", ("rows", *sums))
 
@@ -173,12 +200,18 @@ class Domain:
     @property
     def columns(self) -> tuple[str, ...]:
         """Names of the columns of a file that are read: all but identifiers."""
-        return tuple(attribute.name for attribute in self.attributes if not isinstance(attribute, Identifier))
+        return tuple(
+            attribute.name
+            for attribute in self.attributes
+            if not isinstance(attribute, Identifier)
+        )
 
     @cached_property
     def baskets(self) -> tuple[Baskets, ...]:
         """The attributes whose cells hold items."""
-        return tuple(attribute for attribute in self.attributes if isinstance(attribute, Baskets))
+        return tuple(
+            attribute for attribute in self.attributes if isinstance(attribute, Baskets)
+        )
 
     @cached_property
     def open(self) -> tuple[Open, ...]:
@@ -189,9 +222,13 @@ class Domain:
         """The domain with what was learned in place of what was open; nothing else may differ."""
         for attribute in self.open:
             if attribute.name not in learned or not attribute.admits(learned[attribute.name]):
-                raise attribute.error("what was learned does not fit what was declared", repair="learn it again")
+                raise attribute.error(
+                    "what was learned does not fit what was declared", repair="learn it again"
+                )
         if set(learned) != {attribute.name for attribute in self.open}:
-            raise DomainError("a column was learned that was not open", repair="learn open columns alone")
+            raise DomainError(
+                "a column was learned that was not open", repair="learn open columns alone"
+            )
         return replace(self, attributes=tuple(learned.get(a.name, a) for a in self.attributes))
 
     @property
@@ -203,7 +240,11 @@ class Domain:
     def grouped(self) -> Identifier | None:
         """The column of persons that a drawn table has anew, several rows each; None where a person has one row, or the
         column is left out."""
-        named = [a for a in self.attributes if a.name == self.unit.column and isinstance(a, Identifier) and a.in_table]
+        named = [
+            a
+            for a in self.attributes
+            if a.name == self.unit.column and isinstance(a, Identifier) and a.in_table
+        ]
         return named[0] if named and self.unit.max_records > 1 else None
 
     @property
@@ -225,7 +266,9 @@ class Domain:
         found = self._by_name.get(name)
         if found is not None:
             return found
-        raise DomainError("no such column in the domain", repair="check the spelling", column=name)
+        raise DomainError(
+            "no such column in the domain", repair="check the spelling", column=name
+        )
 
     @cached_property
     def _by_name(self) -> dict[str, Attribute]:
@@ -237,7 +280,9 @@ class Domain:
         names = tuple(clique)
         for name in names:
             if name not in sizes:
-                raise DomainError("not a modelled column", repair="use columns of the domain", column=name)
+                raise DomainError(
+                    "not a modelled column", repair="use columns of the domain", column=name
+                )
         if len(set(names)) != len(names):
             raise DomainError("a clique names a column twice", repair="name each column once")
         return tuple(sizes[name] for name in names)
@@ -249,21 +294,36 @@ class Domain:
     @property
     def facts(self) -> dict[str, int]:
         """How many facts come from where."""
-        if self.shorthand and all(set(a.facts.values()) == {"declared"} for a in self.attributes):
-            return {"declared (shorthand)": sum(len(a.facts) for a in self.attributes) + len(self.constraints)}
+        if self.shorthand and all(
+            set(a.facts.values()) == {"declared"} for a in self.attributes
+        ):
+            return {
+                "declared (shorthand)": sum(len(a.facts) for a in self.attributes)
+                + len(self.constraints)
+            }
         origins = [origin for a in self.attributes for origin in a.facts.values()]
-        return dict(sorted(Counter([*origins, *(each.provenance for each in self.constraints)]).items()))
+        return dict(
+            sorted(Counter([*origins, *(each.provenance for each in self.constraints)]).items())
+        )
 
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the canonical JSON; of a description with many points that takes a second."""
-        text = json.dumps(self.to_json(), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+        text = json.dumps(
+            self.to_json(),
+            sort_keys=True,
+            separators=(",", ":"),
+            ensure_ascii=False,
+            allow_nan=False,
+        )
         return hashlib.sha256(text.encode()).hexdigest()
 
     def require_confirmed(self) -> None:
         """Refuses a domain of which a fact was only suggested by the data."""
         for attribute in self.attributes:
-            open_facts = [fact for fact, origin in attribute.facts.items() if origin == "suggested"]
+            open_facts = [
+                fact for fact, origin in attribute.facts.items() if origin == "suggested"
+            ]
             if open_facts:
                 raise DomainError(
                     f"{', '.join(open_facts)} only suggested by the data",
@@ -283,11 +343,20 @@ class Domain:
             "attributes": [attribute.to_json() for attribute in self.attributes],
             # Left out where there are none, so that domains from before there were any keep their digest.
             **({"places": [place.to_json() for place in self.places]} if self.places else {}),
-            **({"constraints": [each.to_json() for each in self.constraints]} if self.constraints else {}),
+            **(
+                {"constraints": [each.to_json() for each in self.constraints]}
+                if self.constraints
+                else {}
+            ),
             **({} if self.totals is None else {"totals": self.totals.to_json(self.attributes)}),
             **({} if self.repeats is None else {"repeats": self.repeats.to_json()}),
             **(
-                {"points": [each.to_json([by_name[each.column]] if each.column else ()) for each in self.points]}
+                {
+                    "points": [
+                        each.to_json([by_name[each.column]] if each.column else ())
+                        for each in self.points
+                    ]
+                }
                 if self.points
                 else {}
             ),
@@ -302,11 +371,23 @@ class Domain:
     def from_json(cls, document: object) -> Domain:
         """Reads the full document or the shorthand `{"column": size}`."""
         if not isinstance(document, Mapping):
-            raise DomainError("the domain is not a JSON object", repair="see docs/domain.schema.json")
+            raise DomainError(
+                "the domain is not a JSON object", repair="see docs/domain.schema.json"
+            )
         if not isinstance(document.get("attributes"), list) and "schema" not in document:
             return cls._from_sizes(document)
         reader = Fields(document)
-        known = ("schema", "relation", "unit", "invariants", "rows", "shorthand", "attributes", "places", "constraints")
+        known = (
+            "schema",
+            "relation",
+            "unit",
+            "invariants",
+            "rows",
+            "shorthand",
+            "attributes",
+            "places",
+            "constraints",
+        )
         reader.only(*known, "totals", "repeats", "points", "partitions")
         if reader.text("schema", default=SCHEMA_NAME) != SCHEMA_NAME:
             raise DomainError("unknown schema", repair=f"write {SCHEMA_NAME!r}")
@@ -323,10 +404,14 @@ class Domain:
             rows=reader.integer("rows", default=None),
             shorthand=reader.boolean("shorthand"),
             places=named_places.parse(reader.list("places") if "places" in document else ()),
-            constraints=rules.parse(reader.list("constraints") if "constraints" in document else ()),
+            constraints=rules.parse(
+                reader.list("constraints") if "constraints" in document else ()
+            ),
             totals=None if totals is None else public_totals.parse(totals, attributes),
             repeats=public_repeats.parse(document.get("repeats")),
-            points=public_points.parse(reader.list("points") if "points" in document else (), attributes),
+            points=public_points.parse(
+                reader.list("points") if "points" in document else (), attributes
+            ),
             partitions=public_partitions.parse(
                 reader.list("partitions") if "partitions" in document else (), attributes
             ),
@@ -337,10 +422,13 @@ class Domain:
         for name, size in sizes.items():
             if not isinstance(size, int) or isinstance(size, bool) or size < 1:
                 raise DomainError(
-                    "the shorthand needs a size of 1 or more", repair="give the number of codes", column=str(name)
+                    "the shorthand needs a size of 1 or more",
+                    repair="give the number of codes",
+                    column=str(name),
                 )
         attributes = tuple(
-            Integer(name=name, low=0, high=int(str(size)) - 1, width=1, ordered=False) for name, size in sizes.items()
+            Integer(name=name, low=0, high=int(str(size)) - 1, width=1, ordered=False)
+            for name, size in sizes.items()
         )
         return cls(attributes=attributes, shorthand=True)
 
@@ -351,22 +439,30 @@ def read(path: Path | str) -> Domain:
         with Path(path).open("rb") as file:
             raw = file.read(MAX_BYTES + 1)
     except OSError as error:
-        raise DomainError("the domain file cannot be read", repair="check its path and rights") from error
+        raise DomainError(
+            "the domain file cannot be read", repair="check its path and rights"
+        ) from error
     return Domain.from_json(parse(raw))
 
 
-def parse(raw: bytes, *, name: str = "domain file", deepest: int = MAX_DEPTH, see: str = _SEE) -> Any:
+def parse(
+    raw: bytes, *, name: str = "domain file", deepest: int = MAX_DEPTH, see: str = _SEE
+) -> Any:
     """The JSON in the bytes of a file. Raises DomainError for one too large or too deep, for a name given twice and
     for what is not JSON; what it says is not looked at."""
     if len(raw) > MAX_BYTES:
-        raise DomainError(f"the {name} is larger than 16 MB", repair="use wider bins or fewer values")
+        raise DomainError(
+            f"the {name} is larger than 16 MB", repair="use wider bins or fewer values"
+        )
     try:
         text = raw.decode("utf-8-sig")
         if _depth(text) > deepest:
             raise DomainError(f"the {name} is nested more than {deepest} deep", repair=see)
         return strict_json.loads(text)
     except strict_json.NamedTwice as error:
-        raise DomainError("the file names this twice", repair="keep one of them", column=error.name) from None
+        raise DomainError(
+            "the file names this twice", repair="keep one of them", column=error.name
+        ) from None
     except (ValueError, RecursionError):
         raise DomainError(f"the {name} is not JSON in UTF-8", repair=see) from None
 

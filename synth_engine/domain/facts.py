@@ -20,14 +20,24 @@ def complete(
     unknown = [fact for fact in given if fact not in facts]
     if unknown:
         raise DomainError(
-            f"no such fact as {unknown[0]!r}", repair=f"give the origin of {', '.join(facts)}", column=name
+            f"no such fact as {unknown[0]!r}",
+            repair=f"give the origin of {', '.join(facts)}",
+            column=name,
         )
     for fact, origin in given.items():
         if origin not in PROVENANCES:
-            raise DomainError(f"unknown origin of {fact}", repair=f"use one of {', '.join(PROVENANCES)}", column=name)
+            raise DomainError(
+                f"unknown origin of {fact}",
+                repair=f"use one of {', '.join(PROVENANCES)}",
+                column=name,
+            )
     absent = [fact for fact in facts if fact not in given]
     if absent:
-        raise DomainError(f"the origin of {absent[0]} is not said", repair="name it under provenance", column=name)
+        raise DomainError(
+            f"the origin of {absent[0]} is not said",
+            repair="name it under provenance",
+            column=name,
+        )
     return {fact: given[fact] for fact in facts}
 
 

@@ -32,7 +32,9 @@ def number_grid(low: float, high: float) -> tuple[float, ...]:
         inner = [low + step * place for place in range(1, CELLS)]
     else:
         largest = math.floor(math.log10(max(abs(low), abs(high))))
-        inner = sorted({float(edge) for edge in _two_digits(low, high, smallest=largest - _DECADES)})
+        inner = sorted(
+            {float(edge) for edge in _two_digits(low, high, smallest=largest - _DECADES)}
+        )
     return tuple(dict.fromkeys((low, *(edge for edge in inner if low < edge < high), high)))
 
 
@@ -45,6 +47,10 @@ def _two_digits(low: float, high: float, *, smallest: int) -> list[Fraction]:
     """Zero, and the numbers of two significant digits on both of its sides, from 10^smallest on."""
     top = math.floor(math.log10(max(abs(low), abs(high), 10))) + 1
     sizes = [
-        Fraction(digits) * Fraction(10) ** (power - 1) for power in range(smallest, top) for digits in range(10, 100)
+        Fraction(digits) * Fraction(10) ** (power - 1)
+        for power in range(smallest, top)
+        for digits in range(10, 100)
     ]
-    return [Fraction(0)] + [sign * size for size in sizes for sign in (1, -1) if low < sign * size < high]
+    return [Fraction(0)] + [
+        sign * size for size in sizes for sign in (1, -1) if low < sign * size < high
+    ]

@@ -13,10 +13,16 @@ from synth_engine.domain.attributes import Attribute
 Regenerate = Literal["sequence", "random", "uuid"]
 REGENERATE: tuple[Regenerate, ...] = get_args(Regenerate)
 LONGEST_PATTERN = 64
-PLACES = {"#": string.digits, "@": string.ascii_uppercase, "*": string.digits + string.ascii_uppercase}
+PLACES = {
+    "#": string.digits,
+    "@": string.ascii_uppercase,
+    "*": string.digits + string.ascii_uppercase,
+}
 _HEX = "0123456789abcdef"
 # Version 4 of RFC 9562: every x is drawn, y says the variant.
-_UUID = tuple({"x": _HEX, "y": "89ab"}.get(sign, sign) for sign in "xxxxxxxx-xxxx-4xxx-yxxx-xxxxxxxxxxxx")
+_UUID = tuple(
+    {"x": _HEX, "y": "89ab"}.get(sign, sign) for sign in "xxxxxxxx-xxxx-4xxx-yxxx-xxxxxxxxxxxx"
+)
 
 Template = tuple[str, ...]
 """One text a place: the signs it may hold; a single one stands for itself."""
@@ -38,24 +44,35 @@ class Identifier(Attribute):
         if self.missing is not None:
             raise self.error("an identifier has no missing value", repair="leave missing out")
         if self.regenerate is not None and self.regenerate not in REGENERATE:
-            raise self.error("unknown way to regenerate", repair=f"use one of {', '.join(REGENERATE)}")
+            raise self.error(
+                "unknown way to regenerate", repair=f"use one of {', '.join(REGENERATE)}"
+            )
         if self.pattern is None:
             if self.regenerate == "random":
-                raise self.error("random identifiers need a pattern", repair='give one such as "P-####"')
+                raise self.error(
+                    "random identifiers need a pattern", repair='give one such as "P-####"'
+                )
             return
         if self.regenerate not in ("sequence", "random"):
-            raise self.error("nothing is made by this pattern", repair='set "regenerate" to "sequence" or "random"')
+            raise self.error(
+                "nothing is made by this pattern",
+                repair='set "regenerate" to "sequence" or "random"',
+            )
         self._check_pattern(self.pattern)
 
     def _check_pattern(self, pattern: str) -> None:
         if len(pattern) > LONGEST_PATTERN or not pattern.isprintable():
             raise self.error(
-                f"the pattern is longer than {LONGEST_PATTERN} signs or has control signs", repair="shorten it"
+                f"the pattern is longer than {LONGEST_PATTERN} signs or has control signs",
+                repair="shorten it",
             )
         if pattern.strip() != pattern:
             raise self.error("the pattern begins or ends with a blank", repair="take it off")
         if self.capacity < 2:
-            raise self.error("the pattern has no place to fill", repair='put a #, @ or * in it, as in "P-####"')
+            raise self.error(
+                "the pattern has no place to fill",
+                repair='put a #, @ or * in it, as in "P-####"',
+            )
 
     @cached_property
     def template(self) -> Template:

@@ -54,7 +54,9 @@ class Even(Ladder):
 
     def _next(self, codes: Places, bound: Floats, *, strict: bool) -> Floats:  # noqa: ARG002 - the same for all codes
         steps = (bound - self.start) / self.step
-        found: Floats = self.start + (np.floor(steps) + 1 if strict else np.ceil(steps)) * self.step
+        found: Floats = (
+            self.start + (np.floor(steps) + 1 if strict else np.ceil(steps)) * self.step
+        )
         return found
 
 
@@ -78,7 +80,9 @@ class Decimals(Ladder):
     def _next(self, codes: Places, bound: Floats, *, strict: bool) -> Floats:
         scale, low = self.scale[codes], self.low[codes]
         fine = np.where(scale > 0, scale, 1.0)
-        place = np.ceil(bound * fine) - 1  # rounding may be off by one step: the division is what gets written
+        place = (
+            np.ceil(bound * fine) - 1
+        )  # rounding may be off by one step: the division is what gets written
         for _ in range(3):
             found = place / fine
             place = np.where((found <= bound) if strict else (found < bound), place + 1, place)
@@ -92,13 +96,24 @@ def ladder(attribute: Attribute) -> Ladder:
     match attribute:
         case Integer():
             cuts = np.asarray(attribute.cuts, dtype=np.float64)
-            return Even(low=_padded(cuts[:-1], attribute), high=_padded(cuts[1:] - 1, attribute), missing_code=missing)
+            return Even(
+                low=_padded(cuts[:-1], attribute),
+                high=_padded(cuts[1:] - 1, attribute),
+                missing_code=missing,
+            )
         case Date():
             first: Floats = (
-                attribute.low.toordinal() + np.arange(attribute.value_count, dtype=np.float64) * attribute.step_days
+                attribute.low.toordinal()
+                + np.arange(attribute.value_count, dtype=np.float64) * attribute.step_days
             )
-            last: Floats = np.minimum(first + attribute.step_days - 1, attribute.high.toordinal())
-            return Even(low=_padded(first, attribute), high=_padded(last, attribute), missing_code=missing)
+            last: Floats = np.minimum(
+                first + attribute.step_days - 1, attribute.high.toordinal()
+            )
+            return Even(
+                low=_padded(first, attribute),
+                high=_padded(last, attribute),
+                missing_code=missing,
+            )
         case DateTime():
             return _moments(attribute)
         case Number():
@@ -119,13 +134,20 @@ def _moments(attribute: DateTime) -> Ladder:
     ends: dict[str, Any] = {"low": _padded(low, attribute), "high": _padded(high, attribute)}
     ends["missing_code"] = attribute.missing_code
     if attribute.unit == "months":
-        return Listed(values=np.array([start + attribute.offset(place) for place in range(attribute.points)]), **ends)
+        return Listed(
+            values=np.array(
+                [start + attribute.offset(place) for place in range(attribute.points)]
+            ),
+            **ends,
+        )
     return Even(start=start, step=attribute.step * SECONDS[attribute.unit], **ends)
 
 
 def _decimals(attribute: Number) -> Ladder:
     grid = [decimals_inside(attribute, code) for code in range(attribute.value_count)]
-    first, last, scale = (np.asarray(part, dtype=np.float64) for part in zip(*grid, strict=True))
+    first, last, scale = (
+        np.asarray(part, dtype=np.float64) for part in zip(*grid, strict=True)
+    )
     starts = np.asarray(attribute.cuts[:-1], dtype=np.float64)
     fine = np.where(scale > 0, scale, 1.0)
     return Decimals(
@@ -142,7 +164,9 @@ def decimals_inside(attribute: Number, code: int) -> tuple[int, int, float]:
     if start == end:
         return 0, 0, 0.0
     room = 17 - math.ceil(math.log10(max(abs(start), abs(end), 1.0)) + 1)
-    decimals = max(0, min(_GRID_POINTS - math.floor(math.log10(end - start)), _MAX_DECIMALS, room))
+    decimals = max(
+        0, min(_GRID_POINTS - math.floor(math.log10(end - start)), _MAX_DECIMALS, room)
+    )
     scale = 10.0**decimals
     closed = code == attribute.value_count - 1
     first, last = math.floor(start * scale) - 1, math.ceil(end * scale) + 1
@@ -156,5 +180,7 @@ def decimals_inside(attribute: Number, code: int) -> tuple[int, int, float]:
 
 def _padded(values: Floats, attribute: Attribute) -> Floats:
     """With places for the codes that are no values."""
-    found: Floats = np.append(values.astype(np.float64), [-np.inf] * (attribute.size - len(values)))
+    found: Floats = np.append(
+        values.astype(np.float64), [-np.inf] * (attribute.size - len(values))
+    )
     return found

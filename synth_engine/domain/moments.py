@@ -57,10 +57,14 @@ class DateTime(Attribute):
     def check(self) -> None:
         if any(end.tzinfo is not None or end.microsecond for end in (self.low, self.high)):
             raise self.error(
-                "a bound has a time zone or a fraction of a second", repair="write it like 2024-12-31T23:59:00"
+                "a bound has a time zone or a fraction of a second",
+                repair="write it like 2024-12-31T23:59:00",
             )
         if self.low.year < _FIRST_YEAR:
-            raise self.error(f"low is before the year {_FIRST_YEAR}", repair="years are written with four digits")
+            raise self.error(
+                f"low is before the year {_FIRST_YEAR}",
+                repair="years are written with four digits",
+            )
         if self.low > self.high:
             raise self.error("low is after high", repair="swap them")
         if self.unit not in UNITS:
@@ -68,14 +72,19 @@ class DateTime(Attribute):
         if self.step < 1:
             raise self.error("step is less than one", repair="give a whole number of 1 or more")
         if self.width is not None and self.width < 1:
-            raise self.error("width is less than one", repair="give a whole number of 1 or more")
+            raise self.error(
+                "width is less than one", repair="give a whole number of 1 or more"
+            )
         if self.width is not None and (self.points - 1) // self.width >= MAX_CODES:
             raise self.error(f"more than {MAX_CODES:,} codes", repair="use wider bins")
         self._check_format()
         if any(
-            moment is not None and self.low <= moment <= self.high for moment in map(self.parse, self.missing or ())
+            moment is not None and self.low <= moment <= self.high
+            for moment in map(self.parse, self.missing or ())
         ):
-            raise self.error("a missing marker lies between low and high", repair="narrow the bounds")
+            raise self.error(
+                "a missing marker lies between low and high", repair="narrow the bounds"
+            )
 
     def _check_format(self) -> None:
         """What is written must be read as the same moment. Steps spread over the range stand for all of them."""
@@ -88,19 +97,27 @@ class DateTime(Attribute):
             )
 
     def _probes(self) -> Iterator[datetime.datetime]:
-        for place in {0, self.points - 1, *(int(self.points * (_GOLDEN * k % 1)) for k in range(1, _PROBES))}:
+        for place in {
+            0,
+            self.points - 1,
+            *(int(self.points * (_GOLDEN * k % 1)) for k in range(1, _PROBES)),
+        }:
             yield self.point(place)
 
     def parse(self, text: str) -> datetime.datetime | None:
         """The moment a text stands for; None if it is not of this format."""
         text = text.strip(" \t")
-        if len(text) > LONGEST_TEXT or any(sign.isdigit() and not sign.isascii() for sign in text):
+        if len(text) > LONGEST_TEXT or any(
+            sign.isdigit() and not sign.isascii() for sign in text
+        ):
             return None
         try:
             if self.format != ISO_MOMENT:
                 return self._formatted(text)
             found = _ISO.fullmatch(text)
-            return found and datetime.datetime.fromisoformat(f"{found['day']} {found['clock'] or '00:00'}")
+            return found and datetime.datetime.fromisoformat(
+                f"{found['day']} {found['clock'] or '00:00'}"
+            )
         except ValueError:
             return None
 
@@ -123,7 +140,10 @@ class DateTime(Attribute):
     def points(self) -> int:
         """How many steps there are from low to high."""
         if self.unit != "months":
-            return int((self.high - self.low).total_seconds()) // (self.step * SECONDS[self.unit]) + 1
+            return (
+                int((self.high - self.low).total_seconds()) // (self.step * SECONDS[self.unit])
+                + 1
+            )
         months = (self.high.year - self.low.year) * 12 + self.high.month - self.low.month
         count = months // self.step + 1
         return count if self.point(count - 1) <= self.high else count - 1
@@ -156,7 +176,9 @@ class DateTime(Attribute):
     @property
     def value_labels(self) -> tuple[str, ...]:
         ends = ((self.point(start), self.point(end - 1)) for start, end in pairwise(self.cuts))
-        return tuple(self.said(a) if a == b else f"{self.said(a)} to {self.said(b)}" for a, b in ends)
+        return tuple(
+            self.said(a) if a == b else f"{self.said(a)} to {self.said(b)}" for a, b in ends
+        )
 
     def said(self, moment: datetime.datetime) -> str:
         """A moment for people, as fine as the steps are."""

@@ -18,10 +18,19 @@ def parse(document: object, codes: Collection[str], *, column: str) -> Names:
     if document is None:
         return ()
     if not isinstance(document, Mapping) or not document.keys() <= set(codes):
-        raise DomainError("names are no object of codes that there are", repair="name these alone", column=column)
-    if not all(isinstance(name, str) and name.isprintable() and 0 < len(name) <= LONGEST for name in document.values()):
         raise DomainError(
-            f"a name of a code is no text of up to {LONGEST} printable letters", repair="write it so", column=column
+            "names are no object of codes that there are",
+            repair="name these alone",
+            column=column,
+        )
+    if not all(
+        isinstance(name, str) and name.isprintable() and 0 < len(name) <= LONGEST
+        for name in document.values()
+    ):
+        raise DomainError(
+            f"a name of a code is no text of up to {LONGEST} printable letters",
+            repair="write it so",
+            column=column,
         )
     return tuple(sorted(document.items()))
 
@@ -29,4 +38,7 @@ def parse(document: object, codes: Collection[str], *, column: str) -> Names:
 def titled(codes: Collection[str], names: Names) -> tuple[str, ...]:
     """Each code with its name behind it, if it has one that is another."""
     known = dict(names)
-    return tuple(f"{code}{SEPARATOR}{known[code]}" if known.get(code, code) != code else code for code in codes)
+    return tuple(
+        f"{code}{SEPARATOR}{known[code]}" if known.get(code, code) != code else code
+        for code in codes
+    )

@@ -14,7 +14,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
-from synth_engine.domain.attributes import MAX_CODES, MISSING, OTHER, Attribute, Categorical, Outside
+from synth_engine.domain.attributes import (
+    MAX_CODES,
+    MISSING,
+    OTHER,
+    Attribute,
+    Categorical,
+    Outside,
+)
 from synth_engine.domain.completions import Completions
 from synth_engine.domain.grids import number_grid, whole_grid
 from synth_engine.domain.scales import ISO, Date, Integer, Number
@@ -52,13 +59,24 @@ class Weak(Open):
     ordered: bool = field(default=False)
 
     def check(self) -> None:
-        if not isinstance(self.rho, int | float) or isinstance(self.rho, bool) or not 0 < self.rho < 1:
-            raise self.error("rho does not lie strictly between 0 and 1", repair="0.9 is a common choice")
+        if (
+            not isinstance(self.rho, int | float)
+            or isinstance(self.rho, bool)
+            or not 0 < self.rho < 1
+        ):
+            raise self.error(
+                "rho does not lie strictly between 0 and 1", repair="0.9 is a common choice"
+            )
         object.__setattr__(self, "rho", float(self.rho))
         if any(marker in self.values for marker in self.missing or ()):
-            raise self.error("a missing marker is also a value", repair="take it off one of the two lists")
+            raise self.error(
+                "a missing marker is also a value", repair="take it off one of the two lists"
+            )
         if self.has_other and OTHER in (self.missing or ()):
-            raise self.error(f"{OTHER!r} is what other values are called", repair="take it off the missing markers")
+            raise self.error(
+                f"{OTHER!r} is what other values are called",
+                repair="take it off the missing markers",
+            )
 
     @property
     def value_labels(self) -> tuple[str, ...]:
@@ -81,7 +99,10 @@ class Weak(Open):
         """The numbers of many texts."""
         last, gone = self.population - 1, self.missing
         outside = self.values.size if self.has_other else last
-        found = [outside if rank is None else rank for rank in self.values.ranks([text or "" for text in texts])]
+        found = [
+            outside if rank is None else rank
+            for rank in self.values.ranks([text or "" for text in texts])
+        ]
         if gone is None:
             return found
         missing = [text is None or text in gone for text in texts]
@@ -90,7 +111,11 @@ class Weak(Open):
     def found(self, ranks: Sequence[int]) -> Categorical:
         """The attribute whose values are those of these ranks, in their order. Of too many the first are kept, so put
         the most frequent there; "other" and missing are never left out."""
-        texts = [self.values.unrank(rank) for rank in sorted(ranks[: MAX_CODES - 2]) if rank < self.values.size]
+        texts = [
+            self.values.unrank(rank)
+            for rank in sorted(ranks[: MAX_CODES - 2])
+            if rank < self.values.size
+        ]
         texts = [text for text in texts if text != OTHER]
         facts = dict(self.facts) | {"values": "learned"}
         if not texts:  # nothing but "other" and missing
@@ -124,8 +149,13 @@ class Weak(Open):
         return settled == self.found([rank for rank in ranks if rank is not None])
 
     def details(self) -> dict[str, object]:
-        further = {} if self.completions is None else {"completions": self.completions.to_json()}
-        return {"values": self.values.to_json() | {"size": self.values.size}, "rho": self.rho} | further
+        further = (
+            {} if self.completions is None else {"completions": self.completions.to_json()}
+        )
+        return {
+            "values": self.values.to_json() | {"size": self.values.size},
+            "rho": self.rho,
+        } | further
 
     def _default_outside(self) -> Outside:
         return "other"
@@ -150,9 +180,21 @@ class Range(Open):
         if self.of not in SCALES:
             raise self.error("unknown scale", repair=f"set of to one of {', '.join(SCALES)}")
         if type(self.bins) is not int or not 2 <= self.bins <= MOST_BINS:
-            raise self.error(f"bins is not a whole number from 2 to {MOST_BINS}", repair="16 is a common choice")
-        kind = datetime.date if self.of == "date" else int if self.of == "integer" else (int, float)
-        if any(not isinstance(bound, kind) or isinstance(bound, bool) for bound in (self.low, self.high)):
+            raise self.error(
+                f"bins is not a whole number from 2 to {MOST_BINS}",
+                repair="16 is a common choice",
+            )
+        kind = (
+            datetime.date
+            if self.of == "date"
+            else int
+            if self.of == "integer"
+            else (int, float)
+        )
+        if any(
+            not isinstance(bound, kind) or isinstance(bound, bool)
+            for bound in (self.low, self.high)
+        ):
             raise self.error(f"a bound is no {self.of}", repair="give low and high")
         if self.of != "date" and self.format != ISO:
             raise self.error("a format is for dates", repair="leave it out")
@@ -165,14 +207,39 @@ class Range(Open):
         """The same column cut into public cells: fine near zero, or everywhere alike where zero is far."""
         if self.of == "date":
             days = -(-((self.high - self.low).days + 1) // GRID_DAYS)
-            return Date(**self._shared(), low=self.low, high=self.high, step_days=days, format=self.format)
+            return Date(
+                **self._shared(),
+                low=self.low,
+                high=self.high,
+                step_days=days,
+                format=self.format,
+            )
         if self.of == "integer":
-            return Integer(**self._shared(), low=self.low, high=self.high, edges=whole_grid(self.low, self.high))
-        return Number(**self._shared(), low=self.low, high=self.high, edges=number_grid(self.low, self.high))
+            return Integer(
+                **self._shared(),
+                low=self.low,
+                high=self.high,
+                edges=whole_grid(self.low, self.high),
+            )
+        return Number(
+            **self._shared(),
+            low=self.low,
+            high=self.high,
+            edges=number_grid(self.low, self.high),
+        )
 
     def _shared(self) -> dict[str, Any]:
-        facts = {"kind": self.facts["kind"], "bounds": "learned", "missing": self.facts["missing"]}
-        return {"name": self.name, "missing": self.missing, "outside": self.outside, "provenance": facts}
+        facts = {
+            "kind": self.facts["kind"],
+            "bounds": "learned",
+            "missing": self.facts["missing"],
+        }
+        return {
+            "name": self.name,
+            "missing": self.missing,
+            "outside": self.outside,
+            "provenance": facts,
+        }
 
     @property
     def value_labels(self) -> tuple[str, ...]:
@@ -189,7 +256,13 @@ class Range(Open):
         if isinstance(grid, Date):
             cells = -(-(places[-1] - places[0]) // (len(places) - 1))
             low, high = grid.days(places[0])[0], grid.days(places[-1] - 1)[1]
-            return Date(**self._shared(), low=low, high=high, step_days=cells * grid.step_days, format=self.format)
+            return Date(
+                **self._shared(),
+                low=low,
+                high=high,
+                step_days=cells * grid.step_days,
+                format=self.format,
+            )
         if isinstance(grid, Integer):
             return _whole_bins([grid.cuts[place] for place in places], shared=self._shared())
         edges = tuple(grid.cuts[place] for place in places)
@@ -209,8 +282,15 @@ class Range(Open):
         return set(settled.cuts) <= set(grid.cuts)
 
     def details(self) -> dict[str, object]:
-        bounds = [bound.isoformat() if self.of == "date" else bound for bound in (self.low, self.high)]
-        shared: dict[str, object] = {"of": self.of, "low": bounds[0], "high": bounds[1], "bins": self.bins}
+        bounds = [
+            bound.isoformat() if self.of == "date" else bound for bound in (self.low, self.high)
+        ]
+        shared: dict[str, object] = {
+            "of": self.of,
+            "low": bounds[0],
+            "high": bounds[1],
+            "bins": self.bins,
+        }
         return shared | ({"format": self.format} if self.of == "date" else {})
 
 

@@ -46,7 +46,9 @@ def parting(domain: Domain, column: str, name: str) -> tuple[int, ...]:
     attribute = domain.attribute(column)
     if name == VALUES:
         return tuple(range(attribute.size))
-    declared = next((each for each in domain.partitions if (each.column, each.name) == (column, name)), None)
+    declared = next(
+        (each for each in domain.partitions if (each.column, each.name) == (column, name)), None
+    )
     if declared is not None:
         return declared.codes(attribute)
     found = _CELLS.fullmatch(name)
@@ -55,7 +57,9 @@ def parting(domain: Domain, column: str, name: str) -> tuple[int, ...]:
         known = [VALUES, *(each.name for each in domain.partitions if each.column == column)]
         known += [] if points is None else ["64 cells"]
         raise DomainError(
-            "the description has no such partition", repair=f"use one of: {', '.join(known)}", column=column
+            "the description has no such partition",
+            repair=f"use one of: {', '.join(known)}",
+            column=column,
         )
     of = cells(points.at, int(found[1]))
     number = max(of) + 1
@@ -71,7 +75,10 @@ def cells(at: Sequence[Point], number: int) -> tuple[int, ...]:
     while len(held) < min(number, len(at)):
         largest = max(range(len(held)), key=lambda cell: len(held[cell]))
         points = held[largest]
-        spans = [max(sides[p][axis] for p in points) - min(sides[p][axis] for p in points) for axis in (0, 1)]
+        spans = [
+            max(sides[p][axis] for p in points) - min(sides[p][axis] for p in points)
+            for axis in (0, 1)
+        ]
         axis = int(spans[1] > spans[0])
         points.sort(key=lambda p: (sides[p][axis], p))
         held[largest : largest + 1] = [points[: len(points) // 2], points[len(points) // 2 :]]

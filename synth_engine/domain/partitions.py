@@ -51,7 +51,9 @@ class Partition:
     def check(self, attribute: Attribute | None) -> None:
         """Refuses partitions of another column than this one, and those that leave a value out."""
         if not 0 < len(self.name) <= LONGEST_NAME:
-            raise DomainError("a partition has no short name", repair=_REPAIR, column=self.column)
+            raise DomainError(
+                "a partition has no short name", repair=_REPAIR, column=self.column
+            )
         if (
             attribute is None
             or not attribute.size
@@ -64,7 +66,11 @@ class Partition:
                 column=self.column,
             )
         if not all(self.of):
-            raise DomainError(f"a part of {self.name!r} has no name", repair="name each part", column=self.column)
+            raise DomainError(
+                f"a part of {self.name!r} has no name",
+                repair="name each part",
+                column=self.column,
+            )
 
     def to_json(self, attributes: Sequence[Attribute]) -> dict[str, object]:
         [attribute] = [each for each in attributes if each.name == self.column]
@@ -84,10 +90,14 @@ def check(partitions: Sequence[Partition], by_name: Mapping[str, Attribute]) -> 
         each.check(by_name.get(each.column))
     seen = [(each.column, each.name) for each in partitions]
     if len(set(seen)) < len(seen):
-        raise DomainError("two partitions of a column have one name", repair="rename one of them")
+        raise DomainError(
+            "two partitions of a column have one name", repair="rename one of them"
+        )
 
 
-def parse(documents: Sequence[object], attributes: Sequence[Attribute]) -> tuple[Partition, ...]:
+def parse(
+    documents: Sequence[object], attributes: Sequence[Attribute]
+) -> tuple[Partition, ...]:
     """From JSON. Errors: DomainError naming the column."""
     by_name = {attribute.name: attribute for attribute in attributes}
     return tuple(_partition(document, by_name) for document in documents)
@@ -107,10 +117,18 @@ def _partition(document: object, by_name: Mapping[str, Attribute]) -> Partition:
             column=column or None,
         )
     if not all(isinstance(part, str) for part in of.values()):
-        raise DomainError(f"a part of {name!r} is no text", repair="name each part", column=column)
+        raise DomainError(
+            f"a part of {name!r} is no text", repair="name each part", column=column
+        )
     source = _source(document.get("source"), column=column)
     names = naming.parse(document.get("names"), sorted(set(of.values())), column=column)
-    return Partition(name=name, column=column, of=tuple(of[label] for label in labels), source=source, names=names)
+    return Partition(
+        name=name,
+        column=column,
+        of=tuple(of[label] for label in labels),
+        source=source,
+        names=names,
+    )
 
 
 def _source(document: object, *, column: str) -> Source:
@@ -120,6 +138,8 @@ def _source(document: object, *, column: str) -> Source:
         key in _SOURCE and isinstance(text, str) for key, text in document.items()
     ):
         raise DomainError(
-            "the source of a partition is not understood", repair='give "name", "version" and "sha256"', column=column
+            "the source of a partition is not understood",
+            repair='give "name", "version" and "sha256"',
+            column=column,
         )
     return tuple((key, document[key]) for key in _SOURCE if key in document)

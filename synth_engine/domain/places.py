@@ -35,10 +35,14 @@ def parse(documents: Sequence[object]) -> tuple[Place, ...]:
     found = []
     for document in documents:
         if not isinstance(document, Mapping):
-            raise DomainError("a place is not an object", repair='give it "name", "latitude" and "longitude"')
+            raise DomainError(
+                "a place is not an object", repair='give it "name", "latitude" and "longitude"'
+            )
         fields = Fields(document)
         fields.only("name", "latitude", "longitude")
-        name, latitude, longitude = (fields.text(field) for field in ("name", "latitude", "longitude"))
+        name, latitude, longitude = (
+            fields.text(field) for field in ("name", "latitude", "longitude")
+        )
         found.append(Place(name=name, latitude=latitude, longitude=longitude))
     return tuple(found)
 
@@ -49,7 +53,10 @@ def check(places: Sequence[Place], attributes: Sequence[Attribute]) -> None:
         raise DomainError(f"more than {MOST_PLACES} places", repair="name the ones to compare")
     names = [place.name for place in places]
     if len(set(names)) != len(names) or not all(0 < len(name) <= 100 for name in names):
-        raise DomainError("two places have one name, or one has none", repair="name each, in up to 100 letters")
+        raise DomainError(
+            "two places have one name, or one has none",
+            repair="name each, in up to 100 letters",
+        )
     known = {attribute.name: attribute for attribute in attributes}
     for place in places:
         for field, limit in _LIMITS.items():
@@ -62,16 +69,29 @@ def check(places: Sequence[Place], attributes: Sequence[Attribute]) -> None:
                     column=column,
                 )
             other = known.get(place.longitude)
-            if field == "latitude" and max(-attribute.low, attribute.high) > 90 and _fits_latitude(other):
+            if (
+                field == "latitude"
+                and max(-attribute.low, attribute.high) > 90
+                and _fits_latitude(other)
+            ):
                 raise attribute.error(
                     "the latitude and the longitude of a place seem to be swapped",
                     repair="name the column of latitudes first; they are from -90 to 90",
                 )
             if attribute.low < -limit or attribute.high > limit:
-                raise attribute.error(f"a {field} beyond {limit} degrees", repair="correct the bounds, or the place")
+                raise attribute.error(
+                    f"a {field} beyond {limit} degrees",
+                    repair="correct the bounds, or the place",
+                )
         if place.latitude == place.longitude:
-            raise DomainError("one column is both ends of a place", repair="name two", column=place.latitude)
+            raise DomainError(
+                "one column is both ends of a place", repair="name two", column=place.latitude
+            )
 
 
 def _fits_latitude(attribute: Attribute | None) -> bool:
-    return isinstance(attribute, Number | Integer) and attribute.low >= -90 and attribute.high <= 90
+    return (
+        isinstance(attribute, Number | Integer)
+        and attribute.low >= -90
+        and attribute.high <= 90
+    )

@@ -51,7 +51,10 @@ class Points:
             if latitude == longitude == 0:
                 raise self._error("a point is at (0, 0)", repair="look the place up")
             if not 0 < weight < float("inf"):
-                raise self._error("a weight of a point is not above 0", repair="leave weights out, or give all")
+                raise self._error(
+                    "a weight of a point is not above 0",
+                    repair="leave weights out, or give all",
+                )
         if self.column:
             attribute = by_name.get(self.column)
             if (
@@ -64,17 +67,26 @@ class Points:
         else:
             place = next((each for each in places if each.name == self.place), None)
             if place is None or not self.at:
-                raise self._error("points of a place that is not declared, or none at all", repair=_REPAIR)
+                raise self._error(
+                    "points of a place that is not declared, or none at all", repair=_REPAIR
+                )
             self._check_bounds(by_name[place.latitude], by_name[place.longitude])
 
     def _check_bounds(self, north: Attribute, east: Attribute) -> None:
         """Refuses points beyond the declared bounds of the place's columns."""
         assert isinstance(north, Integer | Number) and isinstance(east, Integer | Number)  # noqa: S101 - a place has these
-        beyond = [not (north.low <= a <= north.high and east.low <= b <= east.high) for a, b, _ in self.at]
+        beyond = [
+            not (north.low <= a <= north.high and east.low <= b <= east.high)
+            for a, b, _ in self.at
+        ]
         if not any(beyond):
             return
-        if all(north.low <= b <= north.high and east.low <= a <= east.high for a, b, _ in self.at):
-            raise self._error("latitude and longitude of points are swapped", repair="write latitude first")
+        if all(
+            north.low <= b <= north.high and east.low <= a <= east.high for a, b, _ in self.at
+        ):
+            raise self._error(
+                "latitude and longitude of points are swapped", repair="write latitude first"
+            )
         raise self._error(
             f"{sum(beyond):,} of {len(beyond):,} public points are outside the bounds of {north.name} and {east.name}",
             repair="widen low and high of these columns, or leave such points out",
@@ -85,12 +97,19 @@ class Points:
         return DomainError(rule, repair=repair, column=self.column or None)
 
     def to_json(self, attributes: Sequence[Attribute]) -> dict[str, object]:
-        source: dict[str, object] = {} if self.source is None else {"source": self.source.to_json()}
+        source: dict[str, object] = (
+            {} if self.source is None else {"source": self.source.to_json()}
+        )
         if self.place:
             return {"place": self.place, "at": [list(each) for each in self.at], **source}
         [attribute] = [each for each in attributes if each.name == self.column]
         at = {k: list(v) for k, v in zip(attribute.value_labels, self.at, strict=True)}
-        return {"column": self.column, "at": at, **source, **({"names": dict(self.names)} if self.names else {})}
+        return {
+            "column": self.column,
+            "at": at,
+            **source,
+            **({"names": dict(self.names)} if self.names else {}),
+        }
 
 
 def parse(documents: Sequence[object], attributes: Sequence[Attribute]) -> tuple[Points, ...]:
@@ -98,33 +117,55 @@ def parse(documents: Sequence[object], attributes: Sequence[Attribute]) -> tuple
     found = []
     by_name = {attribute.name: attribute for attribute in attributes}
     for document in documents:
-        if not isinstance(document, Mapping) or not isinstance(document.get("at"), Mapping | list):
+        if not isinstance(document, Mapping) or not isinstance(
+            document.get("at"), Mapping | list
+        ):
             raise DomainError("points are no objects with places", repair=_REPAIR)
         fields = Fields(document)
-        fields.only("column", "place", "at", "source", *(["names"] if document.get("column") else []))
+        fields.only(
+            "column", "place", "at", "source", *(["names"] if document.get("column") else [])
+        )
         column, place = fields.text("column"), fields.text("place")
         of = {"column": column, "place": place, "source": sources.parse(document.get("source"))}
         at = _all(document["at"], by_name, column=column, place=place)
         names = naming.parse(document.get("names"), document["at"], column=column)
         found.append(Points(at=at, names=names, **of))
     if len({(each.column, each.place) for each in found}) < len(found):
-        raise DomainError("points of one column or place are given twice", repair="give them once")
+        raise DomainError(
+            "points of one column or place are given twice", repair="give them once"
+        )
     return tuple(found)
 
 
-def _all(at: Any, by_name: Mapping[str, Attribute], *, column: str, place: str) -> tuple[Point, ...]:
+def _all(
+    at: Any, by_name: Mapping[str, Attribute], *, column: str, place: str
+) -> tuple[Point, ...]:
     name = column or place or None
     if isinstance(at, list) != bool(place):
-        raise DomainError("points of a column are an object, of a place a list", repair=_REPAIR, column=name)
+        raise DomainError(
+            "points of a column are an object, of a place a list", repair=_REPAIR, column=name
+        )
     if isinstance(at, list):
         return tuple(_point(each, column=name) for each in at)
     labels = by_name[column].value_labels if column in by_name else ()
     if set(at) != set(labels):
-        raise DomainError("points are not one for each declared value", repair=_REPAIR, column=name)
+        raise DomainError(
+            "points are not one for each declared value", repair=_REPAIR, column=name
+        )
     return tuple(_point(at[label], column=name) for label in labels)
 
 
 def _point(document: object, *, column: str | None) -> Point:
-    if not isinstance(document, list) or len(document) not in (2, 3) or not {*map(type, document)} <= _NUMBERS:
-        raise DomainError("a point is no list of two or three numbers", repair=_REPAIR, column=column)
-    return float(document[0]), float(document[1]), float(document[2]) if len(document) == 3 else 1.0
+    if (
+        not isinstance(document, list)
+        or len(document) not in (2, 3)
+        or not {*map(type, document)} <= _NUMBERS
+    ):
+        raise DomainError(
+            "a point is no list of two or three numbers", repair=_REPAIR, column=column
+        )
+    return (
+        float(document[0]),
+        float(document[1]),
+        float(document[2]) if len(document) == 3 else 1.0,
+    )

@@ -31,7 +31,9 @@ BARE = (Identifier, Basket, WeakBasket)
 def parse_attribute(document: object) -> Attribute:
     """One attribute from its JSON; a key "why" (a sentence for people) is allowed and not kept."""
     if not isinstance(document, Mapping):
-        raise DomainError("an attribute is not a JSON object", repair="see docs/domain.schema.json")
+        raise DomainError(
+            "an attribute is not a JSON object", repair="see docs/domain.schema.json"
+        )
     name = document.get("name")
     if not isinstance(name, str):
         raise DomainError("an attribute has no name", repair="give every attribute a name")
@@ -42,7 +44,9 @@ def parse_attribute(document: object) -> Attribute:
     given = dict(_PARSERS[kind](reader))
     extra = [] if kind in BARE else ["missing", "outside", "ordered"]
     reader.only("name", "kind", "provenance", "why", *extra, *given)
-    given = {key: value for key, value in given.items() if key in document and value is not None}
+    given = {
+        key: value for key, value in given.items() if key in document and value is not None
+    }
     if extra:
         given["missing"] = reader.texts("missing")
         given["outside"] = reader.text("outside", default=None)
@@ -58,12 +62,18 @@ class Fields:
         self.document, self.column = document, column
 
     def _wrong(self, key: str, wanted: str) -> DomainError:
-        return DomainError(f"{key} is not {wanted}", repair=f"give {wanted}", column=self.column)
+        return DomainError(
+            f"{key} is not {wanted}", repair=f"give {wanted}", column=self.column
+        )
 
     def only(self, *known: str) -> None:
         for key in self.document:
             if key not in known:
-                raise DomainError(f"unknown field {key!r}", repair=f"known are {', '.join(known)}", column=self.column)
+                raise DomainError(
+                    f"unknown field {key!r}",
+                    repair=f"known are {', '.join(known)}",
+                    column=self.column,
+                )
 
     def text(self, key: str, *, default: str | None = "") -> Any:
         value = self.document.get(key)
@@ -81,7 +91,9 @@ class Fields:
 
     def number(self, key: str) -> float | None:
         value = self.document.get(key)
-        if value is not None and (not isinstance(value, int | float) or isinstance(value, bool)):
+        if value is not None and (
+            not isinstance(value, int | float) or isinstance(value, bool)
+        ):
             raise self._wrong(key, "a number")
         return value
 
@@ -121,7 +133,9 @@ class Fields:
         text = self.text(key)
         try:
             if text and len(text) == len("2024-12-31"):
-                return datetime.datetime.combine(datetime.date.fromisoformat(text), _LAST if end else datetime.time())
+                return datetime.datetime.combine(
+                    datetime.date.fromisoformat(text), _LAST if end else datetime.time()
+                )
             return datetime.datetime.fromisoformat(text) if text else None
         except ValueError:
             raise self._wrong(key, 'a moment like "2024-12-31T23:59"') from None
@@ -149,13 +163,16 @@ class Fields:
     def needed(self, **values: object) -> dict[str, object]:
         for key, value in values.items():
             if value is None:
-                raise DomainError(f"{key} is not given", repair=f"declare {key}", column=self.column)
+                raise DomainError(
+                    f"{key} is not given", repair=f"declare {key}", column=self.column
+                )
         return values
 
     def provenance(self) -> Any:
         value = self.document.get("provenance", "declared")
         if isinstance(value, str) or (
-            isinstance(value, Mapping) and all(isinstance(origin, str) for origin in value.values())
+            isinstance(value, Mapping)
+            and all(isinstance(origin, str) for origin in value.values())
         ):
             return value
         raise self._wrong("provenance", "one word, or one word for each fact")
@@ -171,19 +188,30 @@ _PARSERS: dict[type[Attribute], Any] = {
         f.needed(low=f.integer("low"), high=f.integer("high"))
         | {"edges": f.numbers("edges", whole=True), "width": f.integer("width")}
     ),
-    Number: lambda f: f.needed(low=f.number("low"), high=f.number("high")) | {"edges": f.numbers("edges", whole=False)},
-    Boolean: lambda f: {"true": f.text("true", default=None), "false": f.text("false", default=None)},
+    Number: lambda f: (
+        f.needed(low=f.number("low"), high=f.number("high"))
+        | {"edges": f.numbers("edges", whole=False)}
+    ),
+    Boolean: lambda f: {
+        "true": f.text("true", default=None),
+        "false": f.text("false", default=None),
+    },
     Date: lambda f: (
         f.needed(low=f.day("low"), high=f.day("high"))
         | {"step_days": f.integer("step_days"), "format": f.text("format", default=None)}
     ),
     DateTime: lambda f: (
         f.needed(low=f.moment("low"), high=f.moment("high", end=True))
-        | {"step": f.integer("step"), "unit": f.text("unit", default=None), "width": f.integer("width")}
+        | {
+            "step": f.integer("step"),
+            "unit": f.text("unit", default=None),
+            "width": f.integer("width"),
+        }
         | {"format": f.text("format", default=None)}
     ),
     Weak: lambda f: (
-        f.needed(values=f.value_set("values")) | {"rho": f.number("rho"), "completions": f.completions("completions")}
+        f.needed(values=f.value_set("values"))
+        | {"rho": f.number("rho"), "completions": f.completions("completions")}
     ),
     Range: lambda f: (
         f.needed(of=f.text("of", default=None))
@@ -198,7 +226,9 @@ _PARSERS: dict[type[Attribute], Any] = {
         "pattern": f.text("pattern", default=None),
     },
     Basket: lambda f: f.needed(items=f.texts("items")) | _of_baskets(f),
-    WeakBasket: lambda f: f.needed(values=f.value_set("values")) | {"keep": f.integer("keep")} | _of_baskets(f),
+    WeakBasket: lambda f: (
+        f.needed(values=f.value_set("values")) | {"keep": f.integer("keep")} | _of_baskets(f)
+    ),
     Identifier: lambda f: {
         "regenerate": f.text("regenerate", default=None),
         "pattern": f.text("pattern", default=None),

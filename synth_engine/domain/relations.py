@@ -16,7 +16,13 @@ from numpy.typing import NDArray
 
 from synth_engine.domain import conditions
 from synth_engine.domain.attributes import Attribute
-from synth_engine.domain.constraints import Constraint, Dependency, Impossible, MissingIff, Order
+from synth_engine.domain.constraints import (
+    Constraint,
+    Dependency,
+    Impossible,
+    MissingIff,
+    Order,
+)
 from synth_engine.domain.ladders import Floats, Ladder, ladder
 from synth_engine.errors import DomainError
 
@@ -77,7 +83,9 @@ class Exactly(Relation):
     def holds(self, codes: Codes) -> Truth:
         if any(name not in codes for name in self.columns):
             return ALL
-        first, second = (inside[codes[name]] for name, inside in zip(self.columns, self.inside, strict=True))
+        first, second = (
+            inside[codes[name]] for name, inside in zip(self.columns, self.inside, strict=True)
+        )
         found: Truth = first == second
         return found
 
@@ -106,7 +114,9 @@ class Orders(Relation):
             value: Floats = scale.low[column]
             for other, strict in self.below[name]:
                 if other in found:
-                    value = np.maximum(value, scale.at_least(column, found[other], strict=strict))
+                    value = np.maximum(
+                        value, scale.at_least(column, found[other], strict=strict)
+                    )
             missing = scale.missing(column)
             holds = holds & (missing | (value <= scale.high[column]))
             found[name] = np.where(missing, -np.inf, value)
@@ -151,7 +161,9 @@ def relation(constraint: Constraint, known: Mapping[str, Attribute]) -> Relation
     """One constraint alone, over codes."""
     match constraint:
         case Impossible():
-            sets = tuple(_set(known[name], values) for name, values in constraint.combination.items())
+            sets = tuple(
+                _set(known[name], values) for name, values in constraint.combination.items()
+            )
             return Never(columns=constraint.columns, inside=sets)
         case Dependency():
             target = np.full(known[constraint.given].size, -1, dtype=np.int64)
@@ -161,20 +173,27 @@ def relation(constraint: Constraint, known: Mapping[str, Attribute]) -> Relation
         case MissingIff():
             missing = _set(known[constraint.column], (None,))
             return Exactly(
-                columns=constraint.columns, inside=(missing, _set(known[constraint.when], constraint.values))
+                columns=constraint.columns,
+                inside=(missing, _set(known[constraint.when], constraint.values)),
             )
         case Order():
             return _orders([constraint], known)
     raise TypeError(f"no relation for {constraint.kind}")
 
 
-def components(constraints: Sequence[Constraint], attributes: Sequence[Attribute]) -> tuple[Component, ...]:
+def components(
+    constraints: Sequence[Constraint], attributes: Sequence[Attribute]
+) -> tuple[Component, ...]:
     """Constraints by the columns that they connect. Errors: DomainError for orders that go round in a circle."""
     known = {attribute.name: attribute for attribute in attributes}
     found = []
     for group in _connected(constraints):
         ordered = [constraint for constraint in group if isinstance(constraint, Order)]
-        relations = [relation(constraint, known) for constraint in group if not isinstance(constraint, Order)]
+        relations = [
+            relation(constraint, known)
+            for constraint in group
+            if not isinstance(constraint, Order)
+        ]
         relations += [_orders(together, known) for together in _connected(ordered)]
         names = {name for constraint in group for name in constraint.columns}
         columns = tuple(attribute.name for attribute in attributes if attribute.name in names)
@@ -196,10 +215,18 @@ def _orders(constraints: Sequence[Constraint], known: Mapping[str, Attribute]) -
         below[order.second].append((order.first, order.strict))
     ordered: list[str] = []
     while len(ordered) < len(names):
-        free = [n for n in names if n not in ordered and all(other in ordered for other, _ in below[n])]
+        free = [
+            n
+            for n in names
+            if n not in ordered and all(other in ordered for other, _ in below[n])
+        ]
         if not free:
             stuck = next(name for name in names if name not in ordered)
-            raise DomainError("orders of columns go round in a circle", repair="take one of them away", column=stuck)
+            raise DomainError(
+                "orders of columns go round in a circle",
+                repair="take one of them away",
+                column=stuck,
+            )
         ordered += free
     return Orders(
         columns=tuple(ordered),

@@ -31,7 +31,9 @@ class Repeats:
                 column=self.column,
             )
         described = next((each for each in attributes if each.name == self.column), None)
-        if self.column == unit or (described is not None and not isinstance(described, Identifier)):
+        if self.column == unit or (
+            described is not None and not isinstance(described, Identifier)
+        ):
             raise DomainError(
                 "a column says how many records a row stands for, and something else too",
                 repair="leave it out of the described columns: each record has it no more",

@@ -10,7 +10,12 @@ from typing import Any
 from synth_engine.domain.moments import SECONDS
 
 _DAY_STEPS = (1, 7, 30, 365)
-_SPELLINGS = {16: "%Y-%m-%d{}%H:%M", 17: "%Y-%m-%d{}%H:%MZ", 19: "%Y-%m-%d{}%H:%M:%S", 20: "%Y-%m-%d{}%H:%M:%SZ"}
+_SPELLINGS = {
+    16: "%Y-%m-%d{}%H:%M",
+    17: "%Y-%m-%d{}%H:%MZ",
+    19: "%Y-%m-%d{}%H:%M:%S",
+    20: "%Y-%m-%d{}%H:%M:%SZ",
+}
 _MOST_DAYS = 1_000  # codes of a suggested column of days
 
 
@@ -22,7 +27,9 @@ def outwards(least: float, most: float) -> tuple[float, float]:
     exponent = math.floor(math.log10(span)) - (1 if span > 150 else 0)
     step = 1.0 if 1 <= span <= 30 else 5.0 if 30 < span <= 150 else 10.0**exponent
     digits = max(0, -exponent)
-    return round(math.floor(least / step) * step, digits), round(math.ceil(most / step) * step, digits)
+    return round(math.floor(least / step) * step, digits), round(
+        math.ceil(most / step) * step, digits
+    )
 
 
 def widening_edges(high: int) -> list[int]:
@@ -40,11 +47,20 @@ def days(first_year: str, last_year: str) -> dict[str, Any]:
     return {"low": low.isoformat(), "high": high.isoformat(), "step_days": step}
 
 
-def moments(first_year: str, last_year: str, *, common: int, spellings: Set[tuple[str, int]]) -> dict[str, Any]:
+def moments(
+    first_year: str, last_year: str, *, common: int, spellings: Set[tuple[str, int]]
+) -> dict[str, Any]:
     """Whole years of moments in the coarsest unit of which `common` seconds are a multiple, up to days. `spellings`
     are the signs between day and clock and the lengths that were met: a single one says how they are written."""
-    unit = next(unit for unit in ("days", "hours", "minutes", "seconds") if common % SECONDS[unit] == 0)
-    draft = {"low": f"{first_year}-01-01T00:00:00", "high": f"{last_year}-12-31T23:59:59", "step": 1, "unit": unit}
+    unit = next(
+        unit for unit in ("days", "hours", "minutes", "seconds") if common % SECONDS[unit] == 0
+    )
+    draft = {
+        "low": f"{first_year}-01-01T00:00:00",
+        "high": f"{last_year}-12-31T23:59:59",
+        "step": 1,
+        "unit": unit,
+    }
     if len(spellings) == 1:
         [(between, length)] = spellings
         if style := _SPELLINGS.get(length):

@@ -23,7 +23,9 @@ GRID_UP_TO = 1 << 18
 """Records of a component up to which all are looked at."""
 
 
-def check(constraints: Sequence[Constraint], attributes: Sequence[Attribute]) -> tuple[Component, ...]:
+def check(
+    constraints: Sequence[Constraint], attributes: Sequence[Attribute]
+) -> tuple[Component, ...]:
     """Refuses constraints that name what is not there, contradict each other, or leave no record possible."""
     known = {attribute.name: attribute for attribute in attributes}
     for constraint in constraints:
@@ -53,7 +55,10 @@ def check(constraints: Sequence[Constraint], attributes: Sequence[Attribute]) ->
 def witness(component: Component, known: Mapping[str, Attribute]) -> dict[str, int] | None:
     """A record that keeps to all constraints of a component, or None where there is none. Raises DomainError where
     the search gives up."""
-    order, sizes = search_order(component), {name: known[name].size for name in component.columns}
+    order, sizes = (
+        search_order(component),
+        {name: known[name].size for name in component.columns},
+    )
     steps = 0
 
     def extended(record: dict[str, int]) -> dict[str, int] | None:
@@ -68,7 +73,9 @@ def witness(component: Component, known: Mapping[str, Attribute]) -> dict[str, i
                 column=component.columns[0],
             )
         column = order[len(record)]
-        codes = {name: np.asarray(code) for name, code in record.items()} | {column: np.arange(sizes[column])}
+        codes = {name: np.asarray(code) for name, code in record.items()} | {
+            column: np.arange(sizes[column])
+        }
         fits = np.broadcast_to(component.holds(codes) & ALL, (sizes[column],))
         for code in np.flatnonzero(fits).tolist():
             if (found := extended(record | {column: code})) is not None:
@@ -80,18 +87,27 @@ def witness(component: Component, known: Mapping[str, Attribute]) -> dict[str, i
 
 def _possible(component: Component, sizes: Mapping[str, int]) -> Truth:
     """Whether each combination of codes of a component may be; one axis a column."""
-    axes = np.meshgrid(*(np.arange(sizes[name]) for name in component.columns), indexing="ij", sparse=True)
+    axes = np.meshgrid(
+        *(np.arange(sizes[name]) for name in component.columns), indexing="ij", sparse=True
+    )
     shape = tuple(sizes[name] for name in component.columns)
-    return np.broadcast_to(component.holds(dict(zip(component.columns, axes, strict=True))), shape)
+    return np.broadcast_to(
+        component.holds(dict(zip(component.columns, axes, strict=True))), shape
+    )
 
 
 def search_order(component: Component) -> list[str]:
     """Columns of a component so that each but the first is tied to one before it, those with most ties first."""
-    ties = {name: [r.columns for r in component.relations if name in r.columns] for name in component.columns}
+    ties = {
+        name: [r.columns for r in component.relations if name in r.columns]
+        for name in component.columns
+    }
     left = sorted(component.columns, key=lambda name: -len(ties[name]))
     found = [left.pop(0)]
     while left:
-        near = [name for name in left if any(set(columns) & set(found) for columns in ties[name])]
+        near = [
+            name for name in left if any(set(columns) & set(found) for columns in ties[name])
+        ]
         found.append((near or left)[0])
         left.remove(found[-1])
     return found
@@ -105,16 +121,23 @@ def _check_column(name: str, known: Mapping[str, Attribute]) -> None:
             column=name,
         )
     if not known[name].size:
-        raise known[name].error("a constraint is about an identifier", repair="describe the column, or take it away")
+        raise known[name].error(
+            "a constraint is about an identifier", repair="describe the column, or take it away"
+        )
 
 
-def _check_dependencies(constraints: Sequence[Constraint], known: Mapping[str, Attribute]) -> None:
+def _check_dependencies(
+    constraints: Sequence[Constraint], known: Mapping[str, Attribute]
+) -> None:
     """Two tables that say different things of one value: neither would be what was meant."""
     tables = [(one, one.pairs(known)) for one in constraints if isinstance(one, Dependency)]
     for (first, one), (second, other) in combinations(tables, 2):
-        if first.columns == second.columns and any(other.get(code, gives) != gives for code, gives in one.items()):
+        if first.columns == second.columns and any(
+            other.get(code, gives) != gives for code, gives in one.items()
+        ):
             raise known[first.given].error(
-                "two dependencies give one value different ones", repair="keep one of the tables"
+                "two dependencies give one value different ones",
+                repair="keep one of the tables",
             )
 
 
@@ -135,12 +158,16 @@ def _check_values(component: Component, known: Mapping[str, Attribute]) -> None:
     sizes = {name: known[name].size for name in component.columns}
     if prod(sizes.values()) > GRID_UP_TO:
         return  # not claimed then
-    judged = tuple(relation for relation in component.relations if not isinstance(relation, Gives))
+    judged = tuple(
+        relation for relation in component.relations if not isinstance(relation, Gives)
+    )
     possible = _possible(replace(component, relations=judged), sizes)
     for axis, name in enumerate(component.columns):
         if not isinstance(known[name], Categorical | Boolean):
             continue
-        alive = np.asarray(np.moveaxis(possible, axis, 0).reshape(sizes[name], -1).any(axis=1), dtype=np.bool_)
+        alive = np.asarray(
+            np.moveaxis(possible, axis, 0).reshape(sizes[name], -1).any(axis=1), dtype=np.bool_
+        )
         if not alive[: known[name].value_count].all():
             place = int(np.argmin(alive[: known[name].value_count])) + 1
             raise known[name].error(

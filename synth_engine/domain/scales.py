@@ -40,9 +40,13 @@ class Integer(Attribute):
             object.__setattr__(self, "edges", tuple(self.edges))
             _check_edges(self, self.edges, self.low, self.high)
             if self.width is not None:
-                raise self.error("both edges and width are given", repair="leave one of them out")
+                raise self.error(
+                    "both edges and width are given", repair="leave one of them out"
+                )
         if self.width is not None and self.width < 1:
-            raise self.error("width is less than one", repair="give a whole number of 1 or more")
+            raise self.error(
+                "width is less than one", repair="give a whole number of 1 or more"
+            )
         if self.width is not None and (self.high - self.low) // self.width >= MAX_CODES:
             raise self.error(f"more than {MAX_CODES:,} codes", repair="use wider bins")
 
@@ -65,7 +69,9 @@ class Integer(Attribute):
     @property
     def value_labels(self) -> tuple[str, ...]:
         pairs = pairwise(self.cuts)
-        return tuple(str(start) if end == start + 1 else f"{start} to {end - 1}" for start, end in pairs)
+        return tuple(
+            str(start) if end == start + 1 else f"{start} to {end - 1}" for start, end in pairs
+        )
 
     def details(self) -> dict[str, object]:
         edges = None if self.edges is None else list(self.edges)
@@ -114,7 +120,11 @@ class Number(Attribute):
         return tuple(f"{a:.6g} to {b:.6g}" for a, b in pairwise(self.cuts))
 
     def details(self) -> dict[str, object]:
-        return {"low": self.low, "high": self.high, "edges": None if self.edges is None else list(self.edges)}
+        return {
+            "low": self.low,
+            "high": self.high,
+            "edges": None if self.edges is None else list(self.edges),
+        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,14 +145,23 @@ class Date(Attribute):
         if self.low > self.high:
             raise self.error("low is after high", repair="swap them")
         if self.step_days < 1:
-            raise self.error("step_days is less than one", repair="give a whole number of 1 or more")
+            raise self.error(
+                "step_days is less than one", repair="give a whole number of 1 or more"
+            )
         if self.value_count > MAX_CODES:
             raise self.error(f"more than {MAX_CODES:,} codes", repair="use a larger step_days")
         probes = (self.low, self.high, datetime.date(1987, 10, 31), datetime.date(2001, 3, 4))
         if any(self.parse(day.strftime(self.format)) != day for day in probes):
-            raise self.error("the format does not tell every day apart", repair='write it like "%Y-%m-%d"')
-        if any(day is not None and self.low <= day <= self.high for day in map(self.parse, self.missing or ())):
-            raise self.error("a missing marker lies between low and high", repair="narrow the bounds")
+            raise self.error(
+                "the format does not tell every day apart", repair='write it like "%Y-%m-%d"'
+            )
+        if any(
+            day is not None and self.low <= day <= self.high
+            for day in map(self.parse, self.missing or ())
+        ):
+            raise self.error(
+                "a missing marker lies between low and high", repair="narrow the bounds"
+            )
 
     def parse(self, text: str) -> datetime.date | None:
         """The day a text stands for; None if it is not of this format. ISO dates may carry a time, which is dropped."""
@@ -168,7 +187,9 @@ class Date(Attribute):
     @property
     def value_labels(self) -> tuple[str, ...]:
         ranges = (self.days(code) for code in range(self.value_count))
-        return tuple(str(start) if start == end else f"{start} to {end}" for start, end in ranges)
+        return tuple(
+            str(start) if start == end else f"{start} to {end}" for start, end in ranges
+        )
 
     def details(self) -> dict[str, object]:
         return {
@@ -181,7 +202,9 @@ class Date(Attribute):
 
 def _check_bounds(attribute: Attribute, low: float, high: float) -> None:
     if not (abs(low) <= MAX_EXACT and abs(high) <= MAX_EXACT):
-        raise attribute.error("a bound is not finite or beyond 2^53", repair="give nearer bounds")
+        raise attribute.error(
+            "a bound is not finite or beyond 2^53", repair="give nearer bounds"
+        )
     if low > high:
         raise attribute.error("low is above high", repair="swap them")
     _check_markers(attribute, low, high)
@@ -191,11 +214,19 @@ def _check_markers(attribute: Attribute, low: float, high: float) -> None:
     for marker in attribute.missing or ():
         with contextlib.suppress(ValueError):
             if low <= float(marker) <= high:
-                raise attribute.error("a missing marker lies between low and high", repair="narrow the bounds")
+                raise attribute.error(
+                    "a missing marker lies between low and high", repair="narrow the bounds"
+                )
 
 
-def _check_edges(attribute: Attribute, edges: tuple[float, ...], low: float, high: float) -> None:
+def _check_edges(
+    attribute: Attribute, edges: tuple[float, ...], low: float, high: float
+) -> None:
     if len(edges) < 2 or any(not a < b for a, b in pairwise(edges)):
-        raise attribute.error("edges do not increase", repair="list at least two, each above the one before")
+        raise attribute.error(
+            "edges do not increase", repair="list at least two, each above the one before"
+        )
     if edges[0] != low or edges[-1] != high:
-        raise attribute.error("edges do not run from low to high", repair="start them at low and end them at high")
+        raise attribute.error(
+            "edges do not run from low to high", repair="start them at low and end them at high"
+        )

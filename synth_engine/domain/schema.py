@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from synth_engine.domain.attributes import MAX_CODES, MOST_PLACED, Attribute, Boolean, Categorical
+from synth_engine.domain.attributes import (
+    MAX_CODES,
+    MOST_PLACED,
+    Attribute,
+    Boolean,
+    Categorical,
+)
 from synth_engine.domain.baskets import MOST_ITEMS, SEPARATORS, Basket, WeakBasket
 from synth_engine.domain.constraints import (
     MOST_CONSTRAINTS,
@@ -32,7 +38,12 @@ from synth_engine.values import KINDS
 Schema = dict[str, Any]
 
 _NAME: Schema = {"type": "string", "minLength": 1}
-_TEXTS: Schema = {"type": "array", "items": {"type": "string"}, "minItems": 1, "uniqueItems": True}
+_TEXTS: Schema = {
+    "type": "array",
+    "items": {"type": "string"},
+    "minItems": 1,
+    "uniqueItems": True,
+}
 _WHOLE: Schema = {"type": "integer", "minimum": -MAX_EXACT, "maximum": MAX_EXACT}
 _NUMBER: Schema = {"type": "number", "minimum": -MAX_EXACT, "maximum": MAX_EXACT}
 _DAY: Schema = {"type": "string", "format": "date", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"}
@@ -73,16 +84,24 @@ def _provenance(kind: type[Attribute]) -> Schema:
     }
 
 
-def _attribute(kind: type[Attribute], properties: Schema, *, required: tuple[str, ...] = ()) -> Schema:
+def _attribute(
+    kind: type[Attribute], properties: Schema, *, required: tuple[str, ...] = ()
+) -> Schema:
     shared: Schema = {
         "name": {"type": "string", "minLength": 1, "maxLength": 200},
         "kind": {"const": kind.kind},
         "provenance": _provenance(kind),
-        "why": {"type": "string", "description": "A sentence for people; not part of the domain."},
+        "why": {
+            "type": "string",
+            "description": "A sentence for people; not part of the domain.",
+        },
     }
     if kind not in BARE:
         shared |= {
-            "missing": _optional(_TEXTS | {"description": "Texts that stand for a missing value; null: none can be."}),
+            "missing": _optional(
+                _TEXTS
+                | {"description": "Texts that stand for a missing value; null: none can be."}
+            ),
             "outside": _optional({"enum": list(kind.outsides)}),
             "ordered": {"type": "boolean"},
         }
@@ -120,11 +139,20 @@ _ATTRIBUTES: tuple[Schema, ...] = (
         },
         required=("low", "high"),
     ),
-    _attribute(Number, {"low": _NUMBER, "high": _NUMBER, "edges": _edges(_NUMBER)}, required=("low", "high")),
+    _attribute(
+        Number,
+        {"low": _NUMBER, "high": _NUMBER, "edges": _edges(_NUMBER)},
+        required=("low", "high"),
+    ),
     _attribute(Boolean, {"true": {"type": "string"}, "false": {"type": "string"}}),
     _attribute(
         Date,
-        {"low": _DAY, "high": _DAY, "step_days": {"type": "integer", "minimum": 1}, "format": {"type": "string"}},
+        {
+            "low": _DAY,
+            "high": _DAY,
+            "step_days": {"type": "integer", "minimum": 1},
+            "format": {"type": "string"},
+        },
         required=("low", "high"),
     ),
     _attribute(
@@ -164,7 +192,12 @@ _ATTRIBUTES: tuple[Schema, ...] = (
         {
             "min_length": {"type": "integer", "minimum": 0, "maximum": LONGEST_TEXT},
             "max_length": {"type": "integer", "minimum": 1, "maximum": LONGEST_TEXT},
-            "signs": {"type": "array", "items": {"enum": list(CLASSES)}, "minItems": 1, "uniqueItems": True},
+            "signs": {
+                "type": "array",
+                "items": {"enum": list(CLASSES)},
+                "minItems": 1,
+                "uniqueItems": True,
+            },
             "leading": {"type": "boolean"},
             "pattern": {"type": "string", "minLength": 1, "maxLength": LONGEST_PATTERN},
         },
@@ -172,14 +205,17 @@ _ATTRIBUTES: tuple[Schema, ...] = (
     _attribute(Basket, {"items": _ITEMS} | _BASKETS, required=("items",)),
     _attribute(
         WeakBasket,
-        {"values": _SET, "keep": {"type": "integer", "minimum": 1, "maximum": MOST_ITEMS}} | _BASKETS,
+        {"values": _SET, "keep": {"type": "integer", "minimum": 1, "maximum": MOST_ITEMS}}
+        | _BASKETS,
         required=("values",),
     ),
     _attribute(
         Identifier,
         {
             "regenerate": _optional({"enum": list(REGENERATE)}),
-            "pattern": _optional({"type": "string", "minLength": 1, "maxLength": LONGEST_PATTERN}),
+            "pattern": _optional(
+                {"type": "string", "minLength": 1, "maxLength": LONGEST_PATTERN}
+            ),
         },
     ),
 )
@@ -190,7 +226,9 @@ _VALUE: Schema = {
         {"type": ["string", "integer", "null"]},
         {
             "type": "object",
-            "properties": {key: {"type": ["string", "number", "null"]} for key in ("from", "to")},
+            "properties": {
+                key: {"type": ["string", "number", "null"]} for key in ("from", "to")
+            },
             "minProperties": 1,
             "additionalProperties": False,
         },
@@ -200,11 +238,16 @@ _VALUES: Schema = {"type": "array", "items": _VALUE, "minItems": 1}
 _PLAIN_VALUE: Schema = {"type": ["string", "integer", "null"]}
 
 
-def _constraint(kind: type[Constraint], properties: Schema, *, optional: tuple[str, ...] = ()) -> Schema:
+def _constraint(
+    kind: type[Constraint], properties: Schema, *, optional: tuple[str, ...] = ()
+) -> Schema:
     shared: Schema = {
         "kind": {"const": kind.kind},
         "provenance": {"enum": list(ORIGINS)},
-        "why": {"type": "string", "description": "A sentence for people; not part of the domain."},
+        "why": {
+            "type": "string",
+            "description": "A sentence for people; not part of the domain.",
+        },
     }
     return {
         "type": "object",
@@ -216,8 +259,15 @@ def _constraint(kind: type[Constraint], properties: Schema, *, optional: tuple[s
 
 
 _CONSTRAINTS: tuple[Schema, ...] = (
-    _constraint(Impossible, {"columns": {"type": "object", "minProperties": 1, "additionalProperties": _VALUES}}),
-    _constraint(Order, {"first": _NAME, "second": _NAME, "strict": {"type": "boolean"}}, optional=("strict",)),
+    _constraint(
+        Impossible,
+        {"columns": {"type": "object", "minProperties": 1, "additionalProperties": _VALUES}},
+    ),
+    _constraint(
+        Order,
+        {"first": _NAME, "second": _NAME, "strict": {"type": "boolean"}},
+        optional=("strict",),
+    ),
     _constraint(
         Dependency,
         {
@@ -238,7 +288,11 @@ _POINT: Schema = {"type": "array", "items": {"type": "number"}, "minItems": 2, "
 _NAMES: Schema = {
     "type": "object",
     "description": "What people call codes, where a public table says so.",
-    "additionalProperties": {"type": "string", "minLength": 1, "maxLength": LONGEST_NAME_OF_CODE},
+    "additionalProperties": {
+        "type": "string",
+        "minLength": 1,
+        "maxLength": LONGEST_NAME_OF_CODE,
+    },
 }
 _SOURCE: Schema = {
     "type": "object",
@@ -295,7 +349,11 @@ _FULL: Schema = {
         ),
         "invariants": {"type": "array", "items": {"type": "string"}},
         "rows": _optional(
-            {"type": "integer", "minimum": 1, "description": "The exact public number of records (replace-one only)."}
+            {
+                "type": "integer",
+                "minimum": 1,
+                "description": "The exact public number of records (replace-one only).",
+            }
         ),
         "shorthand": {"type": "boolean"},
         "attributes": {"type": "array", "items": {"oneOf": list(_ATTRIBUTES)}, "minItems": 1},
@@ -314,7 +372,10 @@ _FULL: Schema = {
             {
                 "type": "object",
                 "description": "The column that says how many records a row stands for, at most so many.",
-                "properties": {"column": _NAME, "most": {"type": "integer", "minimum": 1, "maximum": MOST_REPEATS}},
+                "properties": {
+                    "column": _NAME,
+                    "most": {"type": "integer", "minimum": 1, "maximum": MOST_REPEATS},
+                },
                 "required": ["column", "most"],
                 "additionalProperties": False,
             }
@@ -326,7 +387,10 @@ _FULL: Schema = {
                 "(replace-one, units of one record). Values that are left out have none.",
                 "properties": {
                     "column": _NAME,
-                    "counts": {"type": "object", "additionalProperties": {"type": "integer", "minimum": 0}},
+                    "counts": {
+                        "type": "object",
+                        "additionalProperties": {"type": "integer", "minimum": 0},
+                    },
                     "source": _optional(_SOURCE),
                 },
                 "required": ["column", "counts"],
@@ -347,10 +411,15 @@ _FULL: Schema = {
                 "properties": {
                     "name": _NAME,
                     "column": _NAME,
-                    "of": {"type": "object", "additionalProperties": {"type": "string", "minLength": 1}},
+                    "of": {
+                        "type": "object",
+                        "additionalProperties": {"type": "string", "minLength": 1},
+                    },
                     "source": {
                         "type": "object",
-                        "properties": {key: {"type": "string"} for key in ("name", "version", "sha256")},
+                        "properties": {
+                            key: {"type": "string"} for key in ("name", "version", "sha256")
+                        },
                         "additionalProperties": False,
                     },
                     "names": _NAMES,

@@ -23,9 +23,15 @@ class Source:
 
     def __post_init__(self) -> None:
         if not 0 < len(self.name) <= LONGEST or len(self.version) > LONGEST:
-            raise DomainError(f"a source without a name of up to {LONGEST} letters", repair="say what was published")
+            raise DomainError(
+                f"a source without a name of up to {LONGEST} letters",
+                repair="say what was published",
+            )
         if self.sha256 and not _DIGEST.fullmatch(self.sha256):
-            raise DomainError("a digest that is not 64 hexadecimal digits", repair="write the SHA-256 of the file")
+            raise DomainError(
+                "a digest that is not 64 hexadecimal digits",
+                repair="write the SHA-256 of the file",
+            )
 
     def to_json(self) -> dict[str, str]:
         return {key: value for key, value in asdict(self).items() if value}
@@ -36,7 +42,10 @@ def parse(document: object) -> Source | None:
     if document is None:
         return None
     if not isinstance(document, Mapping):
-        raise DomainError("a source is not an object", repair='give it "name", and "version" and "sha256" if known')
+        raise DomainError(
+            "a source is not an object",
+            repair='give it "name", and "version" and "sha256" if known',
+        )
     fields = Fields(document)
     fields.only("name", "version", "sha256")
     version, digest = (fields.text(name, default="") for name in ("version", "sha256"))

@@ -54,13 +54,22 @@ class Text(Attribute):
             self._check_lengths()
             self._check_signs()
         if self._fewest <= len(self.missing or ()):
-            raise self.error("there are no more texts than missing markers", repair="allow longer texts, or more signs")
+            raise self.error(
+                "there are no more texts than missing markers",
+                repair="allow longer texts, or more signs",
+            )
 
     def _check_pattern(self) -> None:
         if self.max_length is not None or self.signs or self.leading or self.min_length != 1:
-            raise self.error("both a pattern and lengths or classes are given", repair="keep one of them")
+            raise self.error(
+                "both a pattern and lengths or classes are given", repair="keep one of them"
+            )
         pattern = self.pattern or ""
-        if not 0 < len(pattern) <= LONGEST_PATTERN or not pattern.isprintable() or pattern.strip() != pattern:
+        if (
+            not 0 < len(pattern) <= LONGEST_PATTERN
+            or not pattern.isprintable()
+            or pattern.strip() != pattern
+        ):
             raise self.error(
                 f"the pattern is empty, longer than {LONGEST_PATTERN} signs, begins or ends with a blank, or has control "
                 "signs",
@@ -69,8 +78,14 @@ class Text(Attribute):
 
     def _check_lengths(self) -> None:
         if self.max_length is None:
-            raise self.error("neither max_length nor a pattern is given", repair="declare how long texts may be")
-        if not 0 <= self.min_length <= self.max_length or not 1 <= self.max_length <= LONGEST_TEXT:
+            raise self.error(
+                "neither max_length nor a pattern is given",
+                repair="declare how long texts may be",
+            )
+        if (
+            not 0 <= self.min_length <= self.max_length
+            or not 1 <= self.max_length <= LONGEST_TEXT
+        ):
             raise self.error(
                 "the lengths are out of order or out of range",
                 repair=f"give whole numbers from 0 to {LONGEST_TEXT:,}, the largest of at least 1",
@@ -82,9 +97,14 @@ class Text(Attribute):
             )
 
     def _check_signs(self) -> None:
-        if not self.signs or any(each not in CLASSES for each in self.signs) or len(set(self.signs)) != len(self.signs):
+        if (
+            not self.signs
+            or any(each not in CLASSES for each in self.signs)
+            or len(set(self.signs)) != len(self.signs)
+        ):
             raise self.error(
-                "the classes of signs are not listed, unknown, or listed twice", repair=f"use {', '.join(CLASSES)}"
+                "the classes of signs are not listed, unknown, or listed twice",
+                repair=f"use {', '.join(CLASSES)}",
             )
         if self.signs == ("blanks",):
             raise self.error("texts of blanks alone", repair="add another class of signs")
@@ -125,10 +145,15 @@ class Text(Attribute):
         if self.pattern is not None:
             return (f"like {self.pattern}",)
         spans = ((start, end - 1) for start, end in pairwise(self.cuts))
-        lengths = [f"{a} to {b} signs" if a != b else f"{a} sign{'' if a == 1 else 's'}" for a, b in spans]
+        lengths = [
+            f"{a} to {b} signs" if a != b else f"{a} sign{'' if a == 1 else 's'}"
+            for a, b in spans
+        ]
         if not self.leading:
             return tuple(lengths)
-        return tuple(f"{first} first, {length}" for first, length in product(self.classes, lengths))
+        return tuple(
+            f"{first} first, {length}" for first, length in product(self.classes, lengths)
+        )
 
     @property
     def words(self) -> str:

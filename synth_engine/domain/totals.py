@@ -40,15 +40,23 @@ class Totals:
         attribute = known.get(self.column)
         if attribute is None or isinstance(attribute, Open):
             raise DomainError(
-                "totals of a column that has no declared values", repair="declare its values", column=self.column
+                "totals of a column that has no declared values",
+                repair="declare its values",
+                column=self.column,
             )
-        if len(self.counts) != attribute.size or any(type(n) is not int or n < 0 for n in self.counts):
+        if len(self.counts) != attribute.size or any(
+            type(n) is not int or n < 0 for n in self.counts
+        ):
             raise DomainError(
-                "totals are not one whole number of 0 or more for each value", repair=_REPAIR, column=self.column
+                "totals are not one whole number of 0 or more for each value",
+                repair=_REPAIR,
+                column=self.column,
             )
         if not self.rows:
             raise DomainError(
-                "all totals are 0", repair="give the public totals, or leave them out", column=self.column
+                "all totals are 0",
+                repair="give the public totals, or leave them out",
+                column=self.column,
             )
 
     def to_json(self, attributes: Sequence[Attribute]) -> dict[str, object]:
@@ -56,7 +64,9 @@ class Totals:
         [attribute] = [each for each in attributes if each.name == self.column]
         return {
             "column": self.column,
-            "counts": {label: n for label, n in zip(attribute.labels, self.counts, strict=True) if n},
+            "counts": {
+                label: n for label, n in zip(attribute.labels, self.counts, strict=True) if n
+            },
             **({} if self.source is None else {"source": self.source.to_json()}),
         }
 
@@ -73,7 +83,9 @@ def parse(document: object, attributes: Sequence[Attribute]) -> Totals:
     labels = next((each.labels for each in attributes if each.name == column), ())
     if not labels:
         raise DomainError(
-            "totals of a column that has no declared values", repair="declare its values", column=column or None
+            "totals of a column that has no declared values",
+            repair="declare its values",
+            column=column or None,
         )
     if not set(counts) <= set(labels):
         raise DomainError(
@@ -82,4 +94,6 @@ def parse(document: object, attributes: Sequence[Attribute]) -> Totals:
             column=column,
         )
     source = sources.parse(document.get("source"))
-    return Totals(column=column, counts=tuple(counts.get(label, 0) for label in labels), source=source)
+    return Totals(
+        column=column, counts=tuple(counts.get(label, 0) for label in labels), source=source
+    )

@@ -16,12 +16,19 @@ from synth_engine.evaluation.distances import shares
 from synth_engine.evaluation.tallies import Pair, Tallies
 
 DIGITS = 9
-NO_DISTANCE = {"level": "large", "words": "One of the tables has no record with both places: nothing to compare."}
+NO_DISTANCE = {
+    "level": "large",
+    "words": "One of the tables has no record with both places: nothing to compare.",
+}
 
 
 def entries(real: Tallies, synthetic: Tallies, domain: Domain) -> list[dict[str, Any]]:
     """One entry for every two places that both sides have counted."""
-    known = [pair for pair in places.pairs(domain) if pair in real.distances and pair in synthetic.distances]
+    known = [
+        pair
+        for pair in places.pairs(domain)
+        if pair in real.distances and pair in synthetic.distances
+    ]
     return [_entry(pair, real, synthetic, domain) for pair in known]
 
 
@@ -36,7 +43,11 @@ def _entry(pair: Pair, real: Tallies, synthetic: Tallies, domain: Domain) -> dic
 
 
 def entry(
-    pair: Pair, edges: NDArray[np.float64], *, counts: Mapping[str, NDArray[np.int64]], lacking: Mapping[str, int]
+    pair: Pair,
+    edges: NDArray[np.float64],
+    *,
+    counts: Mapping[str, NDArray[np.int64]],
+    lacking: Mapping[str, int],
 ) -> dict[str, Any]:
     """Of tables by bins of distance, for each side. What compares both is None where a side has no record, or is not there."""
     within = {side: np.cumsum(shares(table)) for side, table in counts.items()}
@@ -49,7 +60,13 @@ def entry(
         "within": {side: np.round(share, DIGITS).tolist() for side, share in within.items()},
     }
     if len(totals) < 2 or not all(totals.values()):
-        return found | {"ks": None, "ks_by_chance": None, "ks_at_km": None, "median_km": None, "verdict": NO_DISTANCE}
+        return found | {
+            "ks": None,
+            "ks_by_chance": None,
+            "ks_at_km": None,
+            "median_km": None,
+            "verdict": NO_DISTANCE,
+        }
     gaps = np.abs(within["real"] - within["synthetic"])
     ks, chance = float(gaps.max()), by_chance(*totals.values())
     return found | {

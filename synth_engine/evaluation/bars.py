@@ -37,12 +37,19 @@ def _merged(entry: dict[str, Any]) -> dict[str, Any]:
     size = -(-values // BARS_UP_TO)
     starts = range(0, values, size)
     ends = [min(start + size, values) for start in starts]
-    named = [f"{labels[start]} … {labels[end - 1]}" for start, end in zip(starts, ends, strict=True)]
+    named = [
+        f"{labels[start]} … {labels[end - 1]}" for start, end in zip(starts, ends, strict=True)
+    ]
     shares = {
-        side: [sum(share[start:end]) for start, end in zip(starts, ends, strict=True)] + share[values:]
+        side: [sum(share[start:end]) for start, end in zip(starts, ends, strict=True)]
+        + share[values:]
         for side, share in entry["shares"].items()
     }
-    cuts = None if entry["cuts"] is None else [*(entry["cuts"][start] for start in starts), entry["cuts"][-1]]
+    cuts = (
+        None
+        if entry["cuts"] is None
+        else [*(entry["cuts"][start] for start in starts), entry["cuts"][-1]]
+    )
     return {**entry, "labels": named + labels[values:], "shares": shares, "cuts": cuts}
 
 
@@ -50,14 +57,20 @@ def _on_a_scale(entry: dict[str, Any]) -> tuple[Traces, Layout]:
     """Bars of true width over the values; other and missing stand apart at the right."""
     low, high = _bins(entry)
     first, span = low[0], high[-1] - low[0]
-    ticks: dict[str, Any] = {"showgrid": False, "zeroline": False, "title": {"text": escaped(entry["name"])}}
+    ticks: dict[str, Any] = {
+        "showgrid": False,
+        "zeroline": False,
+        "title": {"text": escaped(entry["name"])},
+    }
     if apart := entry["labels"][len(low) :]:
         width = span / 24
         starts = [high[-1] + width * (1.0 + 2.5 * place) for place in range(len(apart))]
         low, high = low + starts, high + [start + width for start in starts]
         places = _round_places(first, first + span)
         ticks["tickvals"] = places + [start + width / 2 for start in starts]
-        ticks["ticktext"] = [f"{place:,.6g}" for place in places] + [escaped(label.strip("()")) for label in apart]
+        ticks["ticktext"] = [f"{place:,.6g}" for place in places] + [
+            escaped(label.strip("()")) for label in apart
+        ]
     layout = {"xaxis": ticks, "yaxis": _share_axis("share of records"), "bargap": 0}
     return _two_sides(entry, low, [b - a for a, b in zip(low, high, strict=True)]), layout
 
@@ -74,7 +87,9 @@ def _even(entry: dict[str, Any]) -> bool:
     if entry["cuts"] is None or len(entry["cuts"]) < 3:
         return False
     widths = [b - a for a, b in pairwise(entry["cuts"])]
-    return bool(max(widths) <= 2 * min(widths[:-1]))  # what is left for the last one may be narrow
+    return bool(
+        max(widths) <= 2 * min(widths[:-1])
+    )  # what is left for the last one may be narrow
 
 
 def _round_places(low: float, high: float) -> list[float]:
@@ -95,7 +110,10 @@ def _two_sides(entry: dict[str, Any], low: list[float], widths: list[float]) -> 
             traces.append(_outline(entry, low, widths))
             continue
         part = 0.44 if grouped else 1.0
-        left = [a + w * (0.06 + 0.44 * place if grouped else 0.0) for a, w in zip(low, widths, strict=True)]
+        left = [
+            a + w * (0.06 + 0.44 * place if grouped else 0.0)
+            for a, w in zip(low, widths, strict=True)
+        ]
         traces.append(
             {
                 **_bar(side),
@@ -115,11 +133,17 @@ def _outline(entry: dict[str, Any], low: list[float], widths: list[float]) -> di
     y: list[float | None] = []
     labels: list[str] = []
     end = low[0]
-    for label, start, width, share in zip(entry["labels"], low, widths, entry["shares"]["synthetic"], strict=True):
+    for label, start, width, share in zip(
+        entry["labels"], low, widths, entry["shares"]["synthetic"], strict=True
+    ):
         if start - end > width / 2:
             x, y, labels = [*x, None], [*y, None], [*labels, ""]
         end = start + width
-        x, y, labels = [*x, start, end], [*y, share, share], [*labels, escaped(label), escaped(label)]
+        x, y, labels = (
+            [*x, start, end],
+            [*y, share, share],
+            [*labels, escaped(label), escaped(label)],
+        )
     return {
         "type": "scatter",
         "mode": "lines",
@@ -158,13 +182,19 @@ def _by_frequency(entry: dict[str, Any]) -> tuple[Traces, Layout]:
     much it is."""
     share = entry["shares"]
     codes = range(len(entry["labels"]))
-    kept = set(sorted(codes, key=lambda code: -max(share["real"][code], share["synthetic"][code]))[:CATEGORIES_DRAWN])
+    kept = set(
+        sorted(codes, key=lambda code: -max(share["real"][code], share["synthetic"][code]))[
+            :CATEGORIES_DRAWN
+        ]
+    )
     if len(codes) > CATEGORIES_DRAWN:
         kept = {code for code in kept if share["real"][code] or share["synthetic"][code]}
     drawn = sorted(kept, key=lambda code: -share["real"][code])
     rest = [code for code in codes if code not in kept]
     together = [sum(share[side][code] for code in rest) for side in ("real", "synthetic")]
-    longest = max((share[side][code] for side in ("real", "synthetic") for code in drawn), default=0.0)
+    longest = max(
+        (share[side][code] for side in ("real", "synthetic") for code in drawn), default=0.0
+    )
     dwarfs = 0 < DWARFED * longest < max(together)
     said = f": {together[0]:.0%}, {together[1]:.0%}" if dwarfs else ""
     labels = [entry["labels"][code] for code in drawn] + (
@@ -186,8 +216,11 @@ def _by_frequency(entry: dict[str, Any]) -> tuple[Traces, Layout]:
     layout = {
         "barmode": "group",
         "bargap": 0.25,
-        "height": max(240, 110 + len(labels) * (ROW_PIXELS if len(labels) <= 12 else NARROW_ROW_PIXELS)),
-        "xaxis": _share_axis("share of records") | ({"range": [0, 1.1 * longest]} if dwarfs else {}),
+        "height": max(
+            240, 110 + len(labels) * (ROW_PIXELS if len(labels) <= 12 else NARROW_ROW_PIXELS)
+        ),
+        "xaxis": _share_axis("share of records")
+        | ({"range": [0, 1.1 * longest]} if dwarfs else {}),
         "yaxis": {
             "autorange": "reversed",
             "tickvals": list(range(len(labels))),
@@ -212,7 +245,11 @@ def _bar(side: str) -> dict[str, Any]:
         "solidity": 0.35,
     }
     line = {"color": SYNTHETIC, "width": 1}
-    return {"type": "bar", "name": "synthetic", "marker": {"color": SYNTHETIC, "pattern": pattern, "line": line}}
+    return {
+        "type": "bar",
+        "name": "synthetic",
+        "marker": {"color": SYNTHETIC, "pattern": pattern, "line": line},
+    }
 
 
 def _share_axis(title: str) -> dict[str, Any]:

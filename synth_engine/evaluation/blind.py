@@ -41,11 +41,18 @@ def limits(attribute: Attribute, real: Tallies, fit: Fit | None) -> list[str]:
         )
     if fit.outside > MISFITTING * fit.cells:
         beyond = "bounds" if attribute.kind in _KINDS else "values"
-        found.append(f"{per_hundred(fit.outside / fit.cells)} of 100 real values are beyond the declared {beyond}")
+        found.append(
+            f"{per_hundred(fit.outside / fit.cells)} of 100 real values are beyond the declared {beyond}"
+        )
     return found
 
 
-_KINDS = {"integer": "whole numbers", "number": "numbers", "date": "dates", "datetime": "dates and times"}
+_KINDS = {
+    "integer": "whole numbers",
+    "number": "numbers",
+    "date": "dates",
+    "datetime": "dates and times",
+}
 
 
 def largest_bin(attribute: Attribute, real: Tallies) -> float:
@@ -55,20 +62,31 @@ def largest_bin(attribute: Attribute, real: Tallies) -> float:
     total = int(counts.sum())
     if total <= 0 or not any(wide):
         return 0.0
-    return max(int(count) for count, several in zip(counts, wide, strict=True) if several) / total
+    return (
+        max(int(count) for count, several in zip(counts, wide, strict=True) if several) / total
+    )
 
 
 def _wide_bins(attribute: Attribute) -> list[bool]:
     """Of each bin, whether it holds more than one value of its column."""
     match attribute:
         case Number():
-            return [stop > start for start, stop in zip(attribute.cuts, attribute.cuts[1:], strict=False)]
+            return [
+                stop > start
+                for start, stop in zip(attribute.cuts, attribute.cuts[1:], strict=False)
+            ]
         case Integer():
-            return [stop - start > 1 for start, stop in zip(attribute.cuts, attribute.cuts[1:], strict=False)]
+            return [
+                stop - start > 1
+                for start, stop in zip(attribute.cuts, attribute.cuts[1:], strict=False)
+            ]
         case Date():
             return [attribute.step_days > 1] * attribute.value_count
         case DateTime():
-            return [stop - start > 1 for start, stop in zip(attribute.cuts, attribute.cuts[1:], strict=False)]
+            return [
+                stop - start > 1
+                for start, stop in zip(attribute.cuts, attribute.cuts[1:], strict=False)
+            ]
     return [False] * attribute.value_count
 
 
@@ -86,7 +104,10 @@ def together(verdict: Verdict, hidden: Sequence[str]) -> Verdict:
     """The verdict on several columns, of which some are hidden from the comparison."""
     if not hidden or verdict["level"] not in JUDGED_SMALL:
         return verdict
-    return {"level": "unseen", "words": f"Cannot be judged: see {' and '.join(hidden)} by itself."}
+    return {
+        "level": "unseen",
+        "words": f"Cannot be judged: see {' and '.join(hidden)} by itself.",
+    }
 
 
 def on_average(verdict: Verdict, entries: Sequence[Mapping[str, Any]]) -> Verdict:
@@ -95,4 +116,7 @@ def on_average(verdict: Verdict, entries: Sequence[Mapping[str, Any]]) -> Verdic
     if not unseen:
         return verdict
     words = f"{unseen} of {len(entries)} cannot be judged; they come first below. {verdict['words']}"
-    return {"level": "unseen" if verdict["level"] in JUDGED_SMALL else verdict["level"], "words": words}
+    return {
+        "level": "unseen" if verdict["level"] in JUDGED_SMALL else verdict["level"],
+        "words": words,
+    }

@@ -68,16 +68,34 @@ def card_of(
 ) -> Card:
     """The card of a figure, in the words of `reading` ("title", "what", "how"); red where the report is not private."""
     red = "" if report["private"] else style.RED_WORDS
-    return Card(key, reading["title"], reading["what"], reading["how"], table, figure, mark, verdict, red, price)
+    return Card(
+        key,
+        reading["title"],
+        reading["what"],
+        reading["how"],
+        table,
+        figure,
+        mark,
+        verdict,
+        red,
+        price,
+    )
 
 
 def table_of(
-    caption: str, head: tuple[str, ...], rows: Sequence[tuple[str, ...]], *, words: bool = False, names: int = 1
+    caption: str,
+    head: tuple[str, ...],
+    rows: Sequence[tuple[str, ...]],
+    *,
+    words: bool = False,
+    names: int = 1,
 ) -> Table:
     """So many texts, then numbers, and with `words` a text in the last column."""
     last = len(head) - words
     numeric = tuple(names <= place < last for place in range(len(head)))
-    return Table(caption, head, numeric, list(rows[:TABLE_ROWS]), max(0, len(rows) - TABLE_ROWS))
+    return Table(
+        caption, head, numeric, list(rows[:TABLE_ROWS]), max(0, len(rows) - TABLE_ROWS)
+    )
 
 
 def count(value: int) -> str:

@@ -28,7 +28,12 @@ class _Units:
 
 
 _METRES = _Units(large=1.0, small=0.001, names=("km", "m"), least=1.0)
-_MILES = _Units(large=KILOMETRES_A_MILE, small=KILOMETRES_A_MILE / FEET_A_MILE, names=("miles", "ft"), least=0.1)
+_MILES = _Units(
+    large=KILOMETRES_A_MILE,
+    small=KILOMETRES_A_MILE / FEET_A_MILE,
+    names=("miles", "ft"),
+    least=0.1,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +65,9 @@ def _points(hierarchy: Hierarchy) -> tuple[Points, int] | None:
 
 def _size(points: Points, site: tree_cells.Site, level: int) -> Size:
     north, east = (
-        math.radians(points.high[axis] - points.low[axis]) * EARTH_RADIUS_KM / 2 ** points.halvings(level, axis)
+        math.radians(points.high[axis] - points.low[axis])
+        * EARTH_RADIUS_KM
+        / 2 ** points.halvings(level, axis)
         for axis in site.axes
     )
     middle = math.radians((points.low[site.north] + points.high[site.north]) / 2)
@@ -80,8 +87,16 @@ def listed(hierarchy: Hierarchy, domain: Domain) -> str:
     """Some depths of a tree, the first and the last among them, in a sentence; empty for a tree without places."""
     last = hierarchy.depth
     depths = sorted({1 + round((last - 1) * step / (LISTED - 1)) for step in range(LISTED)})
-    said = [f"{words(sizes)} at depth {depth}" for depth in depths if (sizes := of_depth(hierarchy, domain, depth))]
-    return f"From south to north and from west to east a cell is about {'; '.join(said)}." if said else ""
+    said = [
+        f"{words(sizes)} at depth {depth}"
+        for depth in depths
+        if (sizes := of_depth(hierarchy, domain, depth))
+    ]
+    return (
+        f"From south to north and from west to east a cell is about {'; '.join(said)}."
+        if said
+        else ""
+    )
 
 
 def _sides(size: Size, units: _Units) -> str:

@@ -15,7 +15,12 @@ from synth_engine.evaluation.commutes import Averages, Flows
 MARKED = 1500  # destinations that a figure marks, evenly by their numbers of records; its table has all
 _MARKERS = {
     "real": {"symbol": "circle", "color": style.REAL, "size": 6, "opacity": 0.7},
-    "synthetic": {"symbol": "diamond-open", "color": style.SYNTHETIC, "size": 7, "opacity": 0.8},
+    "synthetic": {
+        "symbol": "diamond-open",
+        "color": style.SYNTHETIC,
+        "size": 7,
+        "opacity": 0.8,
+    },
 }
 _QUIET = {"gridcolor": style.QUIET, "zeroline": False}
 
@@ -27,14 +32,20 @@ def all_records(view: View) -> tuple[Card, Sheet]:
 
 def near_records(view: View) -> tuple[Card, Sheet]:
     """The curve of those who start near the point."""
-    return _curve(view, view.nearby, kind="near", title=f"How far those go who start within {view.around}")
+    return _curve(
+        view, view.nearby, kind="near", title=f"How far those go who start within {view.around}"
+    )
 
 
-def _curve(view: View, sides: Mapping[str, Flows], *, kind: str, title: str) -> tuple[Card, Sheet]:
+def _curve(
+    view: View, sides: Mapping[str, Flows], *, kind: str, title: str
+) -> tuple[Card, Sheet]:
     entry = commutes.curve(sides, seed=f"{view.domain.digest}/{kind}")
     traces, layout = curves.arranged(entry, unit=view.unit)
     said = _curve_words(view, entry, sides)
-    figure = view.figure(traces, layout, words=f"Cumulative shares of records by distance. {said}")
+    figure = view.figure(
+        traces, layout, words=f"Cumulative shares of records by distance. {said}"
+    )
     sheet = _curve_sheet(view, entry, kind)
     mark = "" if entry["ks"] is None else MARKS[entry["verdict"]["level"]]
     return view.card(sheet, kind, said, figure=figure, mark=mark, title=title), sheet
@@ -44,7 +55,9 @@ def _curve_words(view: View, entry: dict[str, Any], sides: Mapping[str, Flows]) 
     many = ", ".join(f"{count(flows.total)} {side}" for side, flows in sides.items())
     if not all(flows.total for flows in sides.values()):
         return f"Too few records to draw a curve: {many}."
-    means = ", ".join(f"{view.distance(flows.mean_km)} ({side})" for side, flows in sides.items())
+    means = ", ".join(
+        f"{view.distance(flows.mean_km)} ({side})" for side, flows in sides.items()
+    )
     text = f"{many} records; {means} on average."
     if entry["ks"] is None:
         return text
@@ -63,7 +76,8 @@ def _curve_sheet(view: View, entry: dict[str, Any], kind: str) -> Sheet:
     )
     low, high = entry["band"]
     last = max(
-        next((i for i, s in enumerate(within) if s >= 1 - 1e-9), len(within) - 1) for within in entry["within"].values()
+        next((i for i, s in enumerate(within) if s >= 1 - 1e-9), len(within) - 1)
+        for within in entry["within"].values()
     )
     rows = [
         (
@@ -75,13 +89,18 @@ def _curve_sheet(view: View, entry: dict[str, Any], kind: str) -> Sheet:
         )
         for place, edge in enumerate(entry["edges_km"][1 : last + 2])
     ]
-    return Sheet(key=f"commutes-{kind}", caption="Records by distance", head=head, rows=rows, names=0)
+    return Sheet(
+        key=f"commutes-{kind}", caption="Records by distance", head=head, rows=rows, names=0
+    )
 
 
 def averages(view: View, *, short: bool) -> tuple[Card, Sheet]:
     """By destination against its number of records: of all commutes, or of short ones."""
     kind = "short" if short else "averages"
-    chosen = {side: flows.up_to(view.short_km) if short else flows for side, flows in view.sides.items()}
+    chosen = {
+        side: flows.up_to(view.short_km) if short else flows
+        for side, flows in view.sides.items()
+    }
     found = {side: commutes.by_destination(flows) for side, flows in chosen.items()}
     workers = {side: _workers(view, side) for side in found}
     traces = [_marks(view, side, one, workers[side]) for side, one in found.items()]
@@ -103,7 +122,11 @@ def averages(view: View, *, short: bool) -> tuple[Card, Sheet]:
     sheet = _averages_sheet(view, found, workers, kind=kind)
     said = _averages_words(found, shown=max(len(trace["x"]) for trace in traces))
     figure = view.figure(traces, layout, words=f"Average commute by destination. {said}")
-    title = f"Average of commutes up to {view.distance(view.short_km)}, by destination" if short else ""
+    title = (
+        f"Average of commutes up to {view.distance(view.short_km)}, by destination"
+        if short
+        else ""
+    )
     return view.card(sheet, kind, said, figure=figure, title=title), sheet
 
 
@@ -141,26 +164,43 @@ def _marks(view: View, side: str, found: Averages, workers: Any) -> dict[str, An
 
 
 def _averages_words(found: dict[str, Averages], *, shown: int) -> str:
-    text = ", ".join(f"{count(one.positions.size)} destinations ({side})" for side, one in found.items())
+    text = ", ".join(
+        f"{count(one.positions.size)} destinations ({side})" for side, one in found.items()
+    )
     most = max((one.positions.size for one in found.values()), default=0)
-    some = f" {count(shown)} of them are marked, evenly by size; the CSV file has all." if shown < most else ""
+    some = (
+        f" {count(shown)} of them are marked, evenly by size; the CSV file has all."
+        if shown < most
+        else ""
+    )
     return f"{text[0].upper()}{text[1:]}.{some}"
 
 
-def _averages_sheet(view: View, found: dict[str, Averages], workers: dict[str, Any], *, kind: str) -> Sheet:
+def _averages_sheet(
+    view: View, found: dict[str, Averages], workers: dict[str, Any], *, kind: str
+) -> Sheet:
     """The largest destination first."""
     end, unit = view.commute.destination, view.unit
     records = {
-        side: dict(zip(one.positions.tolist(), one.records.tolist(), strict=True)) for side, one in found.items()
+        side: dict(zip(one.positions.tolist(), one.records.tolist(), strict=True))
+        for side, one in found.items()
     }
-    km = {side: dict(zip(one.positions.tolist(), one.km.tolist(), strict=True)) for side, one in found.items()}
+    km = {
+        side: dict(zip(one.positions.tolist(), one.km.tolist(), strict=True))
+        for side, one in found.items()
+    }
     side = next(iter(found))
-    known = sorted(set().union(*records.values()), key=lambda place: (-_get(workers[side], place), place))
+    known = sorted(
+        set().union(*records.values()), key=lambda place: (-_get(workers[side], place), place)
+    )
     rows = [
         (
             end.label(place),
             *(count(records[each].get(place, 0)) for each in found),
-            *("" if place not in km[each] else f"{unit.of(km[each][place]):.2f}" for each in found),
+            *(
+                "" if place not in km[each] else f"{unit.of(km[each][place]):.2f}"
+                for each in found
+            ),
         )
         for place in known
     ]
@@ -169,7 +209,9 @@ def _averages_sheet(view: View, found: dict[str, Averages], workers: dict[str, A
         *(f"{each.capitalize()} records" for each in found),
         *(f"{each.capitalize()} average, {unit.short}" for each in found),
     )
-    return Sheet(key=f"commutes-{kind}", caption="Average commute by destination", head=head, rows=rows)
+    return Sheet(
+        key=f"commutes-{kind}", caption="Average commute by destination", head=head, rows=rows
+    )
 
 
 def _get(workers: Any, position: int) -> int:
@@ -178,11 +220,16 @@ def _get(workers: Any, position: int) -> int:
 
 def errors(view: View) -> tuple[Card, Sheet]:
     """Of the averages, by bands of workers; of a comparison alone."""
-    found = commutes.error_rows(view.sides["real"], view.sides["synthetic"], short_km=view.short_km)
+    found = commutes.error_rows(
+        view.sides["real"], view.sides["synthetic"], short_km=view.short_km
+    )
     bands, whole = found[:-1], found[-1]
     traces = [_boxes(view, bands, kind) for kind in ("all", "short")]
     layout = {
-        "xaxis": {"type": "category", "title": {"text": "real records that end at the destination", "standoff": 8}},
+        "xaxis": {
+            "type": "category",
+            "title": {"text": "real records that end at the destination", "standoff": 8},
+        },
         "yaxis": {
             **_QUIET,
             "automargin": True,
@@ -191,12 +238,16 @@ def errors(view: View) -> tuple[Card, Sheet]:
         },
         "boxmode": "group",
     }
-    weighted = {kind: "–" if km is None else view.distance(km) for kind, km in whole["weighted"].items()}
+    weighted = {
+        kind: "–" if km is None else view.distance(km) for kind, km in whole["weighted"].items()
+    }
     said = f"Weighted by workers, the average commute is off by {weighted['all']}, of short commutes by {weighted['short']}."
     if whole["without"]["all"]:
         said += f" {count(whole['without']['all'])} real records end where no synthetic one does; they are left out."
     sheet = _errors_sheet(view, found)
-    figure = view.figure(traces, layout, words=f"Error of the average commute by number of workers. {said}")
+    figure = view.figure(
+        traces, layout, words=f"Error of the average commute by number of workers. {said}"
+    )
     return view.card(sheet, "errors", said, figure=figure), sheet
 
 
@@ -225,11 +276,31 @@ def _errors_sheet(view: View, found: list[dict[str, Any]]) -> Sheet:
             row["band"],
             count(row["destinations"]),
             *(km(row[kind]["mean"] if row[kind] else None) for kind in ("all", "short")),
-            *(km(row[kind]["quantiles"][2] if row[kind] else None) for kind in ("all", "short")),
+            *(
+                km(row[kind]["quantiles"][2] if row[kind] else None)
+                for kind in ("all", "short")
+            ),
         )
         for row in found
     ]
-    rows.append(("weighted by workers", "", *(km(found[-1]["weighted"][kind]) for kind in ("all", "short")), "", ""))
+    rows.append(
+        (
+            "weighted by workers",
+            "",
+            *(km(found[-1]["weighted"][kind]) for kind in ("all", "short")),
+            "",
+            "",
+        )
+    )
     unit = view.unit.short
-    head = ("Workers", "Destinations", f"Mean error, {unit}", "Short ones", f"Median error, {unit}", "Short ones")
-    return Sheet(key="commutes-errors", caption="Error of the average commute", head=head, rows=rows)
+    head = (
+        "Workers",
+        "Destinations",
+        f"Mean error, {unit}",
+        "Short ones",
+        f"Median error, {unit}",
+        "Short ones",
+    )
+    return Sheet(
+        key="commutes-errors", caption="Error of the average commute", head=head, rows=rows
+    )

@@ -17,14 +17,23 @@ from synth_engine.domain import Domain
 from synth_engine.evaluation.commutes import SHORT_KM, Entry, Flows, compared, error_rows
 from synth_engine.evaluation.tallies import Table, Tallies
 
-MOST_CELLS = 2_000_000  # different pairs of points of a table: with more, a report has the numbers alone
+MOST_CELLS = (
+    2_000_000  # different pairs of points of a table: with more, a report has the numbers alone
+)
 
 
 def entries(real: Tallies, synthetic: Tallies, domain: Domain) -> list[Entry]:
     """One for every two ends that both sides have counted."""
-    known = [each for each in commutes(domain) if each.pair in real.commutes and each.pair in synthetic.commutes]
+    known = [
+        each
+        for each in commutes(domain)
+        if each.pair in real.commutes and each.pair in synthetic.commutes
+    ]
     return [
-        _entry(each, {"real": real.commutes[each.pair], "synthetic": synthetic.commutes[each.pair]}) for each in known
+        _entry(
+            each, {"real": real.commutes[each.pair], "synthetic": synthetic.commutes[each.pair]}
+        )
+        for each in known
     ]
 
 
@@ -32,9 +41,18 @@ def curves(real: Tallies, synthetic: Tallies, domain: Domain) -> list[Entry]:
     """Distances between ends of which one at least is a column with points, in the form of those between two places."""
     found = []
     for each in commutes(domain):
-        if not each.by_places and each.pair in real.commutes and each.pair in synthetic.commutes:
-            tables = {"real": real.commutes[each.pair], "synthetic": synthetic.commutes[each.pair]}
-            found.append(compared({side: Flows.of(each, table) for side, table in tables.items()}))
+        if (
+            not each.by_places
+            and each.pair in real.commutes
+            and each.pair in synthetic.commutes
+        ):
+            tables = {
+                "real": real.commutes[each.pair],
+                "synthetic": synthetic.commutes[each.pair],
+            }
+            found.append(
+                compared({side: Flows.of(each, table) for side, table in tables.items()})
+            )
     return found
 
 
@@ -62,7 +80,9 @@ def _entry(commute: Commute, found: dict[str, Table]) -> Entry:
 def _packed(table: Table) -> dict[str, str]:
     """Steps between the cells, and their counts: 64-bit numbers, least byte first, zlib, base64."""
     steps = np.diff(table.cells, prepend=0)
-    return {name: _text(values) for name, values in (("steps", steps), ("counts", table.counts))}
+    return {
+        name: _text(values) for name, values in (("steps", steps), ("counts", table.counts))
+    }
 
 
 def _text(values: Any) -> str:
@@ -71,6 +91,7 @@ def _text(values: Any) -> str:
 
 def _unpacked(packed: Mapping[str, str], commute: Commute) -> Table:
     steps, counts = (
-        np.frombuffer(zlib.decompress(b64decode(packed[name])), dtype="<i8") for name in ("steps", "counts")
+        np.frombuffer(zlib.decompress(b64decode(packed[name])), dtype="<i8")
+        for name in ("steps", "counts")
     )
     return Table(commute.shape, np.cumsum(steps).astype(np.int64), counts.astype(np.int64))

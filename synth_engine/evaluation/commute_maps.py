@@ -24,7 +24,10 @@ Made = tuple[Card, Sheet]
 
 def made(view: View) -> list[Made]:
     """All figures of commutes with their whole tables, in the order of reading."""
-    whole: list[Callable[[View], Made]] = [commute_cards.all_records, commute_cards.near_records]
+    whole: list[Callable[[View], Made]] = [
+        commute_cards.all_records,
+        commute_cards.near_records,
+    ]
     found = [one(view) for one in whole]
     found += [commute_cards.averages(view, short=short) for short in (False, True)]
     if not view.private:
@@ -40,14 +43,24 @@ def flows(view: View, side: str) -> Made:
     most = max(1, *(int(table.max(initial=0)) for table in tables.values()))
     largest = parts.largest(tables[side], most=FLOWS)
     traces, layout = maps.flows(
-        largest, view.divided, side=side, most=most, outlines=view.outlines, box=view.box, unit=view.unit
+        largest,
+        view.divided,
+        side=side,
+        most=most,
+        outlines=view.outlines,
+        box=view.box,
+        unit=view.unit,
     )
     total = int(tables[side].sum())
     share = sum(n for _, _, n in largest) / max(1, total)
     said = f"The {count(len(largest))} largest flows hold {share:.0%} of {count(total)} {side} records."
-    figure = view.figure(traces, layout, words=f"Map of the largest flows. {said} {_named(view, largest[:3])}")
+    figure = view.figure(
+        traces, layout, words=f"Map of the largest flows. {said} {_named(view, largest[:3])}"
+    )
     title = "" if view.private else f"From where to where, {side}"
-    sheet = _pairs_sheet(view, {side: tables[side]}, key=f"commutes-flows-{side}", caption="Flows, largest first")
+    sheet = _pairs_sheet(
+        view, {side: tables[side]}, key=f"commutes-flows-{side}", caption="Flows, largest first"
+    )
     return view.card(sheet, "flows", said, figure=figure, title=title), sheet
 
 
@@ -66,13 +79,17 @@ def density(view: View, *, near: bool) -> Made:
     squares = parts.each(end) if few else parts.grid(end, view.box, squares=parts.FINE)
     counts = {side: _counted(flows, squares) for side, flows in sides.items()}
     traces, layout = _density_traces(view, counts, squares, few=few)
-    occupied = ", ".join(f"{count(int((table > 0).sum()))} ({side})" for side, table in counts.items())
+    occupied = ", ".join(
+        f"{count(int((table > 0).sum()))} ({side})" for side, table in counts.items()
+    )
     many = ", ".join(f"{count(int(table.sum()))} {side}" for side, table in counts.items())
     said = f"{many} records. {'Destinations' if few else 'Squares'} that have any: {occupied}."
     figure = view.figure(traces, layout, words=f"Map of where records end. {said}")
     title = f"Where those go who start within {view.around}" if near else ""
     sheet = _squares_sheet(counts, squares, key=f"commutes-{kind}")
-    return view.card(sheet, f"{kind}-few" if few else kind, said, figure=figure, title=title), sheet
+    return view.card(
+        sheet, f"{kind}-few" if few else kind, said, figure=figure, title=title
+    ), sheet
 
 
 def _density_traces(
@@ -86,13 +103,17 @@ def _density_traces(
     where: dict[str, Any] = {"outlines": view.outlines, "box": view.box, "unit": view.unit}
     if few:
         return maps.circles(values, squares, moved=moved, **where)
-    return maps.raster(values if moved is None else moved, squares, difference=moved is not None, **where)
+    return maps.raster(
+        values if moved is None else moved, squares, difference=moved is not None, **where
+    )
 
 
 def _counted(flows: Flows, squares: parts.Parts) -> Counts:
     place = squares.of(flows.destinations)
     known = place >= 0
-    found = np.bincount(place[known], weights=flows.counts[known], minlength=len(squares.labels))
+    found = np.bincount(
+        place[known], weights=flows.counts[known], minlength=len(squares.labels)
+    )
     return found.astype(np.int64)
 
 
@@ -107,7 +128,11 @@ def _squares_sheet(counts: Mapping[str, Counts], squares: parts.Parts, *, key: s
         )
         for place in order
     ]
-    head = ("Destination or square", "Its middle", *(f"{side.capitalize()} records" for side in counts))
+    head = (
+        "Destination or square",
+        "Its middle",
+        *(f"{side.capitalize()} records" for side in counts),
+    )
     return Sheet(key=key, caption="Where records end", head=head, rows=rows, names=2)
 
 
@@ -117,13 +142,21 @@ def matrix(view: View) -> Made:
     whole = np.sum(list(tables.values()), axis=0)
     axes = [_shown(whole.sum(axis=1 - axis)) for axis in (0, 1)]
     shares = {side: table / max(1, int(table.sum())) for side, table in tables.items()}
-    values = tables["synthetic"].astype(np.float64) if view.private else shares["synthetic"] - shares["real"]
+    values = (
+        tables["synthetic"].astype(np.float64)
+        if view.private
+        else shares["synthetic"] - shares["real"]
+    )
     trace = _heat(view, values[np.ix_(*axes)], axes)
     left_out = whole.shape[0] > axes[0].size or whole.shape[1] > axes[1].size
     said = _matrix_words(view, tables, shares)
     said += f" The {ACROSS} largest parts are shown; the CSV file has all." if left_out else ""
-    figure = view.figure([trace], _heat_layout(view, axes), words=f"Matrix of origins and destinations. {said}")
-    sheet = _pairs_sheet(view, tables, key="commutes-matrix", caption="Origins and destinations, largest first")
+    figure = view.figure(
+        [trace], _heat_layout(view, axes), words=f"Matrix of origins and destinations. {said}"
+    )
+    sheet = _pairs_sheet(
+        view, tables, key="commutes-matrix", caption="Origins and destinations, largest first"
+    )
     return view.card(sheet, "matrix", said, figure=figure), sheet
 
 
@@ -133,8 +166,12 @@ def _shown(records: Counts) -> NDArray[np.int64]:
     return np.sort(order[records[order] > 0])
 
 
-def _matrix_words(view: View, tables: Mapping[str, Counts], shares: Mapping[str, NDArray[np.float64]]) -> str:
-    used = ", ".join(f"{count(int((table > 0).sum()))} ({side})" for side, table in tables.items())
+def _matrix_words(
+    view: View, tables: Mapping[str, Counts], shares: Mapping[str, NDArray[np.float64]]
+) -> str:
+    used = ", ".join(
+        f"{count(int((table > 0).sum()))} ({side})" for side, table in tables.items()
+    )
     text = f"Pairs of parts that have records: {used}."
     if view.private:
         return text
@@ -142,16 +179,33 @@ def _matrix_words(view: View, tables: Mapping[str, Counts], shares: Mapping[str,
     return f"{moved:.1%} of the records would have to change for both to agree. {text}"
 
 
-def _heat(view: View, values: NDArray[np.float64], axes: list[NDArray[np.int64]]) -> dict[str, Any]:
-    names = [[escaped(shortened(part.labels[i])) for i in axis] for part, axis in zip(view.divided, axes, strict=True)]
+def _heat(
+    view: View, values: NDArray[np.float64], axes: list[NDArray[np.int64]]
+) -> dict[str, Any]:
+    names = [
+        [escaped(shortened(part.labels[i])) for i in axis]
+        for part, axis in zip(view.divided, axes, strict=True)
+    ]
     bound = float(np.abs(values).max(initial=0.0)) or 1.0
     shown = np.log10(np.maximum(values, 1)) if view.private else values
-    scale: dict[str, Any] = {"colorscale": style.DIVERGING, "zmin": -bound, "zmax": bound, "zmid": 0.0}
+    scale: dict[str, Any] = {
+        "colorscale": style.DIVERGING,
+        "zmin": -bound,
+        "zmax": bound,
+        "zmid": 0.0,
+    }
     bar = maps.bar("synthetic minus real, of all records") | maps.DIFFERENCE
     if view.private:
-        scale = {"colorscale": style.DENSITY, "zmin": 0.0, "zmax": max(1.0, float(np.log10(bound)))}
+        scale = {
+            "colorscale": style.DENSITY,
+            "zmin": 0.0,
+            "zmax": max(1.0, float(np.log10(bound))),
+        }
         ticks = list(range(int(np.log10(max(bound, 1))) + 1))
-        bar = maps.bar("records") | {"tickvals": ticks, "ticktext": [count(10**tick) for tick in ticks]}
+        bar = maps.bar("records") | {
+            "tickvals": ticks,
+            "ticktext": [count(10**tick) for tick in ticks],
+        }
     return {
         "type": "heatmap",
         "x": names[1],
@@ -190,7 +244,11 @@ def _pairs_sheet(view: View, tables: Mapping[str, Counts], *, key: str, caption:
     whole = np.sum(list(tables.values()), axis=0)
     first, second = view.divided
     rows = [
-        (first.labels[a], second.labels[b], *(count(int(table[a, b])) for table in tables.values()))
+        (
+            first.labels[a],
+            second.labels[b],
+            *(count(int(table[a, b])) for table in tables.values()),
+        )
         for a, b, _ in parts.largest(whole, most=whole.size)
     ]
     head = (

@@ -88,18 +88,40 @@ class View:
         """In the unit of the reader, to three digits."""
         return f"{self.unit.of(kilometres):.3g} {self.unit.short}"
 
-    def figure(self, traces: list[dict[str, Any]], layout: dict[str, Any], *, words: str) -> Figure:
+    def figure(
+        self, traces: list[dict[str, Any]], layout: dict[str, Any], *, words: str
+    ) -> Figure:
         return framed(self._report, traces, layout, words=words)
 
-    def card(self, sheet: Sheet, kind: str, verdict: str, *, figure: Figure, mark: str = "", title: str = "") -> Card:
+    def card(
+        self,
+        sheet: Sheet,
+        kind: str,
+        verdict: str,
+        *,
+        figure: Figure,
+        mark: str = "",
+        title: str = "",
+    ) -> Card:
         """A card of the readings called `kind`."""
         reading = commute_wording.reading(kind, beside_real=not self.private)
-        price = commute_wording.PRICE_OF_RELEASE if self.private else commute_wording.PRICE_OF_COMPARISON
+        price = (
+            commute_wording.PRICE_OF_RELEASE
+            if self.private
+            else commute_wording.PRICE_OF_COMPARISON
+        )
         text = {**reading, "title": title or reading["title"]}
-        table = table_of(sheet.caption, sheet.head, sheet.rows, words=sheet.words, names=sheet.names)
-        return card_of(self._report, sheet.key, text, table, verdict, mark=mark, figure=figure, price=price)
+        table = table_of(
+            sheet.caption, sheet.head, sheet.rows, words=sheet.words, names=sheet.names
+        )
+        return card_of(
+            self._report, sheet.key, text, table, verdict, mark=mark, figure=figure, price=price
+        )
 
     @property
     def _report(self) -> dict[str, Any]:
         """What a figure says of itself."""
-        return {"private": self.private, "notice": wording.PRIVATE if self.private else wording.NOT_PRIVATE}
+        return {
+            "private": self.private,
+            "notice": wording.PRIVATE if self.private else wording.NOT_PRIVATE,
+        }

@@ -16,7 +16,9 @@ PRICE_OF_COMPARISON = (
 
 _POINTS = "Distances are great circles between public points; with latitude and longitude, between the centres of public cells."
 _SQUARES = "Squares of a grid are named by a letter from north to south and a number from west to east."
-_NOISE = "Noise and prior of the release are in every number, so small ones may be nothing but that."
+_NOISE = (
+    "Noise and prior of the release are in every number, so small ones may be nothing but that."
+)
 
 _READINGS: dict[str, Reading] = {
     "all": {

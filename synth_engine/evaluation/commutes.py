@@ -75,7 +75,10 @@ class Flows:
         """Of records that start at most so many kilometres from a point."""
         latitudes, longitudes = self.commute.origin.at(self.origins)
         away = places.great_circle(
-            latitudes, longitudes, np.full_like(latitudes, north), np.full_like(longitudes, east)
+            latitudes,
+            longitudes,
+            np.full_like(latitudes, north),
+            np.full_like(longitudes, east),
         )
         return self._where(away <= km)
 
@@ -135,7 +138,9 @@ def band(counts: Whole, *, seed: str) -> tuple[Floats, Floats]:
 def curve(sides: Mapping[str, Flows], *, seed: str) -> Entry:
     """As `compared`, with the band of implicates."""
     low, high = band(binned(sides["synthetic"], edges(sides["synthetic"].commute)), seed=seed)
-    return compared(sides) | {"band": [each.round(apart.DIGITS).tolist() for each in (low, high)]}
+    return compared(sides) | {
+        "band": [each.round(apart.DIGITS).tolist() for each in (low, high)]
+    }
 
 
 def compared(sides: Mapping[str, Flows]) -> Entry:
@@ -144,7 +149,10 @@ def compared(sides: Mapping[str, Flows]) -> Entry:
     cuts = edges(commute)
     tables = {side: binned(flows, cuts) for side, flows in sides.items()}
     entry = apart.entry(
-        commute.pair, cuts, counts=tables, lacking={side: flows.lacking for side, flows in sides.items()}
+        commute.pair,
+        cuts,
+        counts=tables,
+        lacking={side: flows.lacking for side, flows in sides.items()},
     )
     if entry["ks"] is None:
         return entry
@@ -177,7 +185,9 @@ def by_destination(flows: Flows) -> Averages:
     positions, place = np.unique(flows.destinations, return_inverse=True)
     records = np.bincount(place, weights=flows.counts, minlength=positions.size)
     total = np.bincount(place, weights=flows.counts * flows.km, minlength=positions.size)
-    return Averages(positions=positions, records=records.astype(np.int64), km=total / np.maximum(records, 1))
+    return Averages(
+        positions=positions, records=records.astype(np.int64), km=total / np.maximum(records, 1)
+    )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -196,18 +206,29 @@ class Errors:
 
     def within(self, low: int, high: int | None) -> Floats:
         """Errors of destinations of so many workers."""
-        return self.km[(self.workers >= low) & (self.workers <= (high or self.workers.max(initial=0)))]
+        return self.km[
+            (self.workers >= low) & (self.workers <= (high or self.workers.max(initial=0)))
+        ]
 
 
 def errors(real: Flows, synthetic: Flows, *, up_to: float | None = None) -> Errors:
     """Of all commutes, or of those up to so many kilometres on either side; destinations are told apart by all of their
     workers. Computed on real data."""
     workers = by_destination(real)
-    first, second = (by_destination(each if up_to is None else each.up_to(up_to)) for each in (real, synthetic))
-    shared, mine, theirs = np.intersect1d(first.positions, second.positions, assume_unique=True, return_indices=True)
+    first, second = (
+        by_destination(each if up_to is None else each.up_to(up_to))
+        for each in (real, synthetic)
+    )
+    shared, mine, theirs = np.intersect1d(
+        first.positions, second.positions, assume_unique=True, return_indices=True
+    )
     size = workers.records[np.searchsorted(workers.positions, shared)]
     lost = ~np.isin(first.positions, second.positions)
-    return Errors(workers=size, km=np.abs(first.km[mine] - second.km[theirs]), without=int(first.records[lost].sum()))
+    return Errors(
+        workers=size,
+        km=np.abs(first.km[mine] - second.km[theirs]),
+        without=int(first.records[lost].sum()),
+    )
 
 
 def error_rows(real: Flows, synthetic: Flows, *, short_km: float) -> list[Entry]:
@@ -219,7 +240,11 @@ def error_rows(real: Flows, synthetic: Flows, *, short_km: float) -> list[Entry]
         parts = {kind: each.within(low, high) for kind, each in found.items()}
         rows.append(
             {
-                "band": "all" if (low, high) == (1, None) else f"over {low - 1}" if high is None else f"{low}–{high}",
+                "band": "all"
+                if (low, high) == (1, None)
+                else f"over {low - 1}"
+                if high is None
+                else f"{low}–{high}",
                 "destinations": int(parts["all"].size),
                 **{kind: _spread(part) for kind, part in parts.items()},
             }

@@ -39,7 +39,8 @@ def arranged(entry: dict[str, Any], *, unit: Unit = KILOMETRES) -> tuple[Traces,
     if entry["ks"]:
         traces.append(_gap(entry, unit))
     shown = 1 + max(
-        next((i for i, share in enumerate(side) if share >= COVERED), len(side) - 1) for side in within.values()
+        next((i for i, share in enumerate(side) if share >= COVERED), len(side) - 1)
+        for side in within.values()
     )
     first, second = (escaped(name) for name in entry["places"])
     title = f"{unit.name} between {first} and {second}"
@@ -47,7 +48,10 @@ def arranged(entry: dict[str, Any], *, unit: Unit = KILOMETRES) -> tuple[Traces,
     layout = {
         "xaxis": {
             **quiet,
-            "title": {"text": title if len(title) <= LONGEST_TITLE else unit.name, "standoff": 8},
+            "title": {
+                "text": title if len(title) <= LONGEST_TITLE else unit.name,
+                "standoff": 8,
+            },
             "range": [0, edges[shown]],
             "nticks": 8,
         },
@@ -67,13 +71,27 @@ def arranged(entry: dict[str, Any], *, unit: Unit = KILOMETRES) -> tuple[Traces,
 def _band(entry: dict[str, Any], edges: list[float]) -> Traces:
     """Two lines that are not seen, and what is between them."""
     low, high = entry["band"]
-    line = {"type": "scatter", "mode": "lines", "x": edges, "line": {"width": 0}, "hoverinfo": "skip"}
+    line = {
+        "type": "scatter",
+        "mode": "lines",
+        "x": edges,
+        "line": {"width": 0},
+        "hoverinfo": "skip",
+    }
     filled = {"fill": "tonexty", "fillcolor": SYNTHETIC_SOFT, "name": "implicates"}
-    return [{**line, "y": [0.0, *low], "showlegend": False}, {**line, "y": [0.0, *high], **filled}]
+    return [
+        {**line, "y": [0.0, *low], "showlegend": False},
+        {**line, "y": [0.0, *high], **filled},
+    ]
 
 
-def _curve(side: str, entry: dict[str, Any], edges: list[float], share: list[float], *, unit: Unit) -> dict[str, Any]:
-    lines = {"real": {"color": REAL, "width": 2}, "synthetic": {"color": SYNTHETIC, "width": 2, "dash": "6px,3px"}}
+def _curve(
+    side: str, entry: dict[str, Any], edges: list[float], share: list[float], *, unit: Unit
+) -> dict[str, Any]:
+    lines = {
+        "real": {"color": REAL, "width": 2},
+        "synthetic": {"color": SYNTHETIC, "width": 2, "dash": "6px,3px"},
+    }
     other = KILOMETRES if unit is MILES else MILES
     return {
         "type": "scatter",

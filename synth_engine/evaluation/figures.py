@@ -25,7 +25,9 @@ def histogram(report: Report, attribute: str) -> Figure:
     """Real beside synthetic shares of one column over its public codes. Numbers in (nearly) equal bins stand on their
     own scale; unequal bins and other ordered values are evenly spaced and named; unordered categories are horizontal
     bars, the most frequent real one on top."""
-    return _histogram(report, next(a for a in report["attributes"] if a["name"] == attribute), of="records")
+    return _histogram(
+        report, next(a for a in report["attributes"] if a["name"] == attribute), of="records"
+    )
 
 
 def group_sizes(report: Report) -> Figure:
@@ -54,7 +56,10 @@ def nmi_heatmap(report: Report, which: Which) -> Figure:
         scale = {"colorscale": style.DIVERGING, "zmin": -bound, "zmax": bound, "zmid": 0.0}
         words = "Difference of normalised mutual information, synthetic minus real, for every pair of columns."
     else:
-        bound = max((max(pair["nmi_real"], pair["nmi_synthetic"]) for pair in pairs), default=0.0) or 1.0
+        bound = (
+            max((max(pair["nmi_real"], pair["nmi_synthetic"]) for pair in pairs), default=0.0)
+            or 1.0
+        )
         scale = {"colorscale": style.MAGNITUDE, "zmin": 0.0, "zmax": bound}
         words = f"Normalised mutual information of every pair of columns in the {which} table."
     return _pair_map(report, field, scale, words=words)
@@ -89,7 +94,11 @@ def _pair_map(report: Report, field: str, scale: dict[str, Any], *, words: str) 
     found = {frozenset(pair["attributes"]): pair for pair in pairs}
     cells = [[found.get(frozenset((a, b))) for b in names] for a in names]
     ends = sorted(pairs, key=lambda pair: -abs(pair[field]))[:3]
-    words += " Strongest: " + "; ".join(f"{' and '.join(p['attributes'])} {p[field]:+.2f}" for p in ends) + "."
+    words += (
+        " Strongest: "
+        + "; ".join(f"{' and '.join(p['attributes'])} {p[field]:+.2f}" for p in ends)
+        + "."
+    )
     trace = {
         "type": "heatmap",
         "x": [escaped(name) for name in names],
@@ -112,7 +121,13 @@ def _pair_map(report: Report, field: str, scale: dict[str, Any], *, words: str) 
         },
         **scale,
     }
-    axis = {"showgrid": False, "zeroline": False, "ticks": "", "tickfont": {"size": 11}, "automargin": True}
+    axis = {
+        "showgrid": False,
+        "zeroline": False,
+        "ticks": "",
+        "tickfont": {"size": 11},
+        "automargin": True,
+    }
     every = {"dtick": 1} if len(names) <= EVERY_NAME_UP_TO else {}
     layout = {
         "xaxis": {**axis, **every, "type": "category", "tickangle": -90},
@@ -141,7 +156,9 @@ def of_release(traces: list[dict[str, Any]], layout: dict[str, Any], *, words: s
     return framed({"private": True, "notice": wording.PRIVATE}, traces, layout, words=words)
 
 
-def framed(report: Report, traces: list[dict[str, Any]], layout: dict[str, Any], *, words: str) -> Figure:
+def framed(
+    report: Report, traces: list[dict[str, Any]], layout: dict[str, Any], *, words: str
+) -> Figure:
     """What all figures share. One made on real data says so in itself, so that a saved picture does too."""
     base: dict[str, Any] = {
         "paper_bgcolor": "rgba(0,0,0,0)",
@@ -149,7 +166,13 @@ def framed(report: Report, traces: list[dict[str, Any]], layout: dict[str, Any],
         "font": style.FONT,
         "height": 400,
         "margin": {"l": 48, "r": 16, "t": 56, "b": 52},
-        "legend": {"orientation": "h", "x": 0, "y": 1.0, "yanchor": "bottom", "traceorder": "normal"},
+        "legend": {
+            "orientation": "h",
+            "x": 0,
+            "y": 1.0,
+            "yanchor": "bottom",
+            "traceorder": "normal",
+        },
         "hoverlabel": {"font": {"size": 13}},
         "barmode": "overlay",
         "showlegend": len(traces) > 1,

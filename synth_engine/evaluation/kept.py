@@ -11,10 +11,16 @@ from synth_engine.evaluation.tallies import Tallies
 ANY = "any of these"
 
 
-def entries(real: Tallies, synthetic: Tallies, domain: Domain, *, unenforced: Sequence[int]) -> list[dict[str, Any]]:
+def entries(
+    real: Tallies, synthetic: Tallies, domain: Domain, *, unenforced: Sequence[int]
+) -> list[dict[str, Any]]:
     """One entry for each constraint, and, of several, one for records that break any. A side that was not counted is
     None."""
-    sides = {"real": real.breaking, "unenforced": tuple(unenforced), "synthetic": synthetic.breaking}
+    sides = {
+        "real": real.breaking,
+        "unenforced": tuple(unenforced),
+        "synthetic": synthetic.breaking,
+    }
     if not any(sides.values()):
         return []
     said = [(each.sentence, each.kind, list(each.columns)) for each in domain.constraints]
@@ -25,7 +31,9 @@ def entries(real: Tallies, synthetic: Tallies, domain: Domain, *, unenforced: Se
             "sentence": sentence,
             "kind": kind,
             "columns": columns,
-            "records": {side: counts[place] if counts else None for side, counts in sides.items()},
+            "records": {
+                side: counts[place] if counts else None for side, counts in sides.items()
+            },
         }
         for place, (sentence, kind, columns) in enumerate(said)
     ]
@@ -38,4 +46,8 @@ def verdict(found: Sequence[dict[str, Any]]) -> str:
         return "The synthetic table breaks some of the constraints."
     if whole["real"]:
         return "The synthetic table keeps all constraints; some real records do not."
-    return "Both tables keep all constraints." if whole["real"] == 0 else "The synthetic table keeps all constraints."
+    return (
+        "Both tables keep all constraints."
+        if whole["real"] == 0
+        else "The synthetic table keeps all constraints."
+    )

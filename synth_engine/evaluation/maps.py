@@ -24,7 +24,9 @@ WIDTHS = 8  # different ones: a trace each
 BEND = 0.12  # of the length of a line: both ways between two parts are seen
 KILOMETRES_A_DEGREE = 111.195
 LARGEST_CIRCLE = 44.0  # pixels across
-BAR_ROOM = 80  # pixels above a plot: a colour bar with its ticks and its title, and words over it
+BAR_ROOM = (
+    80  # pixels above a plot: a colour bar with its ticks and its title, and words over it
+)
 DIFFERENCE = {"tickformat": ".2~%", "nticks": 5}
 _COLOURS = {"real": style.REAL, "synthetic": style.SYNTHETIC}
 
@@ -68,7 +70,13 @@ def flows(
 
 
 def raster(
-    values: NDArray[np.float64], squares: Parts, *, difference: bool, outlines: Sequence[Ring], box: Box, unit: Unit
+    values: NDArray[np.float64],
+    squares: Parts,
+    *,
+    difference: bool,
+    outlines: Sequence[Ring],
+    box: Box,
+    unit: Unit,
 ) -> tuple[list[Trace], dict[str, Any]]:
     """Records by square: on a scale by powers of ten, or a difference with white at zero. Empty squares have no colour."""
     norths, easts = -np.unique(-squares.north), np.unique(squares.east)
@@ -86,7 +94,9 @@ def raster(
         "text": [[_said(float(n), difference) for n in row] for row in table],
         "hovertemplate": "%{text}<extra></extra>",
         "hoverongaps": False,
-        "colorbar": bar("synthetic minus real, of all records" if difference else "records in a square"),
+        "colorbar": bar(
+            "synthetic minus real, of all records" if difference else "records in a square"
+        ),
     }
     if difference:
         trace |= {"colorscale": style.DIVERGING, "zmin": -bound, "zmax": bound, "zmid": 0.0}
@@ -94,7 +104,10 @@ def raster(
     else:
         ticks = list(range(floor(bound) + 1))
         trace |= {"colorscale": style.DENSITY, "zmin": 0.0, "zmax": bound}
-        trace["colorbar"] |= {"tickvals": ticks, "ticktext": [count(10**tick) for tick in ticks]}
+        trace["colorbar"] |= {
+            "tickvals": ticks,
+            "ticktext": [count(10**tick) for tick in ticks],
+        }
     return [ground(outlines), trace, _scale(box, unit)], layout(box) | {"showlegend": False}
 
 
@@ -110,9 +123,17 @@ def circles(
     """Records by part, for few parts: an area a part. `moved`: by how much its share is larger than the real one, as colour."""
     shown = np.flatnonzero((values > 0) & ~np.isnan(found.north))
     shown = shown[np.argsort(-values[shown], kind="stable")]  # small ones on top of large ones
-    size = 4 + LARGEST_CIRCLE * np.sqrt(values[shown] / max(1.0, float(values.max(initial=0.0))))
-    marker: dict[str, Any] = {"size": size.round(1).tolist(), "line": {"color": style.INK, "width": 0.75}}
-    said = [f"{escaped(found.labels[place])}: {count(round(float(values[place])))}" for place in shown]
+    size = 4 + LARGEST_CIRCLE * np.sqrt(
+        values[shown] / max(1.0, float(values.max(initial=0.0)))
+    )
+    marker: dict[str, Any] = {
+        "size": size.round(1).tolist(),
+        "line": {"color": style.INK, "width": 0.75},
+    }
+    said = [
+        f"{escaped(found.labels[place])}: {count(round(float(values[place])))}"
+        for place in shown
+    ]
     if moved is None:
         marker |= {"color": style.SYNTHETIC, "opacity": 0.6}
     else:
@@ -125,7 +146,10 @@ def circles(
             "showscale": True,
         }
         marker["colorbar"] = bar("synthetic minus real, of all records") | DIFFERENCE
-        said = [f"{escaped(found.labels[place])}<br>{_said(float(moved[place]), True)}" for place in shown]
+        said = [
+            f"{escaped(found.labels[place])}<br>{_said(float(moved[place]), True)}"
+            for place in shown
+        ]
     trace: Trace = {
         "type": "scatter",
         "mode": "markers",
@@ -143,9 +167,15 @@ def ground(outlines: Sequence[Ring]) -> Trace:
     return {
         "type": "scatter",
         "mode": "lines",
-        "x": [None if east is None else round(east, 5) for _, easts in outlines for east in [*easts.tolist(), None]],
+        "x": [
+            None if east is None else round(east, 5)
+            for _, easts in outlines
+            for east in [*easts.tolist(), None]
+        ],
         "y": [
-            None if north is None else round(north, 5) for norths, _ in outlines for north in [*norths.tolist(), None]
+            None if north is None else round(north, 5)
+            for norths, _ in outlines
+            for north in [*norths.tolist(), None]
         ],
         "line": {"color": style.INK, "width": 1},
         "opacity": 0.3,
@@ -161,7 +191,11 @@ def layout(box: Box) -> dict[str, Any]:
     room = 0.04 * max(north - south, (east - west) * flat, 1e-3)
     hidden = {"showgrid": False, "zeroline": False, "showticklabels": False, "ticks": ""}
     return {
-        "xaxis": {**hidden, "range": [west - room / flat, east + room / flat], "constrain": "domain"},
+        "xaxis": {
+            **hidden,
+            "range": [west - room / flat, east + room / flat],
+            "constrain": "domain",
+        },
         "yaxis": {
             **hidden,
             "range": [south - 2 * room, north + room],
@@ -181,12 +215,19 @@ def _apart(flow: Flow, parts: tuple[Parts, Parts]) -> bool:
     return _ends(flow, parts)[0] != _ends(flow, parts)[1]
 
 
-def _ends(flow: Flow, parts: tuple[Parts, Parts]) -> tuple[tuple[float, float], tuple[float, float]]:
+def _ends(
+    flow: Flow, parts: tuple[Parts, Parts]
+) -> tuple[tuple[float, float], tuple[float, float]]:
     first, second, _ = flow
-    return (parts[0].east[first], parts[0].north[first]), (parts[1].east[second], parts[1].north[second])
+    return (parts[0].east[first], parts[0].north[first]), (
+        parts[1].east[second],
+        parts[1].north[second],
+    )
 
 
-def _lines(found: Sequence[Flow], parts: tuple[Parts, Parts], *, width: float, side: str) -> Trace:
+def _lines(
+    found: Sequence[Flow], parts: tuple[Parts, Parts], *, width: float, side: str
+) -> Trace:
     xs: list[float | None] = []
     ys: list[float | None] = []
     for flow in found:
@@ -194,21 +235,37 @@ def _lines(found: Sequence[Flow], parts: tuple[Parts, Parts], *, width: float, s
         xs += [*x.round(5).tolist(), None]
         ys += [*y.round(5).tolist(), None]
     line = {"color": _COLOURS[side], "width": round(width, 2)}
-    return {"type": "scatter", "mode": "lines", "x": xs, "y": ys, "line": line, "opacity": 0.55, "hoverinfo": "skip"}
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "x": xs,
+        "y": ys,
+        "line": line,
+        "opacity": 0.55,
+        "hoverinfo": "skip",
+    }
 
 
-def _arc(flow: Flow, parts: tuple[Parts, Parts]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _arc(
+    flow: Flow, parts: tuple[Parts, Parts]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Bent to the left of who goes along it, seen on the map."""
     (x0, y0), (x1, y1) = _ends(flow, parts)
     flat = max(0.05, cos(radians((y0 + y1) / 2)))
-    bent = (x0 + x1) / 2 - 2 * BEND * (y1 - y0) / flat, (y0 + y1) / 2 + 2 * BEND * (x1 - x0) * flat
+    bent = (
+        (x0 + x1) / 2 - 2 * BEND * (y1 - y0) / flat,
+        (y0 + y1) / 2 + 2 * BEND * (x1 - x0) * flat,
+    )
     t = np.linspace(0, 1, 9)
     return tuple(
-        (1 - t) ** 2 * a + 2 * t * (1 - t) * b + t**2 * c for a, b, c in ((x0, bent[0], x1), (y0, bent[1], y1))
+        (1 - t) ** 2 * a + 2 * t * (1 - t) * b + t**2 * c
+        for a, b, c in ((x0, bent[0], x1), (y0, bent[1], y1))
     )  # type: ignore[return-value]
 
 
-def _circles(found: Sequence[Flow], parts: tuple[Parts, Parts], *, side: str, most: int) -> Trace:
+def _circles(
+    found: Sequence[Flow], parts: tuple[Parts, Parts], *, side: str, most: int
+) -> Trace:
     line = {"color": _COLOURS[side], "width": 1.5}
     return {
         "type": "scatter",
@@ -221,7 +278,9 @@ def _circles(found: Sequence[Flow], parts: tuple[Parts, Parts], *, side: str, mo
             "color": _COLOURS[side],
             "line": line,
         },
-        "text": [f"{escaped(parts[0].labels[first])}, stay: {count(n)}" for first, _, n in found],
+        "text": [
+            f"{escaped(parts[0].labels[first])}, stay: {count(n)}" for first, _, n in found
+        ],
         "hovertemplate": "%{text}<extra></extra>",
     }
 

@@ -19,7 +19,13 @@ def html(report: Report, *, title: str = "Real and synthetic data compared") -> 
     """The file, about 5 MB: most of it is Plotly, whose version is that of the installed plotly.py."""
     shown = view.lay_out(report)
     single = (shown.pairs, shown.triples, shown.group_sizes)
-    drawn = [*shown.histograms, *shown.distances, *shown.texts, *shown.dependence, *filter(None, single)]
+    drawn = [
+        *shown.histograms,
+        *shown.distances,
+        *shown.texts,
+        *shown.dependence,
+        *filter(None, single),
+    ]
     drawings = {card.key: card.figure for card in drawn if card.figure}
     # "</" and "<!--" would end or confuse the script element that carries the numbers.
     numbers = json.dumps(drawings, ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
@@ -73,7 +79,11 @@ def _texts(shown: view.Comparison) -> str:
 
 
 def _persons(shown: view.Comparison) -> str:
-    return f'<h2>Persons</h2><div class="wide">{_card(shown.group_sizes)}</div>' if shown.group_sizes else ""
+    return (
+        f'<h2>Persons</h2><div class="wide">{_card(shown.group_sizes)}</div>'
+        if shown.group_sizes
+        else ""
+    )
 
 
 def _together(shown: view.Comparison) -> str:
@@ -89,13 +99,21 @@ def _together(shown: view.Comparison) -> str:
 
 
 def _constraints(shown: view.Comparison) -> str:
-    return f'<h2>Constraints</h2><div class="wide">{_card(shown.constraints)}</div>' if shown.constraints else ""
+    return (
+        f'<h2>Constraints</h2><div class="wide">{_card(shown.constraints)}</div>'
+        if shown.constraints
+        else ""
+    )
 
 
 def _card(card: cards.Card) -> str:
     """A figure, or the table of one that has none; what it shows, how to read it, and its table folded below."""
     table = _table(card.table)
-    body = f'<div class="plot" data-figure="{card.key}"></div>' if card.figure else f'<div class="head">{table}</div>'
+    body = (
+        f'<div class="plot" data-figure="{card.key}"></div>'
+        if card.figure
+        else f'<div class="head">{table}</div>'
+    )
     red = _red(card.red) if card.red and not card.figure else ""
     mark = f'<span aria-hidden="true">{card.mark}</span> ' if card.mark else ""
     return (
@@ -114,7 +132,9 @@ def _table(table: cards.Table) -> str:
         return f"<{opened}>{escape(text)}</{tag}>"
 
     head = "".join(cell("th", text, numeric) for text, numeric in table.columns)
-    rows = "".join("<tr>" + "".join(cell("td", *each) for each in row) + "</tr>" for row in table.cells)
+    rows = "".join(
+        "<tr>" + "".join(cell("td", *each) for each in row) + "</tr>" for row in table.cells
+    )
     more = f"; {cards.count(table.more)} more rows are in the JSON report" if table.more else ""
     return (
         f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(table.caption)}"><table>'
@@ -129,7 +149,9 @@ def _rows(shown: view.Comparison) -> str:
     reading = shown.reading["rows"]
     sides = ""
     for side in ("real", "synthetic"):
-        table = cards.Table(f"{side.capitalize()} rows", columns, (False,) * len(columns), shown.rows[side])
+        table = cards.Table(
+            f"{side.capitalize()} rows", columns, (False,) * len(columns), shown.rows[side]
+        )
         red = _red(shown.red) if shown.red and side == "real" else ""
         sides += f'<section class="card rows">{red}<div class="head"><h3>{side.capitalize()}</h3></div>{_table(table)}</section>'
     texts = f"{escape(reading['what'])} {escape(reading['how'])}"

@@ -42,7 +42,11 @@ def choices(commute: Commute, domain: Domain) -> dict[str, str]:
     """The ways to divide both ends, and what they are called; never empty, the first is the one to begin with."""
     ends = commute.origin, commute.destination
     declared = [set(_declared(domain, end)) for end in ends]
-    found = {f"{DECLARED}{name}": f"by {name}" for name in _declared(domain, ends[0]) if name in declared[1]}
+    found = {
+        f"{DECLARED}{name}": f"by {name}"
+        for name in _declared(domain, ends[0])
+        if name in declared[1]
+    }
     if all(end.named and len(end.labels) <= EACH_UP_TO for end in ends):
         found = {EACH: "each value by itself", **found}
     return found | {GRID: "by squares of a grid"}
@@ -86,11 +90,20 @@ def outlines(commute: Commute, domain: Domain) -> list[Ring]:
     for end in (commute.origin, commute.destination):
         if not end.named:
             south, west, north, east = end.box
-            found.append((np.array([south, south, north, north, south]), np.array([west, east, east, west, west])))
+            found.append(
+                (
+                    np.array([south, south, north, north, south]),
+                    np.array([west, east, east, west, west]),
+                )
+            )
             continue
         partition = next(iter(_declared(domain, end).values()), None)
         codes = np.flatnonzero(~np.isnan(end.north))
-        part = np.zeros(codes.size, dtype=np.int64) if partition is None else _numbers(end, partition)[codes]
+        part = (
+            np.zeros(codes.size, dtype=np.int64)
+            if partition is None
+            else _numbers(end, partition)[codes]
+        )
         for number in np.unique(part):
             inside = codes[part == number]
             found.append(_around(end.north[inside], end.east[inside]))
@@ -105,7 +118,9 @@ def _declared(domain: Domain, end: End) -> dict[str, Partition]:
 
 def each(end: End) -> Parts:
     """Every value of a column by itself."""
-    return Parts(labels=end.labels, north=end.north, east=end.east, of=lambda positions: positions)
+    return Parts(
+        labels=end.labels, north=end.north, east=end.east, of=lambda positions: positions
+    )
 
 
 def _of_values(end: End, partition: Partition) -> Parts:
@@ -140,27 +155,42 @@ def _middle(end: End, codes: Whole) -> tuple[float, float]:
 def box(commute: Commute) -> tuple[float, float, float, float]:
     """South, west, north and east of both ends together, in degrees."""
     boxes = np.array([commute.origin.box, commute.destination.box])
-    south, west, north, east = (float(each) for each in (*boxes[:, :2].min(axis=0), *boxes[:, 2:].max(axis=0)))
+    south, west, north, east = (
+        float(each) for each in (*boxes[:, :2].min(axis=0), *boxes[:, 2:].max(axis=0))
+    )
     return south, west, north, east
 
 
 def grid(end: End, around: tuple[float, float, float, float], *, squares: int) -> Parts:
     """Squares of a box, so many along its longer side, named by a letter from north to south and a number from west to east."""
     south, west, north, east = around
-    flat = max(0.05, np.cos(np.radians((south + north) / 2)))  # how long a degree of longitude is, of one of latitude
+    flat = max(
+        0.05, np.cos(np.radians((south + north) / 2))
+    )  # how long a degree of longitude is, of one of latitude
     side = max(north - south, (east - west) * flat, 1e-6) / squares
-    rows, columns = max(1, int(np.ceil((north - south) / side))), max(1, int(np.ceil((east - west) * flat / side)))
+    rows, columns = (
+        max(1, int(np.ceil((north - south) / side))),
+        max(1, int(np.ceil((east - west) * flat / side))),
+    )
 
     def of(positions: Whole) -> Whole:
         latitudes, longitudes = end.at(positions)
         known = ~np.isnan(latitudes + longitudes)
-        row = np.clip(((north - np.where(known, latitudes, north)) / side).astype(np.int64), 0, rows - 1)
-        column = np.clip(((np.where(known, longitudes, west) - west) * flat / side).astype(np.int64), 0, columns - 1)
+        row = np.clip(
+            ((north - np.where(known, latitudes, north)) / side).astype(np.int64), 0, rows - 1
+        )
+        column = np.clip(
+            ((np.where(known, longitudes, west) - west) * flat / side).astype(np.int64),
+            0,
+            columns - 1,
+        )
         return np.where(known, row * columns + column, -1)
 
     row, column = np.divmod(np.arange(rows * columns), columns)
     return Parts(
-        labels=tuple(f"{_letters(a)}{b + 1}" for a, b in zip(row.tolist(), column.tolist(), strict=True)),
+        labels=tuple(
+            f"{_letters(a)}{b + 1}" for a, b in zip(row.tolist(), column.tolist(), strict=True)
+        ),
         north=north - (row + 0.5) * side,
         east=west + (column + 0.5) * side / flat,
         of=of,
@@ -197,4 +227,6 @@ def _turn(a: tuple[float, float], b: tuple[float, float], c: tuple[float, float]
 
 def _different(rings: Sequence[Ring]) -> list[Ring]:
     """Without those that both ends have."""
-    return list({(north.tobytes(), east.tobytes()): (north, east) for north, east in rings}.values())
+    return list(
+        {(north.tobytes(), east.tobytes()): (north, east) for north, east in rings}.values()
+    )

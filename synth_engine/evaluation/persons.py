@@ -20,7 +20,9 @@ def entry(real: Tallies, synthetic: Tallies) -> dict[str, Any] | None:
     if real.group_sizes is None or synthetic.group_sizes is None:
         return None
     sides = {"real": real.group_sizes, "synthetic": synthetic.group_sizes}
-    last = max(2, *(int(np.flatnonzero(counts)[-1]) + 1 for counts in sides.values() if counts.any()))
+    last = max(
+        2, *(int(np.flatnonzero(counts)[-1]) + 1 for counts in sides.values() if counts.any())
+    )
     counts = {side: counted[:last] for side, counted in sides.items()}
     share = {side: np.round(shares(counted), DIGITS) for side, counted in counts.items()}
     value = total_variation(shares(counts["real"]), shares(counts["synthetic"]))
@@ -40,6 +42,9 @@ def entry(real: Tallies, synthetic: Tallies) -> dict[str, Any] | None:
         "tvd": value,
         "tvd_by_chance": chance,
         "verdict": wording.distance_verdict(value, chance=chance, of="persons"),
-        "largest_gap": {"label": labels[gap], **{side: float(values[gap]) for side, values in share.items()}},
+        "largest_gap": {
+            "label": labels[gap],
+            **{side: float(values[gap]) for side, values in share.items()},
+        },
         "missing": None,
     }

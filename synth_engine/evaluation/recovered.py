@@ -32,7 +32,11 @@ def entries(real: Iterable[Occupied], synthetic: Iterable[Occupied]) -> list[Ent
     """One for each column of texts that both sides have counted."""
     other = {each.hierarchy.columns: each for each in synthetic}
     mine = [each for each in real if isinstance(each.hierarchy, Words) and each.records]
-    return [_entry(each, other[each.hierarchy.columns]) for each in mine if each.hierarchy.columns in other]
+    return [
+        _entry(each, other[each.hierarchy.columns])
+        for each in mine
+        if each.hierarchy.columns in other
+    ]
 
 
 def _entry(real: Occupied, synthetic: Occupied) -> Entry:

@@ -53,7 +53,11 @@ _RARE = _End(
 
 
 def _from_an_end(report: Any, entry: Entry, place: int, end: _End) -> Card:
-    times, every, found = entry[end.times], entry[f"records_{end.side}"], entry[f"found_{end.side}"]
+    times, every, found = (
+        entry[end.times],
+        entry[f"records_{end.side}"],
+        entry[f"found_{end.side}"],
+    )
     rows = [
         (count(at), f"{share:.2%}", f"{again:.2%}", f"{again / share:.1%}" if share else "–")
         for at, share, again in zip(times, every, found, strict=True)
@@ -70,7 +74,10 @@ def _from_an_end(report: Any, entry: Entry, place: int, end: _End) -> Card:
             "marker": {"size": 6},
             "hovertemplate": "%{y:.1%}",
         }
-        for key, name, shares in (("records", "real records", every), ("found", "found again", found))
+        for key, name, shares in (
+            ("records", "real records", every),
+            ("found", "found again", found),
+        )
     ]
     way = {"autorange": "reversed"} if end.backwards else {}
     x = {"type": "log", **way, "title": {"text": end.axis}, "dtick": 1}
@@ -89,16 +96,23 @@ _READ = {
 def _read(report: Any, entry: Entry, place: int) -> Card:
     read = entry["read"]
     total = max(1, sum(read.values()))
-    rows = [(words, count(read[key]), f"{read[key] / total:.2%}") for key, words in _READ.items()]
+    rows = [
+        (words, count(read[key]), f"{read[key] / total:.2%}") for key, words in _READ.items()
+    ]
     reading = report["reading"]["texts_read"]
     title = {**reading, "title": f"{reading['title']}: {entry['column']}"}
     verdict = f"{count(read['outside'])} of {count(total)} real records have a text outside what is declared."
-    table = table_of("Real records by how their text was read", ("Texts", "Real records", "Share"), rows)
+    table = table_of(
+        "Real records by how their text was read", ("Texts", "Real records", "Share"), rows
+    )
     return card_of(report, f"texts-read-{place}", title, table, verdict, figure=None)
 
 
 def _lengths(report: Any, entry: Entry, place: int) -> Card:
-    rows = [(str(length), count(records), f"{share:.1%}") for length, records, share in entry["lengths"]]
+    rows = [
+        (str(length), count(records), f"{share:.1%}")
+        for length, records, share in entry["lengths"]
+    ]
     trace = {
         "type": "bar",
         "name": "found again",
@@ -115,14 +129,34 @@ def _lengths(report: Any, entry: Entry, place: int) -> Card:
     return _card(report, entry, f"lengths-{place}", "texts_lengths", table, [trace], x)
 
 
-def _card(report: Any, entry: Entry, key: str, reading: str, table: Any, traces: list[Any], x: dict[str, Any]) -> Card:
+def _card(
+    report: Any,
+    entry: Entry,
+    key: str,
+    reading: str,
+    table: Any,
+    traces: list[Any],
+    x: dict[str, Any],
+) -> Card:
     quiet = {"gridcolor": style.QUIET, "zeroline": False}
-    y = {**quiet, "tickformat": ".0%", "range": [0, 1.02], "title": {"text": "share of records"}, "automargin": True}
-    text = {**report["reading"][reading], "title": f"{report['reading'][reading]['title']}: {entry['column']}"}
+    y = {
+        **quiet,
+        "tickformat": ".0%",
+        "range": [0, 1.02],
+        "title": {"text": "share of records"},
+        "automargin": True,
+    }
+    text = {
+        **report["reading"][reading],
+        "title": f"{report['reading'][reading]['title']}: {entry['column']}",
+    }
     verdict = f"{entry['found']:.1%} of the texts are found again. {entry['verdict']['words']}"
     words = f"{text['title']}. {verdict}"
     figure = figures.framed(
-        report, traces, {"xaxis": {**quiet, **x}, "yaxis": y, "hovermode": "x unified"}, words=words
+        report,
+        traces,
+        {"xaxis": {**quiet, **x}, "yaxis": y, "hovermode": "x unified"},
+        words=words,
     )
     price = "" if report["private"] else wording.PRICE_OF_COMPARISON
     mark = MARKS[entry["verdict"]["level"]]

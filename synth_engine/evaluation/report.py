@@ -14,7 +14,16 @@ import numpy as np
 
 from synth_engine.codec import Fit
 from synth_engine.domain import Attribute, Domain, Integer, Number
-from synth_engine.evaluation import apart, blind, commute_entries, kept, persons, recovered, trees, wording
+from synth_engine.evaluation import (
+    apart,
+    blind,
+    commute_entries,
+    kept,
+    persons,
+    recovered,
+    trees,
+    wording,
+)
 from synth_engine.evaluation.distances import (
     chance_distance,
     normalised_mutual_information,
@@ -60,11 +69,21 @@ def compare(
     asked = list(_workload(domain))
     known = [clique for clique in asked if clique in real and clique in synthetic]
     columns = [domain.attribute(clique[0]) for clique in known if len(clique) == 1]
-    limits = {each.name: blind.limits(each, real, (fits or {}).get(each.name)) for each in columns}
-    attributes = [_attribute(each, real, synthetic, limits=limits[each.name]) for each in columns]
+    limits = {
+        each.name: blind.limits(each, real, (fits or {}).get(each.name)) for each in columns
+    }
+    attributes = [
+        _attribute(each, real, synthetic, limits=limits[each.name]) for each in columns
+    ]
     hidden = {name for name, found in limits.items() if found}
-    pairs = [_pair(clique, real, synthetic, hidden=hidden) for clique in known if len(clique) == 2]
-    triples = [_distance(clique, real, synthetic, hidden=hidden) for clique in known if len(clique) == 3]
+    pairs = [
+        _pair(clique, real, synthetic, hidden=hidden) for clique in known if len(clique) == 2
+    ]
+    triples = [
+        _distance(clique, real, synthetic, hidden=hidden)
+        for clique in known
+        if len(clique) == 3
+    ]
     return {
         "schema": SCHEMA,
         "private": private,
@@ -76,14 +95,22 @@ def compare(
         "attributes": _worst_first(attributes),
         "pairs": _worst_first(pairs),
         "triples": _worst_first(triples),
-        "place_distances": [*apart.entries(real, synthetic, domain), *commute_entries.curves(real, synthetic, domain)],
+        "place_distances": [
+            *apart.entries(real, synthetic, domain),
+            *commute_entries.curves(real, synthetic, domain),
+        ],
         "commutes": commute_entries.entries(real, synthetic, domain),
         "cells": trees.entries(real.occupied, synthetic.occupied, domain),
         "texts": recovered.entries(real.occupied, synthetic.occupied),
         "group_sizes": persons.entry(real, synthetic),
         "constraints": kept.entries(real, synthetic, domain, unenforced=unenforced),
         "left_out": _left_out(domain, asked=asked, known=set(known)),
-        "rules": {"cell_bound": CELL_BOUND, "triples": TRIPLES, "triples_of": comb(len(domain.names), 3), "seed": SEED},
+        "rules": {
+            "cell_bound": CELL_BOUND,
+            "triples": TRIPLES,
+            "triples_of": comb(len(domain.names), 3),
+            "seed": SEED,
+        },
         "side_by_side": _side_by_side(domain, rows_real, rows_synthetic),
         "reading": wording.READINGS,
     }
@@ -94,14 +121,25 @@ def _workload(domain: Domain) -> Iterator[Clique]:
     yield from combinations(names, 1)
     yield from combinations(names, 2)
     total = comb(len(names), 3)
-    chosen = set(np.random.default_rng(SEED).choice(total, min(TRIPLES, total), replace=False)) if total else set()
-    yield from (clique for place, clique in enumerate(combinations(names, 3)) if place in chosen)
+    chosen = (
+        set(np.random.default_rng(SEED).choice(total, min(TRIPLES, total), replace=False))
+        if total
+        else set()
+    )
+    yield from (
+        clique for place, clique in enumerate(combinations(names, 3)) if place in chosen
+    )
 
 
-def _distance(clique: Clique, real: Tallies, synthetic: Tallies, *, hidden: Collection[str] = ()) -> dict[str, Any]:
+def _distance(
+    clique: Clique, real: Tallies, synthetic: Tallies, *, hidden: Collection[str] = ()
+) -> dict[str, Any]:
     """`hidden`: columns that the comparison cannot see inside of; what is small of them may not be called kept."""
     first, second = aligned(real[clique], synthetic[clique])
-    value, chance = total_variation(shares(first), shares(second)), chance_distance(first, second)
+    value, chance = (
+        total_variation(shares(first), shares(second)),
+        chance_distance(first, second),
+    )
     verdict = wording.distance_verdict(value, chance=chance)
     return {
         "attributes": list(clique),
@@ -112,7 +150,9 @@ def _distance(clique: Clique, real: Tallies, synthetic: Tallies, *, hidden: Coll
     }
 
 
-def _pair(clique: Clique, real: Tallies, synthetic: Tallies, *, hidden: Collection[str]) -> dict[str, Any]:
+def _pair(
+    clique: Clique, real: Tallies, synthetic: Tallies, *, hidden: Collection[str]
+) -> dict[str, Any]:
     before = normalised_mutual_information(real[clique].dense())
     after = normalised_mutual_information(synthetic[clique].dense())
     return {
@@ -121,12 +161,15 @@ def _pair(clique: Clique, real: Tallies, synthetic: Tallies, *, hidden: Collecti
         "nmi_synthetic": after,
         "nmi_difference": after - before,
         "dependence": blind.together(
-            wording.dependence_verdict(real=before, synthetic=after), [name for name in clique if name in hidden]
+            wording.dependence_verdict(real=before, synthetic=after),
+            [name for name in clique if name in hidden],
         ),
     }
 
 
-def _attribute(attribute: Attribute, real: Tallies, synthetic: Tallies, *, limits: Sequence[str]) -> dict[str, Any]:
+def _attribute(
+    attribute: Attribute, real: Tallies, synthetic: Tallies, *, limits: Sequence[str]
+) -> dict[str, Any]:
     clique = (attribute.name,)
     counts = {"real": real[clique].dense(), "synthetic": synthetic[clique].dense()}
     share = {side: np.round(shares(table), DIGITS) for side, table in counts.items()}
@@ -144,8 +187,13 @@ def _attribute(attribute: Attribute, real: Tallies, synthetic: Tallies, *, limit
         "shares": {side: values.tolist() for side, values in share.items()},
         **{k: v for k, v in distance.items() if k != "attributes"},
         "limits": list(limits),
-        "largest_gap": {"label": attribute.labels[gap], **{side: float(v[gap]) for side, v in share.items()}},
-        "missing": None if missing is None else {side: float(v[missing]) for side, v in share.items()},
+        "largest_gap": {
+            "label": attribute.labels[gap],
+            **{side: float(v[gap]) for side, v in share.items()},
+        },
+        "missing": None
+        if missing is None
+        else {side: float(v[missing]) for side, v in share.items()},
     }
 
 
@@ -157,14 +205,24 @@ def _summary(
         if entries:
             value, chance = _mean(entries, "tvd"), _mean(entries, "tvd_by_chance")
             verdict = blind.on_average(wording.distance_verdict(value, chance=chance), entries)
-            summary[name] = {"value": value, "by_chance": chance, "of": len(entries), "verdict": verdict}
+            summary[name] = {
+                "value": value,
+                "by_chance": chance,
+                "of": len(entries),
+                "verdict": verdict,
+            }
         else:
             summary[name] = None
     summary["mi_err"] = None
     if pairs:
         value = float(np.mean([abs(pair["nmi_difference"]) for pair in pairs]))
         verdict = blind.on_average(wording.mean_dependence_verdict(value), pairs)
-        summary["mi_err"] = {"value": value, "by_chance": None, "of": len(pairs), "verdict": verdict}
+        summary["mi_err"] = {
+            "value": value,
+            "by_chance": None,
+            "of": len(pairs),
+            "verdict": verdict,
+        }
     return summary
 
 
@@ -174,16 +232,22 @@ def _mean(entries: list[dict[str, Any]], name: str) -> float:
 
 def _worst_first(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """What cannot be judged comes first: it may be worse than everything else."""
-    return sorted(entries, key=lambda entry: (entry["verdict"]["level"] != "unseen", -entry["tvd"]))
+    return sorted(
+        entries, key=lambda entry: (entry["verdict"]["level"] != "unseen", -entry["tvd"])
+    )
 
 
-def _left_out(domain: Domain, *, asked: list[Clique], known: set[Clique]) -> list[dict[str, Any]]:
+def _left_out(
+    domain: Domain, *, asked: list[Clique], known: set[Clique]
+) -> list[dict[str, Any]]:
     absent = [clique for clique in asked if clique not in known]
     return [
         {
             "attributes": list(clique),
             "cells": domain.cells(clique),
-            "reason": "more cells than the bound" if domain.cells(clique) > CELL_BOUND else "not measured",
+            "reason": "more cells than the bound"
+            if domain.cells(clique) > CELL_BOUND
+            else "not measured",
         }
         for clique in absent
     ]
@@ -198,6 +262,13 @@ def _side_by_side(
         return None
 
     def texts(rows: Sequence[Mapping[str, object]] | None) -> list[list[str]]:
-        return [["" if row.get(n) is None else str(row[n]) for n in domain.names] for row in (rows or [])[:ROWS_SHOWN]]
+        return [
+            ["" if row.get(n) is None else str(row[n]) for n in domain.names]
+            for row in (rows or [])[:ROWS_SHOWN]
+        ]
 
-    return {"columns": list(domain.names), "real": texts(rows_real), "synthetic": texts(rows_synthetic)}
+    return {
+        "columns": list(domain.names),
+        "real": texts(rows_real),
+        "synthetic": texts(rows_synthetic),
+    }

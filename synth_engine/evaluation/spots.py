@@ -14,7 +14,9 @@ from synth_engine.evaluation import parts
 from synth_engine.evaluation.commute_view import Spot
 from synth_engine.evaluation.commutes import Flows, by_destination
 
-DEGREES = re.compile(r"\s*([+-]?\d{1,2}(?:\.\d{1,9})?)\s*[,;\s]\s*([+-]?\d{1,3}(?:\.\d{1,9})?)\s*")
+DEGREES = re.compile(
+    r"\s*([+-]?\d{1,2}(?:\.\d{1,9})?)\s*[,;\s]\s*([+-]?\d{1,3}(?:\.\d{1,9})?)\s*"
+)
 OFFERED = 500  # names, at most: more are found when they are typed
 
 
@@ -22,7 +24,9 @@ def find(text: str, *, commute: Commute, domain: Domain) -> Spot | None:
     """By its code or its name, whatever its letters' case, or by latitude and longitude; None if there is no such point."""
     if (degrees := DEGREES.fullmatch(text)) is not None:
         north, east = float(degrees[1]), float(degrees[2])
-        return Spot(text.strip(), north, east) if abs(north) <= 90 and abs(east) <= 180 else None
+        return (
+            Spot(text.strip(), north, east) if abs(north) <= 90 and abs(east) <= 180 else None
+        )
     wanted = text.strip().casefold()
     return next((spot for spot in _named(commute, domain) if wanted in _called(spot)), None)
 
@@ -63,6 +67,8 @@ def _named(commute: Commute, domain: Domain) -> Iterator[Spot]:
 
 
 def _spots(found: parts.Parts) -> Iterator[Spot]:
-    for name, north, east in zip(found.labels, found.north.tolist(), found.east.tolist(), strict=True):
+    for name, north, east in zip(
+        found.labels, found.north.tolist(), found.east.tolist(), strict=True
+    ):
         if not np.isnan(north):
             yield Spot(name, north, east)

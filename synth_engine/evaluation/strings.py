@@ -37,14 +37,19 @@ class Tally:
 def tally(texts: Texts, counts: Counts | None = None) -> Tally:
     """Of records, or of texts that come with counts, in any order, some of them twice."""
     found, places = np.unique(texts, return_inverse=True)
-    return Tally(texts=found, counts=np.bincount(places, weights=counts, minlength=found.size).astype(np.int64))
+    return Tally(
+        texts=found,
+        counts=np.bincount(places, weights=counts, minlength=found.size).astype(np.int64),
+    )
 
 
 def matched(real: Tally, synthetic: Tally) -> Counts:
     """Of each real text, how many of its records are found among the synthetic ones: the smaller of the two counts."""
     found = np.zeros(real.texts.size, dtype=np.int64)
     if synthetic.texts.size:
-        places = np.minimum(np.searchsorted(synthetic.texts, real.texts), synthetic.texts.size - 1)
+        places = np.minimum(
+            np.searchsorted(synthetic.texts, real.texts), synthetic.texts.size - 1
+        )
         same = synthetic.texts[places] == real.texts
         found[same] = np.minimum(real.counts[same], synthetic.counts[places[same]])
     return found
@@ -56,12 +61,17 @@ def intersection(real: Tally, synthetic: Tally, *, records: int | None = None) -
     return float(matched(real, synthetic).sum() / max(1, records or real.records))
 
 
-def by_group(real: Tally, synthetic: Tally, groups: npt.NDArray[np.int64]) -> list[tuple[int, int, float]]:
+def by_group(
+    real: Tally, synthetic: Tally, groups: npt.NDArray[np.int64]
+) -> list[tuple[int, int, float]]:
     """For each group of real texts, such as those of one length: its number, its records, and the share that is found.
     groups: of each real text."""
     found = matched(real, synthetic)
     records, shared = (np.bincount(groups, weights=each) for each in (real.counts, found))
-    return [(int(g), int(records[g]), float(shared[g] / records[g])) for g in np.flatnonzero(records)]
+    return [
+        (int(g), int(records[g]), float(shared[g] / records[g]))
+        for g in np.flatnonzero(records)
+    ]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -84,10 +94,16 @@ def from_the_common(real: Tally, synthetic: Tally) -> Curve:
     """Cumulated from the most frequent texts down: at each frequency, those that are that frequent or more."""
     logarithms, records, found = _by_frequency(real, synthetic)
     back = slice(None, None, -1)
-    return Curve(logarithms=logarithms, records=np.cumsum(records[back])[back], found=np.cumsum(found[back])[back])
+    return Curve(
+        logarithms=logarithms,
+        records=np.cumsum(records[back])[back],
+        found=np.cumsum(found[back])[back],
+    )
 
 
-def _by_frequency(real: Tally, synthetic: Tally) -> tuple[npt.NDArray[np.int64], Floats, Floats]:
+def _by_frequency(
+    real: Tally, synthetic: Tally
+) -> tuple[npt.NDArray[np.int64], Floats, Floats]:
     """Shares of the records by the whole logarithm of how many records have a text: all of them, and those found."""
     some = real.counts > 0
     steps = np.frexp(real.counts[some].astype(np.float64))[1].astype(np.int64) - 1

@@ -24,7 +24,13 @@ PALETTE = {
 Scale = list[list[float | str]]
 MAGNITUDE: Scale = [[0.0, FAINT], [1.0, INK]]
 DENSITY: Scale = [[0.0, SYNTHETIC_SOFT], [1.0, SYNTHETIC]]
-DIVERGING: Scale = [[0.0, "#2166ac"], [0.25, "#92c5de"], [0.5, "#ffffff"], [0.75, "#f4a582"], [1.0, "#b2182b"]]
+DIVERGING: Scale = [
+    [0.0, "#2166ac"],
+    [0.25, "#92c5de"],
+    [0.5, "#ffffff"],
+    [0.75, "#f4a582"],
+    [1.0, "#b2182b"],
+]
 DISTANCE: Scale = [[0.0, "#ffffff"], [0.5, "#f4a582"], [1.0, "#b2182b"]]
 
 FONT = {

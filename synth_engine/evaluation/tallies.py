@@ -19,7 +19,9 @@ from synth_engine.evaluation.trees import Occupied
 
 Clique = tuple[str, ...]
 Pair = tuple[str, str]
-DENSE_UP_TO = 2**16  # cells: beyond it a table is compared on its occupied cells, which are fewer
+DENSE_UP_TO = (
+    2**16
+)  # cells: beyond it a table is compared on its occupied cells, which are fewer
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +70,9 @@ class Tallies:
     tables: dict[Clique, Table] = field(init=False, repr=False)
 
     def __post_init__(self, counts: Mapping[Clique, NDArray[np.int64] | Table]) -> None:
-        tables = {c: t if isinstance(t, Table) else Table.of(np.asarray(t)) for c, t in counts.items()}
+        tables = {
+            c: t if isinstance(t, Table) else Table.of(np.asarray(t)) for c, t in counts.items()
+        }
         object.__setattr__(self, "tables", tables)
 
     def __getitem__(self, clique: Clique) -> Table:
@@ -128,7 +132,11 @@ def from_codes(
 
     def count(clique: Clique) -> NDArray[np.int64]:
         shape = tuple(sizes[name] for name in clique)
-        cell = reduce(lambda place, name: place * sizes[name] + columns[name], clique[1:], columns[clique[0]])
+        cell = reduce(
+            lambda place, name: place * sizes[name] + columns[name],
+            clique[1:],
+            columns[clique[0]],
+        )
         return np.bincount(cell, minlength=prod(shape)).reshape(shape)
 
     return gather(

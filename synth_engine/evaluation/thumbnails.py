@@ -25,7 +25,9 @@ def thumbnail(entry: dict[str, Any]) -> str:
     for place, (solid, dashed) in enumerate(zip(real, synthetic, strict=True)):
         left = place * width
         height = solid / top * (HEIGHT - 2)
-        bars.append(f"M{left:.1f} {HEIGHT}v-{height:.1f}h{max(width - 0.6, 0.5):.1f}v{height:.1f}z")
+        bars.append(
+            f"M{left:.1f} {HEIGHT}v-{height:.1f}h{max(width - 0.6, 0.5):.1f}v{height:.1f}z"
+        )
         level = HEIGHT - dashed / top * (HEIGHT - 2)
         outline.append(f"{'L' if place else 'M'}{left:.1f} {level:.1f}H{left + width:.1f}")
     words = f"{entry['name']}: {entry['verdict']['words']}"
@@ -45,4 +47,6 @@ def _reduced(entry: dict[str, Any]) -> tuple[list[float], list[float]]:
         real, synthetic = [real[code] for code in order], [synthetic[code] for code in order]
     group = -(-len(real) // BARS_UP_TO)
     starts = range(0, len(real), group)
-    return [sum(real[s : s + group]) for s in starts], [sum(synthetic[s : s + group]) for s in starts]
+    return [sum(real[s : s + group]) for s in starts], [
+        sum(synthetic[s : s + group]) for s in starts
+    ]

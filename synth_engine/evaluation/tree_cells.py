@@ -75,7 +75,9 @@ class Map:
     def areas_km2(self) -> Floats:
         """Of each square, on a sphere."""
         height = np.diff(np.sin(np.radians(self.latitudes)))
-        found: Floats = EARTH_RADIUS_KM**2 * np.outer(height, np.diff(np.radians(self.longitudes)))
+        found: Floats = EARTH_RADIUS_KM**2 * np.outer(
+            height, np.diff(np.radians(self.longitudes))
+        )
         return found
 
 
@@ -121,14 +123,21 @@ def profile(tree: Cells) -> list[Depth]:
     """Every depth from the first with a cell to the last."""
     counts, mass = np.bincount(tree.levels), np.bincount(tree.levels, weights=shares(tree))
     first = int(np.flatnonzero(counts)[0])
-    return [Depth(depth=d, cells=int(counts[d]), share=float(mass[d])) for d in range(first, counts.size)]
+    return [
+        Depth(depth=d, cells=int(counts[d]), share=float(mass[d]))
+        for d in range(first, counts.size)
+    ]
 
 
 def sites(points: Hierarchy, domain: Domain) -> list[Site]:
     """The places of the domain whose columns are in the hierarchy of a tree, and its columns of codes that have public points."""
     if not isinstance(points, Points):
         return []
-    pairs = {place.name: tuple(map(points.axes.index, place.columns)) for place in domain.places if _has(points, place)}
+    pairs = {
+        place.name: tuple(map(points.axes.index, place.columns))
+        for place in domain.places
+        if _has(points, place)
+    }
     for column in points.columns:
         if points.axes.count(column) == 2:
             pairs[column] = points.axes.index(column), points.axes.index(column) + 1
@@ -145,7 +154,9 @@ def deepest(tree: Cells, site: Site) -> int:
     return max(_points(tree).halvings(last, axis) for axis in site.axes)
 
 
-def place_map(tree: Cells, domain: Domain, site: Site, *, halvings: int, within: Floats | None = None) -> Map:
+def place_map(
+    tree: Cells, domain: Domain, site: Site, *, halvings: int, within: Floats | None = None
+) -> Map:
     """Where records lie, by squares of `2^halvings` along each side. What a larger cell holds is at its public points, as the
     model has it, or evenly in all of its squares. within: the share of each cell that is looked at, all of it if left out."""
     points = _points(tree)
@@ -156,7 +167,9 @@ def place_map(tree: Cells, domain: Domain, site: Site, *, halvings: int, within:
         found = spots.squares(mass, halvings=halvings)
     else:
         found = _spread(tree, site, mass, halvings=halvings)
-    latitudes, longitudes = (edges(points, domain, axis, halvings=halvings) for axis in site.axes)
+    latitudes, longitudes = (
+        edges(points, domain, axis, halvings=halvings) for axis in site.axes
+    )
     return Map(shares=found, latitudes=latitudes, longitudes=longitudes)
 
 
@@ -167,11 +180,17 @@ def _spread(tree: Cells, site: Site, mass: Floats, *, halvings: int) -> Floats:
     for level in np.unique(tree.levels):
         here = tree.levels == level
         cut = [min(halvings, points.halvings(int(level), axis)) for axis in site.axes]
-        north, east = (positions[here, side] >> (points.resolution - cut[side]) for side in (0, 1))
+        north, east = (
+            positions[here, side] >> (points.resolution - cut[side]) for side in (0, 1)
+        )
         shape = 1 << cut[0], 1 << cut[1]
-        counts = np.bincount((north << cut[1]) + east, weights=mass[here], minlength=shape[0] * shape[1]).reshape(shape)
+        counts = np.bincount(
+            (north << cut[1]) + east, weights=mass[here], minlength=shape[0] * shape[1]
+        ).reshape(shape)
         spread = [1 << (halvings - side) for side in cut]
-        found += np.repeat(np.repeat(counts, spread[0], axis=0), spread[1], axis=1) / (spread[0] * spread[1])
+        found += np.repeat(np.repeat(counts, spread[0], axis=0), spread[1], axis=1) / (
+            spread[0] * spread[1]
+        )
     return found
 
 
@@ -195,12 +214,19 @@ def bounds(tree: Cells, domain: Domain) -> tuple[Floats, Floats]:
     low, high = np.empty(positions.shape), np.empty(positions.shape)
     for axis in range(points.dimensions):
         cuts = edges(points, domain, axis, halvings=points.resolution)
-        halved = np.array([points.halvings(level, axis) for level in range(points.depth + 1)])[tree.levels]
-        low[:, axis], high[:, axis] = cuts[positions[:, axis]], cuts[positions[:, axis] + (points.parts >> halved)]
+        halved = np.array([points.halvings(level, axis) for level in range(points.depth + 1)])[
+            tree.levels
+        ]
+        low[:, axis], high[:, axis] = (
+            cuts[positions[:, axis]],
+            cuts[positions[:, axis] + (points.parts >> halved)],
+        )
     return low, high
 
 
-def square(tree: Cells, domain: Domain, site: Site, *, at: tuple[float, float], halvings: int) -> Square:
+def square(
+    tree: Cells, domain: Domain, site: Site, *, at: tuple[float, float], halvings: int
+) -> Square:
     """The square that holds a point. Errors: DomainError for one outside the box, naming the column."""
     points = _points(tree)
     halvings = min(halvings, points.resolution)
@@ -213,7 +239,9 @@ def square(tree: Cells, domain: Domain, site: Site, *, at: tuple[float, float], 
                 repair="choose one inside the box",
                 column=points.axes[axis],
             )
-        numbers.append(min(int(np.searchsorted(cuts, degrees, side="right")) - 1, cuts.size - 2))
+        numbers.append(
+            min(int(np.searchsorted(cuts, degrees, side="right")) - 1, cuts.size - 2)
+        )
     return Square(halvings=halvings, north=numbers[0], east=numbers[1])
 
 
@@ -226,9 +254,13 @@ def within(tree: Cells, site: Site, chosen: Square) -> Floats:
     found = np.ones(tree.levels.size)
     positions = points.positions(tree.cells)
     for axis, number in zip(site.axes, (chosen.north, chosen.east), strict=True):
-        halved = np.array([points.halvings(level, axis) for level in range(points.depth + 1)])[tree.levels]
+        halved = np.array([points.halvings(level, axis) for level in range(points.depth + 1)])[
+            tree.levels
+        ]
         common = np.minimum(halved, chosen.halvings)
-        same = positions[:, axis] >> (points.resolution - common) == number >> (chosen.halvings - common)
+        same = positions[:, axis] >> (points.resolution - common) == number >> (
+            chosen.halvings - common
+        )
         found *= np.where(same, 0.5 ** (chosen.halvings - common), 0.0)
     return found
 
@@ -242,9 +274,13 @@ def node(tree: Cells, symbols: Sequence[int]) -> Node:
     reached = np.minimum(tree.levels, depth)
     same = (codes[:, :depth] == asked) | (np.arange(depth) >= reached[:, None])
     inside = same.all(axis=1)
-    ends, under = (np.flatnonzero(inside & lie) for lie in (tree.levels <= depth, tree.levels > depth))
+    ends, under = (
+        np.flatnonzero(inside & lie) for lie in (tree.levels <= depth, tree.levels > depth)
+    )
     if ends.size and not under.size:
-        return Node(share=float(mass[ends].sum()), depth=int(tree.levels[ends].max()), children=())
+        return Node(
+            share=float(mass[ends].sum()), depth=int(tree.levels[ends].max()), children=()
+        )
     following = codes[under, depth] if depth < paths.depth else np.zeros(0, dtype=np.uint8)
     weight = np.bincount(following, weights=mass[under], minlength=1)
     cells = np.bincount(following, minlength=1)

@@ -97,7 +97,11 @@ def of_classes(tree: Cells) -> dict[str, Cells]:
     """The tree as each column with classes sees it, by name."""
     if isinstance(tree.hierarchy, Taxonomy):
         return {tree.hierarchy.columns[0]: tree}
-    return {side.hierarchy.columns[0]: side for side in _sides(tree) if isinstance(side.hierarchy, Taxonomy)}
+    return {
+        side.hierarchy.columns[0]: side
+        for side in _sides(tree)
+        if isinstance(side.hierarchy, Taxonomy)
+    }
 
 
 def _sides(tree: Cells) -> list[Side]:
@@ -125,8 +129,12 @@ def explored(tree: Cells, path: Path) -> Class | None:
     depth = len(path)
     held, apart, below = (_by_value(tree, least) for least in (0, depth, depth + 1))
     rows = range(mine[0], mine[-1] + 1)
-    parts = tuple(_part(name, listed, held, below) for name, listed in _divided(named, rows, depth))
-    return Class(path=path, whole=_part(path[-1] if path else "", rows, held, apart), parts=parts)
+    parts = tuple(
+        _part(name, listed, held, below) for name, listed in _divided(named, rows, depth)
+    )
+    return Class(
+        path=path, whole=_part(path[-1] if path else "", rows, held, apart), parts=parts
+    )
 
 
 def every(tree: Cells) -> Iterator[tuple[Path, Part]]:
@@ -158,7 +166,12 @@ def _divided(named: list[Path], rows: range, depth: int) -> Iterator[tuple[str, 
 
 def _part(name: str, rows: range, held: Floats, apart: Floats) -> Part:
     inside = slice(rows.start, rows.stop)
-    return Part(name=name, values=len(rows), share=float(held[inside].sum()), apart=float(apart[inside].sum()))
+    return Part(
+        name=name,
+        values=len(rows),
+        share=float(held[inside].sum()),
+        apart=float(apart[inside].sum()),
+    )
 
 
 def _by_value(tree: Cells, least: int) -> Floats:

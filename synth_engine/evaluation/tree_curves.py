@@ -51,9 +51,21 @@ def _card(report: Report, entry: Entry, place: int) -> Card:
     how = f"{read['how']} {SIDES}" if sizes else read["how"]
     reading = {**read, "title": f"{read['title']}: {names}", "how": how}
     table = table_of("Earth mover's distance by depth", head, rows)
-    mark, price = MARKS[verdict["level"]], "" if report["private"] else wording.PRICE_OF_COMPARISON
+    mark, price = (
+        MARKS[verdict["level"]],
+        "" if report["private"] else wording.PRICE_OF_COMPARISON,
+    )
     figure = _figure(report, entry)
-    return card_of(report, f"cells-{place}", reading, table, verdict["words"], mark=mark, figure=figure, price=price)
+    return card_of(
+        report,
+        f"cells-{place}",
+        reading,
+        table,
+        verdict["words"],
+        mark=mark,
+        figure=figure,
+        price=price,
+    )
 
 
 def _sizes(entry: Entry) -> list[str]:
@@ -61,7 +73,10 @@ def _sizes(entry: Entry) -> list[str]:
     found = entry.get("kilometres", {})
     return [
         cell_sizes.words(
-            [cell_sizes.Size(name=name, north=sides[row][0], east=sides[row][1]) for name, sides in found.items()]
+            [
+                cell_sizes.Size(name=name, north=sides[row][0], east=sides[row][1])
+                for name, sides in found.items()
+            ]
         )
         for row in range(len(entry["depths"]) if found else 0)
     ]
@@ -71,7 +86,9 @@ def _moved(entry: Entry) -> tuple[dict[str, list[float]], str]:
     """How far records would have to be moved, by line and depth, and the unit; an earlier report knows no kilometres."""
     diagonal = entry.get("diagonal_km")
     scale, unit = (1.0, "diagonals of the box") if diagonal is None else (diagonal, "km")
-    return {line: [round(scale * part, 6) for part in entry["moved"][line]] for line in _NAMES}, unit
+    return {
+        line: [round(scale * part, 6) for part in entry["moved"][line]] for line in _NAMES
+    }, unit
 
 
 def _ratio(value: float, resample: float) -> str:
@@ -82,8 +99,17 @@ def _figure(report: Report, entry: Entry) -> figures.Figure:
     traces = [_curve(line, entry) for line in _NAMES]
     quiet = {"gridcolor": style.QUIET, "zeroline": False}
     layout = {
-        "xaxis": {**quiet, "title": {"text": "depth: how often each side is halved", "standoff": 8}, "nticks": 12},
-        "yaxis": {**quiet, "automargin": True, "rangemode": "tozero", "title": {"text": _moved(entry)[1]}},
+        "xaxis": {
+            **quiet,
+            "title": {"text": "depth: how often each side is halved", "standoff": 8},
+            "nticks": 12,
+        },
+        "yaxis": {
+            **quiet,
+            "automargin": True,
+            "rangemode": "tozero",
+            "title": {"text": _moved(entry)[1]},
+        },
         "hovermode": "x unified",
     }
     words = f"Earth mover's distance cumulated by depth. {entry['verdict']['words']}"

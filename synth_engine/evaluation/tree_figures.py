@@ -26,7 +26,9 @@ SIZE = "A cell about"
 SIDES = "A cell is told by its sides on the ground, from south to north and from west to east."
 
 
-def profile(depths: Sequence[Depth], *, rows: int, sizes: Mapping[int, str] | None = None) -> Card:
+def profile(
+    depths: Sequence[Depth], *, rows: int, sizes: Mapping[int, str] | None = None
+) -> Card:
     """How deep the tree goes: shares of records and of cells by depth. sizes: of trees of places, how large a cell of a depth
     is, in words."""
     sizes = sizes or {}
@@ -38,10 +40,21 @@ def profile(depths: Sequence[Depth], *, rows: int, sizes: Mapping[int, str] | No
     ]
     if sizes:
         traces[0] |= {"customdata": [sizes[each.depth] for each in depths]}
-        traces[0]["hovertemplate"] = "%{y:.1%} of the records<br>cells of %{customdata}<extra></extra>"
+        traces[0]["hovertemplate"] = (
+            "%{y:.1%} of the records<br>cells of %{customdata}<extra></extra>"
+        )
     layout = {
-        "xaxis": {"type": "category", "title": {"text": "depth at which a cell ends"}, "showgrid": False},
-        "yaxis": {**_QUIET, "tickformat": ".0%", "title": {"text": "share"}, "automargin": True},
+        "xaxis": {
+            "type": "category",
+            "title": {"text": "depth at which a cell ends"},
+            "showgrid": False,
+        },
+        "yaxis": {
+            **_QUIET,
+            "tickformat": ".0%",
+            "title": {"text": "share"},
+            "automargin": True,
+        },
         "barmode": "group",
         "height": 320,
     }
@@ -51,7 +64,11 @@ def profile(depths: Sequence[Depth], *, rows: int, sizes: Mapping[int, str] | No
     verdict = f"{many}, to depth {depths[-1].depth}. Half of the records lie at depth {half} or deeper{large}."
     if len(depths) == 1:
         each_of = f" of {sizes[half]}" if sizes else ""
-        verdict = f"{many}{each_of}, all at depth {half}." if cells > 1 else "One cell, which holds every record."
+        verdict = (
+            f"{many}{each_of}, all at depth {half}."
+            if cells > 1
+            else "One cell, which holds every record."
+        )
     rows_of = [
         (
             str(each.depth),
@@ -73,7 +90,9 @@ def profile(depths: Sequence[Depth], *, rows: int, sizes: Mapping[int, str] | No
         "last depth mean that the tree spent itself on noise; most records at the first depths, that there were too few of "
         "them, or too little budget, to say where they are." + (" " + SIDES if sizes else ""),
         table=_table("Cells and records by depth", head, rows_of),
-        figure=figures.of_release(traces, layout, words=f"Shares of records and cells by depth. {verdict}"),
+        figure=figures.of_release(
+            traces, layout, words=f"Shares of records and cells by depth. {verdict}"
+        ),
         verdict=verdict,
     )
 
@@ -92,8 +111,14 @@ def _half(depths: Sequence[Depth]) -> int:
     return depths[0].depth
 
 
-def _bars(name: str, x: list[str], y: list[float], colour: str, *, hatch: bool) -> dict[str, Any]:
-    pattern = {"pattern": {"shape": "/", "solidity": 0.4, "size": 6, "fillmode": "overlay"}} if hatch else {}
+def _bars(
+    name: str, x: list[str], y: list[float], colour: str, *, hatch: bool
+) -> dict[str, Any]:
+    pattern = (
+        {"pattern": {"shape": "/", "solidity": 0.4, "size": 6, "fillmode": "overlay"}}
+        if hatch
+        else {}
+    )
     return {
         "type": "bar",
         "name": name,
@@ -131,7 +156,9 @@ def from_a_place(found: Map, *, start: str, name: str, key: str, rows: int) -> C
     )
 
 
-def _map(found: Map, *, rows: int, chosen: Square | None, key: str, title: str, what: str, none: str) -> Card:
+def _map(
+    found: Map, *, rows: int, chosen: Square | None, key: str, title: str, what: str, none: str
+) -> Card:
     records = found.shares * rows
     density = records / found.areas_km2
     total = float(records.sum())
@@ -144,7 +171,9 @@ def _map(found: Map, *, rows: int, chosen: Square | None, key: str, title: str, 
         how=_MAP_HOW,
         table=_squares(found, records, density),
         figure=figures.of_release(
-            [_heat(found, records, density)], _ground(found, chosen), words=f"{title}. {numbers}"
+            [_heat(found, records, density)],
+            _ground(found, chosen),
+            words=f"{title}. {numbers}",
         ),
         verdict=numbers,
     )
@@ -198,7 +227,14 @@ def _heat(found: Map, records: Floats, density: Floats) -> dict[str, Any]:
 def _ground(found: Map, chosen: Square | None) -> dict[str, Any]:
     """No coast and no street: a graticule, as wide as it is at the middle of the box."""
     middle = math.radians((found.latitudes[0] + found.latitudes[-1]) / 2)
-    axis = {**_QUIET, "automargin": True, "constrain": "domain", "nticks": 6, "tickformat": ".6~g", "ticks": ""}
+    axis = {
+        **_QUIET,
+        "automargin": True,
+        "constrain": "domain",
+        "nticks": 6,
+        "tickformat": ".6~g",
+        "ticks": "",
+    }
     ground: dict[str, Any] = {
         "xaxis": {
             **axis,
@@ -216,7 +252,9 @@ def _ground(found: Map, chosen: Square | None) -> dict[str, Any]:
         "margin": {"l": 56, "r": 12, "t": 64, "b": 52},
     }
     if chosen is not None:
-        steps = [(side.size - 1) >> chosen.halvings for side in (found.latitudes, found.longitudes)]
+        steps = [
+            (side.size - 1) >> chosen.halvings for side in (found.latitudes, found.longitudes)
+        ]
         if all(steps):
             ground["shapes"] = [_outline(found, chosen, steps)]
     return ground
@@ -249,7 +287,9 @@ def _squares(found: Map, records: Floats, density: Floats) -> Table:
             )
         )
     head = ("Degrees north", "Degrees east", "Records", "A km²")
-    return _table("Squares, the fullest first", head, rows, more=max(0, order.size - TABLE_ROWS))
+    return _table(
+        "Squares, the fullest first", head, rows, more=max(0, order.size - TABLE_ROWS)
+    )
 
 
 def number(value: float) -> str:
@@ -264,5 +304,7 @@ def _power(tick: int) -> str:
     return count(10**tick) if tick >= 0 else f"{10.0**tick:.{-tick}f}"
 
 
-def _table(caption: str, head: tuple[str, ...], rows: Sequence[tuple[str, ...]], *, more: int = 0) -> Table:
+def _table(
+    caption: str, head: tuple[str, ...], rows: Sequence[tuple[str, ...]], *, more: int = 0
+) -> Table:
     return Table(caption, head, (False, *(True for _ in head[1:])), list(rows), more)

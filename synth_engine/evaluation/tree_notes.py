@@ -23,9 +23,7 @@ _COARSER: Mapping[Of, str] = {
     "texts": "shorter texts, or an alphabet of fewer signs",
     "classes": "fewer columns in the tree, or wider classes",
 }
-_HELPS = (
-    "What helps, the most effective first: a larger ε or more records; {coarser}; a method that asks less of the table."
-)
+_HELPS = "What helps, the most effective first: a larger ε or more records; {coarser}; a method that asks less of the table."
 _BARE = "Nothing stood out of the noise but the number of records. The release is valid, and says nothing of {what}. "
 _NOISE = (
     "No {node} stood out of the noise: of a table without records the tree would most likely look like this one. The release is "
@@ -60,7 +58,13 @@ _FULL_OF_TEXTS = (
 
 def of_what(kind: str | None) -> Of:
     """kind: as the tree of a model says it, None where it says none."""
-    return "texts" if kind == "texts" else "classes" if kind in ("classes", class_tree.WITH_TEXTS) else "points"
+    return (
+        "texts"
+        if kind == "texts"
+        else "classes"
+        if kind in ("classes", class_tree.WITH_TEXTS)
+        else "points"
+    )
 
 
 def sentences(model: Model) -> tuple[str, ...]:
@@ -68,7 +72,13 @@ def sentences(model: Model) -> tuple[str, ...]:
     if model.tree is None:
         return ()
     hierarchy = model.tree.hierarchy
-    of: Of = "texts" if isinstance(hierarchy, Words) else "points" if isinstance(hierarchy, Points) else "classes"
+    of: Of = (
+        "texts"
+        if isinstance(hierarchy, Words)
+        else "points"
+        if isinstance(hierarchy, Points)
+        else "classes"
+    )
     return said(model.notes, of=of, rows=model.rows, root_alone=ends.root_alone(model.tree))
 
 
@@ -98,7 +108,11 @@ def ended(notes: Notes, *, of: Of = "points") -> str:
     if (found := notes.ended) is None:
         return ""
     many = "" if found.cells == 1 else "s"
-    cells = f"{found.cells:,} beginning{many}" if of == "texts" else f"{found.cells:,} cell{many}"
+    cells = (
+        f"{found.cells:,} beginning{many}" if of == "texts" else f"{found.cells:,} cell{many}"
+    )
     told = _FULL_OF_TEXTS if of == "texts" else _FULL
     why = _WHY_OF_TEXTS.get(found.why, _WHY[found.why]) if of == "texts" else _WHY[found.why]
-    return (told.format(share=found.share, cells=cells) if found.cells else "") + why.format(depth=found.depth)
+    return (told.format(share=found.share, cells=cells) if found.cells else "") + why.format(
+        depth=found.depth
+    )

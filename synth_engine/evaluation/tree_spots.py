@@ -37,15 +37,21 @@ class Spots:
         held[held < 1e-12 * held.sum()] = 0.0  # what is left of sums and differences
         shift, size = self.resolution - halvings, 1 << halvings
         where = (self.north >> shift) * size + (self.east >> shift)
-        found: Floats = np.bincount(where, weights=held, minlength=size * size).astype(np.float64)
+        found: Floats = np.bincount(where, weights=held, minlength=size * size).astype(
+            np.float64
+        )
         return found.reshape(size, size)
 
     def within(self, *, halvings: int, north: int, east: int) -> Floats:
         """Which share of each cell lies in one square."""
         shift = self.resolution - halvings
         inside = (self.north >> shift == north) & (self.east >> shift == east)
-        all_of, part = (np.append(0.0, np.cumsum(each)) for each in (self.weights, self.weights * inside))
-        found: Floats = (part[self.last] - part[self.first]) / (all_of[self.last] - all_of[self.first])
+        all_of, part = (
+            np.append(0.0, np.cumsum(each)) for each in (self.weights, self.weights * inside)
+        )
+        found: Floats = (part[self.last] - part[self.first]) / (
+            all_of[self.last] - all_of[self.first]
+        )
         return found
 
 

@@ -48,7 +48,11 @@ class Occupied:
     def at(self, depth: int) -> Occupied:
         """The same by cells of a depth."""
         found = self.hierarchy.prefix(self.codes, depth)
-        starts = np.flatnonzero(np.append(True, found[1:] != found[:-1])) if found.size else np.zeros(0, dtype=np.int64)
+        starts = (
+            np.flatnonzero(np.append(True, found[1:] != found[:-1]))
+            if found.size
+            else np.zeros(0, dtype=np.int64)
+        )
         counts = np.add.reduceat(self.counts, starts) if starts.size else self.counts
         return Occupied(hierarchy=self.hierarchy, codes=found[starts], counts=counts)
 
@@ -75,16 +79,25 @@ def of_codes(codes: Mapping[str, NDArray[Any]], domain: Domain) -> list[Occupied
     """Of a synthetic table: one array of codes a column. Records that lie nowhere are left out."""
     found = []
     for each in hierarchies(domain):
-        leaves, lacking = prefixes.of_codes(each, codes, domain), prefixes.nowhere(each, codes, domain)
+        leaves, lacking = (
+            prefixes.of_codes(each, codes, domain),
+            prefixes.nowhere(each, codes, domain),
+        )
         found.append(occupied(each, leaves if lacking is None else leaves[~lacking]))
     return found
 
 
-def entries(real: Iterable[Occupied], synthetic: Iterable[Occupied], domain: Domain) -> list[dict[str, Any]]:
+def entries(
+    real: Iterable[Occupied], synthetic: Iterable[Occupied], domain: Domain
+) -> list[dict[str, Any]]:
     """One entry for every hierarchy of points that both sides have counted."""
     found = {each.hierarchy.columns: each for each in synthetic}
     mine = [each for each in real if isinstance(each.hierarchy, Points)]
-    pairs = [(each, found[each.hierarchy.columns]) for each in mine if each.hierarchy.columns in found]
+    pairs = [
+        (each, found[each.hierarchy.columns])
+        for each in mine
+        if each.hierarchy.columns in found
+    ]
     return [_entry(*pair, domain) for pair in pairs if pair[0].records and pair[1].records]
 
 
@@ -94,7 +107,9 @@ def _entry(real: Occupied, synthetic: Occupied, domain: Domain) -> dict[str, Any
     at = [(real.at(depth), synthetic.at(depth)) for depth in depths]
     lines = {
         "synthetic": np.array([differing(*pair) for pair in at]),
-        "resample": np.array([resampled(pair[0].counts, size=synthetic.records) for pair in at]),
+        "resample": np.array(
+            [resampled(pair[0].counts, size=synthetic.records) for pair in at]
+        ),
     }
     moved = {line: np.cumsum(weights * values) for line, values in lines.items()}
     value, chance = (float(moved[line][-1]) for line in ("synthetic", "resample"))
@@ -102,17 +117,24 @@ def _entry(real: Occupied, synthetic: Occupied, domain: Domain) -> dict[str, Any
     return {
         "diagonal_km": round(across, 3),
         "columns": list(real.hierarchy.columns),
-        "places": [*(place.name for place in domain.places), *(one.column for one in domain.points if one.column)],
+        "places": [
+            *(place.name for place in domain.places),
+            *(one.column for one in domain.points if one.column),
+        ],
         "depths": list(depths),
         "kilometres": _kilometres(real.hierarchy, domain, depths),
         "cells": [len(pair[0].codes) for pair in at],
-        "differing": {line: np.round(values, DIGITS).tolist() for line, values in lines.items()},
+        "differing": {
+            line: np.round(values, DIGITS).tolist() for line, values in lines.items()
+        },
         "moved": {line: np.round(values, DIGITS).tolist() for line, values in moved.items()},
         "verdict": wording.moved_verdict(value, chance=chance, kilometres=across),
     }
 
 
-def _kilometres(hierarchy: Hierarchy, domain: Domain, depths: Iterable[int]) -> dict[str, list[list[float]]]:
+def _kilometres(
+    hierarchy: Hierarchy, domain: Domain, depths: Iterable[int]
+) -> dict[str, list[list[float]]]:
     """Of each place the cells of every depth, from south to north and from west to east."""
     found: dict[str, list[list[float]]] = {}
     for depth in depths:
@@ -125,7 +147,9 @@ def diagonal(hierarchy: Hierarchy) -> float:
     """Kilometres along the diagonal of a box of degrees, of which every two coordinates are north and east of a place: of
     several places, of all of them together, the root of the sum of squares."""
     assert isinstance(hierarchy, Points)  # noqa: S101 - the only ones with a box
-    (south, west), (north, east) = ((ends[0::2], ends[1::2]) for ends in (hierarchy.low, hierarchy.high))
+    (south, west), (north, east) = (
+        (ends[0::2], ends[1::2]) for ends in (hierarchy.low, hierarchy.high)
+    )
     return hypot(*(places.across(*box) for box in zip(south, west, north, east, strict=True)))
 
 
@@ -143,7 +167,11 @@ def resampled(counts: Counts, *, size: int) -> float:
     different, times = np.unique(counts, return_counts=True)
     total = int(counts.sum())
     return float(
-        sum(t * mean_deviation(size, c / total) for c, t in zip(different.tolist(), times, strict=True)) / size
+        sum(
+            t * mean_deviation(size, c / total)
+            for c, t in zip(different.tolist(), times, strict=True)
+        )
+        / size
     )
 
 

@@ -76,11 +76,16 @@ def lay_out(report: Report) -> Comparison:
         strip=[_thumb(entry, place) for place, entry in enumerate(attributes)],
         histograms=[_histogram(report, entry, place) for place, entry in enumerate(attributes)],
         distances=[
-            *(_apart(report, entry, place) for place, entry in enumerate(report.get("place_distances", ()))),
+            *(
+                _apart(report, entry, place)
+                for place, entry in enumerate(report.get("place_distances", ()))
+            ),
             *tree_curves.cards(report),
         ],
         texts=recovered_cards.cards(report),
-        dependence=[_dependence(report, which) for which in ("real", "synthetic", "difference")] if pairs else [],
+        dependence=[_dependence(report, which) for which in ("real", "synthetic", "difference")]
+        if pairs
+        else [],
         dependence_verdict=report["summary"]["mi_err"]["verdict"]["words"] if pairs else "",
         pairs=_groups(report, "pairs", figure=figures.tvd_heatmap(report)) if pairs else None,
         triples=_groups(report, "triples", figure=None) if triples else None,
@@ -97,15 +102,30 @@ def _whole_tiles(report: Report) -> list[Tile]:
     found = []
     for entry in report.get("place_distances", ()):
         if entry["ks"] is not None:
-            found.append((f"Distance of {' and '.join(entry['places'])}", f"{entry['ks']:.3f}", entry["verdict"]))
+            found.append(
+                (
+                    f"Distance of {' and '.join(entry['places'])}",
+                    f"{entry['ks']:.3f}",
+                    entry["verdict"],
+                )
+            )
     for entry in report.get("cells", ()):
         named = ", ".join(entry["places"] or entry["columns"])
-        moved, diagonal = entry["moved"]["synthetic"][-1], entry.get("diagonal_km")  # which earlier reports lack
+        moved, diagonal = (
+            entry["moved"]["synthetic"][-1],
+            entry.get("diagonal_km"),
+        )  # which earlier reports lack
         found.append(
-            (f"Places: {named}", f"{diagonal * moved:.3g} km" if diagonal else f"{moved:.3f}", entry["verdict"])
+            (
+                f"Places: {named}",
+                f"{diagonal * moved:.3g} km" if diagonal else f"{moved:.3f}",
+                entry["verdict"],
+            )
         )
     for entry in report.get("texts", ()):
-        found.append((f"Texts of {entry['column']}", f"{1 - entry['found']:.3f}", entry["verdict"]))
+        found.append(
+            (f"Texts of {entry['column']}", f"{1 - entry['found']:.3f}", entry["verdict"])
+        )
     return [
         Tile(title=title, value=value, mark=MARKS[verdict["level"]], words=verdict["words"])
         for title, value, verdict in found
@@ -145,7 +165,14 @@ def _thumb(entry: Entry, place: int) -> Thumb:
 def _histogram(report: Report, entry: Entry, place: int) -> Card:
     reading = {**report["reading"]["histogram"], "title": entry["name"]}
     table = _shares_table(entry, caption=f"Records by {entry['name']}", first="Value")
-    return _bars(report, f"column-{place}", entry, reading, table, figures.histogram(report, entry["name"]))
+    return _bars(
+        report,
+        f"column-{place}",
+        entry,
+        reading,
+        table,
+        figures.histogram(report, entry["name"]),
+    )
 
 
 def _group_sizes(report: Report) -> Card:
@@ -154,16 +181,34 @@ def _group_sizes(report: Report) -> Card:
     return _bars(report, "group-sizes", entry, reading, table, figures.group_sizes(report))
 
 
-def _bars(report: Report, key: str, entry: Entry, reading: Entry, table: Table, figure: figures.Figure) -> Card:
+def _bars(
+    report: Report, key: str, entry: Entry, reading: Entry, table: Table, figure: figures.Figure
+) -> Card:
     verdict = entry["verdict"]
-    return card_of(report, key, reading, table, verdict["words"], mark=MARKS[verdict["level"]], figure=figure)
+    return card_of(
+        report,
+        key,
+        reading,
+        table,
+        verdict["words"],
+        mark=MARKS[verdict["level"]],
+        figure=figure,
+    )
 
 
 def _shares_table(entry: Entry, *, caption: str, first: str) -> Table:
     counts, shares = entry["counts"], entry["shares"]
-    gaps = [synthetic - real for real, synthetic in zip(shares["real"], shares["synthetic"], strict=True)]
+    gaps = [
+        synthetic - real
+        for real, synthetic in zip(shares["real"], shares["synthetic"], strict=True)
+    ]
     rows = [
-        (label, *(count(counts[s][code]) for s in counts), *(f"{shares[s][code]:.2%}" for s in shares), f"{gap:+.2%}")
+        (
+            label,
+            *(count(counts[s][code]) for s in counts),
+            *(f"{shares[s][code]:.2%}" for s in shares),
+            f"{gap:+.2%}",
+        )
         for code, (label, gap) in enumerate(zip(entry["labels"], gaps, strict=True))
     ]
     head = (first, "Real", "Synthetic", "Real share", "Synthetic share", "Difference")
@@ -190,7 +235,15 @@ def _apart(report: Report, entry: Entry, place: int) -> Card:
     table = table_of(f"Records by the distance between {names}", head, rows)
     reading = {**report["reading"]["place_distances"], "title": f"Distance between {names}"}
     figure, mark = figures.place_distances(report, place), MARKS[verdict["level"]]
-    return card_of(report, f"distance-{place}", reading, table, _apart_line(entry), mark=mark, figure=figure)
+    return card_of(
+        report,
+        f"distance-{place}",
+        reading,
+        table,
+        _apart_line(entry),
+        mark=mark,
+        figure=figure,
+    )
 
 
 def _apart_line(entry: Entry) -> str:
@@ -203,8 +256,15 @@ def _apart_line(entry: Entry) -> str:
 
 def _round_rows(edges: list[float], within: Entry) -> list[int]:
     """Places of some thirty bins, evenly spaced up to where both curves are complete."""
-    last = max(next((i for i, share in enumerate(side) if share > 0.9999), len(side) - 1) for side in within.values())
-    step = next(size for size in (1, 2, 5, 10, 20, 50, 100, 200, 400) if (last + 1) / size <= 30 or size == 400)
+    last = max(
+        next((i for i, share in enumerate(side) if share > 0.9999), len(side) - 1)
+        for side in within.values()
+    )
+    step = next(
+        size
+        for size in (1, 2, 5, 10, 20, 50, 100, 200, 400)
+        if (last + 1) / size <= 30 or size == 400
+    )
     return list(range(step - 1, min(last + step, len(edges) - 1), step)) or [len(edges) - 2]
 
 
@@ -224,13 +284,24 @@ def _dependence(report: Report, which: Literal["real", "synthetic", "difference"
     reading = report["reading"][name]
     head = ("Columns", "Real", "Synthetic", "Difference", "Verdict")
     table = table_of(f"{reading['title']}, strongest first", head, rows, words=True)
-    strongest = f"{'Most changed' if which == 'difference' else 'Strongest'}: {_together(ordered[0])}"
+    strongest = (
+        f"{'Most changed' if which == 'difference' else 'Strongest'}: {_together(ordered[0])}"
+    )
     number = f"{ordered[0][name]:+.3f}" if which == "difference" else f"{ordered[0][name]:.3f}"
     line = f"{strongest}, {number}"
-    return card_of(report, name.replace("_", "-"), reading, table, line, figure=figures.nmi_heatmap(report, which))
+    return card_of(
+        report,
+        name.replace("_", "-"),
+        reading,
+        table,
+        line,
+        figure=figures.nmi_heatmap(report, which),
+    )
 
 
-def _groups(report: Report, name: Literal["pairs", "triples"], *, figure: figures.Figure | None) -> Card:
+def _groups(
+    report: Report, name: Literal["pairs", "triples"], *, figure: figures.Figure | None
+) -> Card:
     entries = report[name]
     rows = [
         (
@@ -246,7 +317,15 @@ def _groups(report: Report, name: Literal["pairs", "triples"], *, figure: figure
     head = ("Columns", "Cells", "Distance", "By chance", "Difference")
     table = table_of(f"{reading['title']}, worst first", head, rows, words=True)
     verdict = report["summary"]["tvd2" if name == "pairs" else "tvd3"]["verdict"]
-    return card_of(report, name, reading, table, verdict["words"], mark=MARKS[verdict["level"]], figure=figure)
+    return card_of(
+        report,
+        name,
+        reading,
+        table,
+        verdict["words"],
+        mark=MARKS[verdict["level"]],
+        figure=figure,
+    )
 
 
 def _constraints(report: Report, entries: Sequence[Entry]) -> Card | None:
@@ -257,7 +336,10 @@ def _constraints(report: Report, entries: Sequence[Entry]) -> Card | None:
     rows = [
         (
             entry["sentence"],
-            *("" if entry["records"][side] is None else count(entry["records"][side]) for side in sides),
+            *(
+                "" if entry["records"][side] is None else count(entry["records"][side])
+                for side in sides
+            ),
         )
         for entry in entries
     ]

@@ -25,8 +25,16 @@ class Reading(TypedDict):
     how: str
 
 
-DISTANCE_STEPS: tuple[tuple[float, Level], ...] = ((0.01, "same"), (0.05, "small"), (0.15, "clear"))
-DEPENDENCE_STEPS: tuple[tuple[float, Level], ...] = ((0.02, "same"), (0.05, "small"), (0.15, "clear"))
+DISTANCE_STEPS: tuple[tuple[float, Level], ...] = (
+    (0.01, "same"),
+    (0.05, "small"),
+    (0.15, "clear"),
+)
+DEPENDENCE_STEPS: tuple[tuple[float, Level], ...] = (
+    (0.02, "same"),
+    (0.05, "small"),
+    (0.15, "clear"),
+)
 _LEVEL_WORDS: dict[Level, str] = {
     "same": "No difference to speak of",
     "small": "Small difference",
@@ -183,7 +191,9 @@ def distance_verdict(value: float, *, chance: float, of: str = "records") -> Ver
 def gap_verdict(value: float, *, chance: float) -> Verdict:
     """On the largest gap between two curves of cumulative shares, judged like a distance."""
     level = _level(max(0.0, value - chance), DISTANCE_STEPS)
-    words = f"{_LEVEL_WORDS[level]}: the curves are up to {per_hundred(value)} of 100 records apart"
+    words = (
+        f"{_LEVEL_WORDS[level]}: the curves are up to {per_hundred(value)} of 100 records apart"
+    )
     return {"level": level, "words": f"{words} (about {per_hundred(chance)} by chance alone)."}
 
 
@@ -212,11 +222,20 @@ def dependence_verdict(*, real: float, synthetic: float) -> Verdict:
         return {"level": level, "words": "Kept."}
     weaker = synthetic < real
     if weaker and level != "small" and synthetic < real / 4:
-        return {"level": level, "words": "Lost: the synthetic table shows little of this dependence."}
+        return {
+            "level": level,
+            "words": "Lost: the synthetic table shows little of this dependence.",
+        }
     if not weaker and level != "small" and real < synthetic / 4:
-        return {"level": level, "words": "Invented: the real table shows little of this dependence."}
+        return {
+            "level": level,
+            "words": "Invented: the real table shows little of this dependence.",
+        }
     degree = {"small": "Slightly", "clear": "Clearly"}.get(level, "Much")
-    return {"level": level, "words": f"{degree} {'weaker' if weaker else 'stronger'} in the synthetic table."}
+    return {
+        "level": level,
+        "words": f"{degree} {'weaker' if weaker else 'stronger'} in the synthetic table.",
+    }
 
 
 def mean_dependence_verdict(value: float) -> Verdict:

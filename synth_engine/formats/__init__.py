@@ -5,10 +5,23 @@ Nothing here opens a file or keeps what it is shown, so that whoever receives a 
 
 from __future__ import annotations
 
-from synth_engine.formats.dialect import DELIMITERS, ERROR_CELLS, ESCAPES, EXTRA_ROWS, QUESTIONS, QUOTES, Dialect
+from synth_engine.formats.dialect import (
+    DELIMITERS,
+    ERROR_CELLS,
+    ESCAPES,
+    EXTRA_ROWS,
+    QUESTIONS,
+    QUOTES,
+    Dialect,
+)
 from synth_engine.formats.encodings import ENCODINGS, Encodings
 from synth_engine.formats.guess import guess
-from synth_engine.formats.header import checked_names, counted_names, joined_names, looks_like_data
+from synth_engine.formats.header import (
+    checked_names,
+    counted_names,
+    joined_names,
+    looks_like_data,
+)
 from synth_engine.formats.kinds import (
     BASKET_LIST,
     BASKETS,

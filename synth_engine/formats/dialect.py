@@ -23,8 +23,15 @@ if TYPE_CHECKING:
     from _csv import Reader
 
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar", " ": "blanks"}
-QUOTES = {'"': "double quotation marks", "'": "single quotation marks", "": "no quotation marks"}
-ERROR_CELLS = {"refuse": "refuse the file", "missing": "count as missing"}  # cells of a sheet like #N/A
+QUOTES = {
+    '"': "double quotation marks",
+    "'": "single quotation marks",
+    "": "no quotation marks",
+}
+ERROR_CELLS = {
+    "refuse": "refuse the file",
+    "missing": "count as missing",
+}  # cells of a sheet like #N/A
 ESCAPES = {
     "": "a backslash before a quotation mark is refused",
     "\\": "a backslash makes the next sign a letter",
@@ -57,7 +64,10 @@ QUESTIONS = {
     "delimiter": ("what stands between cells", "comma|semicolon|tab|vertical-bar|blanks"),
     "header": ("whether the first line names the columns or is a record", "yes|no"),
     "skip": ("how many lines stand above the names of the columns", "N"),
-    "decimal": ("whether the sign in its numbers stands before decimals or between thousands", "point|comma"),
+    "decimal": (
+        "whether the sign in its numbers stands before decimals or between thousands",
+        "point|comma",
+    ),
     "spaced": ("whether the blanks behind delimiters belong to the cells", "yes|no"),
     "escape": ("what a backslash before a quotation mark means", "backslash|none"),
 }
@@ -109,27 +119,60 @@ class Dialect:
         )
         for value, choices in known:
             if not isinstance(value, str) or value not in choices:
-                raise TableError("this form of CSV is not read", repair="choose one of the forms listed")
-        if not isinstance(self.header, bool) or not (self.columns is None or type(self.columns) is int):
-            raise TableError("this form of CSV is not read", repair="say whether the first line names the columns")
-        if not all(type(lines) is int and 0 <= lines <= MOST_LEFT_OUT for lines in (self.skip, self.footer)):
-            raise TableError("this form of CSV is not read", repair=f"leave out at most {MOST_LEFT_OUT} lines")
+                raise TableError(
+                    "this form of CSV is not read", repair="choose one of the forms listed"
+                )
+        if not isinstance(self.header, bool) or not (
+            self.columns is None or type(self.columns) is int
+        ):
+            raise TableError(
+                "this form of CSV is not read",
+                repair="say whether the first line names the columns",
+            )
+        if not all(
+            type(lines) is int and 0 <= lines <= MOST_LEFT_OUT
+            for lines in (self.skip, self.footer)
+        ):
+            raise TableError(
+                "this form of CSV is not read",
+                repair=f"leave out at most {MOST_LEFT_OUT} lines",
+            )
         if not isinstance(self.sheet, str) or len(self.sheet) > LONGEST_NAME:
-            raise TableError("this form of CSV is not read", repair="say the name of the sheet as the workbook has it")
+            raise TableError(
+                "this form of CSV is not read",
+                repair="say the name of the sheet as the workbook has it",
+            )
         self._check_further()
         if self.decimal == self.thousands:
-            raise TableError("decimals and thousands have the same sign", repair="say which of them it marks")
+            raise TableError(
+                "decimals and thousands have the same sign", repair="say which of them it marks"
+            )
 
     def _check_further(self) -> None:
         """What is only in forms of delimited texts."""
         if not all(isinstance(one, bool) for one in (self.literal, self.spaced, self.said)):
-            raise TableError("this form of CSV is not read", repair="say true or false for literal, spaced and said")
-        if type(self.header_lines) is not int or not 1 <= self.header_lines <= MOST_HEADER_LINES:
-            raise TableError("this form of CSV is not read", repair=f"join 1 to {MOST_HEADER_LINES} header lines")
-        if not isinstance(self.names, tuple) or not all(isinstance(name, str) for name in self.names):
-            raise TableError("this form of CSV is not read", repair="list the names of the columns as texts")
+            raise TableError(
+                "this form of CSV is not read",
+                repair="say true or false for literal, spaced and said",
+            )
+        if (
+            type(self.header_lines) is not int
+            or not 1 <= self.header_lines <= MOST_HEADER_LINES
+        ):
+            raise TableError(
+                "this form of CSV is not read",
+                repair=f"join 1 to {MOST_HEADER_LINES} header lines",
+            )
+        if not isinstance(self.names, tuple) or not all(
+            isinstance(name, str) for name in self.names
+        ):
+            raise TableError(
+                "this form of CSV is not read", repair="list the names of the columns as texts"
+            )
         if not isinstance(self.asked, tuple) or not all(one in QUESTIONS for one in self.asked):
-            raise TableError("this form of CSV is not read", repair=f"leave open only {', '.join(QUESTIONS)}")
+            raise TableError(
+                "this form of CSV is not read", repair=f"leave open only {', '.join(QUESTIONS)}"
+            )
 
     def require_answers(self) -> None:
         """Raises TableError, with the questions, as long as a fact of the form is only a guess."""
@@ -161,7 +204,11 @@ class Dialect:
     @property
     def sentence(self) -> str:
         """The form in words."""
-        between = f"{DELIMITERS[self.delimiter]} between cells" if self.delimiter else "delimiter as in the header"
+        between = (
+            f"{DELIMITERS[self.delimiter]} between cells"
+            if self.delimiter
+            else "delimiter as in the header"
+        )
         parts = [ENCODINGS[self.encoding], between, QUOTES[self.quote], self._lines]
         if not self.marks.usual:
             parts.append(DECIMALS[self.decimal])
@@ -175,7 +222,9 @@ class Dialect:
         parts = ["blanks behind delimiters left out"] * self.spaced
         parts += ["quotation marks inside unquoted cells are letters"] * self.literal
         parts += [ESCAPES[self.escape]] * bool(self.escape)
-        parts += [f"empty rows, notes and totals are {EXTRA_ROWS[self.extra_rows]}"] * (self.extra_rows != "refuse")
+        parts += [f"empty rows, notes and totals are {EXTRA_ROWS[self.extra_rows]}"] * (
+            self.extra_rows != "refuse"
+        )
         return (
             parts
             + [f"{self.header_lines} header lines joined"] * (self.header_lines > 1)
@@ -185,7 +234,10 @@ class Dialect:
     @property
     def sentence_of_sheet(self) -> str:
         """The same of a sheet of a workbook, whose cells need no delimiter."""
-        parts = [f"the sheet “{self.sheet}”" if self.sheet else "the only sheet with cells", self._lines]
+        parts = [
+            f"the sheet “{self.sheet}”" if self.sheet else "the only sheet with cells",
+            self._lines,
+        ]
         if not self.marks.usual:
             parts.append(f"numbers in texts have a {DECIMALS[self.decimal]}")
         if self.error_cells == "missing":
@@ -202,7 +254,9 @@ class Dialect:
         """Which lines are what."""
         first = "the first line" if not self.skip else f"line {self.skip + 1}"
         said = f"{first} names the columns" if self.header else "no header line"
-        left_out = [f"{self.skip} above it"] * bool(self.skip) + [f"{self.footer} at the end"] * bool(self.footer)
+        left_out = [f"{self.skip} above it"] * bool(self.skip) + [
+            f"{self.footer} at the end"
+        ] * bool(self.footer)
         return said + (f" (left out: {' and '.join(left_out)})" if left_out else "")
 
     def reader(self, lines: Iterable[str]) -> Reader:
@@ -257,9 +311,16 @@ class Dialect:
         """Raises TableError for anything but a dialect. One that was stored before some of its facts existed is read
         as it was then."""
         if set(stored) - set(cls.__dataclass_fields__):
-            raise TableError("this form of CSV is not read", repair="say encoding, delimiter, quote and header")
+            raise TableError(
+                "this form of CSV is not read",
+                repair="say encoding, delimiter, quote and header",
+            )
         facts = dict(stored)
-        if _WRITTEN_BEFORE >= set(facts) >= {"encoding", "delimiter", "quote", "header", "columns"}:
+        if (
+            _WRITTEN_BEFORE
+            >= set(facts)
+            >= {"encoding", "delimiter", "quote", "header", "columns"}
+        ):
             facts |= _BEFORE
         for listed in ("names", "asked"):
             if isinstance(facts.get(listed), list):

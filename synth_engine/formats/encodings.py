@@ -146,7 +146,10 @@ class Encodings:
 def _unmarked_wide(data: bytes) -> str:
     """UTF-16 without a mark, by the zeros in every second byte of its first letters."""
     head = data[:64]
-    for name, zeros, letters in (("utf-16-le", head[1::2], head[::2]), ("utf-16-be", head[::2], head[1::2])):
+    for name, zeros, letters in (
+        ("utf-16-le", head[1::2], head[::2]),
+        ("utf-16-be", head[::2], head[1::2]),
+    ):
         if zeros.count(0) * 2 > len(zeros) and not letters.count(0):
             return name
     return ""
@@ -165,12 +168,24 @@ def _ranked(sample: bytes, allowed: list[str]) -> list[str]:
     from charset_normalizer import from_bytes  # takes its time to load, and few files need it
 
     found: list[str] = []
-    for match in from_bytes(sample, cp_isolation=allowed, enable_fallback=False) if allowed and sample else ():
-        found += [codecs.lookup(one).name for one in (match.encoding, *match.could_be_from_charset)]
+    for match in (
+        from_bytes(sample, cp_isolation=allowed, enable_fallback=False)
+        if allowed and sample
+        else ()
+    ):
+        found += [
+            codecs.lookup(one).name for one in (match.encoding, *match.could_be_from_charset)
+        ]
     places = {name: place for place, name in reversed(list(enumerate(found)))}
-    likeliest: dict[str, int] = {}  # by the text that they give: of those that give the same, the most usual is shown
+    likeliest: dict[
+        str, int
+    ] = {}  # by the text that they give: of those that give the same, the most usual is shown
     for name in allowed:
         text = sample.decode(name, "replace")
-        likeliest[text] = min(likeliest.get(text, len(places)), places.get(codecs.lookup(name).name, len(places)))
+        likeliest[text] = min(
+            likeliest.get(text, len(places)), places.get(codecs.lookup(name).name, len(places))
+        )
     usual = {name: place for place, name in enumerate(_LEGACY)}
-    return sorted(allowed, key=lambda one: (likeliest[sample.decode(one, "replace")], usual[one]))
+    return sorted(
+        allowed, key=lambda one: (likeliest[sample.decode(one, "replace")], usual[one])
+    )

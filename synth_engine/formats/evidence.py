@@ -37,7 +37,9 @@ _DATE = re.compile(
     r"\d{1,4}[./-]\d{1,2}([./-]\d{1,4})?([T ,]+\d{1,2}:\d{2}.*)?|\d{1,2}:\d{2}(:\d{2})?(\.\d+)?( ?[AaPp]\.?[Mm]\.?)?"
     rf"|\d{{1,2}}[ .-]*{_MONTH}[ .,-]*\d{{2,4}}( .*)?|{_MONTH}[ .-]*\d{{1,2}}?[ ,.-]+\d{{2,4}}( .*)?"
 )
-_ADDRESS = re.compile(r"\S+@\S+\.\S+|(https?|ftp)://\S+|\d{1,3}(\.\d{1,3}){3}|[0-9a-fA-F]{8}-[0-9a-fA-F-]{27}")
+_ADDRESS = re.compile(
+    r"\S+@\S+\.\S+|(https?|ftp)://\S+|\d{1,3}(\.\d{1,3}){3}|[0-9a-fA-F]{8}-[0-9a-fA-F-]{27}"
+)
 _SPECIAL = frozenset(
     """
     - -- --- . .. ... ? * na n/a n.a. n.a nan null none nil <null> #n/a missing unknown unbekannt inconnu
@@ -141,7 +143,9 @@ def weigh(first: Sequence[str], rows: Sequence[Sequence[str]]) -> Verdict:
     return Verdict(answer="header", header=True, bits=bits)
 
 
-def _counted_along(first: Sequence[str], kinds: Sequence[str], below: Sequence[Sequence[str]]) -> set[int]:
+def _counted_along(
+    first: Sequence[str], kinds: Sequence[str], below: Sequence[Sequence[str]]
+) -> set[int]:
     """Places of at least three whole numbers that rise by equal steps, as years do, where no row has such numbers."""
     places = [place for place, kind in enumerate(kinds) if kind == "number"]
     if len(places) < 3 or len(below) < 2 or not _rises(first, places):
@@ -160,7 +164,8 @@ def _rises(row: Sequence[str], places: Sequence[int]) -> bool:
 def _is_record(kinds: Sequence[str], types: Sequence[Sequence[str]]) -> bool:
     """Nothing but numbers and dates, each above its like."""
     alike = all(
-        kind in ("number", "date") and all(below in (kind, "blank", "special") for below in column)
+        kind in ("number", "date")
+        and all(below in (kind, "blank", "special") for below in column)
         for kind, column in zip(kinds, types, strict=True)
     )
     return alike and bool(kinds)
@@ -171,13 +176,17 @@ def _speaks_against(cell: str, kind: str, column: Sequence[str], types: Sequence
     if kind in ("number", "date", "address"):
         return True
     if kind in ("blank", "special"):
-        return kind == "special" and any(one.strip().casefold() == cell.strip().casefold() for one in column)
+        return kind == "special" and any(
+            one.strip().casefold() == cell.strip().casefold() for one in column
+        )
     key = cell.strip().casefold()
     if any(one.strip().casefold() == key for one in column):
         return True
     if not re.search(r"\d", cell):
         return False
-    shapes = Counter(_shape(one) for one, below in zip(column, types, strict=True) if below == "word")
+    shapes = Counter(
+        _shape(one) for one, below in zip(column, types, strict=True) if below == "word"
+    )
     return bool(shapes) and shapes[_shape(cell)] * 2 > len(column)
 
 
@@ -187,7 +196,10 @@ def _shape(cell: str) -> str:
 
 
 def _bits(
-    first: Sequence[str], kinds: Sequence[str], columns: Sequence[Sequence[str]], types: Sequence[Sequence[str]]
+    first: Sequence[str],
+    kinds: Sequence[str],
+    columns: Sequence[Sequence[str]],
+    types: Sequence[Sequence[str]],
 ) -> float:
     contrasts = 0
     bits = 0.0
@@ -199,7 +211,9 @@ def _bits(
         bits += found or _unseen(cell, column)
     if contrasts == len(first):
         bits += _ALL_CONTRAST
-    support = min(_MOST_NAMES, sum(_named(cell) for cell in first)) + _style(first, kinds, columns, types)
+    support = min(_MOST_NAMES, sum(_named(cell) for cell in first)) + _style(
+        first, kinds, columns, types
+    )
     if contrasts == 1 and len(first) > 1 and not support:
         return min(bits, ENOUGH - 1)  # one damaged cell, even beside a rare value, is no header
     return bits + support
@@ -214,7 +228,11 @@ def _contrast(types: Sequence[str]) -> float:
         return 0.0
     if not others:
         return min(_MOST_CONTRAST, _CONTRAST + math.log2(typed + 1))
-    return min(_MOST_CONTRAST, max(0.0, math.log2((typed + 1) / (others + 1)))) if others * 20 <= typed else 0.0
+    return (
+        min(_MOST_CONTRAST, max(0.0, math.log2((typed + 1) / (others + 1))))
+        if others * 20 <= typed
+        else 0.0
+    )
 
 
 def _unseen(cell: str, column: Sequence[str]) -> float:
@@ -239,7 +257,10 @@ def _named(cell: str) -> float:
 
 
 def _style(
-    first: Sequence[str], kinds: Sequence[str], columns: Sequence[Sequence[str]], types: Sequence[Sequence[str]]
+    first: Sequence[str],
+    kinds: Sequence[str],
+    columns: Sequence[Sequence[str]],
+    types: Sequence[Sequence[str]],
 ) -> float:
     """Letters of one style in all cells of the first line, and of another one in most words below."""
     words = [cell.strip() for cell, kind in zip(first, kinds, strict=True) if kind == "word"]

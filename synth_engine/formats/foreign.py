@@ -23,7 +23,9 @@ def _begins(pattern: str) -> re.Pattern[str]:
     return re.compile(rf"\s*(?:{pattern})", re.IGNORECASE)
 
 
-_JSON = _begins(r'\{\s*(?:"|\}\s*$)|\[\s*(?:[\[{]|"(?:[^"\\]|\\.)*"\s*[,\]]|-?[0-9][0-9.eE+-]*\s*[,\]]|\]\s*$)')
+_JSON = _begins(
+    r'\{\s*(?:"|\}\s*$)|\[\s*(?:[\[{]|"(?:[^"\\]|\\.)*"\s*[,\]]|-?[0-9][0-9.eE+-]*\s*[,\]]|\]\s*$)'
+)
 _FORMS = (
     _Form(
         _begins(
@@ -40,9 +42,15 @@ _FORMS = (
         _EXPORT,
     ),
     _Form(
-        _begins(r"\{\\rtf"), "a document (RTF)", "copy the table from it into a spreadsheet and save that as CSV UTF-8"
+        _begins(r"\{\\rtf"),
+        "a document (RTF)",
+        "copy the table from it into a spreadsheet and save that as CSV UTF-8",
     ),
-    _Form(_begins(r"%!PS"), "a printed document (PostScript)", "find the table that it was made from"),
+    _Form(
+        _begins(r"%!PS"),
+        "a printed document (PostScript)",
+        "find the table that it was made from",
+    ),
     _Form(_begins(r"\\documentclass|\\begin\{"), "a document (LaTeX)", _EXPORT),
     _Form(_begins(r"BEGIN:(?:VCARD|VCALENDAR)"), "a list of contacts or dates", _EXPORT),
     _Form(_begins(r"@relation\b"), "a file of Weka (ARFF)", _EXPORT),
@@ -61,7 +69,9 @@ _FORMS = (
     _Form(_begins(r"%YAML\b|---[ \t]*\r?\n"), "YAML", _EXPORT),
 )
 _FLAGS_DOTALL = re.compile(r"/\*.*?\*/;?", re.DOTALL)
-_YAML_LINE = re.compile(r"\s*(?:-\s+)?(?:\"[^\"]+\"|'[^']+'|[\w .-]+):(?:\s.*)?|\s*-\s+\S.*|\s*#.*")
+_YAML_LINE = re.compile(
+    r"\s*(?:-\s+)?(?:\"[^\"]+\"|'[^']+'|[\w .-]+):(?:\s.*)?|\s*-\s+\S.*|\s*#.*"
+)
 _YAML_KEY = re.compile(r"\s*(?:-\s+)?[\w.-]+:(?:\s.*)?")
 _DELIMITERS = re.compile(r"[,;\t|]")
 
@@ -94,7 +104,9 @@ def refuse_other_texts(head: bytes, *, instead_of: str) -> None:
 
 def _is_yaml(text: str) -> bool:
     """Lines of keys and values alone, with nothing in them that could stand between cells."""
-    lines = [line for line in text.splitlines()[: None if len(text) < 400 else -1] if line.strip()]
+    lines = [
+        line for line in text.splitlines()[: None if len(text) < 400 else -1] if line.strip()
+    ]
     keys = sum(_YAML_KEY.fullmatch(line) is not None for line in lines)
     plain = not any(_DELIMITERS.search(line) for line in lines)
     return keys >= 2 and plain and all(_YAML_LINE.fullmatch(line) for line in lines)

@@ -51,7 +51,9 @@ def guess(text: str, *, encoding: str, certain: bool = True, complete: bool = Tr
     return _headed(found, rows, title=title, asked=asked)
 
 
-def _headed(found: Dialect, rows: list[list[str]], *, title: Sequence[str], asked: list[str]) -> Dialect:
+def _headed(
+    found: Dialect, rows: list[list[str]], *, title: Sequence[str], asked: list[str]
+) -> Dialect:
     """With what the first row is, and how decimals are marked."""
     first, below = (rows[0], rows[1:]) if rows else ([], [])
     verdict = evidence.weigh(first, below)
@@ -64,7 +66,12 @@ def _headed(found: Dialect, rows: list[list[str]], *, title: Sequence[str], aske
     known = rows[header:]
     if _open_decimal(known, found.delimiter):
         asked.append("decimal")
-    return replace(found, header=header, decimal=_decimal(known, found.delimiter), asked=tuple(dict.fromkeys(asked)))
+    return replace(
+        found,
+        header=header,
+        decimal=_decimal(known, found.delimiter),
+        asked=tuple(dict.fromkeys(asked)),
+    )
 
 
 def _broken_header(title: Sequence[str], first: Sequence[str]) -> bool:
@@ -72,8 +79,13 @@ def _broken_header(title: Sequence[str], first: Sequence[str]) -> bool:
     for line in title:
         if line.startswith("#"):
             continue
-        for cells in (line.split(), *(line.split(sign) for sign in (*RAREST_FIRST, *_OTHER_SIGNS))):
-            if len(cells) == len(first) > 1 and (len(first) > 2 or any(map(evidence.is_name, cells))):
+        for cells in (
+            line.split(),
+            *(line.split(sign) for sign in (*RAREST_FIRST, *_OTHER_SIGNS)),
+        ):
+            if len(cells) == len(first) > 1 and (
+                len(first) > 2 or any(map(evidence.is_name, cells))
+            ):
                 return True
     return False
 
@@ -109,7 +121,9 @@ def _spaced(lines: list[str], quote: str, delimiter: str) -> bool:
     """Whether every delimiter has a blank behind it."""
     outside = "\n".join(bare(line, quote) for line in lines)
     count = len(re.findall(rf"{re.escape(delimiter)}(?!\s*$)", outside, re.MULTILINE))
-    return count > 0 and count == len(re.findall(rf"{re.escape(delimiter)} (?!\s*$)", outside, re.MULTILINE))
+    return count > 0 and count == len(
+        re.findall(rf"{re.escape(delimiter)} (?!\s*$)", outside, re.MULTILINE)
+    )
 
 
 def _delimiter(lines: list[str], quote: str) -> str:
@@ -123,7 +137,10 @@ def _even(lines: list[str], quote: str) -> list[str]:
     outside = [bare(line, quote) for line in lines]
     found = []
     for delimiter in RAREST_FIRST:
-        if outside[0].count(delimiter) and len({line.count(delimiter) for line in outside}) == 1:
+        if (
+            outside[0].count(delimiter)
+            and len({line.count(delimiter) for line in outside}) == 1
+        ):
             found.append(delimiter)
     return found
 
@@ -144,7 +161,10 @@ def _wide_lines(lines: list[str]) -> bool:
     with_blanks = sum(bool(re.search(r"\S\s+\S", line)) for line in lines)
     if with_blanks * 2 >= len(lines) or any(len(line.split()) > 3 for line in lines):
         return True
-    return any(len({line.count(sign) for line in lines}) == 1 and sign in lines[0] for sign in _OTHER_SIGNS)
+    return any(
+        len({line.count(sign) for line in lines}) == 1 and sign in lines[0]
+        for sign in _OTHER_SIGNS
+    )
 
 
 def _above(lines: list[str], quote: str) -> int:
@@ -156,7 +176,9 @@ def _above(lines: list[str], quote: str) -> int:
     for start in range(1, len(counts) - 1):
         if len(set(counts[start:])) != 1:
             continue
-        comments = all(line.startswith("#") for line in lines[:start]) and not lines[start].startswith("#")
+        comments = all(line.startswith("#") for line in lines[:start]) and not lines[
+            start
+        ].startswith("#")
         if not any(counts[:start]) or (comments and counts[start] not in counts[:start]):
             return start
         return 0
@@ -169,9 +191,13 @@ def _open_decimal(rows: list[list[str]], delimiter: str) -> bool:
     if delimiter == ",":
         return False
     cells = {cell.strip() for row in rows for cell in row}
-    grouped = [cell for cell in cells if re.fullmatch(r"[+-]?[1-9][0-9]{0,2}[.,][0-9]{3}", cell)]
+    grouped = [
+        cell for cell in cells if re.fullmatch(r"[+-]?[1-9][0-9]{0,2}[.,][0-9]{3}", cell)
+    ]
     shown = any(
-        re.fullmatch(r"[+-]?([0-9]*[.,](?:[0-9]{1,2}|[0-9]{4,})|0[.,][0-9]+|[0-9]{4,}[.,][0-9]+)", cell)
+        re.fullmatch(
+            r"[+-]?([0-9]*[.,](?:[0-9]{1,2}|[0-9]{4,})|0[.,][0-9]+|[0-9]{4,}[.,][0-9]+)", cell
+        )
         or re.fullmatch(r"[+-]?[0-9]{1,3}(?:([.,])[0-9]{3})+(?!\1)[.,][0-9]+", cell)
         for cell in cells
     )

@@ -11,19 +11,29 @@ from synth_engine.errors import TableError
 LONGEST_NAME = 200
 
 
-def checked_names(names: Sequence[str], *, most: int, line: int | None = None) -> tuple[str, ...]:
+def checked_names(
+    names: Sequence[str], *, most: int, line: int | None = None
+) -> tuple[str, ...]:
     """The names without spaces around them. Raises TableError for too many, unnamed, unprintable or repeated ones;
     `line` is where they stand in their file."""
     if len(names) > most:
-        raise TableError(f"more than {most:,} columns", repair="keep the columns you need", line=line)
+        raise TableError(
+            f"more than {most:,} columns", repair="keep the columns you need", line=line
+        )
     stripped = tuple(name.strip() for name in names)
     seen: dict[str, int] = {}
     for place, name in enumerate(stripped, start=1):
         if not name:
-            raise TableError(f"column {place} has no name", repair="name it, or remove the delimiter", line=line)
+            raise TableError(
+                f"column {place} has no name",
+                repair="name it, or remove the delimiter",
+                line=line,
+            )
         if not name.isprintable() or len(name) > LONGEST_NAME:
             raise TableError(
-                f"the name of column {place} is too long or has invisible characters", repair="rename it", line=line
+                f"the name of column {place} is too long or has invisible characters",
+                repair="rename it",
+                line=line,
             )
         key = unicodedata.normalize("NFKC", name).casefold()
         if key in seen:
@@ -58,4 +68,6 @@ def looks_like_data(names: Sequence[str]) -> bool:
     """Numbers for names mean that the header is not there, unless they merely count the columns."""
     counted = [[str(i) for i in range(start, start + len(names))] for start in (0, 1)]
     stripped = [name.strip() for name in names]
-    return stripped not in counted and all(re.fullmatch(r"[+-]?[0-9.]+", name) for name in stripped)
+    return stripped not in counted and all(
+        re.fullmatch(r"[+-]?[0-9.]+", name) for name in stripped
+    )

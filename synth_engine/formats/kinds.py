@@ -10,7 +10,18 @@ from synth_engine.errors import TableError
 from synth_engine.formats.foreign import is_json, refuse_other_texts
 
 Kind = Literal[
-    "csv", "csv.gz", "json", "json.gz", "parquet", "xlsx", "xls", "sav", "dta", "zip", "baskets", "baskets.gz"
+    "csv",
+    "csv.gz",
+    "json",
+    "json.gz",
+    "parquet",
+    "xlsx",
+    "xls",
+    "sav",
+    "dta",
+    "zip",
+    "baskets",
+    "baskets.gz",
 ]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 KIND_NAMES: dict[Kind, str] = {
@@ -30,10 +41,21 @@ KIND_NAMES: dict[Kind, str] = {
 DELIMITED: tuple[Kind, ...] = ("csv", "csv.gz")
 JSON: tuple[Kind, ...] = ("json", "json.gz")
 WORKBOOKS: tuple[Kind, ...] = ("xlsx", "xls")
-WITH_SCHEMA: tuple[Kind, ...] = ("parquet", "sav", "dta")  # they say themselves how they are written
+WITH_SCHEMA: tuple[Kind, ...] = (
+    "parquet",
+    "sav",
+    "dta",
+)  # they say themselves how they are written
 BASKETS: tuple[Kind, ...] = ("baskets", "baskets.gz")
-UPLOADED: tuple[Kind, ...] = tuple(kind for kind in KINDS if kind not in BASKETS)  # what the web application takes
-PACKED: tuple[Kind, ...] = ("csv.gz", "json.gz", "baskets.gz", "zip")  # their size says little of what they hold
+UPLOADED: tuple[Kind, ...] = tuple(
+    kind for kind in KINDS if kind not in BASKETS
+)  # what the web application takes
+PACKED: tuple[Kind, ...] = (
+    "csv.gz",
+    "json.gz",
+    "baskets.gz",
+    "zip",
+)  # their size says little of what they hold
 BASKET_LIST = "a list of baskets"
 HEAD = 512  # bytes at the beginning that are enough to know
 GZIP = b"\x1f\x8b"
@@ -86,20 +108,36 @@ _STARTS: dict[Kind, tuple[bytes, ...]] = {
     "zip": (_ZIP,),
     "xls": (b"\xd0\xcf\x11\xe0",),
     "sav": (b"$FL2", b"$FL3"),
-    "dta": (b"<stata_dta>", *(bytes([version, order, 1, 0]) for version in range(0x6C, 0x74) for order in (1, 2))),
+    "dta": (
+        b"<stata_dta>",
+        *(bytes([version, order, 1, 0]) for version in range(0x6C, 0x74) for order in (1, 2)),
+    ),
 }
-_INSIDE_XLSX = (b"[Content_Types].xml", b"_rels/", b"xl/", b"docProps/")  # the first entry of the archive
+_INSIDE_XLSX = (
+    b"[Content_Types].xml",
+    b"_rels/",
+    b"xl/",
+    b"docProps/",
+)  # the first entry of the archive
 SAVE_AS_CSV = 'open it in the program that made it and save it as "CSV UTF-8"'
 UNPACK = "unpack it and use the CSV inside, or pack the CSV with gzip"
 _EXPORT = "export the table as CSV"
 _FOREIGN = (  # first bytes, what it is, what to do
-    (_ZIP, "a ZIP archive or an Excel workbook", "name a workbook .xlsx and an archive of one table .zip"),
+    (
+        _ZIP,
+        "a ZIP archive or an Excel workbook",
+        "name a workbook .xlsx and an archive of one table .zip",
+    ),
     (b"\xd0\xcf\x11\xe0", "an old Excel workbook", "name it .xls"),
     (b"$FL2", "a file of SPSS", "name it .sav"),
     (b"$FL3", "a file of SPSS", "name it .sav"),
     (b"<stata_dta>", "a file of Stata", "name it .dta"),
     (b"PAR1\x15", "a Parquet file", "name it .parquet"),
-    (b"PARE\x15", "an encrypted Parquet file", "write it without encryption; it is encrypted on arrival"),
+    (
+        b"PARE\x15",
+        "an encrypted Parquet file",
+        "write it without encryption; it is encrypted on arrival",
+    ),
     (b"ARROW1\x00", "an Arrow file", "write it as Parquet or CSV"),
     (b"\x89HDF", "an HDF5 file", SAVE_AS_CSV),
     (b"SQLite format 3\x00", "a database", _EXPORT),
@@ -160,16 +198,24 @@ def endings(kinds: Iterable[Kind]) -> tuple[str, ...]:
 def unknown_ending(kinds: Iterable[Kind] = KINDS) -> TableError:
     """The refusal of a file whose name promises none of these kinds."""
     *first, last = endings(kinds)
-    return TableError(f"the file's name ends neither in {', '.join(first)} nor {last}", repair=SAVE_AS_CSV)
+    return TableError(
+        f"the file's name ends neither in {', '.join(first)} nor {last}", repair=SAVE_AS_CSV
+    )
 
 
 def found_kind(head: bytes, *, name: str = "") -> Kind:
     """The kind that a file's first bytes show, whatever its name; but that a text has a basket in each line, or what is
     packed with gzip, only its name says. Raises TableError for what is read nowhere."""
     for kind, starts in _STARTS.items():
-        starts = (PARQUET + b"\x15",) if kind == "parquet" else starts  # four letters may begin a text
+        starts = (
+            (PARQUET + b"\x15",) if kind == "parquet" else starts
+        )  # four letters may begin a text
         if head.startswith(starts) and _fits_archive(kind, head):
-            return next((one for one in _GZIPPED if _promises(one, name)), "csv.gz") if kind == "csv.gz" else kind
+            return (
+                next((one for one in _GZIPPED if _promises(one, name)), "csv.gz")
+                if kind == "csv.gz"
+                else kind
+            )
     if _promises("baskets", name):
         refuse_foreign(head, instead_of=BASKET_LIST)
         return "baskets"
@@ -187,35 +233,49 @@ def _fits_archive(kind: Kind, head: bytes) -> bool:
 
 
 def _promises(kind: Kind, name: str) -> bool:
-    return any(name.lower().endswith(ending) for ending, promised in ENDINGS.items() if promised == kind)
+    return any(
+        name.lower().endswith(ending)
+        for ending, promised in ENDINGS.items()
+        if promised == kind
+    )
 
 
 def check_kind(kind: Kind, head: bytes) -> None:
     """Refuses a file whose first bytes show another kind than the one it was announced as."""
     if kind in ("csv", "baskets"):
-        return refuse_foreign(head, instead_of=BASKET_LIST if kind == "baskets" else "a CSV table")
+        return refuse_foreign(
+            head, instead_of=BASKET_LIST if kind == "baskets" else "a CSV table"
+        )
     if kind == "json":
         return None if is_json(head) or not head.strip() else _refuse_no_json(head)
     kind = "csv.gz" if kind in _GZIPPED else kind
     if head.startswith(_STARTS[kind]) and _fits_archive(kind, head):
         return None
     if kind == "zip":
-        raise TableError("this is not a ZIP archive of one table", repair="name a workbook .xlsx; pack the table alone")
+        raise TableError(
+            "this is not a ZIP archive of one table",
+            repair="name a workbook .xlsx; pack the table alone",
+        )
     if kind == "csv.gz":
         if not head:
             return None
         refuse_foreign(head)
-        raise TableError("this is not packed with gzip", repair="leave .gz out of its name, or pack it")
+        raise TableError(
+            "this is not packed with gzip", repair="leave .gz out of its name, or pack it"
+        )
     refuse_foreign(head, instead_of=_EXPECTED[kind])
     if kind == "parquet":
         raise TableError("this is not a Parquet file", repair="write it again, or use CSV")
-    raise TableError(f"this is no file of the kind {KIND_NAMES[kind]}", repair="save it again, or use CSV")
+    raise TableError(
+        f"this is no file of the kind {KIND_NAMES[kind]}", repair="save it again, or use CSV"
+    )
 
 
 def _refuse_no_json(head: bytes) -> None:
     refuse_foreign(head, instead_of="JSON")
     raise TableError(
-        "this is no JSON of objects", repair='write a record in each line, like {"age": 5}, or a list of such objects'
+        "this is no JSON of objects",
+        repair='write a record in each line, like {"age": 5}, or a list of such objects',
     )
 
 
@@ -236,7 +296,9 @@ def refuse_foreign(head: bytes, *, instead_of: str = "a CSV table") -> None:
             raise TableError(f"this is {what}, not {instead_of}", repair=repair)
     if head[257:262] == b"ustar":
         raise TableError(f"this is a tar archive, not {instead_of}", repair=UNPACK)
-    if (head.startswith(b"BM") and head[6:10] == bytes(4)) or (head.startswith(b"RIFF") and head[8:12] == b"WEBP"):
+    if (head.startswith(b"BM") and head[6:10] == bytes(4)) or (
+        head.startswith(b"RIFF") and head[8:12] == b"WEBP"
+    ):
         raise TableError(f"this is a picture, not {instead_of}", repair=_EXPORT)
     if instead_of != BASKET_LIST:  # a basket may hold anything
         refuse_other_texts(head, instead_of=instead_of)

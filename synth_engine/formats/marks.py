@@ -42,9 +42,15 @@ class Marks:
         form = rf"^[ \t]*[+-]?(?:{whole})?(?:{re.escape(self.decimal)}[0-9]+)?(?:[eE][+-]?[0-9]+)?[ \t]*$"
         found = pc.replace_substring_regex(texts, signs, "") if signs else texts
         found = pc.replace_substring(found, self.decimal, ".")
-        usual = pc.match_substring_regex(texts, r"^[ \t]*[+-]?[0-9]*\.?[0-9]*(?:[eE][+-]?[0-9]+)?[ \t]*$")
+        usual = pc.match_substring_regex(
+            texts, r"^[ \t]*[+-]?[0-9]*\.?[0-9]*(?:[eE][+-]?[0-9]+)?[ \t]*$"
+        )
         kept = pc.if_else(pc.and_(usual, pc.match_substring(texts, ".")), _UNREADABLE, texts)
         plain = pc.if_else(pc.match_substring_regex(texts, form), found, kept)
         if not apart_from:
             return plain
-        return pc.if_else(pc.is_in(texts, value_set=pa.array(list(apart_from), type=pa.string())), texts, plain)
+        return pc.if_else(
+            pc.is_in(texts, value_set=pa.array(list(apart_from), type=pa.string())),
+            texts,
+            plain,
+        )

@@ -31,7 +31,8 @@ def apply(dialect: Dialect, pairs: Iterable[str]) -> Dialect:
         key, equals, value = pair.partition("=")
         if not equals or key not in FACTS:
             raise InputError(
-                "a fact of the form is malformed", repair=f"write KEY=VALUE, KEY one of {', '.join(FACTS)}"
+                "a fact of the form is malformed",
+                repair=f"write KEY=VALUE, KEY one of {', '.join(FACTS)}",
             )
         facts[key] = _value(key, value)
     asked = tuple(one for one in dialect.asked if one not in facts)
@@ -44,7 +45,9 @@ def _value(key: str, value: str) -> Any:
         return _SIGNS[key].get(value, value)
     if key in _BOOLEANS:
         if value not in _TRUTHS:
-            raise InputError(f"{key} is neither yes nor no", repair=f"write {key}=yes or {key}=no")
+            raise InputError(
+                f"{key} is neither yes nor no", repair=f"write {key}=yes or {key}=no"
+            )
         return _TRUTHS[value]
     if key in _NUMBERS:
         if not value.isdecimal():

@@ -81,7 +81,9 @@ class Unzipper:
             _refuse_damaged()
         if len(self._waiting) < _LOCAL.size:
             return None
-        _, _, flags, method, _, _, check, _, size, name_length, extra_length = _LOCAL.unpack_from(self._waiting)
+        _, _, flags, method, _, _, check, _, size, name_length, extra_length = (
+            _LOCAL.unpack_from(self._waiting)
+        )
         end = _LOCAL.size + name_length + extra_length
         if len(self._waiting) < end:
             return None
@@ -107,7 +109,9 @@ class Unzipper:
             raise TableError("the archive has a password", repair=_PACK_AGAIN)
         has_end = entry.method == _DEFLATED or (entry.method == _STORED and not entry.is_behind)
         if not has_end:  # where the content ends cannot be known
-            raise TableError("the archive is packed in a way that is not read", repair=_PACK_AGAIN)
+            raise TableError(
+                "the archive is packed in a way that is not read", repair=_PACK_AGAIN
+            )
         if not entry.is_passed_over:
             if self.name is not None:
                 raise TableError("the archive holds more than one file", repair=_PACK_AGAIN)
@@ -137,7 +141,9 @@ class Unzipper:
         except zlib.error:
             _refuse_damaged()
         is_over = self._unpacker.eof
-        self._waiting = self._unpacker.unused_data if is_over else self._unpacker.unconsumed_tail
+        self._waiting = (
+            self._unpacker.unused_data if is_over else self._unpacker.unconsumed_tail
+        )
         return piece, is_over
 
     def _plain(self) -> tuple[bytes, bool]:
@@ -182,7 +188,9 @@ def _listed(directory: bytes) -> list[tuple[bytes, int, int]]:
         name = directory[at + _CENTRAL.size : at + _CENTRAL.size + lengths[0]]
         extra = directory[at + _CENTRAL.size + lengths[0] :][: lengths[1]]
         long = _long_size(extra)
-        found.append((fields[16], (name, check, long if size == _UNKNOWN and long is not None else size)))
+        found.append(
+            (fields[16], (name, check, long if size == _UNKNOWN and long is not None else size))
+        )
         at += _CENTRAL.size + sum(lengths)
     if not directory.startswith(_ENDS, at):
         _refuse_damaged()

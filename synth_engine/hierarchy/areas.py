@@ -13,13 +13,17 @@ from synth_engine.hierarchy.partition import Partition, ordered
 Floats = npt.NDArray[np.float64]
 
 
-def areas(grown: Growth, hierarchy: Hierarchy, leaves: Leaves, *, least: float, most: int) -> Partition:
+def areas(
+    grown: Growth, hierarchy: Hierarchy, leaves: Leaves, *, least: float, most: int
+) -> Partition:
     """Parts that cover the hierarchy: opened nodes of at least so many records, by their estimated counts, are divided, the
     fullest first, as long as there are at most `most` parts. A function of the tree, which was paid for."""
     root = hierarchy.root()
     levels, prefixes = np.zeros(1, dtype=np.int64), root
     divided = root if leaves.counts.sum() >= least else root[:0]
-    for place, (level, opened) in enumerate(zip(grown.levels(hierarchy), grown.opened, strict=True)):
+    for place, (level, opened) in enumerate(
+        zip(grown.levels(hierarchy), grown.opened, strict=True)
+    ):
         inside = np.isin(hierarchy.prefix(level.prefixes, place), divided)
         children = level.prefixes[inside]
         if not children.size:
@@ -40,14 +44,24 @@ def beginnings(hierarchy: Hierarchy, leaves: Leaves, *, least: float, most: int)
     leaves, down to leaves themselves; of more than `most` parts, the emptiest nodes are left whole. What is in no leaf is in no
     part, or in one by chance."""
     while True:
-        levels, prefixes = np.zeros(leaves.counts.size, dtype=np.int64), np.repeat(hierarchy.root(), leaves.counts.size)
+        levels, prefixes = (
+            np.zeros(leaves.counts.size, dtype=np.int64),
+            np.repeat(hierarchy.root(), leaves.counts.size),
+        )
         open_ = leaves.levels > 0
         for level in range(hierarchy.depth):
             _, own = np.unique(prefixes, return_inverse=True)
-            open_ = open_ & (np.bincount(own, weights=leaves.counts)[own] >= least) & (leaves.levels > level)
+            open_ = (
+                open_
+                & (np.bincount(own, weights=leaves.counts)[own] >= least)
+                & (leaves.levels > level)
+            )
             if not open_.any():
                 break
-            levels[open_], prefixes[open_] = level + 1, hierarchy.prefix(leaves.prefixes[open_], level + 1)
+            levels[open_], prefixes[open_] = (
+                level + 1,
+                hierarchy.prefix(leaves.prefixes[open_], level + 1),
+            )
         _, first = np.unique(prefixes, return_index=True)
         if first.size <= most:
             return ordered(hierarchy.columns, levels[first], prefixes[first])
@@ -59,7 +73,11 @@ def sums(hierarchy: Hierarchy, leaves: Leaves, nodes: Codes, *, level: int) -> F
     above = hierarchy.prefix(leaves.prefixes, level)
     order = np.argsort(nodes, kind="stable")
     at = np.clip(np.searchsorted(nodes[order], above), 0, max(0, nodes.size - 1))
-    mine = (leaves.levels > level) & (nodes[order][at] == above) if nodes.size else np.zeros(above.size, dtype=np.bool_)
+    mine = (
+        (leaves.levels > level) & (nodes[order][at] == above)
+        if nodes.size
+        else np.zeros(above.size, dtype=np.bool_)
+    )
     found = np.zeros(nodes.size)
     np.add.at(found, order[at[mine]], leaves.counts[mine])
     return found

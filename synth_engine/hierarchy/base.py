@@ -56,7 +56,9 @@ class Hierarchy(ABC):
 
     def branching(self, depth: int | None = None) -> tuple[int, ...]:
         """How many children a node has, by depth from 0 on."""
-        return tuple(self.symbols(level).size for level in range(self.depth if depth is None else depth))
+        return tuple(
+            self.symbols(level).size for level in range(self.depth if depth is None else depth)
+        )
 
     def cells(self, depth: int | None = None) -> int:
         """At most so many nodes has that depth; may be beyond all machine words."""

@@ -31,13 +31,23 @@ def order(codes: Codes) -> npt.NDArray[np.uint64]:
 
 
 def discounted(
-    left: Counts, starts: Counts, ends: Counts, order: npt.NDArray[np.uint64], number: int, *, fullest: bool
+    left: Counts,
+    starts: Counts,
+    ends: Counts,
+    order: npt.NDArray[np.uint64],
+    number: int,
+    *,
+    fullest: bool,
 ) -> Counts:
     """What is left in each cell when each range of cells, from starts to ends, gives so many records, or all it has. Evenly:
     all cells give one, then all that have some left, and so on. fullest: the one with the most gives one, and again."""
     sizes = ends - starts
     node = np.repeat(np.arange(sizes.size), sizes)
-    cells = np.arange(node.size) - np.repeat(np.cumsum(sizes) - sizes, sizes) + np.repeat(starts, sizes)
+    cells = (
+        np.arange(node.size)
+        - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        + np.repeat(starts, sizes)
+    )
     counts = left[cells]
     take = np.minimum(_sums(counts, node, sizes.size), number)
     if fullest:  # the least height down to which all is taken
@@ -52,7 +62,9 @@ def discounted(
     else:  # the most rounds that are whole
         level = (
             _last(
-                lambda rounds: _sums(np.minimum(counts, rounds[node]), node, sizes.size) <= take,
+                lambda rounds: (
+                    _sums(np.minimum(counts, rounds[node]), node, sizes.size) <= take
+                ),
                 counts,
                 node,
                 sizes.size,
@@ -75,7 +87,9 @@ def _sums(counts: Counts, node: Counts, nodes: int) -> Counts:
     return np.bincount(node, weights=counts, minlength=nodes).astype(np.int64)
 
 
-def _last(holds: Callable[[Counts], npt.NDArray[np.bool_]], counts: Counts, node: Counts, nodes: int) -> Counts:
+def _last(
+    holds: Callable[[Counts], npt.NDArray[np.bool_]], counts: Counts, node: Counts, nodes: int
+) -> Counts:
     """For each node the least whole number, from 0 on, for which that does not hold; at most one above its fullest cell."""
     low, high = np.zeros(nodes, dtype=np.int64), np.zeros(nodes, dtype=np.int64)
     np.maximum.at(high, node, counts + 1)

@@ -65,7 +65,9 @@ def total(
 ) -> float:
     """The number of records. own: a noisy count of all of them and its variance, if there is one; the others as in `leaves`."""
     levels = list(growth.levels(hierarchy))
-    found = _from_below(levels, growth, _own(levels, growth, variance=variance, counted=counted))[0]
+    found = _from_below(
+        levels, growth, _own(levels, growth, variance=variance, counted=counted)
+    )[0]
     below, spread = float(found.counts.sum()), float(found.variances.sum())
     if own is None:
         return below
@@ -84,14 +86,18 @@ def leaves(
     """Counts of the unopened nodes. variance: of each noisy count of the tree's own; or counted: tables of counts of its
     nodes, where it has none. Errors: ValueError where they are of other nodes, or a node at which the tree ends has none."""
     levels = list(growth.levels(hierarchy))
-    estimates = _from_below(levels, growth, _own(levels, growth, variance=variance, counted=counted))
+    estimates = _from_below(
+        levels, growth, _own(levels, growth, variance=variance, counted=counted)
+    )
     given = np.array([max(total, 0.0)])
     found = []
     for level, estimate, opened in zip(levels, estimates, growth.opened, strict=True):
         counts = settled(estimate.counts, estimate.variances, sums=given, parents=level.parents)
         closed = np.ones(len(level), dtype=np.bool_)
         closed[opened] = False
-        found.append((np.full(int(closed.sum()), level.level), level.prefixes[closed], counts[closed]))
+        found.append(
+            (np.full(int(closed.sum()), level.level), level.prefixes[closed], counts[closed])
+        )
         given = counts[opened]
     return Leaves(
         levels=np.concatenate([one[0] for one in found]).astype(np.int64),
@@ -100,19 +106,29 @@ def leaves(
     )
 
 
-def _own(levels: Sequence[Level], growth: Growth, *, variance: float, counted: Sequence[Counted]) -> list[_Estimate]:
+def _own(
+    levels: Sequence[Level], growth: Growth, *, variance: float, counted: Sequence[Counted]
+) -> list[_Estimate]:
     """Of each depth, from the first on: every node's own count; of infinite variance where it was not counted."""
     if not counted:
         return [
-            _Estimate(counts=counts.astype(np.float64), variances=np.full(counts.size, variance))
+            _Estimate(
+                counts=counts.astype(np.float64), variances=np.full(counts.size, variance)
+            )
             for counts in growth.counts
         ]
-    found = [_Estimate(counts=np.zeros(len(level)), variances=np.full(len(level), np.inf)) for level in levels]
+    found = [
+        _Estimate(counts=np.zeros(len(level)), variances=np.full(len(level), np.inf))
+        for level in levels
+    ]
     for table in counted:
         for level, own in zip(levels, found, strict=True):
             mine = table.partition.levels == level.level
             places = np.searchsorted(level.prefixes, table.partition.prefixes[mine])
-            if not np.array_equal(level.prefixes[np.minimum(places, len(level) - 1)], table.partition.prefixes[mine]):
+            if not np.array_equal(
+                level.prefixes[np.minimum(places, len(level) - 1)],
+                table.partition.prefixes[mine],
+            ):
                 raise ValueError("counts of other nodes than the tree has")
             own.counts[places] = table.values.ravel()[mine]
             own.variances[places] = table.noise.variance
@@ -124,23 +140,31 @@ def _own(levels: Sequence[Level], growth: Growth, *, variance: float, counted: S
     return found
 
 
-def _from_below(levels: Sequence[Level], growth: Growth, own: Sequence[_Estimate]) -> list[_Estimate]:
+def _from_below(
+    levels: Sequence[Level], growth: Growth, own: Sequence[_Estimate]
+) -> list[_Estimate]:
     """Of each depth, from the first on: every node's count by itself and all that lies below it."""
     found: list[_Estimate] = []
     deeper: tuple[Floats, Floats] | None = None
-    for level, mine, opened in zip(reversed(levels), reversed(own), reversed(growth.opened), strict=True):
+    for level, mine, opened in zip(
+        reversed(levels), reversed(own), reversed(growth.opened), strict=True
+    ):
         counts, variances = mine.counts.copy(), mine.variances.copy()
         if deeper is not None and opened.size:
             weight = deeper[1] / (deeper[1] + variances[opened])
             counts[opened] = weight * counts[opened] + (1 - weight) * deeper[0]
             variances[opened] = 1 / (1 / deeper[1] + 1 / variances[opened])
         found.append(_Estimate(counts=counts, variances=variances))
-        sums, spread = (np.bincount(level.parents, weights=each) for each in (counts, variances))
+        sums, spread = (
+            np.bincount(level.parents, weights=each) for each in (counts, variances)
+        )
         deeper = sums.astype(np.float64), spread.astype(np.float64)
     return found[::-1]
 
 
-def settled(counts: Floats, variances: Floats, *, sums: Floats, parents: npt.NDArray[np.int64]) -> Floats:
+def settled(
+    counts: Floats, variances: Floats, *, sums: Floats, parents: npt.NDArray[np.int64]
+) -> Floats:
     """The nearest counts, by their variances, that are not negative and add up to what each parent has. parents: of each
     child, increasing; sums: of each parent, not negative.
 
@@ -151,8 +175,13 @@ def settled(counts: Floats, variances: Floats, *, sums: Floats, parents: npt.NDA
     order = np.lexsort((at_zero, parents))
     family = parents[order]
     starts = np.searchsorted(family, np.arange(sums.size))
-    reached = np.cumsum(counts[order]) - np.append(0.0, np.cumsum(counts[order]))[starts][family]
-    spread = np.cumsum(variances[order]) - np.append(0.0, np.cumsum(variances[order]))[starts][family]
+    reached = (
+        np.cumsum(counts[order]) - np.append(0.0, np.cumsum(counts[order]))[starts][family]
+    )
+    spread = (
+        np.cumsum(variances[order])
+        - np.append(0.0, np.cumsum(variances[order]))[starts][family]
+    )
     shifts = (sums[family] - reached) / spread
     above = (shifts > at_zero[order]) | (np.arange(family.size) == starts[family])
     last = np.maximum.reduceat(np.where(above, np.arange(family.size), -1), starts)

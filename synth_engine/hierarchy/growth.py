@@ -42,18 +42,26 @@ class Rule:
 
     def __post_init__(self) -> None:
         numbers = (self.depth, self.threshold, self.discount, self.parts)
-        if self.name not in get_args(Name) or any(type(number) is not int for number in numbers):
+        if self.name not in get_args(Name) or any(
+            type(number) is not int for number in numbers
+        ):
             raise TypeError("a rule has a known name and whole numbers")
         if self.depth < 1 or self.threshold < 1 or self.discount < (self.name != "basic"):
-            raise TypeError("depth, threshold and discount are 1 or more; the basic rule has no discount")
+            raise TypeError(
+                "depth, threshold and discount are 1 or more; the basic rule has no discount"
+            )
         if self.name == "basic" and self.discount:
             raise TypeError("the basic rule has no discount")
         if self.spread not in get_args(Spread):
             raise TypeError(
                 "records are taken by chance, evenly or from the fullest cells; another way may not be stable"
             )
-        if not 1 <= self.parts < 2**20 or (self.name != "improved" and (self.spread, self.parts) != ("chance", 1)):
-            raise TypeError("the improved rule alone says how records are taken, and in how many parts")
+        if not 1 <= self.parts < 2**20 or (
+            self.name != "improved" and (self.spread, self.parts) != ("chance", 1)
+        ):
+            raise TypeError(
+                "the improved rule alone says how records are taken, and in how many parts"
+            )
 
     @property
     def least(self) -> int:
@@ -68,7 +76,11 @@ class Rule:
         return scores
 
     def to_json(self) -> dict[str, Any]:
-        shared: dict[str, Any] = {"rule": self.name, "depth": self.depth, "threshold": self.threshold}
+        shared: dict[str, Any] = {
+            "rule": self.name,
+            "depth": self.depth,
+            "threshold": self.threshold,
+        }
         shared |= {} if self.name == "basic" else {"discount": self.discount}
         shared |= {} if self.spread == "chance" else {"spread": self.spread}
         return shared | ({} if self.parts == 1 else {"parts": self.parts})
@@ -125,7 +137,10 @@ class Growth:
     def __post_init__(self) -> None:
         if any(one.dtype != np.int64 or one.ndim != 1 for one in (*self.opened, *self.counts)):
             raise TypeError("a grown tree is int64")
-        if bool(self.counts) != (self.rule.name == "basic") or len(self.counts) not in (0, len(self.opened)):
+        if bool(self.counts) != (self.rule.name == "basic") or len(self.counts) not in (
+            0,
+            len(self.opened),
+        ):
             raise TypeError("the basic rule has counts at every depth, the others have none")
 
     def levels(self, hierarchy: Hierarchy) -> Iterator[Level]:
@@ -133,7 +148,9 @@ class Growth:
         prefixes = hierarchy.root()
         for place, opened in enumerate(self.opened):
             found = children(hierarchy, prefixes, place, depth=self.rule.depth)
-            if opened.size and not (opened[0] >= 0 and opened[-1] < len(found) and np.all(np.diff(opened) > 0)):
+            if opened.size and not (
+                opened[0] >= 0 and opened[-1] < len(found) and np.all(np.diff(opened) > 0)
+            ):
                 raise ValueError("the tree has other nodes than its hierarchy")
             if self.counts and len(self.counts[place]) != len(found):
                 raise ValueError("the tree has other nodes than its hierarchy")
@@ -157,7 +174,11 @@ class Growth:
         """What `header` and `arrays` wrote. Errors: KeyError, TypeError, ValueError."""
         levels, ends = header["levels"], arrays["sizes"]
         opened = np.split(arrays["opened"], np.cumsum(ends[:levels])[:-1])
-        counted = np.split(arrays["counts"], np.cumsum(ends[levels:])[:-1]) if len(ends) > levels else []
+        counted = (
+            np.split(arrays["counts"], np.cumsum(ends[levels:])[:-1])
+            if len(ends) > levels
+            else []
+        )
         return cls(
             columns=tuple(header["columns"]),
             rule=Rule.from_json(header),
@@ -186,6 +207,8 @@ def parts(sizes: Counts, number: int, *, uniform: Callable[[Counts], Counts]) ->
 def _floyd(size: int, number: int, *, uniform: Callable[[Counts], Counts]) -> list[int]:
     """The same for one size, in time that grows with the number and not with its square."""
     found: dict[int, None] = {}
-    for top, place in enumerate(uniform(np.arange(size - number, size, dtype=np.int64) + 1).tolist(), size - number):
+    for top, place in enumerate(
+        uniform(np.arange(size - number, size, dtype=np.int64) + 1).tolist(), size - number
+    ):
         found[top if place in found else place] = None
     return list(found)

@@ -24,7 +24,11 @@ class Partition:
     prefixes: Prefixes
 
     def __post_init__(self) -> None:
-        if self.levels.dtype != np.int64 or self.levels.ndim != 1 or self.levels.shape != self.prefixes.shape:
+        if (
+            self.levels.dtype != np.int64
+            or self.levels.ndim != 1
+            or self.levels.shape != self.prefixes.shape
+        ):
             raise TypeError("a partition has a depth, int64, and a prefix for each part")
 
     def __len__(self) -> int:
@@ -40,7 +44,11 @@ class Partition:
 
     def check(self, hierarchy: Hierarchy) -> None:
         """Errors: PrivacyError where these are not nodes of the hierarchy, or a record could fall into two of them."""
-        fits = self.columns == hierarchy.columns and self.prefixes.dtype == hierarchy.root().dtype and len(self) > 0
+        fits = (
+            self.columns == hierarchy.columns
+            and self.prefixes.dtype == hierarchy.root().dtype
+            and len(self) > 0
+        )
         if not fits or self.levels.min() < 0 or self.levels.max() > hierarchy.depth:
             raise PrivacyError("a partition has nodes of its own hierarchy, one at least")
         for level, mine in self._by_level(np.arange(len(self))):
@@ -63,32 +71,49 @@ class Partition:
         found[~inside] = len(self)
         return found
 
-    def _by_level(self, parts: npt.NDArray[np.intp]) -> Sequence[tuple[int, npt.NDArray[np.intp]]]:
+    def _by_level(
+        self, parts: npt.NDArray[np.intp]
+    ) -> Sequence[tuple[int, npt.NDArray[np.intp]]]:
         """The places in a list of parts, of which -1 is none, by the depth of the part."""
         levels = np.where(parts >= 0, self.levels[parts], -1)
-        return [(int(level), np.flatnonzero(levels == level)) for level in np.unique(self.levels)]
+        return [
+            (int(level), np.flatnonzero(levels == level)) for level in np.unique(self.levels)
+        ]
 
 
-def ordered(columns: Sequence[str], levels: npt.NDArray[np.int64], prefixes: Prefixes) -> Partition:
+def ordered(
+    columns: Sequence[str], levels: npt.NDArray[np.int64], prefixes: Prefixes
+) -> Partition:
     """The partition of these nodes, in whatever order they come."""
     order = np.argsort(prefixes, kind="stable")
-    return Partition(columns=tuple(columns), levels=levels[order].astype(np.int64), prefixes=prefixes[order])
+    return Partition(
+        columns=tuple(columns), levels=levels[order].astype(np.int64), prefixes=prefixes[order]
+    )
 
 
 def unopened(growth: Growth, hierarchy: Hierarchy, *, most: int = MOST_NODES) -> Partition:
     """The nodes at which a tree ends, at most so many: where there were more, it ends at a smaller depth. Errors:
     ValueError where the tree is not of this hierarchy."""
     levels, opened = list(growth.levels(hierarchy)), list(growth.opened)
-    more = [len(level) - (opened[place - 1].size if place else 0) for place, level in enumerate(levels)]
+    more = [
+        len(level) - (opened[place - 1].size if place else 0)
+        for place, level in enumerate(levels)
+    ]
     depth = max(1, int((np.cumsum(more) <= most).sum()))
     levels, opened = levels[:depth], [*opened[: depth - 1], np.empty(0, dtype=np.int64)]
-    below = [np.ones(len(level), dtype=np.int64) for level in levels]  # ends, for a start its own
+    below = [
+        np.ones(len(level), dtype=np.int64) for level in levels
+    ]  # ends, for a start its own
     for place in range(depth - 2, -1, -1):
         parents = levels[place + 1].parents
-        below[place][opened[place]] = np.bincount(parents, weights=below[place + 1], minlength=opened[place].size)
+        below[place][opened[place]] = np.bincount(
+            parents, weights=below[place + 1], minlength=opened[place].size
+        )
     size = int(below[0].sum())
     found = np.empty(size, dtype=np.int64), np.empty(size, dtype=hierarchy.root().dtype)
-    start = np.zeros(1, dtype=np.int64)  # of the opened nodes above, the place of their first end
+    start = np.zeros(
+        1, dtype=np.int64
+    )  # of the opened nodes above, the place of their first end
     for level, one, ends in zip(levels, opened, below, strict=True):
         before = np.cumsum(ends) - ends
         family = np.searchsorted(level.parents, np.arange(start.size))

@@ -32,21 +32,35 @@ class Points(Hierarchy):
 
     def __post_init__(self) -> None:
         if not self.columns or len(set(self.columns)) != len(self.columns):
-            self.refuse("points with no coordinate, or with one twice", repair="name each column once")
+            self.refuse(
+                "points with no coordinate, or with one twice", repair="name each column once"
+            )
         if not len(self.axes) == len(self.low) == len(self.high):
-            self.refuse("a box with another number of sides than columns", repair="give low and high of each column")
+            self.refuse(
+                "a box with another number of sides than columns",
+                repair="give low and high of each column",
+            )
         for name, low, high in zip(self.axes, self.low, self.high, strict=True):
             if not (math.isfinite(low) and math.isfinite(high) and low < high):
-                self.refuse("a box without area", repair="give finite bounds with low below high", column=name)
+                self.refuse(
+                    "a box without area",
+                    repair="give finite bounds with low below high",
+                    column=name,
+                )
         if type(self.resolution) is not int or self.resolution < 1:
-            self.refuse("the resolution is no whole number from 1 on", repair="8 halvings of each side are common")
+            self.refuse(
+                "the resolution is no whole number from 1 on",
+                repair="8 halvings of each side are common",
+            )
         if self.resolution * self.dimensions > BITS:
             self.refuse(
                 f"points this fine have codes of more than {BITS} bits",
                 repair=f"halve each side at most {BITS // self.dimensions} times",
             )
         if self.dimensions > 8:
-            self.refuse("points with more than 8 coordinates", repair="model the others by themselves")
+            self.refuse(
+                "points with more than 8 coordinates", repair="model the others by themselves"
+            )
 
     @property
     def axes(self) -> tuple[str, ...]:
@@ -74,26 +88,43 @@ class Points(Hierarchy):
 
     def below(self, prefixes: Prefixes, level: int) -> Prefixes:
         shift = np.uint64((self.depth - level - 1) * self._step)
-        found: Prefixes = np.asarray(prefixes)[:, None] + (self.symbols(level).astype(np.uint64) << shift)
+        found: Prefixes = np.asarray(prefixes)[:, None] + (
+            self.symbols(level).astype(np.uint64) << shift
+        )
         return found
 
     def prefix(self, codes: Codes, level: int) -> Prefixes:
         shift = (self.depth - level) * self._step
         found = np.asarray(codes, dtype=np.uint64)
-        return np.zeros_like(found) if shift >= BITS else found >> np.uint64(shift) << np.uint64(shift)
+        return (
+            np.zeros_like(found)
+            if shift >= BITS
+            else found >> np.uint64(shift) << np.uint64(shift)
+        )
 
     def encode(self, points: Floats) -> Codes:
         """Codes of points, shape (n, d). Errors: DomainError for a point that the box does not hold."""
         points = np.asarray(points, dtype=np.float64)
         if points.ndim != 2 or points.shape[1] != self.dimensions:
-            self.refuse("points with another number of coordinates than columns", repair="give one for each column")
+            self.refuse(
+                "points with another number of coordinates than columns",
+                repair="give one for each column",
+            )
         positions = []
-        for name, low, high, column in zip(self.axes, self.low, self.high, points.T, strict=True):
+        for name, low, high, column in zip(
+            self.axes, self.low, self.high, points.T, strict=True
+        ):
             if not np.isfinite(column).all():
-                self.refuse("a coordinate that is no finite number", repair="leave such records out", column=name)
+                self.refuse(
+                    "a coordinate that is no finite number",
+                    repair="leave such records out",
+                    column=name,
+                )
             if ((column < low) | (column > high)).any():
                 self.refuse(
-                    "a point outside the box", repair="widen the box, or look whether axes are swapped", column=name
+                    "a point outside the box",
+                    repair="widen the box, or look whether axes are swapped",
+                    column=name,
                 )
             parts = np.floor((column - low) / (high - low) * self.parts)
             positions.append(np.minimum(parts, self.parts - 1).astype(np.uint64))
@@ -112,19 +143,25 @@ class Points(Hierarchy):
         """The lower and the upper corner of nodes of that depth, shape (n, d) each."""
         low, high = np.array(self.low), np.array(self.high)
         first = self.positions(prefixes).astype(np.float64)
-        sides = np.array([self.parts >> self.halvings(level, axis) for axis in range(self.dimensions)])
+        sides = np.array(
+            [self.parts >> self.halvings(level, axis) for axis in range(self.dimensions)]
+        )
         each = (high - low) / self.parts
         upper = np.where(first + sides >= self.parts, high, low + (first + sides) * each)
         return low + first * each, upper
 
     def holds(self, prefixes: Prefixes, level: int, points: Floats) -> npt.NDArray[np.bool_]:
         """Whether the i-th node of that depth holds the i-th point."""
-        found: npt.NDArray[np.bool_] = self.prefix(self.encode(points), level) == np.asarray(prefixes)
+        found: npt.NDArray[np.bool_] = self.prefix(self.encode(points), level) == np.asarray(
+            prefixes
+        )
         return found
 
     def halvings(self, level: int, axis: int) -> int:
         """How often a node of that depth has been cut along a coordinate."""
-        return level if self.together else (level + self.dimensions - 1 - axis) // self.dimensions
+        return (
+            level if self.together else (level + self.dimensions - 1 - axis) // self.dimensions
+        )
 
     @property
     def parts(self) -> int:

@@ -27,28 +27,44 @@ class Product(Paths):
 
     def __post_init__(self) -> None:
         named = [name for component in self.components for name in component.columns]
-        if not named or sorted(named) != sorted(set(self.columns)) or len(named) != len(self.columns):
-            self.refuse("a product in which a column has no component, or two", repair="name each column once")
+        if (
+            not named
+            or sorted(named) != sorted(set(self.columns))
+            or len(named) != len(self.columns)
+        ):
+            self.refuse(
+                "a product in which a column has no component, or two",
+                repair="name each column once",
+            )
         for component in self.components:
             if isinstance(component, Points) and component.branching(1)[0] > MOST_SYMBOLS:
                 component.refuse(
-                    f"cells with more than {MOST_SYMBOLS} parts beside classes", repair="halve one side after another"
+                    f"cells with more than {MOST_SYMBOLS} parts beside classes",
+                    repair="halve one side after another",
                 )
             if isinstance(component, Words) and len(component.alphabet) >= MOST_SYMBOLS:
                 component.refuse(
-                    f"an alphabet of {MOST_SYMBOLS} signs beside other columns", repair="leave the rare ones out"
+                    f"an alphabet of {MOST_SYMBOLS} signs beside other columns",
+                    repair="leave the rare ones out",
                 )
             if isinstance(component, Taxonomy) and any(
                 component.symbols(level)[0] == 0 for level in range(component.depth)
             ):
-                component.refuse("a class that is a value itself, beside other columns", repair="put a value below it")
+                component.refuse(
+                    "a class that is a value itself, beside other columns",
+                    repair="put a value below it",
+                )
 
     @cached_property
     def schedule(self) -> tuple[tuple[int, int], ...]:
         """Of each depth of the product, which component goes deeper, and from which depth of its own."""
         found: list[tuple[int, int]] = []
         for own in range(max(component.depth for component in self.components)):
-            turns = [(each.symbols(own).size, at) for at, each in enumerate(self.components) if own < each.depth]
+            turns = [
+                (each.symbols(own).size, at)
+                for at, each in enumerate(self.components)
+                if own < each.depth
+            ]
             found += [(at, own) for _, at in sorted(turns)]
         return tuple(found)
 
@@ -59,7 +75,9 @@ class Product(Paths):
     @property
     def together(self) -> bool:
         """Whether points are halved along all coordinates at once."""
-        return all(component.together for component in self.components if isinstance(component, Points))
+        return all(
+            component.together for component in self.components if isinstance(component, Points)
+        )
 
     def symbols(self, level: int) -> npt.NDArray[np.int64]:
         at, own = self.schedule[level]

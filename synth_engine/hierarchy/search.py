@@ -31,17 +31,28 @@ def ranges(
     to; what is above them they share. reached: records before each place; one a code, where that is left out."""
     if codes.dtype != np.uint64:  # of a sequence of symbols the next one tells
         codes, prefixes = (
-            one.view(np.uint8).reshape(one.size, one.dtype.itemsize)[:, level - 1] for one in (codes, prefixes)
+            one.view(np.uint8).reshape(one.size, one.dtype.itemsize)[:, level - 1]
+            for one in (codes, prefixes)
         )
     found: tuple[Places, Places, Places] = _ranges(
-        codes, prefixes, parents, starts, ends, np.empty(0, dtype=np.int64) if reached is None else reached
+        codes,
+        prefixes,
+        parents,
+        starts,
+        ends,
+        np.empty(0, dtype=np.int64) if reached is None else reached,
     )
     return found
 
 
 @numba.njit(cache=True)
 def _ranges(
-    codes: Codes, prefixes: Prefixes, parents: Places, starts: Places, ends: Places, reached: Places
+    codes: Codes,
+    prefixes: Prefixes,
+    parents: Places,
+    starts: Places,
+    ends: Places,
+    reached: Places,
 ) -> tuple[Places, Places, Places]:
     first = np.empty(prefixes.size, dtype=np.int64)
     last, tally = np.empty_like(first), np.empty_like(first)
@@ -52,14 +63,18 @@ def _ranges(
         while beyond < prefixes.size and parents[beyond] == parent:
             beyond += 1
         low, end = starts[parent], ends[parent]
-        shift = _spacing(prefixes, child, beyond) if end - low <= _FEW * (beyond - child) else -1
+        shift = (
+            _spacing(prefixes, child, beyond) if end - low <= _FEW * (beyond - child) else -1
+        )
         if shift >= 0:
             _tallied(codes, prefixes[child], shift, low, end, first[child:beyond], numbers)
         else:
             _searched(codes, prefixes[child:beyond], low, end, first[child:beyond])
         for at in range(child, beyond):
             last[at] = first[at + 1] if at + 1 < beyond else end
-            tally[at] = reached[last[at]] - reached[first[at]] if reached.size else last[at] - first[at]
+            tally[at] = (
+                reached[last[at]] - reached[first[at]] if reached.size else last[at] - first[at]
+            )
         child = beyond
     return first, last, tally
 
@@ -81,7 +96,9 @@ def _spacing(prefixes: Prefixes, first: int, last: int) -> int:
 
 
 @numba.njit(cache=True)
-def _tallied(codes: Codes, first: Any, shift: int, low: int, end: int, found: Places, tally: Places) -> None:
+def _tallied(
+    codes: Codes, first: Any, shift: int, low: int, end: int, found: Places, tally: Places
+) -> None:
     """Of few codes: each is looked at once, and no branch depends on where it is."""
     while low < end and codes[low] < first:
         low += 1
@@ -98,7 +115,9 @@ def _tallied(codes: Codes, first: Any, shift: int, low: int, end: int, found: Pl
 def _searched(codes: Codes, prefixes: Prefixes, low: int, end: int, found: Places) -> None:
     for at in range(prefixes.size):
         prefix, left = prefixes[at], 4
-        while low + left <= end and codes[low + left - 1] < prefix:  # the next one is seldom far
+        while (
+            low + left <= end and codes[low + left - 1] < prefix
+        ):  # the next one is seldom far
             low += left
             left *= 4
         left = min(left, end - low)

@@ -59,13 +59,18 @@ class Supported(Points):
     def divides(self, prefixes: Prefixes, level: int) -> npt.NDArray[np.bool_]:
         """Whether a node has two public points of a gazetteer that are not in one smallest cell; of coordinates without a
         gazetteer that is not known to be otherwise."""
-        found = np.full(prefixes.shape, len({axis for each in self.supports for axis in each.axes}) < self.dimensions)
+        found = np.full(
+            prefixes.shape,
+            len({axis for each in self.supports for axis in each.axes}) < self.dimensions,
+        )
         for support in self.supports:
             first, last = self.inside(support, prefixes, level)
             found = found | (support.codes[first] != support.codes[last - 1])
         return found
 
-    def inside(self, support: Support, prefixes: Prefixes, level: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    def inside(
+        self, support: Support, prefixes: Prefixes, level: int
+    ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
         """Which points of a gazetteer lie in nodes of that depth: from the first on below the last."""
         free = (self.depth - level) * (self.dimensions if self.together else 1)
         mine = sum(self._axis(place) in support.axes for place in range(free))
@@ -113,10 +118,14 @@ class Supported(Points):
 
     def _places(self, axes: tuple[int, ...]) -> tuple[int, ...]:
         """The bits of these coordinates within codes, the lowest first."""
-        return tuple(p for p in range(self.resolution * self.dimensions) if self._axis(p) in axes)
+        return tuple(
+            p for p in range(self.resolution * self.dimensions) if self._axis(p) in axes
+        )
 
     def to_json(self) -> dict[str, Any]:
-        points = [{"axes": list(each.axes), "points": int(each.codes.size)} for each in self.supports]
+        points = [
+            {"axes": list(each.axes), "points": int(each.codes.size)} for each in self.supports
+        ]
         return super().to_json() | {"sides": list(self.sides), "supports": points}
 
 

@@ -27,11 +27,21 @@ class Taxonomy(Paths):
         if len(self.columns) != 1:
             self.refuse("a classification of more than one column", repair="name one")
         if not self.paths or len(set(self.paths)) != len(self.paths):
-            self.refuse("a classification that is empty or has a value twice", repair="list each value once")
-        if not all(path and all(isinstance(name, str) and name for name in path) for path in self.paths):
-            self.refuse("a value without a class", repair="give the way to each value, the widest class first")
+            self.refuse(
+                "a classification that is empty or has a value twice",
+                repair="list each value once",
+            )
+        if not all(
+            path and all(isinstance(name, str) and name for name in path) for path in self.paths
+        ):
+            self.refuse(
+                "a value without a class",
+                repair="give the way to each value, the widest class first",
+            )
         if max(self._widths) > MOST_SYMBOLS:
-            self.refuse(f"a class with more than {MOST_SYMBOLS} parts", repair="put a level between")
+            self.refuse(
+                f"a class with more than {MOST_SYMBOLS} parts", repair="put a level between"
+            )
 
     @property
     def depth(self) -> int:
@@ -66,7 +76,9 @@ class Taxonomy(Paths):
         """Of the values, in the order in which they are declared."""
         symbols = np.zeros((len(self.paths), self.width), dtype=np.uint8)
         for row, path in enumerate(self.paths):
-            symbols[row, : len(path)] = [self._children[path[:level]][name] for level, name in enumerate(path)]
+            symbols[row, : len(path)] = [
+                self._children[path[:level]][name] for level, name in enumerate(path)
+            ]
         return self.code(symbols)
 
     @cached_property
@@ -89,11 +101,15 @@ class Taxonomy(Paths):
         first, last = self.inside(flat, np.full(flat.size, level))
         return (last - first > 1).reshape(np.shape(prefixes))
 
-    def inside(self, prefixes: Prefixes, levels: npt.NDArray[np.int64]) -> tuple[Places, Places]:
+    def inside(
+        self, prefixes: Prefixes, levels: npt.NDArray[np.int64]
+    ) -> tuple[Places, Places]:
         """Which values lie in nodes of these depths: in `order`, from the first on below the last."""
         codes, ends = self.codes[self.order], self.path(prefixes).copy()
         ends[np.arange(self.width) >= np.asarray(levels)[:, None]] = MOST_SYMBOLS
-        return np.searchsorted(codes, prefixes), np.searchsorted(codes, self.code(ends), side="right")
+        return np.searchsorted(codes, prefixes), np.searchsorted(
+            codes, self.code(ends), side="right"
+        )
 
     def member(self, path: Path) -> bool:
         return path in self._rows
@@ -101,7 +117,10 @@ class Taxonomy(Paths):
     def encode(self, paths: Sequence[Path]) -> Codes:
         """Errors: DomainError for a value that is not declared."""
         if not all(path in self._rows for path in paths):
-            self.refuse("a value that the classification does not have", repair="declare it, or leave such records out")
+            self.refuse(
+                "a value that the classification does not have",
+                repair="declare it, or leave such records out",
+            )
         return self.codes[[self._rows[path] for path in paths]]
 
     def decode(self, codes: Codes) -> list[Path]:
@@ -117,4 +136,8 @@ class Taxonomy(Paths):
         return found
 
     def to_json(self) -> dict[str, Any]:
-        return {"kind": "taxonomy", "columns": list(self.columns), "paths": [list(path) for path in self.paths]}
+        return {
+            "kind": "taxonomy",
+            "columns": list(self.columns),
+            "paths": [list(path) for path in self.paths],
+        }

@@ -29,17 +29,30 @@ class Words(Paths):
         if len(self.columns) != 1:
             self.refuse("texts of more than one column", repair="name one")
         if not self.alphabet or len(set(self.alphabet)) != len(self.alphabet):
-            self.refuse("an alphabet that is empty or has a sign twice", repair="list each sign once")
+            self.refuse(
+                "an alphabet that is empty or has a sign twice", repair="list each sign once"
+            )
         if len(self.alphabet) > MOST_SYMBOLS:
-            self.refuse(f"an alphabet of more than {MOST_SYMBOLS} signs", repair="leave the rare ones out")
+            self.refuse(
+                f"an alphabet of more than {MOST_SYMBOLS} signs",
+                repair="leave the rare ones out",
+            )
         if type(self.longest) is not int or type(self.shortest) is not int:
             self.refuse("a length that is no whole number", repair="give shortest and longest")
         if not 0 <= self.shortest <= self.longest <= LONGEST or self.longest < 1:
-            self.refuse("lengths that contradict each other", repair=f"0 <= shortest <= longest <= {LONGEST}")
+            self.refuse(
+                "lengths that contradict each other",
+                repair=f"0 <= shortest <= longest <= {LONGEST}",
+            )
         if self.case not in get_args(Case):
-            self.refuse("an unknown rule for case", repair=f"one of {', '.join(get_args(Case))}")
+            self.refuse(
+                "an unknown rule for case", repair=f"one of {', '.join(get_args(Case))}"
+            )
         if self._cased(self.alphabet) != self.alphabet:
-            self.refuse("an alphabet with signs that the rule for case takes away", repair="list them as they become")
+            self.refuse(
+                "an alphabet with signs that the rule for case takes away",
+                repair="list them as they become",
+            )
 
     @property
     def depth(self) -> int:
@@ -58,7 +71,9 @@ class Words(Paths):
         signs = self.path(prefixes)
         last = signs[..., level - 1]
         goes_on = (
-            last <= len(self.alphabet) if level == 1 else (last <= len(self.alphabet)) & (signs[..., level - 2] > 0)
+            last <= len(self.alphabet)
+            if level == 1
+            else (last <= len(self.alphabet)) & (signs[..., level - 2] > 0)
         )
         found: npt.NDArray[np.bool_] = np.where(last > 0, goes_on, level > self.shortest)
         return found
@@ -81,10 +96,14 @@ class Words(Paths):
         for row, text in enumerate(texts):
             cased = self._cased(text)
             if not self.shortest <= len(cased) <= self.longest:
-                self.refuse("a text that is longer or shorter than declared", repair="declare other lengths")
+                self.refuse(
+                    "a text that is longer or shorter than declared",
+                    repair="declare other lengths",
+                )
             if any(sign not in places for sign in cased):
                 self.refuse(
-                    "a text with a sign that is not in the alphabet", repair="add it, or leave such records out"
+                    "a text with a sign that is not in the alphabet",
+                    repair="add it, or leave such records out",
                 )
             symbols[row, : len(cased)] = [places[sign] for sign in cased]
         return self.code(symbols)
@@ -103,7 +122,13 @@ class Words(Paths):
         return self.decode(prefixes), self.decode(self.code(last))
 
     def _cased(self, text: str) -> str:
-        return text.lower() if self.case == "lower" else text.upper() if self.case == "upper" else text
+        return (
+            text.lower()
+            if self.case == "lower"
+            else text.upper()
+            if self.case == "upper"
+            else text
+        )
 
     def to_json(self) -> dict[str, Any]:
         return {

@@ -62,11 +62,15 @@ def sizes_of(histogram: Floats) -> Floats:
     """How many cells have a share of about 2^(-i/2) of the records, i = 0, 1, …"""
     shares = histogram / max(float(histogram.sum()), 1.0)
     last = _OCTAVES * _PER_OCTAVE - 1
-    place = np.rint(-np.log2(np.maximum(shares, 2.0 ** (-last / _PER_OCTAVE))) * _PER_OCTAVE).astype(np.int64)
+    place = np.rint(
+        -np.log2(np.maximum(shares, 2.0 ** (-last / _PER_OCTAVE))) * _PER_OCTAVE
+    ).astype(np.int64)
     return np.bincount(np.clip(place, 0, last), minlength=last + 1).astype(np.float64)
 
 
-def allocate(wishes: Sequence[Wish], *, rows: float, power: float, learnt: float = 1.0) -> list[Choice]:
+def allocate(
+    wishes: Sequence[Wish], *, rows: float, power: float, learnt: float = 1.0
+) -> list[Choice]:
     """The tables to be measured, whose parts add up to 1 at most.
 
     Noise grows with the part to the minus `power`: 1/2 of Gaussian noise, 1 of Laplace noise. learnt: how much of its distance a table keeps that is not measured; less
@@ -80,7 +84,9 @@ def allocate(wishes: Sequence[Wish], *, rows: float, power: float, learnt: float
     for place, wish in enumerate(wishes):
         errors[place, 0] = learnt * wish.distance * rows * wish.weight
         resolutions = zip(wish.levels, wish.deviations, strict=True)
-        at_levels = np.array([_error(wish, level, one * spreads, rows) for level, one in resolutions])
+        at_levels = np.array(
+            [_error(wish, level, one * spreads, rows) for level, one in resolutions]
+        )
         best = at_levels.argmin(axis=0)
         errors[place, 1:] = wish.weight * at_levels[best, np.arange(PARTS.size)]
         levels.append([wish.levels[one] for one in best])

@@ -32,7 +32,9 @@ def spread(counts: Floats) -> Floats:
     return found / whole if whole > 0 else np.full(counts.size, 1 / counts.size)
 
 
-def nested(histogram: Floats, *, ordered: bool, rare: bool = False, levels: Sequence[int] = LEVELS) -> list[Bins]:
+def nested(
+    histogram: Floats, *, ordered: bool, rare: bool = False, levels: Sequence[int] = LEVELS
+) -> list[Bins]:
     """The bins of every resolution. ordered: whether neighbouring codes mean neighbouring values; else common codes
     stay by themselves and rare ones are merged. rare: whether bins hold equal parts of what rare codes may tell, and not
     of the records: where one code is very common, the others then have more bins (see `spread`)."""
@@ -63,7 +65,11 @@ def _merged(counts: Sequence[int], most: int, *, ordered: bool) -> Bins:
     if len(counts) <= most:
         return np.arange(len(counts))
     total = max(sum(counts), 1)
-    order = range(len(counts)) if ordered else sorted(range(len(counts)), key=lambda code: -counts[code])
+    order = (
+        range(len(counts))
+        if ordered
+        else sorted(range(len(counts)), key=lambda code: -counts[code])
+    )
     bins = np.zeros(len(counts), dtype=np.int64)
     current, held, codes = 0, 0, 0
     for code in order:

@@ -69,7 +69,10 @@ def laid_out(
     """The board of the rows beside their targets."""
     sizes = sizes_of(len(codes), [*targets, *allowed])
     parts = [
-        *(costs_of(codes, a, t, weight=w, softness=softness) for (a, t), w in zip(targets, weights, strict=True)),
+        *(
+            costs_of(codes, a, t, weight=w, softness=softness)
+            for (a, t), w in zip(targets, weights, strict=True)
+        ),
         *((np.where(t, 0.0, np.inf), np.zeros(t.shape)) for _, t in allowed),
     ]
     axes = [one for one, _ in (*targets, *allowed)]
@@ -82,13 +85,22 @@ def laid_out(
     told = [told_of(table, last) for _, table in targets for last in range(table.ndim)]
     told += [0.0] * (len(lines) - len(told))
     lasts = [axes[number][last] for number, last in lines]
-    own = [[copy for copy, last in enumerate(lasts) if last == one] for one in range(len(codes))]
+    own = [
+        [copy for copy, last in enumerate(lasts) if last == one] for one in range(len(codes))
+    ]
     return Board(
         costs=costs,
-        copies=np.array([_copy(axes[n], k, sizes, at) for (n, k), at in zip(lines, starts.tolist(), strict=False)]),
+        copies=np.array(
+            [
+                _copy(axes[n], k, sizes, at)
+                for (n, k), at in zip(lines, starts.tolist(), strict=False)
+            ]
+        ),
         sizes=np.array(sizes, dtype=np.int64),
         own=lists(own),
-        touched=lists([m for m, (n, _) in enumerate(lines) if one in axes[n]] for one in range(len(codes))),
+        touched=lists(
+            [m for m, (n, _) in enumerate(lines) if one in axes[n]] for one in range(len(codes))
+        ),
         chances=np.concatenate([_upper_ends([told[copy] for copy in one]) for one in own]),
     )
 
@@ -100,7 +112,9 @@ def _copy(axes: Axes, last: int, sizes: Sequence[int], start: int) -> list[int]:
     return [axes[last], *others, sizes[others[1]] * line, line, start]
 
 
-def costs_of(codes: Codes, axes: Axes, target: Floats, *, weight: float, softness: float) -> tuple[Floats, Floats]:
+def costs_of(
+    codes: Codes, axes: Axes, target: Floats, *, weight: float, softness: float
+) -> tuple[Floats, Floats]:
     """What one record more costs in each cell, and twice the weight of the cell."""
     rows, total = codes.shape[1], float(target.sum())
     wished = target * (rows / total) if total > 0 else target
@@ -113,7 +127,9 @@ def costs_of(codes: Codes, axes: Axes, target: Floats, *, weight: float, softnes
 def _upper_ends(told: Sequence[float]) -> moves.Places:
     """Chances in proportion to what each table says, as upper ends of parts of `_CHANCES`."""
     weights = [round(one * _GRAIN) + EVEN for one in told]
-    return np.array([end * _CHANCES // sum(weights) for end in accumulate(weights)], dtype=np.int64)
+    return np.array(
+        [end * _CHANCES // sum(weights) for end in accumulate(weights)], dtype=np.int64
+    )
 
 
 def lists(given: Iterable[Sequence[int]]) -> Lists:
@@ -132,8 +148,14 @@ def told_of(table: Floats, last: int) -> float:
     total = float(flat.sum())
     if total <= 0:
         return 0.0
-    own, others, both = (_entropy(one / total) for one in (flat.sum(axis=0), flat.sum(axis=1), flat))
-    return round(min(1.0, max(0.0, (own + others - both) / own)) * _GRAIN) / _GRAIN if own > 0 else 0.0
+    own, others, both = (
+        _entropy(one / total) for one in (flat.sum(axis=0), flat.sum(axis=1), flat)
+    )
+    return (
+        round(min(1.0, max(0.0, (own + others - both) / own)) * _GRAIN) / _GRAIN
+        if own > 0
+        else 0.0
+    )
 
 
 def _entropy(shares: Floats) -> float:
@@ -146,7 +168,9 @@ def ties(targets: Sequence[tuple[Axes, Floats]]) -> dict[tuple[int, int], float]
     found: dict[tuple[int, int], float] = {}
     for axes, table in targets:
         for first, second in combinations(range(len(axes)), 2):
-            pair = table.sum(axis=tuple(k for k in range(table.ndim) if k not in (first, second)))
+            pair = table.sum(
+                axis=tuple(k for k in range(table.ndim) if k not in (first, second))
+            )
             told = max(told_of(pair, 0), told_of(pair, 1))
             key = (min(axes[first], axes[second]), max(axes[first], axes[second]))
             found[key] = max(found.get(key, 0.0), told)
@@ -154,7 +178,10 @@ def ties(targets: Sequence[tuple[Axes, Floats]]) -> dict[tuple[int, int], float]
 
 
 def changed_together(
-    targets: Sequence[tuple[Axes, Floats]], strength: Mapping[tuple[int, int], float], *, tied: Sequence[Axes] = ()
+    targets: Sequence[tuple[Axes, Floats]],
+    strength: Mapping[tuple[int, int], float],
+    *,
+    tied: Sequence[Axes] = (),
 ) -> list[Axes]:
     """Sets of attributes: each by itself, each with those that tell most of it, and all that hang together; where any of
     a set of `tied` ones is in it, all of these. strength: the `ties` of the targets."""
@@ -172,17 +199,24 @@ def changed_together(
 
 def nearest(one: int, strength: Mapping[tuple[int, int], float]) -> list[int]:
     """The attributes that tell most of one or of which it tells most, as `ties` has it; at most `NEAREST`."""
-    others = sorted((pair for pair in strength if one in pair), key=lambda pair: (-strength[pair], pair))
+    others = sorted(
+        (pair for pair in strength if one in pair), key=lambda pair: (-strength[pair], pair)
+    )
     return [pair[0] if pair[1] == one else pair[1] for pair in others[:NEAREST]]
 
 
-def _hanging_together(free: Sequence[int], tied: Mapping[tuple[int, int], float], threshold: float) -> list[Axes]:
+def _hanging_together(
+    free: Sequence[int], tied: Mapping[tuple[int, int], float], threshold: float
+) -> list[Axes]:
     group = {one: one for one in free}
     for (first, second), strength in tied.items():
         if strength > threshold and group[first] != group[second]:
             old, new = group[second], group[first]
             group = {one: new if number == old else number for one, number in group.items()}
-    return [tuple(one for one in free if group[one] == number) for number in sorted(set(group.values()))]
+    return [
+        tuple(one for one in free if group[one] == number)
+        for number in sorted(set(group.values()))
+    ]
 
 
 def tables_of(sets: Sequence[Axes], board: Board) -> Lists:

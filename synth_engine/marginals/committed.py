@@ -60,7 +60,11 @@ class Allocation:
     def __init__(self, hierarchy: Hierarchy, *, depth: int, stop: int) -> None:
         self._hierarchy, self._depth, self._stop = hierarchy, depth, max(stop, 1)
         self._found: list[tuple[int, Prefixes, Counts]] = []
-        self._level, self._prefixes, self._counts = 0, hierarchy.root(), np.zeros(1, dtype=np.int64)
+        self._level, self._prefixes, self._counts = (
+            0,
+            hierarchy.root(),
+            np.zeros(1, dtype=np.int64),
+        )
         self._opens = np.ones(1, dtype=np.bool_)
         self.total = 0
         self.asked = self._below()
@@ -108,5 +112,9 @@ class Allocation:
         prefixes, counts = (np.concatenate([one[part] for one in found]) for part in (1, 2))
         some = counts > 0
         if not some.any():
-            return np.zeros(1, dtype=np.int64), self._hierarchy.root(), np.zeros(1, dtype=np.int64)
+            return (
+                np.zeros(1, dtype=np.int64),
+                self._hierarchy.root(),
+                np.zeros(1, dtype=np.int64),
+            )
         return levels[some], prefixes[some], counts[some]

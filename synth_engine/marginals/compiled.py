@@ -17,6 +17,8 @@ def compiled(function: Function) -> Function:
     """
     try:
         found = numba.njit(cache=True)(function)
-    except RuntimeError:  # neither beside the source nor in the user's own folder: compiled anew in each process
+    except (
+        RuntimeError
+    ):  # neither beside the source nor in the user's own folder: compiled anew in each process
         found = numba.njit(function)
     return cast(Function, found)

@@ -28,7 +28,9 @@ class View:
 
     def __post_init__(self) -> None:
         if list(self.axes) != sorted(set(self.axes)) or self.values.ndim != len(self.axes):
-            raise ValueError("a view has one dimension for each of its attributes, in ascending order")
+            raise ValueError(
+                "a view has one dimension for each of its attributes, in ascending order"
+            )
         if not self.variance > 0:
             raise ValueError("the variance of noise is above zero")
 
@@ -49,11 +51,17 @@ def shared(groups: Sequence[Axes]) -> list[Axes]:
     while fresh:
         fresh = {one & other for one in fresh for other in sets} - found
         found = found | fresh
-    repeated = {frozenset(group) for place, group in enumerate(groups) if group in groups[:place]}
-    return sorted((tuple(sorted(one)) for one in found | repeated), key=lambda one: (len(one), one))
+    repeated = {
+        frozenset(group) for place, group in enumerate(groups) if group in groups[:place]
+    }
+    return sorted(
+        (tuple(sorted(one)) for one in found | repeated), key=lambda one: (len(one), one)
+    )
 
 
-def agree(views: Sequence[View], *, total: float | None = None, order: Sequence[Axes] | None = None) -> list[View]:
+def agree(
+    views: Sequence[View], *, total: float | None = None, order: Sequence[Axes] | None = None
+) -> list[View]:
     """The views with equal sums on every set of attributes that they share.
 
     total: where the number of records is public, what every view is to add up to. order: what `shared` gives for the
@@ -66,11 +74,17 @@ def agree(views: Sequence[View], *, total: float | None = None, order: Sequence[
         if len(holding) < 2 and given is None:
             continue
         sums = [found[place].on(axes) for place in holding]
-        best = _mean(sums, [found[place] for place in holding]) if given is None else np.full((), given)
+        best = (
+            _mean(sums, [found[place] for place in holding])
+            if given is None
+            else np.full((), given)
+        )
         for place, own in zip(holding, sums, strict=True):
             view = found[place]
             cells = view.values.size // own.size
-            found[place] = replace(view, values=view.values + (best.reshape(own.shape) - own) / cells)
+            found[place] = replace(
+                view, values=view.values + (best.reshape(own.shape) - own) / cells
+            )
     return found
 
 
@@ -78,7 +92,12 @@ def _mean(sums: Sequence[Floats], views: Sequence[View]) -> Floats:
     """Of the sums of several views, each with the weight of its precision: a sum of C cells has C times the variance of
     one."""
     shape = tuple(size for size in sums[0].shape if size > 1)
-    weights = np.array([own.size / (view.values.size * view.variance) for own, view in zip(sums, views, strict=True)])
+    weights = np.array(
+        [
+            own.size / (view.values.size * view.variance)
+            for own, view in zip(sums, views, strict=True)
+        ]
+    )
     weights /= weights.sum()
     flat = [weight * own.reshape(shape) for weight, own in zip(weights, sums, strict=True)]
     best: Floats = np.sum(flat, axis=0)

@@ -12,7 +12,9 @@ import numpy as np
 from synth_engine.marginals.consistency import Axes
 
 
-def covering(sizes: Sequence[int], *, cells: int, rng: np.random.Generator, most: int | None = None) -> list[Axes]:
+def covering(
+    sizes: Sequence[int], *, cells: int, rng: np.random.Generator, most: int | None = None
+) -> list[Axes]:
     """Groups in which every pair of attributes that fits into one stands together in at least one (a greedy covering
     design; ties at random). most: stop after so many, though every attribute is covered first."""
     number = len(sizes)
@@ -32,7 +34,9 @@ def covering(sizes: Sequence[int], *, cells: int, rng: np.random.Generator, most
     return without_parts(found)
 
 
-def at_random(sizes: Sequence[int], *, cells: int, number: int, rng: np.random.Generator) -> list[Axes]:
+def at_random(
+    sizes: Sequence[int], *, cells: int, number: int, rng: np.random.Generator
+) -> list[Axes]:
     """So many different groups, each filled with attributes in random order as long as they fit; fewer where there are no
     more to be found, more where so many do not reach every attribute."""
     found: dict[Axes, None] = {}
@@ -62,12 +66,20 @@ def without_parts(groups: Sequence[Axes] | dict[Axes, None]) -> list[Axes]:
 
 
 def _group(
-    open_: np.ndarray, alone: np.ndarray, sizes: np.ndarray, *, cells: int, rng: np.random.Generator, urgent: bool
+    open_: np.ndarray,
+    alone: np.ndarray,
+    sizes: np.ndarray,
+    *,
+    cells: int,
+    rng: np.random.Generator,
+    urgent: bool,
 ) -> list[int]:
     """Starts with the attribute of most pairs that are still open and adds, one after the other, those of most gain."""
     number = sizes.size
     spice = rng.random(number) * 0.5
-    start = int(np.argmax(open_.sum(axis=1) + number**2 * (alone & (urgent | ~open_.any())) + spice))
+    start = int(
+        np.argmax(open_.sum(axis=1) + number**2 * (alone & (urgent | ~open_.any())) + spice)
+    )
     group, filled = [start], float(sizes[start])
     gains = open_[start].astype(np.float64)
     inside = np.zeros(number, dtype=bool)

@@ -20,14 +20,21 @@ def miles(one: Floats, other: Floats) -> Floats:
     return found
 
 
-def likely(apart: Floats, weights: Floats, *, scale: float, farthest: float | None = None) -> Floats:
+def likely(
+    apart: Floats, weights: Floats, *, scale: float, farthest: float | None = None
+) -> Floats:
     """Shares of origins for each group, by weight and exp(-distance / scale); zero beyond `farthest`. Errors: SpecError
     where a group has no origin that near."""
-    near = apart - apart.min(axis=1, keepdims=True)  # the same shares, and no group whose origins are all far is lost
+    near = apart - apart.min(
+        axis=1, keepdims=True
+    )  # the same shares, and no group whose origins are all far is lost
     found = weights * np.exp(-near / scale)
     if farthest is not None:
         found = np.where(apart <= farthest, found, 0.0)
         if not (found.sum(axis=1) > 0).all():
-            raise SpecError("a group has no origin within the farthest distance", repair="allow a larger one")
+            raise SpecError(
+                "a group has no origin within the farthest distance",
+                repair="allow a larger one",
+            )
     shares: Floats = found / found.sum(axis=1, keepdims=True)
     return shares

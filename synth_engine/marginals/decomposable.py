@@ -43,7 +43,9 @@ def is_decomposable(cliques: Sequence[Clique]) -> bool:
     """
     tree = junction_tree(cliques)
     shared = sum(len(edge.separator) for edge in tree)
-    return sum(len(edge.clique) for edge in tree) - shared == len({name for clique in cliques for name in clique})
+    return sum(len(edge.clique) for edge in tree) - shared == len(
+        {name for clique in cliques for name in clique}
+    )
 
 
 def junction_tree(cliques: Sequence[Clique]) -> list[Edge]:
@@ -105,11 +107,16 @@ def fit(
     projection onto the simplex, and what a clique shares with an earlier one is taken from there.
     `cliques`: of which tables the network is made; absent, those that were measured. They must be decomposable.
     """
-    chosen = [factors.ordered(clique, sizes) for clique in cliques or [table.clique for table in noisy]]
+    chosen = [
+        factors.ordered(clique, sizes)
+        for clique in cliques or [table.clique for table in noisy]
+    ]
     chosen += [(name,) for name in sizes if not any(name in clique for clique in chosen)]
     if not is_decomposable(chosen):
         raise ValueError("these cliques are not decomposable")
-    tables = residuals.estimate(noisy, sizes=sizes, wanted=maximal(chosen), total=total, nonnegative=False)
+    tables = residuals.estimate(
+        noisy, sizes=sizes, wanted=maximal(chosen), total=total, nonnegative=False
+    )
     return drawing(tables, total=total, possible=possible)
 
 
@@ -125,14 +132,26 @@ def drawing(
         given = edge.separator
         fresh = tuple(name for name in edge.clique if name not in given)
         clique = (*given, *fresh)
-        table = np.asarray(factors.turned(tables[edge.clique], edge.clique, clique), dtype=np.float64)
+        table = np.asarray(
+            factors.turned(tables[edge.clique], edge.clique, clique), dtype=np.float64
+        )
         mask = (possible or {}).get(edge.clique)
-        allowed = None if mask is None else np.asarray(factors.turned(mask, edge.clique, clique), dtype=np.bool_)
+        allowed = (
+            None
+            if mask is None
+            else np.asarray(factors.turned(mask, edge.clique, clique), dtype=np.bool_)
+        )
         known = _known(order, given) if given else np.asarray(float(total))
         table = with_sums(table, known, allowed=allowed)
         for place, name in enumerate(fresh, start=len(given)):
             parents = clique[:place]
-            order.append(Drawn(attribute=name, parents=parents, table=factors.margin(table, clique, (*parents, name))))
+            order.append(
+                Drawn(
+                    attribute=name,
+                    parents=parents,
+                    table=factors.margin(table, clique, (*parents, name)),
+                )
+            )
     return order
 
 
@@ -174,10 +193,16 @@ def with_sums(table: Floats, sums: Floats, *, allowed: Mask | None = None) -> Fl
     """
     rows = int(np.prod(sums.shape, dtype=np.int64))
     wanted = np.maximum(sums.reshape(rows), 0.0)
-    kept = np.ones((rows, table.size // rows), dtype=np.bool_) if allowed is None else allowed.reshape(rows, -1)
+    kept = (
+        np.ones((rows, table.size // rows), dtype=np.bool_)
+        if allowed is None
+        else allowed.reshape(rows, -1)
+    )
     kept = np.where(kept.any(axis=1, keepdims=True), kept, True)
     flat = np.zeros(kept.shape)
-    flat[kept] = oneway.project_to_simplex(table.reshape(kept.shape)[kept], total=float(wanted.sum()))
+    flat[kept] = oneway.project_to_simplex(
+        table.reshape(kept.shape)[kept], total=float(wanted.sum())
+    )
     others = np.where(kept, flat.sum(axis=0), 0.0)
     others = np.where(others.sum(axis=1, keepdims=True) > 0, others, kept)
     flat = np.where(flat.sum(axis=1, keepdims=True) > 0, flat, others)
@@ -194,7 +219,9 @@ def _known(order: Sequence[Drawn], names: Clique) -> Floats:
     return factors.margin(last.table, (*last.parents, last.attribute), names)
 
 
-def pair_tables(order: Sequence[Drawn], *, total: float, largest: int | None = None) -> dict[Clique, Floats]:
+def pair_tables(
+    order: Sequence[Drawn], *, total: float, largest: int | None = None
+) -> dict[Clique, Floats]:
     """The table of every two attributes of a network in which each has one parent at most: along the way from one to the
     other, distributions of one attribute given another are multiplied (Markov). Pairs stand in the order of drawing; those
     with more cells than `largest` are left out, and never laid out on the way to others."""
@@ -206,20 +233,33 @@ def pair_tables(order: Sequence[Drawn], *, total: float, largest: int | None = N
         if drawn.parents:
             (parent,) = drawn.parents
             above[name] = parent
-            given = np.divide(table, table.sum(axis=1, keepdims=True), out=np.zeros_like(table), where=table > 0)
+            given = np.divide(
+                table,
+                table.sum(axis=1, keepdims=True),
+                out=np.zeros_like(table),
+                where=table > 0,
+            )
         for other, known in sums.items():
-            if largest is not None and known.size * table.shape[-1] > largest and other not in drawn.parents:
+            if (
+                largest is not None
+                and known.size * table.shape[-1] > largest
+                and other not in drawn.parents
+            ):
                 continue
             if not drawn.parents:
                 found[other, name] = np.multiply.outer(known, table) / max(total, 1.0)
             elif other == parent:
                 found[other, name] = table
             elif (other, parent) in found or (parent, other) in found:
-                before = found[other, parent] if (other, parent) in found else found[parent, other].T
+                before = (
+                    found[other, parent] if (other, parent) in found else found[parent, other].T
+                )
                 found[other, name] = before @ given
             elif way := _way(other, parent, above):
                 found[other, name] = _along(way, found, last=given)
             else:
-                found[other, name] = np.multiply.outer(known, table.sum(axis=0)) / max(total, 1.0)
+                found[other, name] = np.multiply.outer(known, table.sum(axis=0)) / max(
+                    total, 1.0
+                )
         sums[name] = table.sum(axis=0) if drawn.parents else table
     return found

@@ -31,7 +31,9 @@ class Denoised:
     tables: dict[Clique, Floats]
 
 
-def denoised(noisy: Sequence[Noisy], *, sizes: Sizes, along: Mapping[str, int], rows: int | None) -> Denoised:
+def denoised(
+    noisy: Sequence[Noisy], *, sizes: Sizes, along: Mapping[str, int], rows: int | None
+) -> Denoised:
     """`along`: how many codes of each attribute stand in an order (see `oneway.denoise`); `rows`: the number of records
     where it is public. Every attribute must have been measured, by itself or in a larger table."""
     known = Residuals(sizes, total=rows)
@@ -62,25 +64,49 @@ def combined(noisy: Sequence[Noisy], sizes: Sizes) -> dict[Clique, Noisy]:
     for one in noisy:
         clique = factors.ordered(one.clique, sizes)
         values = np.asarray(factors.turned(one.values, one.clique, clique), dtype=np.float64)
-        new, other = Noisy(clique=clique, values=values, variance=one.variance), found.get(clique)
+        new, other = (
+            Noisy(clique=clique, values=values, variance=one.variance),
+            found.get(clique),
+        )
         found[clique] = new if other is None else factors.mean(new, other)
     return found
 
 
-def expected(clique: Clique, oneways: Mapping[str, Floats], tables: Mapping[Clique, Floats], *, total: float) -> Floats:
+def expected(
+    clique: Clique,
+    oneways: Mapping[str, Floats],
+    tables: Mapping[Clique, Floats],
+    *,
+    total: float,
+) -> Floats:
     """What the tables that lie within a clique, and else independence, let one expect of it."""
     independent = factors.product([oneways[name] for name in clique], total=total)
     if len(clique) < 3:
         return independent
-    within = [part for size in (2, len(clique) - 1) for part in itertools.combinations(clique, size) if part in tables]
-    margins: list[Margin] = [(tuple(clique.index(n) for n in part), tables[part]) for part in dict.fromkeys(within)]
+    within = [
+        part
+        for size in (2, len(clique) - 1)
+        for part in itertools.combinations(clique, size)
+        if part in tables
+    ]
+    margins: list[Margin] = [
+        (tuple(clique.index(n) for n in part), tables[part]) for part in dict.fromkeys(within)
+    ]
     return fit_margins(independent, margins) if margins else independent
 
 
-def table(noisy: Noisy, oneways: Mapping[str, Floats], tables: Mapping[Clique, Floats], *, total: float) -> Floats:
+def table(
+    noisy: Noisy,
+    oneways: Mapping[str, Floats],
+    tables: Mapping[Clique, Floats],
+    *,
+    total: float,
+) -> Floats:
     """One table from its noisy form and what is known of its attributes; of larger ones also of its parts."""
     baseline = expected(noisy.clique, oneways, tables, total=total)
     if total <= 0:
         return baseline
     pulled = shrink_towards(noisy.values, baseline, sigma=math.sqrt(noisy.variance))
-    return fit_margins(pulled, [((axis,), oneways[name]) for axis, name in enumerate(noisy.clique)])
+    return fit_margins(
+        pulled, [((axis,), oneways[name]) for axis, name in enumerate(noisy.clique)]
+    )

@@ -50,12 +50,19 @@ class Design:
 
 
 def candidates(
-    sizes: Sequence[int], *, random: Random, kinds: Sequence[str], cells: int = 0, views: int = 0
+    sizes: Sequence[int],
+    *,
+    random: Random,
+    kinds: Sequence[str],
+    cells: int = 0,
+    views: int = 0,
 ) -> list[Design]:
     """The designs among which the expected error decides. kinds: of "covering" and "random". cells, views: where they are
     given, the bound on cells and the number of views of all of them."""
     bounds = [cells] if cells else _bounds(sizes)
-    numbers = [views] if views else sorted({max(1, len(sizes) // 2), len(sizes), 2 * len(sizes)})
+    numbers = (
+        [views] if views else sorted({max(1, len(sizes) // 2), len(sizes), 2 * len(sizes)})
+    )
     found: dict[tuple[Axes, ...], Design] = {}
     for bound in bounds:
         groups: list[tuple[str, list[Axes]]] = []
@@ -67,7 +74,12 @@ def candidates(
             groups += [
                 (
                     "random",
-                    covering.at_random(sizes, cells=bound, number=number, rng=random(f"random {bound} {number}")),
+                    covering.at_random(
+                        sizes,
+                        cells=bound,
+                        number=number,
+                        rng=random(f"random {bound} {number}"),
+                    ),
                 )
                 for number in numbers
                 if number <= MOST_VIEWS
@@ -123,18 +135,24 @@ def assess(design: Design, *, sizes: Sequence[int], variances: Floats) -> Assess
 def _marginals(number: int, k: int) -> npt.NDArray[np.int64]:
     """Sets of k attributes, one in each row, drawn by a rule that everybody can repeat."""
     rng = np.random.Generator(np.random.PCG64(number * 100 + k))
-    drawn = {tuple(sorted(rng.choice(number, k, replace=False).tolist())) for _ in range(_SAMPLED)}
+    drawn = {
+        tuple(sorted(rng.choice(number, k, replace=False).tolist())) for _ in range(_SAMPLED)
+    }
     found = np.array(sorted(drawn), dtype=np.int64)
     found.setflags(write=False)
     return found
 
 
-def _parts(member: npt.NDArray[np.bool_], precision: Floats, effective: Floats) -> tuple[float, float]:
+def _parts(
+    member: npt.NDArray[np.bool_], precision: Floats, effective: Floats
+) -> tuple[float, float]:
     """What noise adds and what is lost, the mean over marginals. member: (views, marginals, k); effective: (marginals, k).
     All sets of attributes of a marginal stand in a row of 2^k, the place of each attribute being a bit."""
     marginals, k = effective.shape
     places = member @ (1 << np.arange(k)) + (np.arange(marginals) << k)
-    by_set = np.bincount(places.ravel(), weights=np.repeat(precision, marginals), minlength=marginals << k)
+    by_set = np.bincount(
+        places.ravel(), weights=np.repeat(precision, marginals), minlength=marginals << k
+    )
     dimensions = np.ones(marginals << k)
     order = np.zeros(1 << k)
     for bit in range(k):

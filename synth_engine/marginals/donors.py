@@ -26,7 +26,9 @@ def counted(columns: Records, axes: Places, sizes: Places, costs: Costs) -> None
 
 
 @compiled
-def weighed(of_ab: Floats, of_ac: Floats, of_bc: Floats, softness: float, weight: float, costs: Costs) -> None:
+def weighed(
+    of_ab: Floats, of_ac: Floats, of_bc: Floats, softness: float, weight: float, costs: Costs
+) -> None:
     """Makes costs of counts, where the wished counts are the products of three factors."""
     cell = 0
     for a in range(of_ab.shape[0]):
@@ -42,7 +44,9 @@ def weighed(of_ab: Floats, of_ac: Floats, of_bc: Floats, softness: float, weight
 @compiled
 def elsewhere(record: Records, lines: Places, at: int) -> int:
     """The cell of a table that the record were in if the attribute's own value were 0."""
-    found: int = lines[at, 5] + record[lines[at, 0]] * lines[at, 2] + record[lines[at, 1]] * lines[at, 3]
+    found: int = (
+        lines[at, 5] + record[lines[at, 0]] * lines[at, 2] + record[lines[at, 1]] * lines[at, 3]
+    )
     return found
 
 
@@ -68,7 +72,11 @@ def taken_from_alike(
         donor = row + below(state, 2 * window + 1) - window
         if donor < 0 or donor >= rows:
             continue
-        record, now, value = records[row], np.int64(records[row, attribute]), np.int64(records[donor, attribute])
+        record, now, value = (
+            records[row],
+            np.int64(records[row, attribute]),
+            np.int64(records[donor, attribute]),
+        )
         if now == value:
             continue
         cost = np.float32(0)
@@ -91,7 +99,10 @@ def taken_from_alike(
         gained -= float(cost)
         for at in range(begin, last):
             was, will = (now, value) if at < middle else (bin_now, bin_value)
-            old, new = cells[at - begin] + was * lines[at, 4], cells[at - begin] + will * lines[at, 4]
+            old, new = (
+                cells[at - begin] + was * lines[at, 4],
+                cells[at - begin] + will * lines[at, 4],
+            )
             costs[old, 0] -= costs[old, 1]
             costs[new, 0] += costs[new, 1]
         record[attribute], record[binned] = value, bin_value

@@ -41,9 +41,14 @@ ASSUMES = (
 )
 
 
-def independent(noises: Mapping[str, Noise], *, sizes: Mapping[str, int], rows: int) -> dict[str, Any]:
+def independent(
+    noises: Mapping[str, Noise], *, sizes: Mapping[str, int], rows: int
+) -> dict[str, Any]:
     """For columns measured with that noise and drawn independently."""
-    errors = {name: column(sizes[name], deviation=noise.mean_deviation / rows) for name, noise in noises.items()}
+    errors = {
+        name: column(sizes[name], deviation=noise.mean_deviation / rows)
+        for name, noise in noises.items()
+    }
     return _document(errors, rows=rows, pairs=DEPENDENCE + chance(sizes, rows=rows))
 
 
@@ -59,26 +64,44 @@ def network(
     columns are drawn independently."""
     if table is None:
         return independent(noises, sizes=sizes, rows=rows)
-    noisy = {name: column(sizes[name], deviation=noise.mean_deviation / rows) for name, noise in noises.items()}
-    drawn = {name: _drawn_in_groups(size, sizes=sizes, rows=rows) for name, size in sizes.items()}
-    errors = {name: min(math.hypot(error, drawn[name]), 1 - 1 / sizes[name]) for name, error in noisy.items()}
+    noisy = {
+        name: column(sizes[name], deviation=noise.mean_deviation / rows)
+        for name, noise in noises.items()
+    }
+    drawn = {
+        name: _drawn_in_groups(size, sizes=sizes, rows=rows) for name, size in sizes.items()
+    }
+    errors = {
+        name: min(math.hypot(error, drawn[name]), 1 - 1 / sizes[name])
+        for name, error in noisy.items()
+    }
     left = _noise_of_pair(sizes, spread=math.sqrt(table.variance) / rows)
     missed = UNLEARNT + (1 - UNLEARNT) * left / (left + DEPENDENCE)
     return _document(errors, rows=rows, pairs=(DEPENDENCE + chance(sizes, rows=rows)) * missed)
 
 
 def views(
-    deviations: Mapping[str, float], pairs: float, *, covered: float, sizes: Mapping[str, int], rows: int
+    deviations: Mapping[str, float],
+    pairs: float,
+    *,
+    covered: float,
+    sizes: Mapping[str, int],
+    rows: int,
 ) -> dict[str, Any]:
     """For overlapping groups of columns that were made to agree. deviations: the mean absolute noise of a cell of each
     column, in records; pairs: of a cell of two columns that share a group, and covered: the part of pairs that do."""
-    errors = {name: column(sizes[name], deviation=deviation / rows) for name, deviation in deviations.items()}
+    errors = {
+        name: column(sizes[name], deviation=deviation / rows)
+        for name, deviation in deviations.items()
+    }
     found = _document(errors, rows=rows, pairs=0.0)
     if len(sizes) == 1:
         return found
     shares, counts = _cells_of_groups(tuple(sorted(sizes.values())), columns=2)
     known = float((counts * np.minimum(shares, 0.5 * pairs / rows)).sum())
-    unlearnt = 1 - (1 - UNLEARNT) * math.sqrt(covered)  # of the others some follows from those that are known
+    unlearnt = 1 - (1 - UNLEARNT) * math.sqrt(
+        covered
+    )  # of the others some follows from those that are known
     apart = min(1.0, found["mean"] + (DEPENDENCE + chance(sizes, rows=rows)) * unlearnt)
     return found | {"mean_pairs": covered * min(1.0, known) + (1 - covered) * apart}
 
@@ -93,13 +116,18 @@ def pairs(
     """For columns measured with noise of that kind, tables of pairs read against what the others make one expect, and
     records mended towards all of them. Each of `tables` is a part of all pairs, and the noise if so many are measured,
     alike; the best one counts. A cell keeps its noise or what is not known of it otherwise, whichever is less."""
-    noisy = {name: column(sizes[name], deviation=noise.mean_deviation / rows) for name, noise in noises.items()}
+    noisy = {
+        name: column(sizes[name], deviation=noise.mean_deviation / rows)
+        for name, noise in noises.items()
+    }
     shares, counts = _cells_of_groups(tuple(sorted(sizes.values())), columns=2)
     unknown = DEPENDENCE * shares + _by_chance(shares, rows=rows)
     errors = [float((counts * unknown).sum())]
     for part, noise in tables:
         if noise is not None and part > 0:
-            known = float((counts * np.minimum(0.5 * noise.mean_deviation / rows, unknown)).sum())
+            known = float(
+                (counts * np.minimum(0.5 * noise.mean_deviation / rows, unknown)).sum()
+            )
             errors.append(part * known + (1 - part) * errors[0])
     return _document(noisy, rows=rows, pairs=min(errors) + unmended(sizes, rows=rows))
 
@@ -121,7 +149,9 @@ def uniform(*, sizes: Mapping[str, int], rows: int) -> dict[str, Any]:
     return found | {"mean_pairs": 1 - (1 - found["mean"]) ** 2 if len(sizes) > 1 else 0.0}
 
 
-def with_texts(forecast: Mapping[str, Any], name: str, *, least: float, kinds: int) -> dict[str, Any]:
+def with_texts(
+    forecast: Mapping[str, Any], name: str, *, least: float, kinds: int
+) -> dict[str, Any]:
     """A forecast in which a column of texts also loses those that fewer than `least` records have, and so are not found. The i-th
     commonest of up to 100,000 out of so many `kinds` has a share in proportion to 1/i. Of 3,000 to 5,000,000 draws from the words of
     a language that comes within about 0.15 of what such texts hold, at epsilon 0.1 to 10 (docs/forecast.md)."""
@@ -172,7 +202,13 @@ def _document(errors: Mapping[str, float], *, rows: int, pairs: float) -> dict[s
     mean = math.fsum(errors.values()) / len(errors)
     together = min(1.0, mean + pairs) if len(errors) > 1 else 0.0
     columns = {name: float(error) for name, error in errors.items()}
-    found = {"measure": "tvd1", "rows": rows, "attributes": columns, "mean": mean, "mean_pairs": together}
+    found = {
+        "measure": "tvd1",
+        "rows": rows,
+        "attributes": columns,
+        "mean": mean,
+        "mean_pairs": together,
+    }
     return found | {"assumes": ASSUMES}
 
 

@@ -40,7 +40,9 @@ class Noisy:
     @classmethod
     def of(cls, measurement: Measurement) -> Noisy:
         values = measurement.values.astype(np.float64)
-        return cls(clique=measurement.clique, values=values, variance=measurement.noise.variance)
+        return cls(
+            clique=measurement.clique, values=values, variance=measurement.noise.variance
+        )
 
 
 def mean(one: Noisy, other: Noisy) -> Noisy:
@@ -74,7 +76,9 @@ def closure(cliques: Iterable[Clique], sizes: Sizes) -> list[Clique]:
     return sorted(found, key=lambda part: (len(part), [place[name] for name in part]))
 
 
-def turned(table: npt.NDArray[np.generic], clique: Clique, onto: Clique) -> npt.NDArray[np.generic]:
+def turned(
+    table: npt.NDArray[np.generic], clique: Clique, onto: Clique
+) -> npt.NDArray[np.generic]:
     """The same table with its axes in another order."""
     if clique == onto:
         return table
@@ -94,7 +98,9 @@ def spread(table: Floats, clique: Clique, onto: Clique) -> Floats:
     kept = tuple(name for name in onto if name in clique)
     found = turned(table, clique, kept)
     shape = iter(found.shape)
-    return np.asarray(found.reshape([next(shape) if name in clique else 1 for name in onto]), dtype=np.float64)
+    return np.asarray(
+        found.reshape([next(shape) if name in clique else 1 for name in onto]), dtype=np.float64
+    )
 
 
 def product(oneways: Sequence[Floats], *, total: float) -> Floats:

@@ -94,7 +94,10 @@ def finish(
             tied=tied,
         )
     if finished < rows:
-        mended = mended[:, np.concatenate([np.arange(finished), _copied(finished, rows - finished, rng=rng)])]
+        mended = mended[
+            :,
+            np.concatenate([np.arange(finished), _copied(finished, rows - finished, rng=rng)]),
+        ]
     return mended
 
 
@@ -116,7 +119,11 @@ def _mend(
     if proposals is not None:
         taken = min(taken, proposals // 2)
         left = (proposals - taken) // max(1, free.size)
-    together: tuple[Any, ...] = (*found.arrays, *board.lists(sets), *board.tables_of(sets, found))
+    together: tuple[Any, ...] = (
+        *found.arrays,
+        *board.lists(sets),
+        *board.tables_of(sets, found),
+    )
     offers: tuple[Any, ...] = (*found.arrays, *found.own, found.chances)
     gained = moves.taken_together(records, taken, state, *together)
     while left and free.size:

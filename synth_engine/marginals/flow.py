@@ -44,7 +44,9 @@ def meet(codes: Codes, wishes: Sequence[Wish], *, rng: np.random.Generator) -> C
         return found
     before = math.inf
     for _ in range(SWEEPS):
-        changed = sum(_meet_one(found, *wishes[place], rng=rng) for place in rng.permutation(len(wishes)))
+        changed = sum(
+            _meet_one(found, *wishes[place], rng=rng) for place in rng.permutation(len(wishes))
+        )
         if changed <= SETTLED * rows * len(wishes) or changed > 0.98 * before:
             break
         before = changed
@@ -64,7 +66,9 @@ def _meet_one(codes: Codes, axes: Axes, wanted: Counts, *, rng: np.random.Genera
         step = int(rng.integers(rows)) | 1
         while math.gcd(step, rows) > 1:
             step += 2
-        _change(codes, cells, listed, sizes, ends, sinks[by_source], int(rng.integers(rows)), step)
+        _change(
+            codes, cells, listed, sizes, ends, sinks[by_source], int(rng.integers(rows)), step
+        )
     return int(sources.size)
 
 
@@ -119,7 +123,9 @@ def moves(excess: Counts) -> tuple[Counts, Counts]:
     heads = np.concatenate([first_hub + np.searchsorted(useful, leaving.hubs), arriving.cells])
     costs = np.concatenate([leaving.costs, np.zeros(arriving.cells.size, dtype=np.int64)])
     flow = SimpleMinCostFlow()
-    arcs = flow.add_arcs_with_capacity_and_unit_cost(tails, heads, np.full(tails.size, flat[out].sum()), costs)
+    arcs = flow.add_arcs_with_capacity_and_unit_cost(
+        tails, heads, np.full(tails.size, flat[out].sum()), costs
+    )
     flow.set_nodes_supplies(np.concatenate([out, into]), flat[np.concatenate([out, into])])
     if flow.solve() != flow.OPTIMAL:
         raise ValueError("as many records have to be lacking as there are too many")
@@ -151,7 +157,14 @@ class _Hubs:
     def __init__(self, shape: tuple[int, ...], *, cells: int) -> None:
         self._shape = shape
         real = [axis for axis, size in enumerate(shape) if size > 1]
-        together = next((most for most in (_GROUPS_OF_TWO, 1) if cells * math.comb(len(real), most) <= _MOST_ARCS), 0)
+        together = next(
+            (
+                most
+                for most in (_GROUPS_OF_TWO, 1)
+                if cells * math.comb(len(real), most) <= _MOST_ARCS
+            ),
+            0,
+        )
         few = range(1, min(together, len(real)) + 1)
         groups = [group for number in few for group in itertools.combinations(real, number)]
         self._groups = list(dict.fromkeys([*groups, tuple(real)]))
@@ -167,4 +180,6 @@ class _Hubs:
             hubs.append(offset + place)
             costs.append(np.full(cells.size, len(group), dtype=np.int64))
             offset += math.prod(self._shape)
-        return _Reached(np.tile(cells, len(self._groups)), np.concatenate(hubs), np.concatenate(costs))
+        return _Reached(
+            np.tile(cells, len(self._groups)), np.concatenate(hubs), np.concatenate(costs)
+        )

@@ -34,7 +34,9 @@ def triples(strengths: Mapping[Pair, float]) -> list[Triple]:
             sides = [_pair(first, third), _pair(second, third)]
             if third not in (first, second) and all(side in strengths for side in sides):
                 a, b, c = sorted((first, second, third))
-                told[a, b, c] = strengths[first, second] + sum(strengths[side] for side in sides)
+                told[a, b, c] = strengths[first, second] + sum(
+                    strengths[side] for side in sides
+                )
     return sorted(sorted(told, key=lambda one: (-told[one], one))[:MOST])
 
 

@@ -54,7 +54,9 @@ class _Table:
         self.groups.append(Group(values=above, among=(), count=records))
         self.found[above] = records * _product(self.own[len(above) :])
 
-    def _publish_together(self, above: tuple[int, ...], codes: npt.NDArray[np.intp], records: float) -> None:
+    def _publish_together(
+        self, above: tuple[int, ...], codes: npt.NDArray[np.intp], records: float
+    ) -> None:
         self.groups.append(Group(values=above, among=tuple(codes.tolist()), count=records))
         shares = _whole(self.own[len(above)][codes])
         self.found[above][codes] = records * _product([shares, *self.own[len(above) + 1 :]])
@@ -63,7 +65,10 @@ class _Table:
 def generalised(counts: Floats, *, least: float) -> tuple[Floats, list[Group]]:
     """The table as it is published, and its groups, each of at least `least` records unless there are fewer in all.
     counts: not negative, one axis for each column, in the order in which they were chosen."""
-    own = [_whole(counts.sum(axis=tuple(a for a in range(counts.ndim) if a != axis))) for axis in range(counts.ndim)]
+    own = [
+        _whole(counts.sum(axis=tuple(a for a in range(counts.ndim) if a != axis)))
+        for axis in range(counts.ndim)
+    ]
     table = _Table(counts=counts, own=own, least=least, found=np.zeros_like(counts))
     table.divide((), float(counts.sum()))
     return table.found, table.groups
@@ -71,7 +76,9 @@ def generalised(counts: Floats, *, least: float) -> tuple[Floats, list[Group]]:
 
 def _whole(parts: Floats) -> Floats:
     """Shares that add up to 1; alike where there is nothing."""
-    found: Floats = parts / parts.sum() if parts.sum() > 0 else np.full(parts.size, 1 / parts.size)
+    found: Floats = (
+        parts / parts.sum() if parts.sum() > 0 else np.full(parts.size, 1 / parts.size)
+    )
     return found
 
 

@@ -51,7 +51,9 @@ class Geography:
     def _members(self) -> tuple[Whole, Whole]:
         """Origins part by part, and where each part begins."""
         order = np.argsort(self.part, kind="stable").astype(np.int64)
-        return order, np.searchsorted(self.part[order], np.arange(self.parts + 1)).astype(np.int64)
+        return order, np.searchsorted(self.part[order], np.arange(self.parts + 1)).astype(
+            np.int64
+        )
 
     def rows(self, first: int, last: int) -> tuple[Floats, Floats]:
         """Of groups from `first` to before `last` and all parts: the sum of weights by distance, up to a factor of the
@@ -69,10 +71,20 @@ class Geography:
     def seen_from(self, vectors: Floats) -> tuple[Floats, Floats]:
         """The same from any points, as vectors of length 1."""
         mass, apart = _rows(
-            vectors, self._by_axis, self.weights, self.part, self.parts, self.scale, self.farthest, _TABLE
+            vectors,
+            self._by_axis,
+            self.weights,
+            self.part,
+            self.parts,
+            self.scale,
+            self.farthest,
+            _TABLE,
         )
         if not (mass.sum(axis=1) > 0).all():
-            raise SpecError("a group has no origin within the farthest distance", repair="allow a larger one")
+            raise SpecError(
+                "a group has no origin within the farthest distance",
+                repair="allow a larger one",
+            )
         return mass, apart
 
     def centres(self, label: Whole, weights: Floats) -> Floats:
@@ -104,7 +116,11 @@ class Geography:
 def _unit(at: Floats) -> Floats:
     latitude, longitude = np.radians(at).T
     return np.column_stack(
-        [np.cos(latitude) * np.cos(longitude), np.cos(latitude) * np.sin(longitude), np.sin(latitude)]
+        [
+            np.cos(latitude) * np.cos(longitude),
+            np.cos(latitude) * np.sin(longitude),
+            np.sin(latitude),
+        ]
     )
 
 
@@ -113,7 +129,11 @@ def _distances(x: float, y: float, z: float, origins: Floats, found: Floats) -> 
     """Miles to each origin, of which vectors of length 1 are given by axis, into `found`; returns the least."""
     least = math.inf
     for place in range(origins.shape[1]):
-        square = (x - origins[0, place]) ** 2 + (y - origins[1, place]) ** 2 + (z - origins[2, place]) ** 2
+        square = (
+            (x - origins[0, place]) ** 2
+            + (y - origins[1, place]) ** 2
+            + (z - origins[2, place]) ** 2
+        )
         square /= 4
         half = math.sqrt(square)
         if half < _NEAR:  # the series of the arc sine, to 1e-10 of it
@@ -210,7 +230,11 @@ def _placed(
         for place in range(far.size):
             member = by_distance[place]
             within = far[member] <= farthest or near > farthest
-            share[place] = weights[first + member] * _decayed((far[member] - near) / scale, table) if within else 0.0
+            share[place] = (
+                weights[first + member] * _decayed((far[member] - near) / scale, table)
+                if within
+                else 0.0
+            )
         step = share.sum() / counts[cell]
         ahead = step * ((cell * GOLDEN) % 1.0)
         passed, place = share[0], 0

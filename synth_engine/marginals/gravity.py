@@ -68,10 +68,20 @@ class Gravity:
         parts = place.parts + draw.beyond
         area = np.zeros(draw.sizes.size, dtype=np.int64)
         edges = _EDGES * place.scale
-        worth = np.where(np.arange(parts) < place.parts, 1.0, 0.0)  # what lies nowhere has no distance to judge it by
-        return cls(worth=worth, factors=np.ones(edges.size + 2), common=np.ones((1, parts)), area=area, edges=edges)
+        worth = np.where(
+            np.arange(parts) < place.parts, 1.0, 0.0
+        )  # what lies nowhere has no distance to judge it by
+        return cls(
+            worth=worth,
+            factors=np.ones(edges.size + 2),
+            common=np.ones((1, parts)),
+            area=area,
+            edges=edges,
+        )
 
-    def shares(self, mass: Floats, apart: Floats, areas: npt.NDArray[Any] | slice) -> tuple[Floats, Whole]:
+    def shares(
+        self, mass: Floats, apart: Floats, areas: npt.NDArray[Any] | slice
+    ) -> tuple[Floats, Whole]:
         """q of each row, and the place of each distance among the factors."""
         at = bins(apart, self.edges)
         found = mass * self.worth * self.factors[at] * self.common[areas]
@@ -105,7 +115,9 @@ def fitted(draw: Draw, place: Geography, *, area: Whole) -> Gravity:
     for _ in range(_ROUNDS):
         q = _of_rows(mass * worth * factors[at])
         likely = n * q.ravel()[key]
-        of_records = np.bincount(key, draw.counts * likely / (likely + alpha), areas * parts).astype(np.float64)
+        of_records = np.bincount(
+            key, draw.counts * likely / (likely + alpha), areas * parts
+        ).astype(np.float64)
         kept = of_records.reshape(areas, parts)
         expected = q * kept.sum(axis=1, keepdims=True)
         places = factors.size
@@ -132,7 +144,11 @@ def believed(
     the prior explains better than a record is spread by q. shrunk: groups are drawn towards their q as far as groups of
     their size are like theirs."""
     rows = _Rows(draw, place, model)
-    trust = _trust(draw, rows, parts=place.parts + draw.beyond) if shrunk else np.ones(draw.sizes.size)
+    trust = (
+        _trust(draw, rows, parts=place.parts + draw.beyond)
+        if shrunk
+        else np.ones(draw.sizes.size)
+    )
     weighed: list[tuple[Whole, Whole, Whole]] = []
     for group, where in draw.rows():
         q, apart = rows.row(group)
@@ -146,7 +162,9 @@ def believed(
         counts = spread(wished, by=apart, total=int(n), start=(group * GOLDEN) % 1.0)
         found = np.flatnonzero(counts)
         weighed.append((np.full(found.size, group), found, counts[found]))
-    groups, parts, counts = (np.concatenate(each).astype(np.int64) for each in zip(*weighed, strict=True))
+    groups, parts, counts = (
+        np.concatenate(each).astype(np.int64) for each in zip(*weighed, strict=True)
+    )
     return groups, parts, counts
 
 
@@ -154,7 +172,9 @@ def spread(wished: Floats, *, by: Floats, total: int, start: float) -> Whole:
     """Whole numbers that add up to `total`, near to `wished` ones: every (sum / total)-th record in the order of `by`, from
     `start` of a step on, so that means of `by` hardly change. Averaged over starts from 0 to 1 they are the wished ones."""
     steps = np.minimum(np.nan_to_num(by, nan=np.inf) * _STEPS, _LAST).astype(np.uint16)
-    order = np.argsort(steps, kind="stable")  # of short whole numbers: in time that grows with their number alone
+    order = np.argsort(
+        steps, kind="stable"
+    )  # of short whole numbers: in time that grows with their number alone
     sums = np.cumsum(wished[order])
     marks = (np.arange(total) + start) * (sums[-1] / total)
     chosen = order[np.minimum(np.searchsorted(sums, marks, side="right"), sums.size - 1)]
@@ -163,7 +183,9 @@ def spread(wished: Floats, *, by: Floats, total: int, start: float) -> Whole:
 
 def areas(at: Sequence[tuple[float, float, float]]) -> Whole:
     """Areas of groups near each other, some groups each."""
-    return np.array(cells(at, max(1, min(_MOST_AREAS, len(at) // _GROUPS_EACH))), dtype=np.int64)
+    return np.array(
+        cells(at, max(1, min(_MOST_AREAS, len(at) // _GROUPS_EACH))), dtype=np.int64
+    )
 
 
 class _Rows:
@@ -195,15 +217,22 @@ def _trust(draw: Draw, rows: _Rows, *, parts: int) -> Floats:
     by_chance = (2 * n + total) / (n * (1 + n + total))
     for group, where in draw.rows():
         q, apart = rows.row(group)
-        far = np.nan_to_num(apart - np.nansum(q * apart) / max(q[~np.isnan(apart)].sum(), 1e-300))
+        far = np.nan_to_num(
+            apart - np.nansum(q * apart) / max(q[~np.isnan(apart)].sum(), 1e-300)
+        )
         mixed = share[group] * q + (1 - share[group]) / q.size
         mean = float(mixed @ far)
         seen[group] = (draw.counts[where] @ far[draw.parts[where]] / n[group] - mean) ** 2
-        chance[group], own[group] = float(mixed @ far**2) - mean**2, float(q @ far**2) - float(q @ far) ** 2
+        chance[group], own[group] = (
+            float(mixed @ far**2) - mean**2,
+            float(q @ far**2) - float(q @ far) ** 2,
+        )
     return _believed_part(draw.sizes, seen, chance, own, share, by_chance)
 
 
-def _believed_part(sizes: Whole, seen: Floats, chance: Floats, own: Floats, share: Floats, by_chance: Floats) -> Floats:
+def _believed_part(
+    sizes: Whole, seen: Floats, chance: Floats, own: Floats, share: Floats, by_chance: Floats
+) -> Floats:
     n = np.maximum(sizes, 1)
     more = (seen - chance * by_chance) * n
     room = share**2 * own * (1 - by_chance) * n

@@ -57,7 +57,9 @@ class Mixture:
         if len(others) == 1:
             table: Floats = (first * self.shares) @ others[0].T
             return table
-        between = np.einsum("ik,jk->ijk", first * self.shares, others[0]).reshape(-1, self.shares.size)
+        between = np.einsum("ik,jk->ijk", first * self.shares, others[0]).reshape(
+            -1, self.shares.size
+        )
         three: Floats = (between @ others[1].T).reshape(first.shape[0], others[0].shape[0], -1)
         return three
 
@@ -86,13 +88,18 @@ def fit(
 ) -> Mixture:
     """columns: one-way counts; levels: the bins of each attribute at every resolution; rows: their sum."""
     coarse = [one[COARSEST] for one in levels]
-    shares = [binning.summed(column, [bins]) / rows for column, bins in zip(columns, coarse, strict=True)]
+    shares = [
+        binning.summed(column, [bins]) / rows
+        for column, bins in zip(columns, coarse, strict=True)
+    ]
     width = max(share.size for share in shares)
     ones = np.zeros((len(shares), width), dtype=np.float32)
     logits = np.full((len(shares), width, COMPONENTS), _NEVER, dtype=np.float32)
     for place, share in enumerate(shares):
         ones[place, : share.size] = share
-        start = np.log(np.maximum(share, 1e-6))[:, None] + rng.normal(0, _SPREAD, (share.size, COMPONENTS))
+        start = np.log(np.maximum(share, 1e-6))[:, None] + rng.normal(
+            0, _SPREAD, (share.size, COMPONENTS)
+        )
         logits[place, : share.size] = start
     weights = rng.normal(0, _SPREAD / 5, COMPONENTS).astype(np.float32)
     if pairs:
@@ -115,14 +122,22 @@ def _within(column: Floats, bins: Bins) -> Floats:
 
 
 def _blocks(
-    columns: Sequence[Floats], levels: Sequence[Sequence[Bins]], pairs: Sequence[Pair], *, rows: float, width: int
+    columns: Sequence[Floats],
+    levels: Sequence[Sequence[Bins]],
+    pairs: Sequence[Pair],
+    *,
+    rows: float,
+    width: int,
 ) -> _Blocks:
     views: dict[tuple[int, int], int] = {}
     wished = np.zeros((len(pairs), width, width), dtype=np.float32)
     weight = np.zeros_like(wished)
     sides: tuple[list[int], list[int]] = ([], [])
     for place, pair in enumerate(pairs):
-        used = [(axis, max(level, COARSEST)) for axis, level in zip(pair.axes, pair.levels, strict=True)]
+        used = [
+            (axis, max(level, COARSEST))
+            for axis, level in zip(pair.axes, pair.levels, strict=True)
+        ]
         for side, seen in zip(sides, used, strict=True):
             side.append(views.setdefault(seen, len(views)))
         between = [
@@ -130,7 +145,9 @@ def _blocks(
             for (axis, view), level in zip(used, pair.levels, strict=True)
         ]
         values = binning.summed(pair.values, between)
-        margins = [binning.summed(columns[axis], [levels[axis][view]]) / rows for axis, view in used]
+        margins = [
+            binning.summed(columns[axis], [levels[axis][view]]) / rows for axis, view in used
+        ]
         product = np.multiply.outer(*margins)
         apart = np.multiply.outer(*(binning.spread(margin * rows) for margin in margins))
         noise = rows**2 * values.size / (pair.variance * pair.values.size)
@@ -166,7 +183,9 @@ def _descend(logits: Singles, weights: Singles, *, ones: Singles, blocks: _Block
         to_left, to_right = wrong @ right, wrong.transpose(0, 2, 1) @ weighted
         of_shares = (to_left * left).sum(axis=(0, 1))
         tables = len(wrong)
-        back = to_view[0] @ (to_left * shares).reshape(tables, -1) + to_view[1] @ to_right.reshape(tables, -1)
+        back = to_view[0] @ (to_left * shares).reshape(tables, -1) + to_view[
+            1
+        ] @ to_right.reshape(tables, -1)
         back = blocks.sums.transpose(0, 2, 1) @ back.reshape(seen.shape)
         gradient = (to_attribute @ back.reshape(len(back), -1)).reshape(logits.shape)
         pull = (columns @ shares - ones) * np.float32(_PULL)
@@ -175,7 +194,9 @@ def _descend(logits: Singles, weights: Singles, *, ones: Singles, blocks: _Block
         gradient = columns * (gradient - (gradient * columns).sum(axis=1, keepdims=True))
         of_shares = shares * (of_shares - (of_shares * shares).sum())
         rate = _RATE / 2 * (1 + math.cos(math.pi * (step - 1) / STEPS)) + _LEAST_RATE
-        for value, slope, (mean, square) in zip((logits, weights), (gradient, of_shares), moments, strict=True):
+        for value, slope, (mean, square) in zip(
+            (logits, weights), (gradient, of_shares), moments, strict=True
+        ):
             mean += np.float32(0.1) * (slope - mean)
             square += np.float32(0.01) * (slope * slope - square)
             scale = np.sqrt(square / np.float32(1 - 0.99**step)) + np.float32(1e-10)

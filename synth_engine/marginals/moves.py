@@ -20,7 +20,11 @@ Places = npt.NDArray[np.int64]
 Records = npt.NDArray[np.uint16]
 State = npt.NDArray[np.uint64]
 
-_STEP, _FIRST, _SECOND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+_STEP, _FIRST, _SECOND = (
+    np.uint64(0x9E3779B97F4A7C15),
+    np.uint64(0xBF58476D1CE4E5B9),
+    np.uint64(0x94D049BB133111EB),
+)
 _30, _27, _31, _32 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(32)
 
 
@@ -39,13 +43,23 @@ def below(state: State, limit: int) -> int:
 @compiled
 def place(record: Records, copies: Places, copy: int) -> int:
     """Where the line of costs begins for the record, in one copy."""
-    found: int = copies[copy, 5] + record[copies[copy, 1]] * copies[copy, 3] + record[copies[copy, 2]] * copies[copy, 4]
+    found: int = (
+        copies[copy, 5]
+        + record[copies[copy, 1]] * copies[copy, 3]
+        + record[copies[copy, 2]] * copies[copy, 4]
+    )
     return found
 
 
 @compiled
 def change(
-    record: Records, attribute: int, value: int, costs: Costs, copies: Places, first: Places, touched: Places
+    record: Records,
+    attribute: int,
+    value: int,
+    costs: Costs,
+    copies: Places,
+    first: Places,
+    touched: Places,
 ) -> None:
     """Gives the record another value, and keeps the costs of all tables up to date."""
     for at in range(first[attribute], first[attribute + 1]):
@@ -69,7 +83,13 @@ def exchange(record: Records, values: Records, members: Places) -> bool:
 
 @compiled
 def cost_of_exchange(
-    record: Records, values: Records, members: Places, costs: Costs, copies: Places, tables: Places, cells: Places
+    record: Records,
+    values: Records,
+    members: Places,
+    costs: Costs,
+    copies: Places,
+    tables: Places,
+    cells: Places,
 ) -> float:
     """What it costs that the record takes the values in the members of a set; nothing is changed in the end."""
     for at, copy in enumerate(tables):
@@ -156,7 +176,9 @@ def most_wanted(
             cost = np.float32(0)
             for at in range(own_first[attribute], own_first[attribute + 1]):
                 start = place(record, copies, own[at])
-                cost += costs[start + value, 0] + (costs[start + now, 1] - costs[start + now, 0])
+                cost += costs[start + value, 0] + (
+                    costs[start + now, 1] - costs[start + now, 0]
+                )
             if cost < 0:
                 gained -= float(cost)
                 change(record, attribute, value, costs, copies, first, touched)

@@ -32,14 +32,30 @@ def spread(
     for nodes in depths:
         number = int(nodes.max(initial=-1)) + 1
         first = np.unique(nodes, return_index=True)[1]
-        held, records = np.bincount(nodes, minlength=number), np.bincount(nodes, weights=counts, minlength=number)
-        new = held < np.bincount(above)[above[first]]  # a node that is all of the one above says nothing more
+        held, records = (
+            np.bincount(nodes, minlength=number),
+            np.bincount(nodes, weights=counts, minlength=number),
+        )
+        new = (
+            held < np.bincount(above)[above[first]]
+        )  # a node that is all of the one above says nothing more
         given, noise = shares[first], held[:, None] * variance
-        own = np.stack([np.bincount(nodes, weights=column, minlength=number) for column in values.T], axis=1)
+        own = np.stack(
+            [np.bincount(nodes, weights=column, minlength=number) for column in values.T],
+            axis=1,
+        )
         apart = own - records[:, None] * given
         chance = records[:, None] ** 2 * given * (1 - given)
-        unlike = max(0.0, float((apart**2 - noise)[new].sum() / max(float(chance[new].sum()), _FLOOR)))
-        moved = unlike * chance / np.maximum(unlike * chance + noise, _FLOOR) * apart / np.maximum(records, 1)[:, None]
+        unlike = max(
+            0.0, float((apart**2 - noise)[new].sum() / max(float(chance[new].sum()), _FLOOR))
+        )
+        moved = (
+            unlike
+            * chance
+            / np.maximum(unlike * chance + noise, _FLOOR)
+            * apart
+            / np.maximum(records, 1)[:, None]
+        )
         moved[~new] = 0.0
         shares = np.array([_shares(one) for one in given + moved])[nodes]
         above = nodes

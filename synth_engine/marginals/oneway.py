@@ -81,7 +81,8 @@ def shrink(values: Floats, *, sigma: float) -> Floats:
     weights = np.exp(likelihoods - likelihoods.max())
     weights /= weights.sum()
     averaged: Floats = sum(
-        (weight * one for weight, (one, _) in zip(weights, found, strict=True)), np.zeros(values.size)
+        (weight * one for weight, (one, _) in zip(weights, found, strict=True)),
+        np.zeros(values.size),
     )
     return averaged
 
@@ -95,8 +96,12 @@ def _shrunk(values: Floats, *, sigma: float, filter_: Floats) -> tuple[Floats, f
     details = []
     for level in range(levels):
         shifts = [np.roll(smooth, -(place << level)) for place in range(filter_.size)]
-        details.append(sum((a * one for a, one in zip(high, shifts, strict=True)), np.zeros(smooth.size)))
-        smooth = sum((a * one for a, one in zip(filter_, shifts, strict=True)), np.zeros(smooth.size))
+        details.append(
+            sum((a * one for a, one in zip(high, shifts, strict=True)), np.zeros(smooth.size))
+        )
+        smooth = sum(
+            (a * one for a, one in zip(filter_, shifts, strict=True)), np.zeros(smooth.size)
+        )
     total = 0.0
     for level in reversed(range(levels)):
         detail, likelihood = posterior_mean(details[level], sigma=sigma)
@@ -119,8 +124,12 @@ def posterior_mean(coefficients: Floats, *, sigma: float) -> tuple[Floats, float
     likelihood = np.exp(logs - largest)
     weights = np.full(prior.size, 1 / prior.size)
     for _ in range(_ROUNDS):
-        weights = weights * ((1 / (likelihood @ weights)) @ likelihood)  # the sum over observations of their shares
-        weights[0] += 1.0  # one observation in favour of "nothing here" steadies short sequences
+        weights = weights * (
+            (1 / (likelihood @ weights)) @ likelihood
+        )  # the sum over observations of their shares
+        weights[0] += (
+            1.0  # one observation in favour of "nothing here" steadies short sequences
+        )
         weights /= weights.sum()
     share = likelihood * weights
     evidence = float((np.log(share.sum(axis=1)) + largest[:, 0]).sum())

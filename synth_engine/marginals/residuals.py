@@ -75,7 +75,9 @@ class Residuals:
     def add(self, noisy: Noisy) -> None:
         """Take in a table; several of one clique add up in weight."""
         clique = factors.ordered(noisy.clique, self._sizes)
-        values = np.asarray(factors.turned(noisy.values, noisy.clique, clique), dtype=np.float64)
+        values = np.asarray(
+            factors.turned(noisy.values, noisy.clique, clique), dtype=np.float64
+        )
         for part, residual in parts(values, clique).items():
             weight = 1 / (noisy.variance * self._merged(clique, part))
             self._weights[part] = self._weights.get(part, 0.0) + weight
@@ -85,8 +87,12 @@ class Residuals:
     def table(self, clique: Clique) -> Floats:
         """The least-squares estimate; what nothing was measured of is as flat as the rest allows."""
         inner = factors.ordered(clique, self._sizes)
-        known = {part: self._mean(part) for part in factors.subsets(inner) if self._is_known(part)}
-        return np.asarray(factors.turned(self._whole(known, inner), inner, clique), dtype=np.float64)
+        known = {
+            part: self._mean(part) for part in factors.subsets(inner) if self._is_known(part)
+        }
+        return np.asarray(
+            factors.turned(self._whole(known, inner), inner, clique), dtype=np.float64
+        )
 
     def variance(self, clique: Clique) -> float:
         """The mean variance of a cell of `table`; infinite if some part of the clique was not measured."""
@@ -114,14 +120,20 @@ class Residuals:
         `tolerance` unless the rounds run out; what then remains is cut at zero. `start` is brought up to date."""
         inner = {clique: factors.ordered(clique, self._sizes) for clique in wanted}
         masks = {
-            inner[clique]: np.asarray(factors.turned(mask, clique, inner[clique]), dtype=np.bool_)
+            inner[clique]: np.asarray(
+                factors.turned(mask, clique, inner[clique]), dtype=np.bool_
+            )
             for clique, mask in (possible or {}).items()
             if clique in inner and not mask.all()
         }
         tables = list(dict.fromkeys(inner.values()))
-        found = _Dual(self, tables, masks).solve(rounds=rounds, tolerance=tolerance, start=start or Multipliers())
+        found = _Dual(self, tables, masks).solve(
+            rounds=rounds, tolerance=tolerance, start=start or Multipliers()
+        )
         return {
-            clique: np.asarray(factors.turned(found[inner[clique]], inner[clique], clique), dtype=np.float64)
+            clique: np.asarray(
+                factors.turned(found[inner[clique]], inner[clique], clique), dtype=np.float64
+            )
             for clique in wanted
         }
 
@@ -159,7 +171,9 @@ def parts(values: Floats, clique: Clique) -> Parts:
         for part, table in found.items():
             sums = table.sum(axis=len(part))
             after[part] = sums
-            after[(*part, name)] = table - np.expand_dims(sums / table.shape[len(part)], len(part))
+            after[(*part, name)] = table - np.expand_dims(
+                sums / table.shape[len(part)], len(part)
+            )
         found = after
     return found
 
@@ -182,7 +196,9 @@ class _Dual:
     that are known to be empty may have any sign.
     """
 
-    def __init__(self, known: Residuals, tables: Sequence[Clique], masks: Mapping[Clique, Mask]) -> None:
+    def __init__(
+        self, known: Residuals, tables: Sequence[Clique], masks: Mapping[Clique, Mask]
+    ) -> None:
         self._sizes = known._sizes
         self._tables, self._masks = tables, masks
         everything = factors.closure(tables, self._sizes)
@@ -193,17 +209,27 @@ class _Dual:
 
     def _bounds(self) -> dict[Clique, float]:
         first = {
-            clique: max((self._spreads[s] / self._merged[clique, s] for s in factors.subsets(clique)), default=1.0)
+            clique: max(
+                (self._spreads[s] / self._merged[clique, s] for s in factors.subsets(clique)),
+                default=1.0,
+            )
             or 1.0
             for clique in self._tables
         }
         loads: dict[Clique, float] = dict.fromkeys(self._means, 0.0)
         for clique in self._tables:
             for part in factors.subsets(clique):
-                loads[part] += self._spreads[part] / (first[clique] * self._merged[clique, part])
-        return {c: first[c] * (max(loads[s] for s in factors.subsets(c)) or 1.0) for c in self._tables}
+                loads[part] += self._spreads[part] / (
+                    first[clique] * self._merged[clique, part]
+                )
+        return {
+            c: first[c] * (max(loads[s] for s in factors.subsets(c)) or 1.0)
+            for c in self._tables
+        }
 
-    def solve(self, *, rounds: int, tolerance: float, start: Multipliers) -> dict[Clique, Floats]:
+    def solve(
+        self, *, rounds: int, tolerance: float, start: Multipliers
+    ) -> dict[Clique, Floats]:
         """Nesterov's method with a restart whenever a step goes against the slope. A step from multipliers λ goes by
         min(table / d, λ), so that what moves by less than the tolerance is neither below zero nor pushed up needlessly."""
         shape = {clique: tuple(self._sizes[name] for name in clique) for clique in self._tables}
@@ -211,9 +237,14 @@ class _Dual:
         ahead, momentum = old, 1.0
         for _ in range(rounds):
             tables = self._primal(ahead)
-            new = {c: self._kept(c, ahead[c] - tables[c] / self._curvature[c]) for c in self._tables}
+            new = {
+                c: self._kept(c, ahead[c] - tables[c] / self._curvature[c])
+                for c in self._tables
+            }
             moved = {c: (ahead[c] - new[c]) * self._curvature[c] for c in self._tables}
-            if all(float(np.abs(step).max(initial=0.0)) <= tolerance for step in moved.values()):
+            if all(
+                float(np.abs(step).max(initial=0.0)) <= tolerance for step in moved.values()
+            ):
                 start.of = ahead
                 return {c: self._cut(c, table) for c, table in tables.items()}
             against = sum(float(np.vdot(moved[c], new[c] - old[c])) for c in self._tables) > 0
@@ -229,9 +260,13 @@ class _Dual:
         for clique, values in multipliers.items():
             for part, residual in parts(values, clique).items():
                 if self._spreads[part]:
-                    found[part] = found[part] + residual * (self._spreads[part] / self._merged[clique, part])
+                    found[part] = found[part] + residual * (
+                        self._spreads[part] / self._merged[clique, part]
+                    )
         return {
-            clique: whole({part: found[part] for part in factors.subsets(clique)}, clique, self._sizes)
+            clique: whole(
+                {part: found[part] for part in factors.subsets(clique)}, clique, self._sizes
+            )
             for clique in self._tables
         }
 

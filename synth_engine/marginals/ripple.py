@@ -44,7 +44,12 @@ def plausible(views: Sequence[View], *, total: float | None = None) -> list[View
     found = agree(views, total=total, order=order)
     for _ in range(ROUNDS):
         found = [
-            replace(view, values=without_negatives(view.values, threshold=THRESHOLD * math.sqrt(view.variance)))
+            replace(
+                view,
+                values=without_negatives(
+                    view.values, threshold=THRESHOLD * math.sqrt(view.variance)
+                ),
+            )
             for view in found
         ]
         found = agree(found, total=total, order=order)
@@ -53,7 +58,9 @@ def plausible(views: Sequence[View], *, total: float | None = None) -> list[View
 
 def _cut(values: Floats) -> Floats:
     total = float(values.sum())
-    return oneway.project_to_simplex(values, total=total) if total > 0 else np.zeros_like(values)
+    return (
+        oneway.project_to_simplex(values, total=total) if total > 0 else np.zeros_like(values)
+    )
 
 
 @numba.njit(cache=True)

@@ -71,7 +71,10 @@ def shrunk(
     steady = np.full(grid.size, _STEADY) if known is None else _TRUSTED * known + _STEADY / 10
     prior = start(grid)
     blocks = [np.s_[at : at + _BLOCK] for at in range(0, cells.size, _BLOCK)]
-    likelihoods = [_likelihood(cells[one], means[one], grid, variance=variance, law=law)[0] for one in blocks]
+    likelihoods = [
+        _likelihood(cells[one], means[one], grid, variance=variance, law=law)[0]
+        for one in blocks
+    ]
     for _ in range(_ROUNDS):
         found = sum((_posterior(one, prior).sum(axis=0) for one in likelihoods), steady)
         prior = found / found.sum()
@@ -80,7 +83,13 @@ def shrunk(
 
 
 def evidence(
-    values: Floats, expected: Floats, *, variance: float, law: Law = "gaussian", grid: Floats = GRID, prior: Floats
+    values: Floats,
+    expected: Floats,
+    *,
+    variance: float,
+    law: Law = "gaussian",
+    grid: Floats = GRID,
+    prior: Floats,
 ) -> float:
     """How likely noisy cells are, as a logarithm, if their ratios to what is expected are like that: of two expectations of
     one table the larger foresaw it better."""
@@ -88,15 +97,23 @@ def evidence(
     total = 0.0
     for at in range(0, cells.size, _BLOCK):
         one = np.s_[at : at + _BLOCK]
-        likelihood, largest = _likelihood(cells[one], means[one], grid, variance=variance, law=law)
+        likelihood, largest = _likelihood(
+            cells[one], means[one], grid, variance=variance, law=law
+        )
         total += float((np.log(likelihood @ prior) + largest[:, 0]).sum())
     return total
 
 
-def _likelihood(cells: Floats, means: Floats, grid: Floats, *, variance: float, law: Law) -> tuple[Floats, Floats]:
+def _likelihood(
+    cells: Floats, means: Floats, grid: Floats, *, variance: float, law: Law
+) -> tuple[Floats, Floats]:
     """Of every ratio, as a part of the largest one of the cell; and the logarithms of the largest."""
     apart = cells[:, None] - means[:, None] * grid
-    logs = -np.abs(apart) / np.sqrt(variance / 2) if law == "laplace" else -0.5 / variance * apart**2
+    logs = (
+        -np.abs(apart) / np.sqrt(variance / 2)
+        if law == "laplace"
+        else -0.5 / variance * apart**2
+    )
     largest = logs.max(axis=1, keepdims=True)
     return np.exp(logs - largest), largest
 
@@ -107,7 +124,9 @@ def _posterior(likelihood: Floats, prior: Floats) -> Floats:
     return found
 
 
-def fitted(table: Floats, margins: Sequence[tuple[tuple[int, ...], Floats]], *, rounds: int = _FITTED) -> Floats:
+def fitted(
+    table: Floats, margins: Sequence[tuple[tuple[int, ...], Floats]], *, rounds: int = _FITTED
+) -> Floats:
     """The table scaled until its sums are those given, as `tables.fit_margins` does it, but a few rounds only."""
     found: Floats = np.maximum(table, 1e-9)
     for _ in range(rounds):

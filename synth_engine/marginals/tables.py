@@ -29,9 +29,15 @@ def shrink_towards(values: npt.NDArray[np.number], baseline: Floats, *, sigma: f
     rows, columns = math.prod(values.shape[:-1]), values.shape[-1]
     difference = (values - baseline).reshape(rows, columns)
     turned = rows > columns
-    left, singular, right = np.linalg.svd(difference.T if turned else difference, full_matrices=False)
-    kept = (left * _shrunk(singular, short=min(rows, columns), long=max(rows, columns), sigma=sigma)) @ right
-    estimate: Floats = np.maximum(baseline + (kept.T if turned else kept).reshape(values.shape), 0.0)
+    left, singular, right = np.linalg.svd(
+        difference.T if turned else difference, full_matrices=False
+    )
+    kept = (
+        left * _shrunk(singular, short=min(rows, columns), long=max(rows, columns), sigma=sigma)
+    ) @ right
+    estimate: Floats = np.maximum(
+        baseline + (kept.T if turned else kept).reshape(values.shape), 0.0
+    )
     return estimate
 
 

@@ -74,12 +74,22 @@ def wished(
     tables. Targets add up to `rows`, those of three attributes are not foreseen again."""
     pairs = _pairs(targets, rows=rows)
     known = {tuple(sorted(axes)) for axes, _ in targets}
-    found = [one for one in foreseen.triples({pair: strengths[pair] for pair in pairs}) if one not in known]
-    one_way = {axis: table.sum(axis=1 - place) for pair, table in pairs.items() for place, axis in enumerate(pair)}
+    found = [
+        one
+        for one in foreseen.triples({pair: strengths[pair] for pair in pairs})
+        if one not in known
+    ]
+    one_way = {
+        axis: table.sum(axis=1 - place)
+        for pair, table in pairs.items()
+        for place, axis in enumerate(pair)
+    }
     used = sorted({axis for one in found for axis in one})
     bins: dict[int, Bins] = {}
     for level in LEVELS:
-        bins = {a: binning.nested(one_way[a], ordered=ordered[a], levels=(level,))[0] for a in used}
+        bins = {
+            a: binning.nested(one_way[a], ordered=ordered[a], levels=(level,))[0] for a in used
+        }
         sizes = [prod(int(bins[axis].max()) + 1 for axis in one) for one in found]
         if sum(sizes) <= cells:
             break
@@ -89,7 +99,9 @@ def wished(
     return Wished(
         triples=kept,
         bins=bins,
-        pairs={pair: binning.summed(pairs[pair], [bins[axis] for axis in pair]) for pair in sides},
+        pairs={
+            pair: binning.summed(pairs[pair], [bins[axis] for axis in pair]) for pair in sides
+        },
     )
 
 
@@ -136,10 +148,16 @@ def mended(
     rows = codes.shape[1]
     found = wished(targets, ordered=ordered, strengths=strengths, rows=rows)
     kept = {axis for group in tied for axis in group}
-    free = [axis for axis in sorted({axis for one in found.triples for axis in one}) if axis not in kept]
+    free = [
+        axis
+        for axis in sorted({axis for one in found.triples for axis in one})
+        if axis not in kept
+    ]
     if not free:
         return codes.copy()
-    layout = _laid_out(codes, targets, found, allowed=allowed, weights=weights, softness=softness)
+    layout = _laid_out(
+        codes, targets, found, allowed=allowed, weights=weights, softness=softness
+    )
     near = {axis: board.nearest(axis, strengths) for axis in free}
     return _walked(layout, free, near, rng=rng, limit=passes(len(free)))[: len(codes)]
 
@@ -156,15 +174,21 @@ def _laid_out(
     columns, binned = _with_bins(codes, found.bins)
     tables = [*targets, *allowed]
     shapes = [table.shape for _, table in tables] + [found.shape(one) for one in found.triples]
-    axes = [one for one, _ in tables] + [tuple(binned[axis] for axis in one) for one in found.triples]
+    axes = [one for one, _ in tables] + [
+        tuple(binned[axis] for axis in one) for one in found.triples
+    ]
     starts = np.cumsum([0, *(prod(shape) for shape in shapes)]).tolist()
     costs = np.zeros((starts[-1], 2), dtype=np.float32)
     for (one, table), weight, start in zip(targets, weights, starts, strict=False):
-        for column, part in enumerate(board.costs_of(codes, one, table, weight=weight, softness=softness)):
+        for column, part in enumerate(
+            board.costs_of(codes, one, table, weight=weight, softness=softness)
+        ):
             costs[start : start + part.size, column] = part.ravel()
     for (_, may), start in zip(allowed, starts[len(targets) :], strict=False):
         costs[start : start + may.size, 0] = np.where(may, 0.0, np.inf).ravel()
-    for one, start, end in zip(found.triples, starts[len(tables) :], starts[len(tables) + 1 :], strict=False):
+    for one, start, end in zip(
+        found.triples, starts[len(tables) :], starts[len(tables) + 1 :], strict=False
+    ):
         own = costs[start:end]
         places = np.array([binned[axis] for axis in one], dtype=np.int64)
         donors.counted(columns, places, np.array(found.shape(one), dtype=np.int64), own)
@@ -198,7 +222,9 @@ def _lines(
         strides = [prod(shape[place + 1 :]) for place in range(len(shape))]
         for place, axis in enumerate(one):
             others = [(one[k], strides[k]) for k in range(len(one)) if k != place]
-            (first, step), (second, other) = others if len(others) == 2 else (others[0], (others[0][0], 0))
+            (first, step), (second, other) = (
+                others if len(others) == 2 else (others[0], (others[0][0], 0))
+            )
             line = [first, second, step, other, strides[place], starts[number]]
             (of_bins if number >= coarse else fine)[axis].append(line)
     lines: list[list[int]] = []
@@ -211,7 +237,12 @@ def _lines(
 
 
 def _walked(
-    layout: _Layout, free: Sequence[int], near: Mapping[int, Sequence[int]], *, rng: np.random.Generator, limit: int
+    layout: _Layout,
+    free: Sequence[int],
+    near: Mapping[int, Sequence[int]],
+    *,
+    rng: np.random.Generator,
+    limit: int,
 ) -> Codes:
     """The columns when nothing much is left to gain. Records are sorted anew for every attribute, and put back in order."""
     records = np.ascontiguousarray(layout.columns.T)

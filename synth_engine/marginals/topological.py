@@ -19,7 +19,12 @@ STARTS = 8
 
 
 def draw(
-    wishes: Sequence[Wish], *, rows: int, attributes: int, rng: np.random.Generator, starts: int = STARTS
+    wishes: Sequence[Wish],
+    *,
+    rows: int,
+    attributes: int,
+    rng: np.random.Generator,
+    starts: int = STARTS,
 ) -> Codes:
     """Records, shape (attributes, rows), in random order. A record takes the cell with the largest remaining count that
     agrees with what it has already, table after table; then one is taken off its cell in every table, also in those
@@ -46,14 +51,23 @@ def ordered(groups: Sequence[Axes], *, rng: np.random.Generator) -> list[int]:
     known: set[int] = set()
     found: list[int] = []
     while places := [place for place in places if set(groups[place]) - known]:
-        best = min(places, key=lambda place: len(set(groups[place]) - known)) if found else places[0]
+        best = (
+            min(places, key=lambda place: len(set(groups[place]) - known))
+            if found
+            else places[0]
+        )
         found.append(best)
         known |= set(groups[best])
     return found
 
 
 def _draw_part(
-    codes: Codes, groups: Sequence[Axes], left: list[Floats], *, sizes: npt.NDArray[np.int64], rng: np.random.Generator
+    codes: Codes,
+    groups: Sequence[Axes],
+    left: list[Floats],
+    *,
+    sizes: npt.NDArray[np.int64],
+    rng: np.random.Generator,
 ) -> None:
     """Fills the records of one order, and takes them off what is left."""
     order = ordered(groups, rng=rng)
@@ -66,7 +80,9 @@ def _draw_part(
         new = [axis for axis in group if axis not in known]
         known |= set(new)
         shape = [int(sizes[axis]) for axis in group]
-        turned = left[place].reshape(shape).transpose([group.index(axis) for axis in (*old, *new)])
+        turned = (
+            left[place].reshape(shape).transpose([group.index(axis) for axis in (*old, *new)])
+        )
         tables.append(np.ascontiguousarray(turned).ravel())
         axes.append([*old, *new])
         widths.append(len(group))
@@ -79,8 +95,12 @@ def _draw_part(
     _fill(codes, flat, offsets, listed, np.array(widths), np.array(fixed), sizes)
     for number, place in enumerate(order):
         group = groups[place]
-        turned = flat[offsets[number] : offsets[number + 1]].reshape([int(sizes[axis]) for axis in axes[number]])
-        left[place] = np.ascontiguousarray(turned.transpose([axes[number].index(axis) for axis in group])).ravel()
+        turned = flat[offsets[number] : offsets[number + 1]].reshape(
+            [int(sizes[axis]) for axis in axes[number]]
+        )
+        left[place] = np.ascontiguousarray(
+            turned.transpose([axes[number].index(axis) for axis in group])
+        ).ravel()
 
 
 @numba.njit(cache=True)
@@ -124,5 +144,7 @@ def _fill(codes, flat, offsets, listed, widths, fixed, sizes):  # type: ignore[n
                 node = (base + best) // 2
                 while node > 0:
                     one, other = tree[2 * node], tree[2 * node + 1]
-                    tree[node] = one if other < 0 or (one >= 0 and flat[one] >= flat[other]) else other
+                    tree[node] = (
+                        one if other < 0 or (one >= 0 and flat[one] >= flat[other]) else other
+                    )
                     node //= 2

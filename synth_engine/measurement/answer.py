@@ -29,7 +29,11 @@ class Measurement:
             raise TypeError("values are int64 with one axis for each attribute")
 
     def header(self) -> dict[str, Any]:
-        shared = {"clique": list(self.clique), "noise": self.noise.to_json(), "shape": list(self.values.shape)}
+        shared = {
+            "clique": list(self.clique),
+            "noise": self.noise.to_json(),
+            "shape": list(self.values.shape),
+        }
         return shared | ({"interaction": True} if self.interaction else {})
 
 
@@ -45,7 +49,9 @@ class Discovery:
 
     def __post_init__(self) -> None:
         ranks = [rank for rank, _ in self.found]
-        if ranks != sorted(set(ranks)) or any(type(n) is not int for pair in self.found for n in pair):
+        if ranks != sorted(set(ranks)) or any(
+            type(n) is not int for pair in self.found for n in pair
+        ):
             raise TypeError("what was found is whole numbers, in order")
         if any(count < self.threshold or rank < 0 for rank, count in self.found):
             raise TypeError("what was found lies below the threshold")
@@ -81,24 +87,38 @@ class Leaves:
 
     def __post_init__(self) -> None:
         if self.values.dtype != np.int64 or self.values.ndim != 1 + len(self.by):
-            raise TypeError("leaves are int64, with an axis for parts and one for each attribute")
+            raise TypeError(
+                "leaves are int64, with an axis for parts and one for each attribute"
+            )
         if len(self.values) != len(self.partition):
             raise TypeError("leaves have a count for each part")
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        return {"values": self.values, "levels": self.partition.levels, "prefixes": self.partition.prefixes}
+        return {
+            "values": self.values,
+            "levels": self.partition.levels,
+            "prefixes": self.partition.prefixes,
+        }
 
     def header(self) -> dict[str, Any]:
-        shared = {"columns": list(self.partition.columns), "by": list(self.by), "noise": self.noise.to_json()}
+        shared = {
+            "columns": list(self.partition.columns),
+            "by": list(self.by),
+            "noise": self.noise.to_json(),
+        }
         shape = {"shape": list(self.values.shape), "parts": self.partition.digest}
-        return shared | shape | ({} if self.threshold is None else {"threshold": self.threshold})
+        return (
+            shared | shape | ({} if self.threshold is None else {"threshold": self.threshold})
+        )
 
     @classmethod
     def read(cls, header: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> Leaves:
         """What `header` and `arrays` wrote. Errors: KeyError, TypeError, ValueError."""
         levels, prefixes = arrays["levels"], arrays["prefixes"]
         found = cls(
-            partition=Partition(columns=tuple(header["columns"]), levels=levels, prefixes=prefixes),
+            partition=Partition(
+                columns=tuple(header["columns"]), levels=levels, prefixes=prefixes
+            ),
             by=tuple(header["by"]),
             noise=Noise.from_json(header["noise"]),
             threshold=header.get("threshold"),

@@ -55,7 +55,9 @@ class Answers:
         """One .npz file without pickles."""
         header = np.frombuffer(canonical(self._header()), dtype=np.uint8)
         file = io.BytesIO()
-        np.savez_compressed(file, header=header, allow_pickle=False, **self._arrays(), **self._parts())
+        np.savez_compressed(
+            file, header=header, allow_pickle=False, **self._arrays(), **self._parts()
+        )
         return file.getvalue()
 
     @classmethod
@@ -77,7 +79,9 @@ class Answers:
                 )
                 calls = tuple(Call.from_json(call) for call in header["calls"])
                 sizes = header.get("group_sizes")
-                sizes = sizes and GroupSizes(noise=Noise.from_json(sizes["noise"]), values=archive["group_sizes"])
+                sizes = sizes and GroupSizes(
+                    noise=Noise.from_json(sizes["noise"]), values=archive["group_sizes"]
+                )
                 resampled = Resampled.read(header.get("resampled"), archive)
                 discoveries = tuple(map(Discovery.from_json, header.get("discoveries", ())))
                 selections = tuple(header["selections"])
@@ -86,15 +90,38 @@ class Answers:
                     for i, s in enumerate(header.get("scores", ()))
                 )
                 growths = tuple(
-                    Growth.read(g, {part: archive[f"grown_{i}_{part}"] for part in ("opened", "counts", "sizes")})
+                    Growth.read(
+                        g,
+                        {
+                            part: archive[f"grown_{i}_{part}"]
+                            for part in ("opened", "counts", "sizes")
+                        },
+                    )
                     for i, g in enumerate(header.get("growths", ()))
                 )
                 leaves = tuple(
-                    Leaves.read(one, {part: archive[f"leaves_{i}_{part}"] for part in ("values", "levels", "prefixes")})
+                    Leaves.read(
+                        one,
+                        {
+                            part: archive[f"leaves_{i}_{part}"]
+                            for part in ("values", "levels", "prefixes")
+                        },
+                    )
                     for i, one in enumerate(header.get("leaves", ()))
                 )
-        except (OSError, EOFError, KeyError, TypeError, ValueError, AttributeError, PrivacyError, BadZipFile) as error:
-            raise InputError("this is no file of noisy answers", repair="measure again") from error
+        except (
+            OSError,
+            EOFError,
+            KeyError,
+            TypeError,
+            ValueError,
+            AttributeError,
+            PrivacyError,
+            BadZipFile,
+        ) as error:
+            raise InputError(
+                "this is no file of noisy answers", repair="measure again"
+            ) from error
         return cls(
             measurements=measurements,
             selections=selections,
@@ -110,14 +137,24 @@ class Answers:
     def _arrays(self) -> dict[str, Counts]:
         arrays = {f"values_{i}": m.values for i, m in enumerate(self.measurements)}
         arrays |= {f"scores_{i}": scores.values for i, scores in enumerate(self.scores)}
-        arrays |= {f"grown_{i}_{name}": a for i, tree in enumerate(self.growths) for name, a in tree.arrays().items()}
+        arrays |= {
+            f"grown_{i}_{name}": a
+            for i, tree in enumerate(self.growths)
+            for name, a in tree.arrays().items()
+        }
         arrays |= {f"leaves_{i}_values": found.values for i, found in enumerate(self.leaves)}
         arrays |= {} if self.resampled is None else self.resampled.arrays()
-        return arrays | ({} if self.group_sizes is None else {"group_sizes": self.group_sizes.values})
+        return arrays | (
+            {} if self.group_sizes is None else {"group_sizes": self.group_sizes.values}
+        )
 
     def _parts(self) -> dict[str, npt.NDArray[Any]]:
         """Of partitions, whose digests are in the header."""
-        named = ((i, name, array) for i, found in enumerate(self.leaves) for name, array in found.arrays().items())
+        named = (
+            (i, name, array)
+            for i, found in enumerate(self.leaves)
+            for name, array in found.arrays().items()
+        )
         return {f"leaves_{i}_{name}": array for i, name, array in named if name != "values"}
 
     def _header(self) -> dict[str, Any]:
@@ -127,11 +164,27 @@ class Answers:
             "selections": list(self.selections),
             "calls": [call.to_json() for call in self.calls],
             # Left out where they were not asked for, so that answers from before there were any keep their digest.
-            **({} if self.group_sizes is None else {"group_sizes": {"noise": self.group_sizes.noise.to_json()}}),
+            **(
+                {}
+                if self.group_sizes is None
+                else {"group_sizes": {"noise": self.group_sizes.noise.to_json()}}
+            ),
             **({} if self.resampled is None else {"resampled": self.resampled.header()}),
-            **({"discoveries": [found.to_json() for found in self.discoveries]} if self.discoveries else {}),
-            **({"scores": [self._score_header(scores) for scores in self.scores]} if self.scores else {}),
-            **({"growths": [growth.header() for growth in self.growths]} if self.growths else {}),
+            **(
+                {"discoveries": [found.to_json() for found in self.discoveries]}
+                if self.discoveries
+                else {}
+            ),
+            **(
+                {"scores": [self._score_header(scores) for scores in self.scores]}
+                if self.scores
+                else {}
+            ),
+            **(
+                {"growths": [growth.header() for growth in self.growths]}
+                if self.growths
+                else {}
+            ),
             **({"leaves": [found.header() for found in self.leaves]} if self.leaves else {}),
         }
 

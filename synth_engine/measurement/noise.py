@@ -26,7 +26,11 @@ class Noise:
     def __post_init__(self) -> None:
         if self.law not in get_args(NoiseLaw):
             raise TypeError(f"noise is one of: {', '.join(get_args(NoiseLaw))}")
-        if not isinstance(self.scale, Fraction) or self.scale <= 0 or Fraction(float(self.scale)) != self.scale:
+        if (
+            not isinstance(self.scale, Fraction)
+            or self.scale <= 0
+            or Fraction(float(self.scale)) != self.scale
+        ):
             raise TypeError("the scale must be a positive Fraction that a float holds exactly")
 
     @property
@@ -37,7 +41,11 @@ class Noise:
         if self.law == "discrete-gaussian":
             return scale * scale
         if self.law == "rounded-gaussian":
-            return scale * scale + 1 / 12 if scale >= 1 else max(rounded.moment(scale, 2), _SMALLEST_VARIANCE)
+            return (
+                scale * scale + 1 / 12
+                if scale >= 1
+                else max(rounded.moment(scale, 2), _SMALLEST_VARIANCE)
+            )
         ratio_of_neighbours = math.exp(-1 / scale)
         return max(2 * ratio_of_neighbours / math.expm1(-1 / scale) ** 2, _SMALLEST_VARIANCE)
 
@@ -66,7 +74,11 @@ class Noise:
         """The event of answering a table of counts, or a vector of scores, with this noise."""
         if self.law == "discrete-laplace":
             return events.DiscreteLaplace(scale=self.scale, l1=sensitivity.l1)
-        gaussian = events.RoundedGaussian if self.law == "rounded-gaussian" else events.DiscreteGaussian
+        gaussian = (
+            events.RoundedGaussian
+            if self.law == "rounded-gaussian"
+            else events.DiscreteGaussian
+        )
         return gaussian(sigma_squared=self.scale**2, l2_squared=sensitivity.l2_squared)
 
     def to_json(self) -> dict[str, str]:

@@ -53,7 +53,11 @@ class Query:
     parting: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        shared: dict[str, Any] = {"verb": self.verb, "clique": list(self.clique), "cells": self.cells}
+        shared: dict[str, Any] = {
+            "verb": self.verb,
+            "clique": list(self.clique),
+            "cells": self.cells,
+        }
         if self.verb == "discover":
             return shared | {"threshold": self.threshold}
         if self.rule is not None:

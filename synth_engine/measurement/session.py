@@ -28,12 +28,16 @@ class Session(Protocol):
         """The journal so far; holds no answers."""
         ...
 
-    def measure(self, clique: Clique, *, noise: Noise, merged: Merged | None = None) -> Measurement:
+    def measure(
+        self, clique: Clique, *, noise: Noise, merged: Merged | None = None
+    ) -> Measurement:
         """Counts of every cell of the clique plus independent noise on each cell. The empty clique has one cell, the
         number of records. merged: attributes of the clique that are counted by bins."""
         ...
 
-    def interaction(self, clique: Clique, *, noise: Noise, merged: Merged | None = None) -> Measurement:
+    def interaction(
+        self, clique: Clique, *, noise: Noise, merged: Merged | None = None
+    ) -> Measurement:
         """What of a table its sums do not tell, plus independent noise on each cell: along every axis of K cells, in turn,
         K times each count less the sum of all. For its size it moves less than the counts do."""
         ...
@@ -65,7 +69,9 @@ class Session(Protocol):
         """The values of a weak attribute whose noisy counts reach a public threshold, with these counts."""
         ...
 
-    def grow(self, columns: Clique, *, rule: Rule, noise: Noise, together: bool = True) -> Growth:
+    def grow(
+        self, columns: Clique, *, rule: Rule, noise: Noise, together: bool = True
+    ) -> Growth:
         """Which nodes of the public hierarchy over these columns are opened, and, under the basic rule, noisy counts.
         together: points are halved along all coordinates at once, not along one after another."""
         ...
@@ -83,7 +89,9 @@ class Session(Protocol):
         what does not reach it is told as 0, and then time does not depend on how many parts are empty. together: as of `grow`."""
         ...
 
-    def resample(self, origin: str, *, event: events.DirichletMultinomial, parting: str = "") -> Resampled:
+    def resample(
+        self, origin: str, *, event: events.DirichletMultinomial, parting: str = ""
+    ) -> Resampled:
         """As many records of each group as it publicly has, with origins, or public parts of them, drawn from its own ones
         and a prior."""
         ...

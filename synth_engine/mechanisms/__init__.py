@@ -76,7 +76,11 @@ __all__ = [
 def describe(domain: Domain | None = None) -> list[dict[str, Any]]:
     """Every mechanism on offer: id, title, summary, paper, keeps, parameters (JSON schema), relations, losses, kind.
     domain: those that are for a table like it."""
-    return [mechanism.describe() for mechanism in REGISTRY.values() if domain is None or mechanism.suits(domain)]
+    return [
+        mechanism.describe()
+        for mechanism in REGISTRY.values()
+        if domain is None or mechanism.suits(domain)
+    ]
 
 
 def recommended(domain: Domain | None = None) -> str:
@@ -88,7 +92,9 @@ def recommended(domain: Domain | None = None) -> str:
         return Auto.id
     if OnTheMap.suits(domain):
         return OnTheMap.id
-    if Adaptive.suits(domain) and 2 * (2 * len(domain.open) + len(mixed.placed(domain))) > len(domain.names):
+    if Adaptive.suits(domain) and 2 * (2 * len(domain.open) + len(mixed.placed(domain))) > len(
+        domain.names
+    ):
         return Adaptive.id
     return Auto.id
 
@@ -98,7 +104,9 @@ def plan(domain: Domain, spec: Spec, *, rule: Rule = "basic") -> Plan:
     Errors: SpecError, DomainError, RelationMismatch; nothing is read."""
     mechanism = REGISTRY.get(spec.mechanism)
     if mechanism is None:
-        raise SpecError("there is no mechanism of this name", repair=f"known: {', '.join(REGISTRY)}")
+        raise SpecError(
+            "there is no mechanism of this name", repair=f"known: {', '.join(REGISTRY)}"
+        )
     config = mechanism.from_parameters(spec.parameters)
     if staged.needed(config, domain):
         return staged.plan(*config.checked(domain, spec, rule=rule), domain=domain)
@@ -106,7 +114,12 @@ def plan(domain: Domain, spec: Spec, *, rule: Rule = "basic") -> Plan:
 
 
 def forecast_curve(
-    domain: Domain, *, spec: Spec, epsilons: Sequence[Fraction], rows: int | None = None, rule: Rule = "basic"
+    domain: Domain,
+    *,
+    spec: Spec,
+    epsilons: Sequence[Fraction],
+    rows: int | None = None,
+    rule: Rule = "basic",
 ) -> list[forecast.Point]:
     """The error to expect of every mechanism at each epsilon, from public facts alone: points with mechanism, epsilon,
     oneway and pairs (mean total variation distance of one- and two-way tables). The mechanism of the spec has its
@@ -123,7 +136,9 @@ def draw_blocks(model: Model, rows: int, seed: str) -> Iterator[pd.DataFrame]:
     ends = model.group_ends(rows, seed=seed)
     for number, start in enumerate(range(0, max(rows, 1), BLOCK)):
         block = {name: column[start : start + BLOCK] for name, column in codes.items()}
-        frame = codec.decode(model.domain, block, generator(seed, purpose=("decode", str(number))))
+        frame = codec.decode(
+            model.domain, block, generator(seed, purpose=("decode", str(number)))
+        )
         for name, (labels, places) in texts.items():
             frame[name] = pd.Series(labels[places[start : start + BLOCK]], dtype="str")
         again = generator(seed, purpose=("order", str(number)))
@@ -133,7 +148,9 @@ def draw_blocks(model: Model, rows: int, seed: str) -> Iterator[pd.DataFrame]:
             frame,
             start=start,
             generator=lambda name: generator(seed, purpose=("identifier", name)),
-            persons=None if ends is None else groups.members(ends, start=start, rows=len(frame)),
+            persons=None
+            if ends is None
+            else groups.members(ends, start=start, rows=len(frame)),
         )
 
 

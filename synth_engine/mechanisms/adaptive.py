@@ -46,7 +46,9 @@ class Adaptive(Mechanism):
         "into ever smaller cells, or reads on sign by sign, where there are records enough, and makes all counts agree. Further "
         "columns are drawn by where a record lies, or by its text."
     )
-    paper: ClassVar[str] = "Synthetic Data via Differential Privacy (adaptive histograms); Hay et al. 2010"
+    paper: ClassVar[str] = (
+        "Synthetic Data via Differential Privacy (adaptive histograms); Hay et al. 2010"
+    )
     keeps: ClassVar[tuple[str, ...]] = (
         "where points lie, all coordinates together",
         "distances between places",
@@ -68,7 +70,10 @@ class Adaptive(Mechanism):
                 "enum": ["all", "one"],
                 "default": "all",
                 "title": "Halving",
-                "x-labels": {"all": "Along all coordinates at once", "one": "Along one coordinate after another"},
+                "x-labels": {
+                    "all": "Along all coordinates at once",
+                    "one": "Along one coordinate after another",
+                },
                 "description": "How a cell is cut: homes and places of work along all four at once give 16 parts, along one 2.",
             },
             "placed": {
@@ -88,7 +93,10 @@ class Adaptive(Mechanism):
                 "enum": ["attached", "product"],
                 "default": "attached",
                 "title": "Further columns",
-                "x-labels": {"attached": "By areas of the tree", "product": "In the tree itself, all columns together"},
+                "x-labels": {
+                    "attached": "By areas of the tree",
+                    "product": "In the tree itself, all columns together",
+                },
                 "description": "Columns beside places or texts are counted by parts of the tree, which serves many of them; or they "
                 "divide the tree as places and signs do, class by class of their partitions, which keeps two or three columns far "
                 "closer together.",
@@ -127,11 +135,18 @@ class Adaptive(Mechanism):
         if texts is not None:
             return self._of_texts(texts, domain, spec, within=within)
         if domain.constraints:
-            raise SpecError("adaptive keeps no constraints", repair="take them away, or choose another method")
-        placed = domain.names if self.together == "product" else mixed.placed(domain) or domain.names
+            raise SpecError(
+                "adaptive keeps no constraints",
+                repair="take them away, or choose another method",
+            )
+        placed = (
+            domain.names if self.together == "product" else mixed.placed(domain) or domain.names
+        )
         points = prefixes.hierarchy(domain, placed, together=self.at_once)
         if isinstance(points, Product) and self.together == "attached":
-            other = next(each for each in points.components if isinstance(each, Taxonomy)).columns[0]
+            other = next(
+                each for each in points.components if isinstance(each, Taxonomy)
+            ).columns[0]
             raise domain.attribute(other).error(
                 "a column that is no coordinate, in a description that says of no column where records lie",
                 repair='name the places, or take all columns together (together: "product")',
@@ -163,7 +178,9 @@ class Adaptive(Mechanism):
             plan.counting(1, 0.0)
         return mixed.MixedPlan.of(plan, cap=cap) if beside else plan
 
-    def _of_texts(self, texts: Weak, domain: Domain, spec: Spec, *, within: Budget | None) -> Plan:
+    def _of_texts(
+        self, texts: Weak, domain: Domain, spec: Spec, *, within: Budget | None
+    ) -> Plan:
         settings = replace(OF_TEXTS, depth=self.depth, partial=self.partial)
         if self.together == "product" and len(domain.names) > 1:
             return recounted.plan(self, spec, domain=domain, settings=settings, within=within)
@@ -171,5 +188,7 @@ class Adaptive(Mechanism):
             return trees.plan(self, spec, domain=domain, settings=settings, within=within)
         cap = within or conversion.budget_for(spec.epsilon, spec.delta, adds_up=self.adds_up)
         part = cap.of(cap.amount * further.TREE_SHARE)
-        plan = trees.plan(self, spec, domain=domain, settings=settings, within=part, columns=(texts.name,))
+        plan = trees.plan(
+            self, spec, domain=domain, settings=settings, within=part, columns=(texts.name,)
+        )
         return worded.WordedPlan.of(plan, cap=cap)

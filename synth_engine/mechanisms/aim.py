@@ -54,7 +54,9 @@ class Aim(workload.Weighted):
         "Measures every column, then, round after round, the table that is explained worst so far, with a growing part of "
         "the budget. Keeps what the workload asks for: a column to predict, listed tables, or all pairs."
     )
-    paper: ClassVar[str] = "McKenna et al. 2022 (AIM, arXiv 2201.12677); Mullins et al. 2024 (ReM, arXiv 2410.01091)"
+    paper: ClassVar[str] = (
+        "McKenna et al. 2022 (AIM, arXiv 2201.12677); Mullins et al. 2024 (ReM, arXiv 2410.01091)"
+    )
     keeps: ClassVar[tuple[str, ...]] = (
         "histograms of single columns",
         "tables of the workload, the worst explained ones first",
@@ -118,15 +120,17 @@ class AimPlan(Plan):
     def _columns(self) -> Fraction:
         if not self.candidates:
             return self.loss.amount
-        share = parse_amount(self._config.columns_share, name="columns_share") or pairs.share_of_columns(
-            self.loss, self.domain
-        )
+        share = parse_amount(
+            self._config.columns_share, name="columns_share"
+        ) or pairs.share_of_columns(self.loss, self.domain)
         return self.loss.amount * share
 
     @property
     def _rounds_planned(self) -> int:
         """How many rounds there would be if none grew; public."""
-        return max(1, min(len(self.candidates), ROUNDS_A_COLUMN * len(self.domain.names), MOST_ROUNDS))
+        return max(
+            1, min(len(self.candidates), ROUNDS_A_COLUMN * len(self.domain.names), MOST_ROUNDS)
+        )
 
     @property
     def _first_part(self) -> Fraction:
@@ -144,9 +148,13 @@ class AimPlan(Plan):
     def run(self, session: Session) -> Answers:
         columns = pairs.measured_columns(session, self._column_noises())
         tables, selections = self._rounds(session, columns)
-        return Answers(measurements=(*columns, *tables), selections=tuple(selections), calls=session.calls)
+        return Answers(
+            measurements=(*columns, *tables), selections=tuple(selections), calls=session.calls
+        )
 
-    def _rounds(self, session: Session, columns: Sequence[Measurement]) -> tuple[list[Measurement], list[int]]:
+    def _rounds(
+        self, session: Session, columns: Sequence[Measurement]
+    ) -> tuple[list[Measurement], list[int]]:
         """A round spends at most its part, exactly reckoned, and what it pays is subtracted: nothing can be overspent. Once
         less than two parts are left, the round takes all of it and is the last."""
         weights, estimates = self.candidates, Estimates(self.domain, columns)
@@ -169,21 +177,33 @@ class AimPlan(Plan):
             part *= 1 if estimates.learn(answer, penalty=offered[index].penalty) else GROWTH
         return tables, selections
 
-    def _open(self, weights: Mapping[Clique, float], tables: Sequence[Measurement]) -> dict[Clique, float]:
+    def _open(
+        self, weights: Mapping[Clique, float], tables: Sequence[Measurement]
+    ) -> dict[Clique, float]:
         """What can be asked for without the model growing too large; what was measured can be once more."""
         measured = {m.clique for m in tables}
         room = pairs.MOST_CELLS - sum(self.domain.cells(clique) for clique in measured)
-        return {c: weight for c, weight in weights.items() if c in measured or self.domain.cells(c) <= room}
+        return {
+            c: weight
+            for c, weight in weights.items()
+            if c in measured or self.domain.cells(c) <= room
+        }
 
     def fit(self, answers: Answers) -> Model:
         names, cliques = self.domain.names, [m.clique for m in answers.measurements]
         rest = cliques[len(names) :]
-        if cliques[: len(names)] != [(name,) for name in names] or not set(rest) <= set(self.candidates):
-            raise InputError("these answers are not of this plan", repair="use the answers of this release")
+        if cliques[: len(names)] != [(name,) for name in names] or not set(rest) <= set(
+            self.candidates
+        ):
+            raise InputError(
+                "these answers are not of this plan", repair="use the answers of this release"
+            )
         return finished(self.mechanism, self.domain, answers.measurements)
 
     def _spent(self, columns: Sequence[Measurement]) -> Fraction:
-        return sum((shares.price(m.noise, self.loss, self.sensitivity) for m in columns), Fraction(0))
+        return sum(
+            (shares.price(m.noise, self.loss, self.sensitivity) for m in columns), Fraction(0)
+        )
 
     def _column_noises(self) -> dict[str, Noise]:
         return pairs.column_noises(self.domain, self.loss.of(self._columns), self.sensitivity)
@@ -196,11 +216,17 @@ class AimPlan(Plan):
 
     def needs(self, rows: int | None = None) -> Needs:
         """As if growing rounds left half of those planned, and each found a table of the usual size."""
-        shapes = sorted((self.domain.shape(clique) for clique in self.candidates), key=math.prod)
+        shapes = sorted(
+            (self.domain.shape(clique) for clique in self.candidates), key=math.prod
+        )
         rounds, found = -(-self._rounds_planned // 2), self._guess(rows)
         asking = needs.of_pairs(found, shapes) + needs.of_rounds(rounds, shapes)
         kept = shapes[len(shapes) // 2 :][:rounds]
-        return super().needs(rows) + asking + needs.of_finish(found, kept, attributes=len(self.domain.names))
+        return (
+            super().needs(rows)
+            + asking
+            + needs.of_finish(found, kept, attributes=len(self.domain.names))
+        )
 
     def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:
         """As if the best part of all tables were measured, all alike: what rounds choose last matters least."""

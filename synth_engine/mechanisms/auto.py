@@ -23,7 +23,12 @@ from synth_engine.mechanisms.planning.plan import Budget, Plan
 from synth_engine.mechanisms.planning.workload import Weighted
 from synth_engine.privacy import calibrate
 from synth_engine.privacy.loss import Pure
-from synth_engine.privacy.unit import Relation, Sensitivity, interaction_sensitivity, scores_sensitivity
+from synth_engine.privacy.unit import (
+    Relation,
+    Sensitivity,
+    interaction_sensitivity,
+    scores_sensitivity,
+)
 from synth_engine.spec import Spec
 
 SCORES_SHARE = Fraction(4, 100)
@@ -115,7 +120,10 @@ class AutoPlan(Plan):
     """`auto` with its budget cut up: for columns, for scores, and for tables whatever these leave."""
 
     def run(self, session: Session) -> Answers:
-        oneways = [session.measure((name,), noise=noise) for name, noise in self.column_noises().items()]
+        oneways = [
+            session.measure((name,), noise=noise)
+            for name, noise in self.column_noises().items()
+        ]
         columns = self._columns(oneways)
         pairs = self._pairs(columns)
         noise = self._score_noise(len(pairs))
@@ -126,12 +134,18 @@ class AutoPlan(Plan):
             for each in self.questions(columns, pairs, scores):
                 ask = session.interaction if each.interaction else session.measure
                 merged = columns.merged(each.axes, each.levels) if each.levels else None
-                tables.append(ask(columns.clique(each.axes), noise=each.noise, merged=merged or None))
+                tables.append(
+                    ask(columns.clique(each.axes), noise=each.noise, merged=merged or None)
+                )
         return Answers(
-            measurements=(*oneways, *tables), scores=() if scores is None else (scores,), calls=session.calls
+            measurements=(*oneways, *tables),
+            scores=() if scores is None else (scores,),
+            calls=session.calls,
         )
 
-    def questions(self, columns: Columns, pairs: Sequence[Pair], scores: Scores) -> list[Question]:
+    def questions(
+        self, columns: Columns, pairs: Sequence[Pair], scores: Scores
+    ) -> list[Question]:
         """What is asked of the pairs, with prices that add up to what is left; or, where the columns gain more by it, of
         all columns once more."""
         left = self._left_for_tables(scores.noise, len(pairs))
@@ -149,14 +163,19 @@ class AutoPlan(Plan):
         certain = columns.certain(pairs, distances, np.sqrt(first))
         by_tables = _SURE * sum(one.gain * certain[one.number] for one in choices)
         if columns.gain_of_columns(pairs, weights, np.sqrt(first), np.sqrt(both)) > by_tables:
-            return [Question(axes=(axis,), levels=(), noise=one, interaction=False) for axis, one in enumerate(again)]
+            return [
+                Question(axes=(axis,), levels=(), noise=one, interaction=False)
+                for axis, one in enumerate(again)
+            ]
         # Whole numbers add up exactly, so that no rounding of floats can ask for more than what is left.
         parts = [max(1, round(choice.part * _PARTS)) for choice in choices]
         found = []
         for choice, part in zip(choices, parts, strict=True):
             price, pair = left * part / sum(parts), pairs[choice.number]
             noise, interaction = self._table(price, columns.shape(pair, choice.levels))
-            found.append(Question(axes=pair, levels=choice.levels, noise=noise, interaction=interaction))
+            found.append(
+                Question(axes=pair, levels=choice.levels, noise=noise, interaction=interaction)
+            )
         return found
 
     def _table(self, price: Fraction, shape: Sequence[int]) -> tuple[Noise, bool]:
@@ -164,7 +183,10 @@ class AutoPlan(Plan):
         are Euclidean, unless its noise, which is counted in parts of records, would be too large to be drawn."""
         if not isinstance(self.loss, Pure):
             moving = self._of_interaction(shape)
-            if moving.l2_squared <= 2 * self.loss.of(price).rho * (calibrate.LARGEST_SCALE / 2) ** 2:
+            if (
+                moving.l2_squared
+                <= 2 * self.loss.of(price).rho * (calibrate.LARGEST_SCALE / 2) ** 2
+            ):
                 return shares.noise(self.loss.of(price), moving), True
         return self._noise(price), False
 
@@ -192,7 +214,9 @@ class AutoPlan(Plan):
             raise _foreign()
         if asked and answers.scores[0].values.size != len(pairs):
             raise _foreign()
-        distances: list[float] = columns.distances(pairs, answers.scores[0]).tolist() if asked else []
+        distances: list[float] = (
+            columns.distances(pairs, answers.scores[0]).tolist() if asked else []
+        )
         places = {columns.clique(pair): pair for pair in pairs}
         found: dict[Pair, tuple[Measurement, tuple[int, ...]]] = {}
         again = [answer for answer in tables if len(answer.clique) == 1]
@@ -241,9 +265,13 @@ class AutoPlan(Plan):
         """Of every column, for that much of the budget. Wide ones get more; the smaller the budget, the less more: what
         noise is left in many narrow cells is smoothed away."""
         power = (
-            1 / 2 if isinstance(self.loss, Pure) else min(max(0.67 + 0.06 * math.log(60 * self.strength), 0.4), 0.67)
+            1 / 2
+            if isinstance(self.loss, Pure)
+            else min(max(0.67 + 0.06 * math.log(60 * self.strength), 0.4), 0.67)
         )
-        weights = [Fraction(round(a.size**power * _DIGITS), _DIGITS) for a in self.domain.modelled]
+        weights = [
+            Fraction(round(a.size**power * _DIGITS), _DIGITS) for a in self.domain.modelled
+        ]
         return [self._noise(part) for part in calibrate.split(amount, weights)]
 
     def _columns_share(self) -> Fraction:
@@ -260,7 +288,9 @@ class AutoPlan(Plan):
         return able * (able - 1) // 2
 
     def _columns(self, oneways: Sequence[Measurement]) -> Columns:
-        return Columns.of(self.domain, oneways, strength=self.strength, rare=bool(self._config.target))
+        return Columns.of(
+            self.domain, oneways, strength=self.strength, rare=bool(self._config.target)
+        )
 
     def _pairs(self, columns: Columns) -> list[Pair]:
         """Those that matter, in the domain's order; all of them have a score."""
@@ -274,15 +304,21 @@ class AutoPlan(Plan):
     def _score_noise(self, pairs: int) -> Noise | None:
         if not pairs:
             return None
-        return shares.noise(self.loss.of(self.loss.amount * SCORES_SHARE), self._of_scores(pairs))
+        return shares.noise(
+            self.loss.of(self.loss.amount * SCORES_SHARE), self._of_scores(pairs)
+        )
 
     def _of_scores(self, pairs: int) -> Sensitivity:
         return scores_sensitivity(self.sensitivity, number=pairs)
 
     def _left_for_tables(self, scores: Noise, pairs: int) -> Fraction:
         """What columns and scores really cost, taken off the whole."""
-        spent = sum((self._price(noise) for noise in self.column_noises().values()), Fraction(0))
-        return self.loss.amount - spent - shares.price(scores, self.loss, self._of_scores(pairs))
+        spent = sum(
+            (self._price(noise) for noise in self.column_noises().values()), Fraction(0)
+        )
+        return (
+            self.loss.amount - spent - shares.price(scores, self.loss, self._of_scores(pairs))
+        )
 
     def _price(self, noise: Noise) -> Fraction:
         return shares.price(noise, self.loss, self.sensitivity)
@@ -304,14 +340,18 @@ class AutoPlan(Plan):
     def needs(self, rows: int | None = None) -> Needs:
         found = self._guess(rows)
         table = super().needs(rows)
-        return table + auto_estimate.needed(self.domain, rows=found, memory_mb=self._config.memory_mb)
+        return table + auto_estimate.needed(
+            self.domain, rows=found, memory_mb=self._config.memory_mb
+        )
 
     def noise_of_tables(self, part: float) -> Noise | None:
         """If that part of all pairs were measured, all with the same noise."""
         tables = round(self._number_of_pairs() * part)
         if not tables:
             return None
-        return self._noise(self.loss.amount * (1 - self._columns_share() - SCORES_SHARE) / tables)
+        return self._noise(
+            self.loss.amount * (1 - self._columns_share() - SCORES_SHARE) / tables
+        )
 
     def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:
         """Of columns with the noise that they get; of pairs, as if the best part of them were measured, all alike."""
@@ -324,4 +364,6 @@ class AutoPlan(Plan):
 
 
 def _foreign() -> InputError:
-    return InputError("these answers are not of this plan", repair="use the answers of this release")
+    return InputError(
+        "these answers are not of this plan", repair="use the answers of this release"
+    )

@@ -17,7 +17,14 @@ from synth_engine.mechanisms import auto_public, auto_reading
 from synth_engine.mechanisms.auto_public import Columns, Pair
 from synth_engine.mechanisms.auto_reading import Answered, Fine
 from synth_engine.mechanisms.models.merged import Merged
-from synth_engine.mechanisms.models.model import MOST_CELLS, Model, Node, Table, generator, whole_weights
+from synth_engine.mechanisms.models.model import (
+    MOST_CELLS,
+    Model,
+    Node,
+    Table,
+    generator,
+    whole_weights,
+)
 from synth_engine.mechanisms.planning import needs
 from synth_engine.mechanisms.planning.needs import Needs
 
@@ -46,13 +53,20 @@ def model(
     rows, histograms = auto_public.precise(columns, oneways, tables, again)
     fine = Fine.of(columns, rows=rows, histograms=histograms)
     told = {
-        pair: auto_public.told(columns, histograms, answer, pair, levels) for pair, (answer, levels) in tables.items()
+        pair: auto_public.told(columns, histograms, answer, pair, levels)
+        for pair, (answer, levels) in tables.items()
     }
     found = estimates(fine, told, distances, memory_mb=memory_mb)
     order = _order(columns, fine, found)
     network = tuple(Node(attribute=one.attribute, parents=one.parents) for one in order)
-    drawn = tuple(Table(clique=(*one.parents, one.attribute), weights=whole_weights(one.table)) for one in order)
-    targets = tuple(Table(clique=columns.clique(pair), weights=whole_weights(table)) for pair, table in found.items())
+    drawn = tuple(
+        Table(clique=(*one.parents, one.attribute), weights=whole_weights(one.table))
+        for one in order
+    )
+    targets = tuple(
+        Table(clique=columns.clique(pair), weights=whole_weights(table))
+        for pair, table in found.items()
+    )
     return Model(
         mechanism=mechanism,
         domain=columns.domain,
@@ -74,7 +88,9 @@ def _merged(columns: Columns, histograms: Sequence[Floats]) -> tuple[Merged, ...
     )
 
 
-def estimates(fine: Fine, tables: Answered, distances: Mapping[Pair, float], *, memory_mb: int) -> dict[Pair, Floats]:
+def estimates(
+    fine: Fine, tables: Answered, distances: Mapping[Pair, float], *, memory_mb: int
+) -> dict[Pair, Floats]:
     """Counts of all pairs, those of which something is known first; of the others as many as there is room for."""
     pairs = [
         mixture.Pair(
@@ -89,11 +105,16 @@ def estimates(fine: Fine, tables: Answered, distances: Mapping[Pair, float], *, 
     rng = generator(_SEED, purpose=("mixture",))
     mixed = mixture.fit(fine.histograms, fine.levels, pairs, rows=fine.rows, rng=rng)
     wanted = kept(fine, tables, distances, memory_mb)
-    foreseen = {pair: shrinkage.fitted(mixed.table(pair) * fine.rows, fine.margins(pair)) for pair in wanted}
+    foreseen = {
+        pair: shrinkage.fitted(mixed.table(pair) * fine.rows, fine.margins(pair))
+        for pair in wanted
+    }
     return auto_reading.estimates(fine, foreseen, tables, distances)
 
 
-def kept(fine: Fine, tables: Answered, distances: Mapping[Pair, float], memory_mb: int) -> list[Pair]:
+def kept(
+    fine: Fine, tables: Answered, distances: Mapping[Pair, float], memory_mb: int
+) -> list[Pair]:
     """Pairs whose tables find room: the measured ones, then the others, those that depend most first."""
     room = min(MOST_CELLS, (memory_mb - BASE_MB) * 1_000_000 // _BYTES)
     found = []
@@ -105,7 +126,9 @@ def kept(fine: Fine, tables: Answered, distances: Mapping[Pair, float], memory_m
     return sorted(found)
 
 
-def _order(columns: Columns, fine: Fine, found: Mapping[Pair, Floats]) -> list[decomposable.Drawn]:
+def _order(
+    columns: Columns, fine: Fine, found: Mapping[Pair, Floats]
+) -> list[decomposable.Drawn]:
     """A tree of the pairs that depend most on each other, and the order in which attributes are drawn along it."""
     strengths: dict[Clique, float] = {}
     for pair, table in found.items():
@@ -114,7 +137,9 @@ def _order(columns: Columns, fine: Fine, found: Mapping[Pair, Floats]) -> list[d
     names = columns.domain.names
     place = {name: axis for axis, name in enumerate(names)}
     edges = decomposable.spanning_tree(strengths, names)
-    tables: dict[Clique, Floats] = {edge: found[place[edge[0]], place[edge[1]]] for edge in edges}
+    tables: dict[Clique, Floats] = {
+        edge: found[place[edge[0]], place[edge[1]]] for edge in edges
+    }
     alone = [name for name in names if not any(name in edge for edge in edges)]
     tables |= {(name,): fine.histograms[place[name]] for name in alone}
     return decomposable.drawing(tables, total=float(fine.rows))
@@ -135,7 +160,9 @@ def needed(domain: Domain, *, rows: int, memory_mb: int) -> Needs:
     """What it takes, beyond reading and drawing, to score all pairs, to measure and read nearly all of them, at `_USUAL`
     where they have more bins, and to finish rows towards as many as find room."""
     coarse = auto_public.level_scored(math.comb(len(domain.names), 2))
-    scored, mixed, read, wished = (_shapes(domain, level) for level in (coarse, mixture.COARSEST, _USUAL, 0))
+    scored, mixed, read, wished = (
+        _shapes(domain, level) for level in (coarse, mixture.COARSEST, _USUAL, 0)
+    )
     room = min(MOST_CELLS, (memory_mb - BASE_MB) * needs.MEGABYTE // _BYTES)
     cells = accumulate(math.prod(shape) for shape in wished)
     kept = [shape for shape, so_far in zip(wished, cells, strict=True) if so_far <= room]
@@ -147,7 +174,10 @@ def needed(domain: Domain, *, rows: int, memory_mb: int) -> Needs:
 
 def _bins(domain: Domain, level: int) -> dict[str, int]:
     """About how many bins each attribute has at a resolution."""
-    return {attribute.name: min(attribute.size, binning.LEVELS[level]) for attribute in domain.modelled}
+    return {
+        attribute.name: min(attribute.size, binning.LEVELS[level])
+        for attribute in domain.modelled
+    }
 
 
 def _shapes(domain: Domain, level: int) -> list[tuple[int, ...]]:

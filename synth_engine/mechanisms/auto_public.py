@@ -66,17 +66,33 @@ class Columns:
     levels: tuple[tuple[Bins, ...], ...]
 
     @classmethod
-    def of(cls, domain: Domain, answers: Sequence[Measurement], *, strength: float, rare: bool = False) -> Columns:
+    def of(
+        cls,
+        domain: Domain,
+        answers: Sequence[Measurement],
+        *,
+        strength: float,
+        rare: bool = False,
+    ) -> Columns:
         rows = domain.rows if domain.rows is not None else oneway.total(answers)
         histograms = tuple(
-            oneway.denoise(m.values, noise=m.noise, total=max(1, rows), along=attribute.value_count)
+            oneway.denoise(
+                m.values, noise=m.noise, total=max(1, rows), along=attribute.value_count
+            )
             for attribute, m in zip(domain.modelled, answers, strict=True)
         )
         levels = tuple(
             tuple(binning.nested(one, ordered=in_order(attribute), rare=rare))
             for attribute, one in zip(domain.modelled, histograms, strict=True)
         )
-        return cls(domain=domain, rows=rows, strength=strength, rare=rare, histograms=histograms, levels=levels)
+        return cls(
+            domain=domain,
+            rows=rows,
+            strength=strength,
+            rare=rare,
+            histograms=histograms,
+            levels=levels,
+        )
 
     @property
     def total(self) -> int:
@@ -86,7 +102,9 @@ class Columns:
     @cached_property
     def pairs(self) -> list[Pair]:
         """All that may depend on each other: of attributes that have more than one code."""
-        able = [place for place, attribute in enumerate(self.domain.modelled) if attribute.size > 1]
+        able = [
+            place for place, attribute in enumerate(self.domain.modelled) if attribute.size > 1
+        ]
         return list(itertools.combinations(able, 2))
 
     def clique(self, axes: Sequence[int]) -> Clique:
@@ -94,18 +112,26 @@ class Columns:
 
     def merged(self, axes: Sequence[int], levels: Sequence[int]) -> dict[str, Bins]:
         """What the room is told about resolution: the bins of those attributes of which codes are merged."""
-        found = {self.domain.names[axis]: self.levels[axis][level] for axis, level in zip(axes, levels, strict=True)}
+        found = {
+            self.domain.names[axis]: self.levels[axis][level]
+            for axis, level in zip(axes, levels, strict=True)
+        }
         return {name: bins for name, bins in found.items() if int(bins.max()) + 1 < bins.size}
 
     def candidates(self, pairs: Sequence[Pair]) -> Iterator[Candidate]:
         """Each pair at a coarse resolution, and its table if the two did not depend on each other."""
         level = level_scored(len(pairs))
-        coarse = [binning.summed(h, [levels[level]]) for h, levels in zip(self.histograms, self.levels, strict=True)]
+        coarse = [
+            binning.summed(h, [levels[level]])
+            for h, levels in zip(self.histograms, self.levels, strict=True)
+        ]
         for pair in pairs:
             expected = np.multiply.outer(coarse[pair[0]], coarse[pair[1]]) / self.total
             reference = np.rint(expected).astype(np.int64)
             merged = self.merged(pair, (level, level))
-            yield Candidate(clique=self.clique(pair), reference=reference, merged=merged or None)
+            yield Candidate(
+                clique=self.clique(pair), reference=reference, merged=merged or None
+            )
 
     def distances(self, pairs: Sequence[Pair], scores: Scores) -> Floats:
         """How far each pair is from independence, in L1, as a share of the records: what chance makes is taken off, and
@@ -130,11 +156,14 @@ class Columns:
             Side(
                 sizes=tuple(allocation.sizes_of(binning.summed(h, [bins])) for bins in levels),
                 lost=tuple(
-                    (blur if ordered else 1.0) * binning.lost(h, bins, ordered=ordered, rare=self.rare)
+                    (blur if ordered else 1.0)
+                    * binning.lost(h, bins, ordered=ordered, rare=self.rare)
                     for bins in levels
                 ),
             )
-            for h, levels, ordered in zip(self.histograms, self.levels, self._ordered, strict=True)
+            for h, levels, ordered in zip(
+                self.histograms, self.levels, self._ordered, strict=True
+            )
         )
 
     @property
@@ -160,7 +189,9 @@ class Columns:
                 weight=weights[number],
                 sides=tuple(self.sides[axis] for axis in pair),
                 levels=resolutions[number],
-                deviations=tuple(deviation(self.shape(pair, levels)) for levels in resolutions[number]),
+                deviations=tuple(
+                    deviation(self.shape(pair, levels)) for levels in resolutions[number]
+                ),
             )
             for number, pair in enumerate(pairs)
             if weights[number] > 0 and resolutions[number]
@@ -170,11 +201,16 @@ class Columns:
     def certain(self, pairs: Sequence[Pair], distances: Floats, deviations: Floats) -> Floats:
         """Which part of each pair's distance is not the noise of its two columns, by which it was judged, and of which no
         table of the pair tells."""
-        own = [allocation.off(one, deviation) for one, deviation in zip(self.histograms, deviations, strict=True)]
+        own = [
+            allocation.off(one, deviation)
+            for one, deviation in zip(self.histograms, deviations, strict=True)
+        ]
         noise = np.array([math.hypot(own[a], own[b]) for a, b in pairs]) / self.total
         return np.maximum(1 - noise / distances, 0.0)
 
-    def gain_of_columns(self, pairs: Sequence[Pair], weights: Sequence[float], before: Floats, after: Floats) -> float:
+    def gain_of_columns(
+        self, pairs: Sequence[Pair], weights: Sequence[float], before: Floats, after: Floats
+    ) -> float:
         """How much nearer all pairs come, as predicted, if the noise of columns becomes less: as far as each of the two does."""
         matter = np.zeros(len(self.histograms))
         for pair, weight in zip(pairs, weights, strict=True):
@@ -186,7 +222,10 @@ class Columns:
         return float(matter @ gains)
 
     def shape(self, axes: Sequence[int], levels: Sequence[int]) -> tuple[int, ...]:
-        return tuple(int(self.levels[axis][level].max()) + 1 for axis, level in zip(axes, levels, strict=True))
+        return tuple(
+            int(self.levels[axis][level].max()) + 1
+            for axis, level in zip(axes, levels, strict=True)
+        )
 
     def _resolutions(self, pair: Pair) -> tuple[tuple[int, ...], ...]:
         found = []
@@ -199,13 +238,18 @@ class Columns:
     def levels_of(self, measurement: Measurement, axes: Sequence[int]) -> tuple[int, ...]:
         """At which resolutions a table was measured, by its shape; ValueError where it has another one."""
         sizes = [[int(bins.max()) + 1 for bins in self.levels[axis]] for axis in axes]
-        return tuple(found.index(size) for found, size in zip(sizes, measurement.values.shape, strict=True))
+        return tuple(
+            found.index(size)
+            for found, size in zip(sizes, measurement.values.shape, strict=True)
+        )
 
 
 def level_scored(pairs: int) -> int:
     """Coarser where there are very many pairs: their references are in memory all at once."""
     finest = SCORED
-    while finest + 1 < len(binning.LEVELS) and pairs * binning.LEVELS[finest] ** 2 > CELLS_SCORED:
+    while (
+        finest + 1 < len(binning.LEVELS) and pairs * binning.LEVELS[finest] ** 2 > CELLS_SCORED
+    ):
         finest += 1
     return finest
 
@@ -238,7 +282,9 @@ def precise(
                 others = tuple(k for k in range(answer.values.ndim) if k != at)
                 cells = answer.values.size // answer.values.shape[at]
                 sums = answer.values.sum(axis=others).astype(np.float64)
-                parts.append((columns.levels[axis][levels[at]], sums, answer.noise.variance * cells))
+                parts.append(
+                    (columns.levels[axis][levels[at]], sums, answer.noise.variance * cells)
+                )
         alone = [own, *(m for m in again if m.clique == own.clique)]
         values, deviation = _combined(alone, columns.levels[axis][0], parts)
         total = max(1, rows)
@@ -280,7 +326,11 @@ def _spread(counts: Floats, bins: Bins, within: Floats) -> Floats:
 
 
 def told(
-    columns: Columns, histograms: Sequence[Floats], answer: Measurement, pair: Pair, levels: tuple[int, ...]
+    columns: Columns,
+    histograms: Sequence[Floats],
+    answer: Measurement,
+    pair: Pair,
+    levels: tuple[int, ...],
 ) -> Told:
     """The table as counts. To an interaction, of which noise outside of all interactions is taken off again, the sums of
     the histograms are added; the noise of a cell is then as much smaller as there are fewer interactions than cells."""
@@ -288,11 +338,16 @@ def told(
     values = answer.values.astype(np.float64)
     if not answer.interaction:
         return Told(values=values, variance=answer.noise.variance, law=law, levels=levels)
-    sums = [binning.summed(histograms[axis], [columns.levels[axis][at]]) for axis, at in zip(pair, levels, strict=True)]
+    sums = [
+        binning.summed(histograms[axis], [columns.levels[axis][at]])
+        for axis, at in zip(pair, levels, strict=True)
+    ]
     values /= values.size
     for axis in range(values.ndim):
         values -= values.mean(axis=axis, keepdims=True)
-    independent = np.add.outer(*(one / other.size for one, other in zip(sums, reversed(sums), strict=True)))
+    independent = np.add.outer(
+        *(one / other.size for one, other in zip(sums, reversed(sums), strict=True))
+    )
     values += independent - float(sums[0].sum()) / values.size
     variance = answer.noise.variance / values.size**2 * interacting(values.shape)
     return Told(values=values, variance=variance, law=law, levels=levels)

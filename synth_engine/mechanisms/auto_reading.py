@@ -43,9 +43,13 @@ class Fine:
         return cls(
             rows=max(1, rows),
             histograms=tuple(
-                binning.summed(one, [levels[0]]) for one, levels in zip(histograms, columns.levels, strict=True)
+                binning.summed(one, [levels[0]])
+                for one, levels in zip(histograms, columns.levels, strict=True)
             ),
-            levels=tuple(tuple(binning.relation(levels[0], level) for level in levels) for levels in columns.levels),
+            levels=tuple(
+                tuple(binning.relation(levels[0], level) for level in levels)
+                for levels in columns.levels
+            ),
         )
 
     def margins(self, axes: Sequence[int]) -> list[tuple[tuple[int, ...], Floats]]:
@@ -69,7 +73,9 @@ class _Table:
             values=told.values,
             variance=told.variance,
             law=told.law,
-            bins=tuple(fine.levels[axis][level] for axis, level in zip(pair, told.levels, strict=True)),
+            bins=tuple(
+                fine.levels[axis][level] for axis, level in zip(pair, told.levels, strict=True)
+            ),
             levels=told.levels,
             close=distance >= _CLOSE,
         )
@@ -81,29 +87,53 @@ class _Table:
     def read(self, foreseen: Floats, *, known: Floats | None = None) -> shrinkage.Read:
         expected = binning.summed(foreseen, self.bins)
         return shrinkage.shrunk(
-            self.values, expected, variance=self.variance, law=self.law, grid=self.grid, known=known
+            self.values,
+            expected,
+            variance=self.variance,
+            law=self.law,
+            grid=self.grid,
+            known=known,
         )
 
     def evidence(self, foreseen: Floats, *, known: Floats) -> float:
         expected = binning.summed(foreseen, self.bins)
         return shrinkage.evidence(
-            self.values, expected, variance=self.variance, law=self.law, grid=self.grid, prior=known
+            self.values,
+            expected,
+            variance=self.variance,
+            law=self.law,
+            grid=self.grid,
+            prior=known,
         )
 
     def coarser(self, bins: Sequence[Bins]) -> _Table:
-        between = [binning.relation(one, more) for one, more in zip(self.bins, bins, strict=True)]
+        between = [
+            binning.relation(one, more) for one, more in zip(self.bins, bins, strict=True)
+        ]
         sums = binning.summed(self.values, between)
         noise = self.variance * self.values.size / sums.size
-        return _Table(values=sums, variance=noise, law=self.law, bins=tuple(bins), levels=self.levels, close=self.close)
+        return _Table(
+            values=sums,
+            variance=noise,
+            law=self.law,
+            bins=tuple(bins),
+            levels=self.levels,
+            close=self.close,
+        )
 
 
 def estimates(
-    fine: Fine, foreseen: Mapping[Pair, Floats], answers: Answered, distances: Mapping[Pair, float]
+    fine: Fine,
+    foreseen: Mapping[Pair, Floats],
+    answers: Answered,
+    distances: Mapping[Pair, float],
 ) -> dict[Pair, Floats]:
     """Counts of every pair of `foreseen`, which has the sums of the columns already. distances: of each pair from
     independence, in L1, as a share of the records."""
     tables = {
-        pair: _Table.of(fine, pair, answers[pair], distance=distances[pair]) for pair in foreseen if pair in answers
+        pair: _Table.of(fine, pair, answers[pair], distance=distances[pair])
+        for pair in foreseen
+        if pair in answers
     }
     first = dict(foreseen)
     priors: dict[bool, list[Floats]] = {}
@@ -117,11 +147,15 @@ def estimates(
         alike = known[table.close]
         candidates = [foreseen[pair], *others.through(pair, foreseen[pair])]
         likely = [table.evidence(one, known=alike) for one in candidates]
-        found[pair], _ = _read(fine, pair, table, candidates[int(np.argmax(likely))], known=alike)
+        found[pair], _ = _read(
+            fine, pair, table, candidates[int(np.argmax(likely))], known=alike
+        )
     return found
 
 
-def _read(fine: Fine, pair: Pair, table: _Table, foreseen: Floats, *, known: Floats | None) -> tuple[Floats, Floats]:
+def _read(
+    fine: Fine, pair: Pair, table: _Table, foreseen: Floats, *, known: Floats | None
+) -> tuple[Floats, Floats]:
     """The counts, and what the ratios of the table are like."""
     margins = fine.margins(pair)
     for view in _steps(fine, pair, table):
@@ -136,7 +170,10 @@ def _steps(fine: Fine, pair: Pair, table: _Table) -> list[list[Bins]]:
     depends on is a trend along the other one, which single cells, some of them nearly empty, are too noisy to show."""
     if min(fine.histograms[axis].size for axis in pair) > _NARROW:
         return []
-    views = [fine.levels[axis][max(level, _FIRST)] for axis, level in zip(pair, table.levels, strict=True)]
+    views = [
+        fine.levels[axis][max(level, _FIRST)]
+        for axis, level in zip(pair, table.levels, strict=True)
+    ]
     same = all(bins.max() == view.max() for bins, view in zip(table.bins, views, strict=True))
     return [] if same else [views]
 
@@ -166,11 +203,15 @@ class _Others:
         a, b = pair
         margins = self.fine.margins(pair)
         shared = self.strengths[a] * self.strengths[b]
-        thirds = [int(one) for one in np.argsort(-shared, kind="stable")[:_THIRD] if shared[one] > 0]
+        thirds = [
+            int(one) for one in np.argsort(-shared, kind="stable")[:_THIRD] if shared[one] > 0
+        ]
         logs = [np.log(np.maximum(foreseen, shrinkage.LEAST))]
         for number, third in enumerate(thirds):
             held = np.maximum(self.fine.histograms[third], shrinkage.LEAST)
-            chained = np.maximum((self._table(a, third) / held) @ self._table(third, b), shrinkage.LEAST)
+            chained = np.maximum(
+                (self._table(a, third) / held) @ self._table(third, b), shrinkage.LEAST
+            )
             logs.append(np.log(chained))
             yield shrinkage.fitted(chained, margins, rounds=_BETWEEN)
             if number == 0 or third == thirds[-1]:

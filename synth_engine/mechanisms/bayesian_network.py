@@ -104,7 +104,8 @@ class BayesianNetwork(Mechanism):
         others = len(domain.modelled) - 1
         if self.degree > others:
             raise SpecError(
-                f"degree is {self.degree}, but a column has only {others} others", repair="give a smaller one, or 0"
+                f"degree is {self.degree}, but a column has only {others} others",
+                repair="give a smaller one, or 0",
             )
         if self.columns_share + self.structure_share > 0.99:
             raise SpecError(
@@ -112,7 +113,9 @@ class BayesianNetwork(Mechanism):
                 repair="give shares that add up to 0.99 at most",
             )
         cap = within or conversion.budget_for(spec.epsilon, spec.delta, adds_up=self.adds_up)
-        plan = BayesianNetworkPlan(config=self, domain=domain, spec=spec, cap=cap, shares=self._shares(cap, domain))
+        plan = BayesianNetworkPlan(
+            config=self, domain=domain, spec=spec, cap=cap, shares=self._shares(cap, domain)
+        )
         plan.require_noise()
         return plan
 
@@ -187,7 +190,9 @@ class BayesianNetworkPlan(Plan):
                 measurements.append(answer)
                 left -= shares.price(noise, self.loss, self.sensitivity)
             growth.learn(node, answer)
-        return Answers(measurements=tuple(measurements), selections=tuple(selections), calls=session.calls)
+        return Answers(
+            measurements=tuple(measurements), selections=tuple(selections), calls=session.calls
+        )
 
     def fit(self, answers: Answers) -> Model:
         """The same steps as in `run`, with the answers that it got."""
@@ -197,11 +202,18 @@ class BayesianNetworkPlan(Plan):
         for index in answers.selections:
             choices = growth.choices()
             if not 0 <= index < len(choices):
-                raise InputError("these answers are not of this plan", repair="use the answers of this release")
+                raise InputError(
+                    "these answers are not of this plan",
+                    repair="use the answers of this release",
+                )
             node = choices[index]
-            growth.learn(node, _next(given, (*node.parents, node.attribute)) if node.parents else None)
+            growth.learn(
+                node, _next(given, (*node.parents, node.attribute)) if node.parents else None
+            )
         if growth.left or next(given, None) is not None:
-            raise InputError("these answers are not of this plan", repair="use the answers of this release")
+            raise InputError(
+                "these answers are not of this plan", repair="use the answers of this release"
+            )
         return growth.model(self.mechanism)
 
     def _growth(self, oneways: list[Measurement]) -> Growth:
@@ -211,9 +223,14 @@ class BayesianNetworkPlan(Plan):
     def _column_noises(self) -> dict[str, Noise]:
         """As `independent` sets them, within their share."""
         power = 1 / 2 if isinstance(self.cap, Pure) else 2 / 3
-        weights = [Fraction(round(a.size**power * _DIGITS), _DIGITS) for a in self.domain.modelled]
+        weights = [
+            Fraction(round(a.size**power * _DIGITS), _DIGITS) for a in self.domain.modelled
+        ]
         parts = calibrate.split(self.shares.columns, weights)
-        return {a.name: self._noise(part) for a, part in zip(self.domain.modelled, parts, strict=True)}
+        return {
+            a.name: self._noise(part)
+            for a, part in zip(self.domain.modelled, parts, strict=True)
+        }
 
     def _noise(self, share: Fraction) -> Noise:
         return shares.noise(self.loss.of(share), self.sensitivity)
@@ -223,7 +240,9 @@ class BayesianNetworkPlan(Plan):
         choices = len(self.domain.modelled) - 1
         if not choices:
             return Fraction(1)
-        return shares.selection_scale(self.loss.of(self.shares.choices / choices), self.sensitivity)
+        return shares.selection_scale(
+            self.loss.of(self.shares.choices / choices), self.sensitivity
+        )
 
     def _noise_of_first_table(self) -> Noise | None:
         """That of later ones is no larger."""
@@ -232,16 +251,22 @@ class BayesianNetworkPlan(Plan):
 
     def needs(self, rows: int | None = None) -> Needs:
         """Every group that may be a candidate is counted once, and its reference kept as long as there is room."""
-        shapes = needs.groups_up_to(self.domain.sizes, columns=self.limits.degree + 1, cells=self.limits.cells)
+        shapes = needs.groups_up_to(
+            self.domain.sizes, columns=self.limits.degree + 1, cells=self.limits.cells
+        )
         return super().needs(rows) + needs.of_groups(self._guess(rows), shapes, kept=True)
 
     def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:
         table = self._noise_of_first_table()
-        return expected.network(self._column_noises(), table, sizes=self.domain.sizes, rows=self._guess(rows))
+        return expected.network(
+            self._column_noises(), table, sizes=self.domain.sizes, rows=self._guess(rows)
+        )
 
 
 def _next(given: Iterator[Measurement], clique: Clique) -> Measurement:
     found = next(given, None)
     if found is None or found.clique != clique:
-        raise InputError("these answers are not of this plan", repair="use the answers of this release")
+        raise InputError(
+            "these answers are not of this plan", repair="use the answers of this release"
+        )
     return found

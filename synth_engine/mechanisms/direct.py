@@ -60,7 +60,10 @@ class DirectSynthesis(Mechanism):
         "sign by sign. What is large is kept with great accuracy, often better than by a sample of the table itself."
     )
     paper: ClassVar[str] = "Synthetic Data via Differential Privacy (direct data synthesis)"
-    keeps: ClassVar[tuple[str, ...]] = ("how many records are in large regions", "the number of records")
+    keeps: ClassVar[tuple[str, ...]] = (
+        "how many records are in large regions",
+        "the number of records",
+    )
     parameters: ClassVar[dict[str, Any]] = {
         "type": "object",
         "properties": {
@@ -95,7 +98,9 @@ class DirectSynthesis(Mechanism):
 
     @classmethod
     def suits(cls, domain: Domain) -> bool:
-        return trees.text_column(domain) is not None or (not domain.open and mixed.placed(domain) == domain.names)
+        return trees.text_column(domain) is not None or (
+            not domain.open and mixed.placed(domain) == domain.names
+        )
 
     @classmethod
     def learns(cls, attribute: Open) -> bool:
@@ -116,7 +121,10 @@ class DirectSynthesis(Mechanism):
                 repair="describe more bins or longer texts, or take a smaller depth",
             )
         if domain.constraints:
-            raise SpecError("direct-synthesis keeps no constraints", repair="take them away, or choose another method")
+            raise SpecError(
+                "direct-synthesis keeps no constraints",
+                repair="take them away, or choose another method",
+            )
         cap = within or conversion.budget_for(spec.epsilon, spec.delta, adds_up=self.adds_up)
         plan = DirectPlan(config=self, domain=domain, spec=spec, cap=cap, hierarchy=hierarchy)
         plan.total_noise()
@@ -154,7 +162,9 @@ class DirectPlan(Plan):
             return self.config.depth, self._noise(self.config.depth)
         for depth in range(min(self.hierarchy.depth, LONGEST), 1, -1):
             noise = self._noise(depth)
-            if depth <= BEARABLE["texts" if self._texts else "points"] * self._divisions(records, noise):
+            if depth <= BEARABLE["texts" if self._texts else "points"] * self._divisions(
+                records, noise
+            ):
                 return depth, noise
         return 1, self._noise(1)
 
@@ -165,7 +175,9 @@ class DirectPlan(Plan):
     def _divisions(self, records: float, noise: Noise) -> float:
         """How often so many records can be divided among all children of a node until few noise scales are left."""
         few = STOP * float(noise.scale)
-        return math.log(max(records / few, 1.0)) / math.log(max(self.hierarchy.branching(1)[0], 2))
+        return math.log(max(records / few, 1.0)) / math.log(
+            max(self.hierarchy.branching(1)[0], 2)
+        )
 
     def run(self, session: Session) -> Answers:
         noise = self.total_noise()
@@ -192,9 +204,13 @@ class DirectPlan(Plan):
 
     def _root(self) -> Partition:
         none = np.zeros(1, dtype=np.int64)
-        return Partition(columns=self.hierarchy.columns, levels=none, prefixes=self.hierarchy.root())
+        return Partition(
+            columns=self.hierarchy.columns, levels=none, prefixes=self.hierarchy.root()
+        )
 
-    def _handed_down(self, own: float | None, ask: Callable[[Partition, Noise], Leaves]) -> Allocation:
+    def _handed_down(
+        self, own: float | None, ask: Callable[[Partition, Noise], Leaves]
+    ) -> Allocation:
         """Records handed down as noisy counts say; a function of these alone. own: a noisy number of all records; ask: noisy
         counts of parts, from the room or from what it said before."""
         depth, noise, stop = self._asked(own)
@@ -202,11 +218,21 @@ class DirectPlan(Plan):
         while len(allocation.asked):
             level = allocation.asked
             levels = np.full(len(level), level.level, dtype=np.int64)
-            found = ask(Partition(columns=self.hierarchy.columns, levels=levels, prefixes=level.prefixes), noise)
+            found = ask(
+                Partition(
+                    columns=self.hierarchy.columns, levels=levels, prefixes=level.prefixes
+                ),
+                noise,
+            )
             if level.level == 1:
                 allocation.begin(self._total(own, found))
-            seed = hashlib.sha256(np.ascontiguousarray(found.values, dtype="<i8").tobytes()).hexdigest()
-            allocation.divide(found.values, rng=generator(seed, purpose=("direct-synthesis", str(level.level))))
+            seed = hashlib.sha256(
+                np.ascontiguousarray(found.values, dtype="<i8").tobytes()
+            ).hexdigest()
+            allocation.divide(
+                found.values,
+                rng=generator(seed, purpose=("direct-synthesis", str(level.level))),
+            )
         return allocation
 
     def _asked(self, own: float | None) -> tuple[int, Noise, int]:
@@ -229,20 +255,37 @@ class DirectPlan(Plan):
 
         def known(parts: Partition, noise: Noise) -> Leaves:
             if not left or left[0].partition.digest != parts.digest or left[0].noise != noise:
-                raise InputError("these answers are not of this plan", repair="use the answers of this release")
+                raise InputError(
+                    "these answers are not of this plan",
+                    repair="use the answers of this release",
+                )
             return left.pop(0)
 
         measured = noise is not None and not self._texts
         if [m.clique for m in answers.measurements] != [()] * measured:
-            raise InputError("these answers are not of this plan", repair="use the answers of this release")
+            raise InputError(
+                "these answers are not of this plan", repair="use the answers of this release"
+            )
         own = None
         if noise is not None:
-            own = float((answers.measurements[0] if measured else known(self._root(), noise)).values.sum())
+            own = float(
+                (
+                    answers.measurements[0] if measured else known(self._root(), noise)
+                ).values.sum()
+            )
         allocation = self._handed_down(own, known)
         if left:
-            raise InputError("these answers are not of this plan", repair="use the answers of this release")
+            raise InputError(
+                "these answers are not of this plan", repair="use the answers of this release"
+            )
         levels, prefixes, counts = allocation.leaves()
-        tree = ends.tree(self.hierarchy, levels, prefixes, counts.astype(np.float64), partly=self.config.partial)
+        tree = ends.tree(
+            self.hierarchy,
+            levels,
+            prefixes,
+            counts.astype(np.float64),
+            partly=self.config.partial,
+        )
         domain, rows = trees.settled(self.domain), allocation.total
         rule = self._rule(own)
         counted = [(each.values, each.noise) for each in answers.leaves[int(self._texts) :]]
@@ -252,7 +295,9 @@ class DirectPlan(Plan):
             opened_from=notes.opened_from(rule),
             ended=notes.ended(self.hierarchy, rule, cells, looked=int(levels.max()), rows=rows),
         )
-        return Model(mechanism=self.mechanism, domain=domain, rows=rows, tables=(), tree=tree, notes=told)
+        return Model(
+            mechanism=self.mechanism, domain=domain, rows=rows, tables=(), tree=tree, notes=told
+        )
 
     @property
     def grown_over(self) -> Points | Words:
@@ -272,13 +317,18 @@ class DirectPlan(Plan):
         rule = self._rule(float(found))
         depth, nodes = rule.depth, tree_needs.nodes(self.hierarchy, rule, found)
         seconds = depth * 6e-8 * found * len(self.hierarchy.columns) + 1.5e-6 * nodes
-        return super().needs(rows) + Needs(memory_bytes=int(40 * found + 100 * nodes) + MEGABYTE, seconds=seconds)
+        return super().needs(rows) + Needs(
+            memory_bytes=int(40 * found + 100 * nodes) + MEGABYTE, seconds=seconds
+        )
 
     def _nodes(self, records: float, level: int) -> float:
         """At most so many nodes of that depth are counted."""
         _, noise = self.asked(records)
         few = max(1.0, self.config.stop * float(noise.scale))
-        return min(float(self.hierarchy.cells(level)), max(1.0, records / few) * self.hierarchy.branching(1)[0])
+        return min(
+            float(self.hierarchy.cells(level)),
+            max(1.0, records / few) * self.hierarchy.branching(1)[0],
+        )
 
     def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:
         """As of tables of single columns, each value of which is the sum of all cells along the other coordinates, or of all
@@ -288,8 +338,15 @@ class DirectPlan(Plan):
         domain, nodes = trees.settled(self.domain), self._nodes(float(found), depth)
         parts = self.hierarchy.dimensions if isinstance(self.hierarchy, Points) else 1
         across = nodes / max(domain.sizes.values()) if self._texts else nodes ** (1 - 1 / parts)
-        spread = Noise(law="discrete-laplace", scale=Fraction(math.sqrt(noise.variance / 2 * max(1.0, across))))
-        forecast = expected.independent(dict.fromkeys(domain.names, spread), sizes=domain.sizes, rows=found)
+        spread = Noise(
+            law="discrete-laplace",
+            scale=Fraction(math.sqrt(noise.variance / 2 * max(1.0, across))),
+        )
+        forecast = expected.independent(
+            dict.fromkeys(domain.names, spread), sizes=domain.sizes, rows=found
+        )
         if (texts := trees.texts_of(self.domain)) is None:
             return forecast
-        return expected.with_texts(forecast, texts.name, least=self.opened_from(rows), kinds=texts.values.size)
+        return expected.with_texts(
+            forecast, texts.name, least=self.opened_from(rows), kinds=texts.values.size
+        )

@@ -18,7 +18,13 @@ from synth_engine.marginals import designs, expected, oneway, ripple
 from synth_engine.marginals.consistency import View
 from synth_engine.marginals.designs import Assessed, Design
 from synth_engine.measurement import Answers, Call, Clique, Noise, Query, Session
-from synth_engine.mechanisms.models.model import Model, Synthesis, Table, generator, whole_weights
+from synth_engine.mechanisms.models.model import (
+    Model,
+    Synthesis,
+    Table,
+    generator,
+    whole_weights,
+)
 from synth_engine.mechanisms.pairing import pairs
 from synth_engine.mechanisms.planning import needs, shares, staged
 from synth_engine.mechanisms.planning.needs import Needs
@@ -27,7 +33,11 @@ from synth_engine.privacy.loss import Budget, Pure
 from synth_engine.privacy.unit import Relation, histogram_sensitivity
 from synth_engine.spec import Spec
 
-KINDS: dict[str, tuple[str, ...]] = {"chosen": ("covering",), "covering": ("covering",), "random": ("random",)}
+KINDS: dict[str, tuple[str, ...]] = {
+    "chosen": ("covering",),
+    "covering": ("covering",),
+    "random": ("random",),
+}
 """Designs among which the expected error decides. Random views have to be asked for: what their noise does in tables with
 many empty cells is worse than reckoned, ten times on market baskets (docs/proofs/dpsyn.md)."""
 BYTES = 64
@@ -54,7 +64,9 @@ class DPSyn(Mechanism):
         "Measures many overlapping groups of columns, chosen from the sizes of the columns alone, makes their tables agree, "
         "and changes random records as little as possible until they have these tables. Treats all columns alike."
     )
-    paper: ClassVar[str] = "Li, Zhang and Wang 2018 (DPSyn); Qardaji, Yang and Li 2014 (PriView)"
+    paper: ClassVar[str] = (
+        "Li, Zhang and Wang 2018 (DPSyn); Qardaji, Yang and Li 2014 (PriView)"
+    )
     keeps: ClassVar[tuple[str, ...]] = (
         "relations of any few columns, whichever they are",
         "histograms of single columns",
@@ -106,7 +118,10 @@ class DPSyn(Mechanism):
                 "enum": ["mcf", "sts"],
                 "default": "mcf",
                 "title": "Records",
-                "x-labels": {"mcf": "By minimum-cost flow", "sts": "One by one, from sorted groups"},
+                "x-labels": {
+                    "mcf": "By minimum-cost flow",
+                    "sts": "One by one, from sorted groups",
+                },
                 "description": "How records are made that have the tables measured. Minimum-cost flow keeps far more of them.",
             },
             "memory_mb": pairs.MEMORY,
@@ -131,15 +146,29 @@ class DPSyn(Mechanism):
         names = tuple(domain.sizes)
         cliques = tuple(tuple(names[axis] for axis in group) for group in design.groups)
         counts = tuple(design.counts(tuple(domain.sizes.values())))
-        noises = shares.noises(budget, _weights(counts, pure=isinstance(budget, Pure)), domain=domain)
+        noises = shares.noises(
+            budget, _weights(counts, pure=isinstance(budget, Pure)), domain=domain
+        )
         if within is not None:
-            return DPSynPlan(config=self, domain=domain, spec=spec, cap=within, cliques=cliques, noises=noises)
+            return DPSynPlan(
+                config=self,
+                domain=domain,
+                spec=spec,
+                cap=within,
+                cliques=cliques,
+                noises=noises,
+            )
         sensitivity = histogram_sensitivity(domain.unit, domain.relation)
         calls = tuple(
-            Call(query=Query(verb="measure", clique=clique, cells=cells), event=noise.event(sensitivity))
+            Call(
+                query=Query(verb="measure", clique=clique, cells=cells),
+                event=noise.event(sensitivity),
+            )
             for clique, cells, noise in zip(cliques, counts, noises, strict=True)
         )
-        return DPSynPlan(config=self, domain=domain, spec=spec, calls=calls, cliques=cliques, noises=noises)
+        return DPSynPlan(
+            config=self, domain=domain, spec=spec, calls=calls, cliques=cliques, noises=noises
+        )
 
     def _design(self, domain: Domain, spec: Spec, *, budget: Budget) -> Design:
         """From public facts alone. Errors: SpecError for tables that are too large."""
@@ -154,7 +183,9 @@ class DPSyn(Mechanism):
         if not fitting:
             least = min(memory(one.design, sizes) for one in assessed)
             pairs.require_memory(least, megabytes=most // 10**6, domain=domain)
-        return min(fitting, key=lambda one: float(f"{one.error(rows=rows, scale=scale):.6e}")).design
+        return min(
+            fitting, key=lambda one: float(f"{one.error(rows=rows, scale=scale):.6e}")
+        ).design
 
 
 def memory(design: Design, sizes: Sequence[int]) -> int:
@@ -173,11 +204,15 @@ def _amount(budget: Budget, domain: Domain) -> float:
 
 
 @functools.lru_cache(maxsize=64)
-def _assessed(sizes: tuple[int, ...], views: str, cells: int, number: int, pure: bool) -> list[Assessed]:
+def _assessed(
+    sizes: tuple[int, ...], views: str, cells: int, number: int, pure: bool
+) -> list[Assessed]:
     """Designs, with their errors for an epsilon or rho of one."""
     found = []
     for design in _candidates(sizes, views, cells, number):
-        weights = np.array([float(weight) for weight in _weights(design.counts(sizes), pure=pure)])
+        weights = np.array(
+            [float(weight) for weight in _weights(design.counts(sizes), pure=pure)]
+        )
         parts = weights / weights.sum()
         variances = 2 / parts**2 if pure else 1 / (2 * parts)
         found.append(designs.assess(design, sizes=sizes, variances=variances))
@@ -188,7 +223,9 @@ def _assessed(sizes: tuple[int, ...], views: str, cells: int, number: int, pure:
 def _candidates(sizes: tuple[int, ...], views: str, cells: int, number: int) -> list[Design]:
     """Randomness is public: it follows from what is asked for and the sizes of the columns."""
     random = functools.partial(_public, tuple(map(str, sizes)))
-    return designs.candidates(sizes, kinds=KINDS[views], cells=cells, views=number, random=random)
+    return designs.candidates(
+        sizes, kinds=KINDS[views], cells=cells, views=number, random=random
+    )
 
 
 def _public(facts: tuple[str, ...], purpose: str) -> np.random.Generator:
@@ -218,7 +255,9 @@ class DPSynPlan(Plan):
 
     def fit(self, answers: Answers) -> Model:
         if tuple(m.clique for m in answers.measurements) != self.cliques:
-            raise InputError("these answers are not of this plan", repair="use the answers of this release")
+            raise InputError(
+                "these answers are not of this plan", repair="use the answers of this release"
+            )
         place = {name: axis for axis, name in enumerate(self.domain.sizes)}
         noisy = [
             View(
@@ -232,7 +271,8 @@ class DPSynPlan(Plan):
         views = ripple.plausible(noisy, total=None if public is None else float(public))
         rows = public if public is not None else oneway.total(answers.measurements)
         targets = tuple(
-            Table(clique=c, weights=whole_weights(v.values)) for c, v in zip(self.cliques, views, strict=True)
+            Table(clique=c, weights=whole_weights(v.values))
+            for c, v in zip(self.cliques, views, strict=True)
         )
         config = self.config
         assert isinstance(config, DPSyn)  # noqa: S101 - calibrate gave it
@@ -248,7 +288,9 @@ class DPSynPlan(Plan):
     def _column(self, name: str, views: Sequence[View]) -> Table:
         """Of one column, by the smallest view that has it; up to what cutting at zero changed, all of them agree."""
         axis = list(self.domain.sizes).index(name)
-        view = min((view for view in views if axis in view.axes), key=lambda view: view.values.size)
+        view = min(
+            (view for view in views if axis in view.axes), key=lambda view: view.values.size
+        )
         return Table(clique=(name,), weights=whole_weights(view.on((axis,)).ravel()))
 
     def needs(self, rows: int | None = None) -> Needs:

@@ -79,7 +79,10 @@ class Generalize(Mechanism):
                 "enum": ["histogram", "any"],
                 "default": "histogram",
                 "title": "Columns that are not chosen",
-                "x-labels": {"histogram": "Follow their own noisy histogram", "any": "Have any value, all alike"},
+                "x-labels": {
+                    "histogram": "Follow their own noisy histogram",
+                    "any": "Have any value, all alike",
+                },
                 "description": "Histograms are paid for; where values are all alike, groups get the whole budget.",
             },
         },
@@ -126,7 +129,11 @@ class GeneralizePlan(Plan):
         """Columns by which the groups may be divided next: `k` records are left for each on average."""
         cells = math.prod(self.domain.sizes[name] for name in chosen)
         sizes = self.domain.sizes.items()
-        return tuple(name for name, size in sizes if name not in chosen and cells * size <= self._most(records))
+        return tuple(
+            name
+            for name, size in sizes
+            if name not in chosen and cells * size <= self._most(records)
+        )
 
     def _most(self, records: int) -> float:
         return min(records / self.config.k, LARGEST_GROUPS)
@@ -140,7 +147,9 @@ class GeneralizePlan(Plan):
         total = 0 if self.domain.rows is not None else TOTAL_SHARE
         left = self.loss.of(self.loss.amount * (1 - CHOICE_SHARE - total))
         roots = [math.isqrt(self.domain.cells(clique) * _DIGITS**2) for clique in cliques]
-        found = shares.noises(left, [Fraction(root, _DIGITS) for root in roots], domain=self.domain)
+        found = shares.noises(
+            left, [Fraction(root, _DIGITS) for root in roots], domain=self.domain
+        )
         return dict(zip(cliques, found, strict=True))
 
     def run(self, session: Session) -> Answers:
@@ -153,11 +162,20 @@ class GeneralizePlan(Plan):
         while len(chosen) < most and (candidates := self.candidates(chosen, records)):
             selections.append(session.refine(tuple(chosen), candidates, scale=scale))
             chosen.append(candidates[selections[-1]])
-        tables = tuple(session.measure(clique, noise=noise) for clique, noise in self.noises(chosen).items())
-        return Answers(measurements=(*totals, *tables), selections=tuple(selections), calls=session.calls)
+        tables = tuple(
+            session.measure(clique, noise=noise)
+            for clique, noise in self.noises(chosen).items()
+        )
+        return Answers(
+            measurements=(*totals, *tables), selections=tuple(selections), calls=session.calls
+        )
 
     def _records(self, totals: Sequence[Measurement]) -> int:
-        return self.domain.rows if self.domain.rows is not None else oneway.plausible(int(totals[0].values))
+        return (
+            self.domain.rows
+            if self.domain.rows is not None
+            else oneway.plausible(int(totals[0].values))
+        )
 
     def _apart(self, answers: Answers) -> tuple[int, list[str], tuple[Measurement, ...]]:
         """About how many records there are, the columns chosen, and the tables that were measured."""
@@ -168,9 +186,13 @@ class GeneralizePlan(Plan):
                 candidates = self.candidates(chosen, records)
                 chosen += candidates[place : place + 1]
             tables = answers.measurements[len(totals) :]
-            if len(chosen) == len(answers.selections) and [m.clique for m in tables] == list(self.noises(chosen)):
+            if len(chosen) == len(answers.selections) and [m.clique for m in tables] == list(
+                self.noises(chosen)
+            ):
                 return records, chosen, tables
-        raise InputError("these answers are not of this plan", repair="use the answers of this release")
+        raise InputError(
+            "these answers are not of this plan", repair="use the answers of this release"
+        )
 
     def groups(self, answers: Answers) -> tuple[list[str], list[Group]]:
         """The published table: the columns chosen, in their order, and the groups; none where no column was chosen."""
@@ -183,16 +205,26 @@ class GeneralizePlan(Plan):
         """The columns chosen, and of each group: codes of the first of them, codes of the next that are put together, and its
         records."""
         chosen, groups = self.groups(answers)
-        lines = [[list(group.values), list(group.among), round(group.count, 3)] for group in groups]
+        lines = [
+            [list(group.values), list(group.among), round(group.count, 3)] for group in groups
+        ]
         return {"columns": chosen, "groups": lines}
 
     def _rows(self, answers: Answers) -> int:
-        return self.domain.rows if self.domain.rows is not None else oneway.total(answers.measurements)
+        return (
+            self.domain.rows
+            if self.domain.rows is not None
+            else oneway.total(answers.measurements)
+        )
 
-    def _published(self, table: Measurement, *, rows: int) -> tuple[npt.NDArray[np.float64], list[Group]]:
+    def _published(
+        self, table: Measurement, *, rows: int
+    ) -> tuple[npt.NDArray[np.float64], list[Group]]:
         counts = table.values.astype(np.float64).ravel()
         one = np.zeros(counts.size, dtype=np.int64)
-        settled = estimate.settled(counts, np.ones(counts.size), sums=np.array([float(rows)]), parents=one)
+        settled = estimate.settled(
+            counts, np.ones(counts.size), sums=np.array([float(rows)]), parents=one
+        )
         least = max(float(self.config.k), DROWNED * math.sqrt(table.noise.variance))
         return generalised(settled.reshape(table.values.shape), least=least)
 
@@ -214,9 +246,17 @@ class GeneralizePlan(Plan):
             Table(clique=(*node.parents, node.attribute), weights=whole_weights(one))
             for node, one in zip(network, weights, strict=True)
         )
-        return Model(mechanism=self.mechanism, domain=self.domain, rows=rows, tables=found, network=tuple(network))
+        return Model(
+            mechanism=self.mechanism,
+            domain=self.domain,
+            rows=rows,
+            tables=found,
+            network=tuple(network),
+        )
 
-    def _alone(self, name: str, table: Measurement | None, *, rows: int) -> npt.NDArray[np.float64]:
+    def _alone(
+        self, name: str, table: Measurement | None, *, rows: int
+    ) -> npt.NDArray[np.float64]:
         if table is None:
             return np.ones(self.domain.sizes[name])
         along = self.domain.attribute(name).value_count
@@ -226,7 +266,9 @@ class GeneralizePlan(Plan):
         found = self._guess(rows)
         most, _ = self.choices(found)
         cells = int(max(1.0, self._most(found)))
-        asked = needs.of_groups(found, [(cells,)] * (most * len(self.domain.names) + 1), kept=False)
+        asked = needs.of_groups(
+            found, [(cells,)] * (most * len(self.domain.names) + 1), kept=False
+        )
         return super().needs(rows) + asked
 
     def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:

@@ -52,7 +52,9 @@ class Independent(Mechanism):
         "Measures one noisy histogram of each column and draws the columns independently. "
         "Fast and accurate column by column; no relation between columns survives."
     )
-    paper: ClassVar[str] = "Ping, Stoyanovich and Howe 2017 (independent mode); Canonne, Kamath and Steinke 2020"
+    paper: ClassVar[str] = (
+        "Ping, Stoyanovich and Howe 2017 (independent mode); Canonne, Kamath and Steinke 2020"
+    )
     keeps: ClassVar[tuple[str, ...]] = ("histograms of single columns", "number of records")
     parameters: ClassVar[dict[str, Any]] = {
         "type": "object",
@@ -87,30 +89,47 @@ class Independent(Mechanism):
 
     def calibrate(self, domain: Domain, spec: Spec, *, within: Budget | None = None) -> Plan:
         if self.noise == "gaussian" and spec.delta == 0:
-            raise SpecError("Gaussian noise needs a delta above 0", repair="give a delta such as 1e-9, or use laplace")
+            raise SpecError(
+                "Gaussian noise needs a delta above 0",
+                repair="give a delta such as 1e-9, or use laplace",
+            )
         if within is not None:
             return self._after_another_stage(domain, spec, within)
         if self._open(spec):
             found = _more_accurate(domain, spec)
         else:
-            found = _gaussian(domain, spec) if self.noise == "gaussian" else _laplace(domain, spec)
+            found = (
+                _gaussian(domain, spec) if self.noise == "gaussian" else _laplace(domain, spec)
+            )
         sensitivity = histogram_sensitivity(domain.unit, domain.relation)
         calls = tuple(
-            Call(query=Query(verb="measure", clique=(a.name,), cells=a.size), event=noise.event(sensitivity))
+            Call(
+                query=Query(verb="measure", clique=(a.name,), cells=a.size),
+                event=noise.event(sensitivity),
+            )
             for a, noise in zip(domain.modelled, found.noises, strict=True)
         )
         return IndependentPlan(
-            config=self, domain=domain, spec=spec, calls=calls, noises=found.noises, found_by=found.certificate
+            config=self,
+            domain=domain,
+            spec=spec,
+            calls=calls,
+            noises=found.noises,
+            found_by=found.certificate,
         )
 
     def _after_another_stage(self, domain: Domain, spec: Spec, within: Budget) -> Plan:
         """Shares of what is left; Gaussian noise where rho is, unless the other one was asked for."""
         gaussian = isinstance(within, ZeroConcentrated) and self.noise != "laplace"
-        weights = tuple(_weights(domain, "discrete-gaussian" if gaussian else "discrete-laplace").values())
+        weights = tuple(
+            _weights(domain, "discrete-gaussian" if gaussian else "discrete-laplace").values()
+        )
         noises = shares.noises(within, weights, domain=domain, laplace=not gaussian)
         return IndependentPlan(config=self, domain=domain, spec=spec, cap=within, noises=noises)
 
-    def forecast(self, domain: Domain, spec: Spec, *, rows: int | None = None, rule: Rule = "basic") -> dict[str, Any]:
+    def forecast(
+        self, domain: Domain, spec: Spec, *, rows: int | None = None, rule: Rule = "basic"
+    ) -> dict[str, Any]:
         """With noise by formula; a certificate would take a little off it."""
         laws: tuple[NoiseLaw, ...] = ("discrete-laplace", "discrete-gaussian")
         settled = self.settled(spec, rule=rule)
@@ -136,7 +155,9 @@ class _Found:
 
     def error(self, sizes: Sequence[int]) -> float:
         """The expected sum of all deviations, which is what a forecast of one-way marginals goes by."""
-        return sum(size * noise.mean_deviation for size, noise in zip(sizes, self.noises, strict=True))
+        return sum(
+            size * noise.mean_deviation for size, noise in zip(sizes, self.noises, strict=True)
+        )
 
 
 def _more_accurate(domain: Domain, spec: Spec) -> _Found:
@@ -160,16 +181,30 @@ def _weights(domain: Domain, law: NoiseLaw) -> dict[str, Fraction]:
     """Laplace: shares that minimise the summed L1 error of the tables, sum of K_j / epsilon_j, for a given sum of
     epsilon_j. Gaussian: sum of K_j sigma_j, with sigma_j proportional to rho_j^(-1/2), for a given sum of rho_j."""
     if law == "discrete-laplace":
-        return {name: Fraction(math.isqrt(size * _DIGITS**2), _DIGITS) for name, size in domain.sizes.items()}
-    return {name: Fraction(round(size ** (2 / 3) * _DIGITS), _DIGITS) for name, size in domain.sizes.items()}
+        return {
+            name: Fraction(math.isqrt(size * _DIGITS**2), _DIGITS)
+            for name, size in domain.sizes.items()
+        }
+    return {
+        name: Fraction(round(size ** (2 / 3) * _DIGITS), _DIGITS)
+        for name, size in domain.sizes.items()
+    }
 
 
 def _fixed(law: NoiseLaw, *, domain: Domain, spec: Spec) -> _Found:
     weights = tuple(_weights(domain, law).values())
     found = fixed.noise(
-        law, weights, epsilon=spec.epsilon, delta=spec.delta, unit=domain.unit, relation=domain.relation
+        law,
+        weights,
+        epsilon=spec.epsilon,
+        delta=spec.delta,
+        unit=domain.unit,
+        relation=domain.relation,
     )
-    return _Found(noises=tuple(Noise(law=law, scale=scale) for scale in found.scales), certificate=found.certificate)
+    return _Found(
+        noises=tuple(Noise(law=law, scale=scale) for scale in found.scales),
+        certificate=found.certificate,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,18 +221,27 @@ class IndependentPlan(Plan):
     def fit(self, answers: Answers) -> Model:
         rows = self._rows(answers)
         tables = tuple(
-            Table(clique=m.clique, weights=whole_weights(self._histogram(m, rows=rows))) for m in answers.measurements
+            Table(clique=m.clique, weights=whole_weights(self._histogram(m, rows=rows)))
+            for m in answers.measurements
         )
         return Model(mechanism=self.mechanism, domain=self.domain, rows=rows, tables=tables)
 
     def _rows(self, answers: Answers) -> int:
         """The public number of records, else the mean of the noisy totals weighted by their precision."""
-        return self.domain.rows if self.domain.rows is not None else oneway.total(answers.measurements)
+        return (
+            self.domain.rows
+            if self.domain.rows is not None
+            else oneway.total(answers.measurements)
+        )
 
     def _histogram(self, measurement: Measurement, *, rows: int) -> npt.NDArray[np.float64]:
         along = self.domain.attribute(measurement.clique[0]).value_count
-        return oneway.denoise(measurement.values, noise=measurement.noise, total=rows, along=along)
+        return oneway.denoise(
+            measurement.values, noise=measurement.noise, total=rows, along=along
+        )
 
     def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:
-        noises = {a.name: noise for a, noise in zip(self.domain.modelled, self.noises, strict=True)}
+        noises = {
+            a.name: noise for a, noise in zip(self.domain.modelled, self.noises, strict=True)
+        }
         return expected.independent(noises, sizes=self.domain.sizes, rows=self._guess(rows))

@@ -78,7 +78,9 @@ class Mst(Mechanism):
 
     def calibrate(self, domain: Domain, spec: Spec, *, within: Budget | None = None) -> Plan:
         cap = within or conversion.budget_for(spec.epsilon, spec.delta, adds_up=self.adds_up)
-        plan = MstPlan(config=self, domain=domain, spec=spec, cap=cap, parts=self._parts(cap, domain))
+        plan = MstPlan(
+            config=self, domain=domain, spec=spec, cap=cap, parts=self._parts(cap, domain)
+        )
         pairs.require_memory(plan.memory, megabytes=self.memory_mb, domain=domain)
         plan.require_noise()
         return plan
@@ -96,7 +98,12 @@ class Mst(Mechanism):
                 repair="give shares that add up to 0.99 at most",
             )
         each = cap.amount / edges
-        return Parts(columns=cap.amount * of_columns, choice=each * of_choices, table=each * left, edges=edges)
+        return Parts(
+            columns=cap.amount * of_columns,
+            choice=each * of_choices,
+            table=each * left,
+            edges=edges,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,7 +138,11 @@ class MstPlan(Plan):
         columns = pairs.measured_columns(session, self._column_noises())
         chosen, noise = self._chosen(session, columns), self._pair_noise()
         tables = [session.measure(pair, noise=noise) for pair in chosen.taken] if noise else []
-        return Answers(measurements=(*columns, *tables), selections=tuple(chosen.indices), calls=session.calls)
+        return Answers(
+            measurements=(*columns, *tables),
+            selections=tuple(chosen.indices),
+            calls=session.calls,
+        )
 
     def _chosen(self, session: Session, columns: Sequence[Measurement]) -> pairs.Forest:
         candidates, scale = self._candidates(columns), self._choice_scale()
@@ -154,12 +165,22 @@ class MstPlan(Plan):
         for pair in cliques[len(names) :]:
             if pair in of_pairs and forest.connects(pair):
                 forest.take(pair, index=0)
-        if cliques != [*((name,) for name in names), *forest.taken] or len(forest.taken) != self.parts.edges:
-            raise InputError("these answers are not of this plan", repair="use the answers of this release")
+        if (
+            cliques != [*((name,) for name in names), *forest.taken]
+            or len(forest.taken) != self.parts.edges
+        ):
+            raise InputError(
+                "these answers are not of this plan", repair="use the answers of this release"
+            )
 
     def _denoised(self, measurements: Sequence[Measurement]) -> Denoised:
         domain = self.domain
-        return denoised(pairs.noisy(measurements), sizes=domain.sizes, along=pairs.along(domain), rows=domain.rows)
+        return denoised(
+            pairs.noisy(measurements),
+            sizes=domain.sizes,
+            along=pairs.along(domain),
+            rows=domain.rows,
+        )
 
     def _candidates(self, columns: Sequence[Measurement]) -> dict[Clique, Candidate]:
         """Every pair with the product of its columns: what they let one expect if it does not matter."""
@@ -167,13 +188,17 @@ class MstPlan(Plan):
         deviation = noise.mean_deviation if noise else 0.0
         return {
             pair: pairs.candidate(
-                pair, factors.product([known.oneways[name] for name in pair], total=known.total), deviation=deviation
+                pair,
+                factors.product([known.oneways[name] for name in pair], total=known.total),
+                deviation=deviation,
             )
             for pair in pairs.of(self.domain)
         }
 
     def _column_noises(self) -> dict[str, Noise]:
-        return pairs.column_noises(self.domain, self.loss.of(self.parts.columns), self.sensitivity)
+        return pairs.column_noises(
+            self.domain, self.loss.of(self.parts.columns), self.sensitivity
+        )
 
     def _choice_scale(self) -> Fraction:
         return (
@@ -183,12 +208,18 @@ class MstPlan(Plan):
         )
 
     def _pair_noise(self) -> Noise | None:
-        return shares.noise(self.loss.of(self.parts.table), self.sensitivity) if self.parts.edges else None
+        return (
+            shares.noise(self.loss.of(self.parts.table), self.sensitivity)
+            if self.parts.edges
+            else None
+        )
 
     def needs(self, rows: int | None = None) -> Needs:
         sizes = self.domain.sizes
         shapes = [(sizes[first], sizes[second]) for first, second in pairs.of(self.domain)]
-        return super().needs(rows) + needs.of_pairs(self._guess(rows), shapes, looks=len(sizes) / 2)
+        return super().needs(rows) + needs.of_pairs(
+            self._guess(rows), shapes, looks=len(sizes) / 2
+        )
 
     def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:
         return expected.network(

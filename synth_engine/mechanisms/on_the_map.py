@@ -55,8 +55,13 @@ class OnTheMap(Mechanism):
         "For two columns, such as home and work, where it is public how many records have each value of one of them: the "
         "other is drawn anew within every group, from its own records and a prior."
     )
-    paper: ClassVar[str] = "Machanavajjhala, Kifer, Abowd, Gehrke and Vilhuber 2008 (On the map)"
-    keeps: ClassVar[tuple[str, ...]] = ("the public totals, exactly", "the other column within large groups")
+    paper: ClassVar[str] = (
+        "Machanavajjhala, Kifer, Abowd, Gehrke and Vilhuber 2008 (On the map)"
+    )
+    keeps: ClassVar[tuple[str, ...]] = (
+        "the public totals, exactly",
+        "the other column within large groups",
+    )
     parameters: ClassVar[dict[str, Any]] = {
         "type": "object",
         "properties": {
@@ -93,7 +98,10 @@ class OnTheMap(Mechanism):
                 "enum": ["fitted", "public"],
                 "default": "fitted",
                 "title": "Decay of the filter",
-                "x-labels": {"fitted": "Fitted to what was drawn", "public": "The public decay alone"},
+                "x-labels": {
+                    "fitted": "Fitted to what was drawn",
+                    "public": "The public decay alone",
+                },
                 "description": "By what the filter tells records from prior. Fitted: distance, where many come from, and what "
                 "places near each other have in common; groups are drawn towards it as far as those of their size are alike.",
             },
@@ -119,7 +127,9 @@ class OnTheMap(Mechanism):
     relations: ClassVar[tuple[Relation, ...]] = (Relation.REPLACE_ONE,)
     losses: ClassVar[tuple[str, ...]] = ("pure", "approximate")
     kind: ClassVar[Literal["static", "adaptive"]] = "static"
-    takes_open: ClassVar[bool] = True  # by refusing them: groups and origins have to be known beforehand
+    takes_open: ClassVar[bool] = (
+        True  # by refusing them: groups and origins have to be known beforehand
+    )
 
     parts: str = AUTO
     prior: str = "least"
@@ -147,7 +157,10 @@ class OnTheMap(Mechanism):
                 repair='give "totals" in the description, and leave other columns out',
             )
         if spec.delta and spec.epsilon < LEAST_EPSILON:
-            raise SpecError("on-the-map has no form with a delta below epsilon 0.5", repair="use a delta of 0")
+            raise SpecError(
+                "on-the-map has no form with a delta below epsilon 0.5",
+                repair="use a delta of 0",
+            )
         assert domain.totals is not None  # noqa: S101 - it suits
         if domain.repeats is not None and domain.repeats.cuts(domain.totals.counts):
             raise SpecError(
@@ -163,10 +176,14 @@ class OnTheMap(Mechanism):
                 f"constraints are not kept in more than {MOST_IN_TABLE:,} cells",
                 repair="leave them out, or merge values into larger areas",
             )
-        call = Call(query=Query(verb="resample", clique=clique, cells=cells, parting=name), event=event)
+        call = Call(
+            query=Query(verb="resample", clique=clique, cells=cells, parting=name), event=event
+        )
         return OnTheMapPlan(config=self, domain=domain, spec=spec, calls=(call,))
 
-    def _parted(self, domain: Domain, spec: Spec, clique: tuple[str, str]) -> tuple[str, DirichletMultinomial]:
+    def _parted(
+        self, domain: Domain, spec: Spec, clique: tuple[str, str]
+    ) -> tuple[str, DirichletMultinomial]:
         """The name of the parting, and the prior of each size of groups, by public facts alone."""
         assert domain.totals is not None  # noqa: S101 - it suits
         sizes, name = resampling.groups(domain.totals.counts), self.parts
@@ -180,17 +197,26 @@ class OnTheMap(Mechanism):
         except DomainError as error:
             raise SpecError(error.rule, repair=error.repair) from error
         if len(name) > LONGEST_NAME:
-            raise SpecError("the name of the parts is too long for a receipt", repair="name partitions shortly")
+            raise SpecError(
+                "the name of the parts is too long for a receipt",
+                repair="name partitions shortly",
+            )
         of = {n: way_of(n, found) for n in sizes}
         priors = Priors()
         for each in set(of.values()):
             mine = tuple(n for n in sizes if of[n] == each)
-            known = looked[each].priors if looked else self._priors(spec, sizes=mine, origins=numbers[each])
+            known = (
+                looked[each].priors
+                if looked
+                else self._priors(spec, sizes=mine, origins=numbers[each])
+            )
             priors |= {n: known[n] for n in mine}
         event = self._event(spec, origins={n: numbers[of[n]] for n in sizes}, priors=priors)
         return "" if name == VALUES else name, event
 
-    def _looked(self, domain: Domain, spec: Spec, clique: tuple[str, str]) -> dict[str, parted.Way]:
+    def _looked(
+        self, domain: Domain, spec: Spec, clique: tuple[str, str]
+    ) -> dict[str, parted.Way]:
         """Ways to count by. Parts that somebody declared are better than cells of points, which are looked at where nothing
         is declared."""
         assert domain.totals is not None  # noqa: S101 - it suits
@@ -198,17 +224,26 @@ class OnTheMap(Mechanism):
         sizes, looked = resampling.groups(domain.totals.counts), {}
         for name, number in placing.ways(domain, clique[1], placed=placed).items():
             priors = self._priors(spec, sizes=sizes, origins=number)
-            looked[name] = parted.Way(name=name, parts=number, priors=priors, unit=resampling.UNIT)
+            looked[name] = parted.Way(
+                name=name, parts=number, priors=priors, unit=resampling.UNIT
+            )
         return looked
 
-    def _event(self, spec: Spec, *, origins: dict[int, int], priors: Priors) -> DirichletMultinomial:
+    def _event(
+        self, spec: Spec, *, origins: dict[int, int], priors: Priors
+    ) -> DirichletMultinomial:
         """origins: of each size of groups, how many there are."""
         most = max(origins.values())
         entries = (
-            (n, priors[n]) if number == most else (n, priors[n], number) for n, number in sorted(origins.items())
+            (n, priors[n]) if number == most else (n, priors[n], number)
+            for n, number in sorted(origins.items())
         )
         return DirichletMultinomial(
-            epsilon=spec.epsilon, delta=spec.delta, origins=most, unit=resampling.UNIT, priors=tuple(entries)
+            epsilon=spec.epsilon,
+            delta=spec.delta,
+            origins=most,
+            unit=resampling.UNIT,
+            priors=tuple(entries),
         )
 
     def _priors(self, spec: Spec, *, sizes: tuple[int, ...], origins: int) -> Priors:
@@ -218,7 +253,11 @@ class OnTheMap(Mechanism):
         if self.prior == "least":
             return least
         epsilon, delta = float(spec.epsilon), float(spec.delta)
-        chosen = disclosure.zero_sample_prior if self.prior == "zero-sample" else disclosure.programme_prior
+        chosen = (
+            disclosure.zero_sample_prior
+            if self.prior == "zero-sample"
+            else disclosure.programme_prior
+        )
         wanted = {n: chosen(epsilon, delta, size=n, origins=origins) for n in sizes}
         return {n: max(least[n], int(np.ceil(wanted[n] * resampling.UNIT))) for n in sizes}
 
@@ -241,7 +280,9 @@ class OnTheMapPlan(Plan):
     @property
     def loss(self) -> Any:
         pure = Pure(epsilon=self.spec.epsilon)
-        return Basic(epsilon=self.spec.epsilon, delta=self.spec.delta) if self.spec.delta else pure
+        return (
+            Basic(epsilon=self.spec.epsilon, delta=self.spec.delta) if self.spec.delta else pure
+        )
 
     @property
     def certificate(self) -> Literal["basic"]:
@@ -255,26 +296,35 @@ class OnTheMapPlan(Plan):
     def cost(self, rule: Rule) -> Cost:
         if rule == "zcdp" and self.spec.delta:
             raise SpecError(
-                "on-the-map has a delta that an account of rho does not count", repair="use a basic account"
+                "on-the-map has a delta that an account of rho does not count",
+                repair="use a basic account",
             )
         return super().cost(rule)
 
     def run(self, session: Session) -> Answers:
-        found = session.resample(self.clique[1], event=self.event, parting=self.calls[0].query.parting)
+        found = session.resample(
+            self.clique[1], event=self.event, parting=self.calls[0].query.parting
+        )
         return Answers(measurements=(), resampled=found, calls=session.calls)
 
     def fit(self, answers: Answers) -> Model:
         drawn, domain = answers.resampled, self.domain
         shape = (domain.sizes[self.clique[0]], self.event.origins)
         if drawn is None or drawn.clique != self.clique or drawn.shape != shape:
-            raise InputError("these answers are not of this plan", repair="use the answers of this release")
+            raise InputError(
+                "these answers are not of this plan", repair="use the answers of this release"
+            )
         groups, origins = self._origins(drawn)
-        cells, counts = np.unique(groups * domain.sizes[self.clique[1]] + origins, return_counts=True)
+        cells, counts = np.unique(
+            groups * domain.sizes[self.clique[1]] + origins, return_counts=True
+        )
         weights = whole_weights(counts.astype(np.float64))
         rows = int(counts.sum())
         if domain.cells(self.clique) > MOST_IN_TABLE:
             sparse = Cells(clique=self.clique, cells=cells, weights=weights)
-            return Model(mechanism=self.mechanism, domain=domain, rows=rows, tables=(), cells=sparse)
+            return Model(
+                mechanism=self.mechanism, domain=domain, rows=rows, tables=(), cells=sparse
+            )
         table = np.zeros(domain.cells(self.clique), dtype=np.int64)
         table[cells] = weights
         dense = Table(clique=self.clique, weights=table.reshape(domain.shape(self.clique)))
@@ -285,10 +335,14 @@ class OnTheMapPlan(Plan):
         themselves."""
         assert self.domain.totals is not None  # noqa: S101 - it was planned
         found = ways(self.domain, self.clique[1], self.calls[0].query.parting or VALUES)
-        way = np.array([way_of(n, found) for n in self.domain.totals.counts], dtype=object)[drawn.groups]
+        way = np.array([way_of(n, found) for n in self.domain.totals.counts], dtype=object)[
+            drawn.groups
+        ]
         placed = []
         for name in sorted(set(way)):
-            part = replace(drawn, cells=drawn.cells[way == name], counts=drawn.counts[way == name])
+            part = replace(
+                drawn, cells=drawn.cells[way == name], counts=drawn.counts[way == name]
+            )
             placed.append(self._placing(name).origins(part, alpha=self._alpha))
         groups, origins = (np.concatenate(each) for each in zip(*placed, strict=True))
         return groups, origins
@@ -301,7 +355,9 @@ class OnTheMapPlan(Plan):
         totals = self.domain.totals.counts[:placed]
         off = whole = np.zeros(2)
         for name in sorted({way_of(n, found) for n in totals if n}):
-            sizes = np.array([n if way_of(n, found) == name else 0 for n in totals], dtype=np.int64)
+            sizes = np.array(
+                [n if way_of(n, found) == name else 0 for n in totals], dtype=np.int64
+            )
             way = self._placing(name)
             if not way.located:
                 return ""
@@ -330,7 +386,9 @@ class OnTheMapPlan(Plan):
         """Of each group, the prior of one part, in records."""
         assert self.domain.totals is not None  # noqa: S101 - it was planned
         prior = self.event.by_size
-        return np.array([prior[n][0] / self.event.unit if n else 0.0 for n in self.domain.totals.counts])
+        return np.array(
+            [prior[n][0] / self.event.unit if n else 0.0 for n in self.domain.totals.counts]
+        )
 
     @property
     def against_records(self) -> float:
@@ -341,7 +399,9 @@ class OnTheMapPlan(Plan):
     def needs(self, rows: int | None = None) -> Needs:
         """Of the cells only those with records are held."""
         found = self._guess(rows)
-        return needs.of_table(found, attributes=2) + needs.of_groups(found, [(2 * found,)], kept=True)
+        return needs.of_table(found, attributes=2) + needs.of_groups(
+            found, [(2 * found,)], kept=True
+        )
 
     @property
     def prior_share(self) -> float:
@@ -356,7 +416,10 @@ class OnTheMapPlan(Plan):
         group, origin = self.clique
         sizes, number = self.domain.sizes, self._guess(rows)
         uniform = expected.uniform(sizes={origin: sizes[origin]}, rows=number)["mean"]
-        one = min(1.0, self.prior_share * uniform + expected.chance({origin: sizes[origin]}, rows=number))
+        one = min(
+            1.0,
+            self.prior_share * uniform + expected.chance({origin: sizes[origin]}, rows=number),
+        )
         both = min(1.0, self.prior_share * uniform + expected.chance(sizes, rows=number))
         return {
             "rows": number,
@@ -369,8 +432,14 @@ class OnTheMapPlan(Plan):
     def _said(self, rows: int) -> str:
         """How origins are counted, how much prior there is, and what is wrong with the delta, in words."""
         name, parts = self.calls[0].query.parting, self.event.origins
-        fewer = "up to " if len({number for _, number in self.event.by_size.values()}) > 1 else ""
-        counted = f"Counted in {fewer}{parts:,} parts ({name})" if name else f"Counted by all {parts:,} values"
+        fewer = (
+            "up to " if len({number for _, number in self.event.by_size.values()}) > 1 else ""
+        )
+        counted = (
+            f"Counted in {fewer}{parts:,} parts ({name})"
+            if name
+            else f"Counted by all {parts:,} values"
+        )
         said = (
             f"{counted}: the prior is {self.against_records:.3g} times the records in all, and {self.prior_share:.0%} of what is "
             "drawn comes from it and not from records."

@@ -28,18 +28,25 @@ class Way:
         """What a record of a group of this size loses, on a scale without a unit: one over the number of parts for what
         lies within a part, and the root of prior over records, over 13, for what the prior covers. So the errors of
         average commutes fell and rose over parts, epsilon and sizes of groups (docs/methods.md)."""
-        return 1 / self.parts + math.sqrt(self.priors[size] * self.parts / (self.unit * size)) / _COVERED
+        return (
+            1 / self.parts
+            + math.sqrt(self.priors[size] * self.parts / (self.unit * size)) / _COVERED
+        )
 
 
 def best(looked: Sequence[Way], totals: Iterable[int]) -> tuple[tuple[int, str], ...]:
     """The way by which records lose least, or two of them by size of group where that is less by more than a twelfth: from how
     many records on, and the name, as in `domain.parting.ways`. looked: fewest parts first. By public facts alone."""
     times = sorted(Counter(n for n in totals if n).items())
-    lost = {way.name: [size * number * way.lost(size) for size, number in times] for way in looked}
+    lost = {
+        way.name: [size * number * way.lost(size) for size, number in times] for way in looked
+    }
     one = min(lost, key=lambda name: sum(lost[name]))
     mixed = []
     for coarse, fine in combinations(lost, 2):
-        worse = [place for place in range(len(times)) if lost[fine][place] >= lost[coarse][place]]
+        worse = [
+            place for place in range(len(times)) if lost[fine][place] >= lost[coarse][place]
+        ]
         first = worse[-1] + 1 if worse else 0
         if 0 < first < len(times):
             found = (0, coarse), (times[first][0], fine)

@@ -37,15 +37,25 @@ class Placing:
         if self.located and here.any() and (self.decay or self.farthest):
             weighed = self._weighed(groups[here], parts[here], counts[here], alpha)
             groups, parts, counts = (
-                np.concatenate([one, other[~here]]) for one, other in zip(weighed, (groups, parts, counts), strict=True)
+                np.concatenate([one, other[~here]])
+                for one, other in zip(weighed, (groups, parts, counts), strict=True)
             )
         return np.repeat(groups, counts), self._on_origins(groups, parts, counts)
 
-    def _weighed(self, groups: Whole, parts: Whole, counts: Whole, alpha: Floats) -> tuple[Whole, Whole, Whole]:
+    def _weighed(
+        self, groups: Whole, parts: Whole, counts: Whole, alpha: Floats
+    ) -> tuple[Whole, Whole, Whole]:
         number = self._placed_groups
         sizes = np.bincount(groups, counts, minlength=number).astype(np.int64)
         beyond = self._parts - self._placed_parts
-        draw = gravity.Draw(groups=groups, parts=parts, counts=counts, sizes=sizes, alpha=alpha[:number], beyond=beyond)
+        draw = gravity.Draw(
+            groups=groups,
+            parts=parts,
+            counts=counts,
+            sizes=sizes,
+            alpha=alpha[:number],
+            beyond=beyond,
+        )
         place = self._geography(located=True)
         if self.decay != "fitted":
             model = gravity.Gravity.public(draw, place)
@@ -59,7 +69,9 @@ class Placing:
         nobody knows yet; of up to `_LOOKED_AT` groups. The filter is taken to undo what the prior adds, at the price of more
         chance, up to that of one record by the decay."""
         marks = (np.arange(_LOOKED_AT) + 0.5) * (sizes.sum() / _LOOKED_AT)
-        groups, times = np.unique(np.searchsorted(np.cumsum(sizes), marks, side="right"), return_counts=True)
+        groups, times = np.unique(
+            np.searchsorted(np.cumsum(sizes), marks, side="right"), return_counts=True
+        )
         place = self._geography(located=True)
         mass, apart = place.seen_from(place.vectors[0][groups])
         n, near = sizes[groups].astype(np.float64), mass > 0
@@ -67,38 +79,64 @@ class Placing:
         share = n / (n + total)
         own, own_spread = _moments(mass / mass.sum(axis=1, keepdims=True), apart)
         even, even_spread = _moments(near / near.sum(axis=1, keepdims=True), apart)
-        spread = share * own_spread + (1 - share) * even_spread + share * (1 - share) * (even - own) ** 2
+        spread = (
+            share * own_spread
+            + (1 - share) * even_spread
+            + share * (1 - share) * (even - own) ** 2
+        )
         chance = _MEAN_OF_NORMAL * np.sqrt(spread * (2 * n + total) / (n * (1 + n + total)))
         one = _MEAN_OF_NORMAL * np.sqrt(own_spread)
-        off = np.minimum(chance / share, one) if self.decay else chance + (1 - share) * np.abs(even - own)
-        return float(np.average(off, weights=times)), float(np.average(one / np.sqrt(n), weights=times))
+        off = (
+            np.minimum(chance / share, one)
+            if self.decay
+            else chance + (1 - share) * np.abs(even - own)
+        )
+        return float(np.average(off, weights=times)), float(
+            np.average(one / np.sqrt(n), weights=times)
+        )
 
     def _on_origins(self, groups: Whole, parts: Whole, counts: Whole) -> Whole:
         """Codes of origins, one for each record, in the order of the cells."""
         found = np.empty(int(counts.sum()), dtype=np.int64)
         values = self.domain.attribute(self.clique[1]).value_count
         beyond = parts >= self._placed_parts
-        far = groups >= self._placed_groups if self.located else np.ones(groups.size, dtype=bool)
+        far = (
+            groups >= self._placed_groups if self.located else np.ones(groups.size, dtype=bool)
+        )
         records = np.repeat(beyond, counts)
         found[records] = np.repeat(parts[beyond] - self._placed_parts + values, counts[beyond])
         for located, cells_of in ((True, ~beyond & ~far), (False, ~beyond & far)):
             if cells_of.any():
-                at = groups[cells_of] if located else np.zeros(int(cells_of.sum()), dtype=np.int64)
+                at = (
+                    groups[cells_of]
+                    if located
+                    else np.zeros(int(cells_of.sum()), dtype=np.int64)
+                )
                 place = self._geography(located=located)
-                found[np.repeat(cells_of, counts)] = place.placed(at, parts[cells_of], counts[cells_of])
+                found[np.repeat(cells_of, counts)] = place.placed(
+                    at, parts[cells_of], counts[cells_of]
+                )
         return found
 
     def _geography(self, *, located: bool) -> Geography:
         """Of what lies somewhere. Without it: one place from which nothing is nearer than anything else."""
         origin = self._points.get(self.clique[1])
         values = self.domain.attribute(self.clique[1]).value_count
-        at = np.array(origin.at) if origin else np.column_stack([np.zeros((values, 2)), np.ones(values)])
-        groups = np.array(self._points[self.clique[0]].at)[:, :2] if located else np.zeros((1, 2))
+        at = (
+            np.array(origin.at)
+            if origin
+            else np.column_stack([np.zeros((values, 2)), np.ones(values)])
+        )
+        groups = (
+            np.array(self._points[self.clique[0]].at)[:, :2] if located else np.zeros((1, 2))
+        )
         return Geography(
             groups=groups,
             origins=at[:, :2],
             weights=at[:, 2],
-            part=np.array(parting(self.domain, self.clique[1], self.parting or VALUES), dtype=np.int64)[:values],
+            part=np.array(
+                parting(self.domain, self.clique[1], self.parting or VALUES), dtype=np.int64
+            )[:values],
             parts=self._placed_parts,
             scale=self.scale if located else math.inf,
             farthest=self.farthest or math.inf if located else math.inf,

@@ -12,7 +12,15 @@ from synth_engine.domain import Domain
 from synth_engine.errors import InputError, SpecError
 from synth_engine.marginals import expected, factors
 from synth_engine.marginals.denoised import denoised
-from synth_engine.measurement import Answers, Candidate, Clique, Measurement, Noise, Scores, Session
+from synth_engine.measurement import (
+    Answers,
+    Candidate,
+    Clique,
+    Measurement,
+    Noise,
+    Scores,
+    Session,
+)
 from synth_engine.mechanisms.models.model import Model
 from synth_engine.mechanisms.pairing import dense, pairs
 from synth_engine.mechanisms.pairing.growth import Expectation
@@ -92,7 +100,9 @@ class PrivSyn(Mechanism):
 
     def calibrate(self, domain: Domain, spec: Spec, *, within: Budget | None = None) -> Plan:
         cap = within or conversion.budget_for(spec.epsilon, spec.delta, adds_up=self.adds_up)
-        plan = PrivSynPlan(config=self, domain=domain, spec=spec, cap=cap, parts=self._parts(cap, domain))
+        plan = PrivSynPlan(
+            config=self, domain=domain, spec=spec, cap=cap, parts=self._parts(cap, domain)
+        )
         pairs.require_memory(plan.memory, megabytes=self.memory_mb, domain=domain)
         plan.require_noise()
         return plan
@@ -100,7 +110,9 @@ class PrivSyn(Mechanism):
     def _parts(self, cap: Budget, domain: Domain) -> Parts:
         if not pairs.of(domain):
             return Parts(columns=cap.amount, scores=Fraction(0), tables=Fraction(0))
-        of_columns = parse_amount(self.columns_share, name="columns_share") or pairs.share_of_columns(cap, domain)
+        of_columns = parse_amount(
+            self.columns_share, name="columns_share"
+        ) or pairs.share_of_columns(cap, domain)
         of_scores = parse_amount(self.scores_share, name="scores_share") or AUTO_SCORES
         left = 1 - of_columns - of_scores
         if left < Fraction(1, 100):
@@ -108,7 +120,11 @@ class PrivSyn(Mechanism):
                 "columns_share and scores_share leave nothing for pairs",
                 repair="give shares that add up to 0.99 at most",
             )
-        return Parts(columns=cap.amount * of_columns, scores=cap.amount * of_scores, tables=cap.amount * left)
+        return Parts(
+            columns=cap.amount * of_columns,
+            scores=cap.amount * of_scores,
+            tables=cap.amount * left,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,7 +164,10 @@ class PrivSynPlan(Plan):
             pair: Expectation(factors.product([oneways[name] for name in pair], total=total))
             for pair in pairs.of(self.domain)
         }
-        offered = [Candidate(clique=pair, reference=one.reference) for pair, one in expectations.items()]
+        offered = [
+            Candidate(clique=pair, reference=one.reference)
+            for pair, one in expectations.items()
+        ]
         scores = session.score(offered, noise=self._score_noise())
         tables = self._measured(session, self._chosen(scores, expectations, oneways, total))
         return Answers(measurements=(*columns, *tables), scores=(scores,), calls=session.calls)
@@ -157,13 +176,23 @@ class PrivSynPlan(Plan):
         """The cliques chosen; if there are none, the columns once more, for what tables would have cost."""
         if not chosen.parts:
             again = self.loss.of(self.parts.tables)
-            return pairs.measured_columns(session, pairs.column_noises(self.domain, again, self.sensitivity))
-        noises = {clique: self._table_noise(chosen.parts, of=parts) for clique, parts in chosen.cliques.items()}
+            return pairs.measured_columns(
+                session, pairs.column_noises(self.domain, again, self.sensitivity)
+            )
+        noises = {
+            clique: self._table_noise(chosen.parts, of=parts)
+            for clique, parts in chosen.cliques.items()
+        }
         return [session.measure(clique, noise=noise) for clique, noise in noises.items()]
 
     def _known(self, columns: Sequence[Measurement]) -> tuple[dict[str, factors.Floats], int]:
         domain = self.domain
-        known = denoised(pairs.noisy(columns), sizes=domain.sizes, along=pairs.along(domain), rows=domain.rows)
+        known = denoised(
+            pairs.noisy(columns),
+            sizes=domain.sizes,
+            along=pairs.along(domain),
+            rows=domain.rows,
+        )
         return known.oneways, known.total
 
     def _chosen(
@@ -188,15 +217,24 @@ class PrivSynPlan(Plan):
         )
 
     def fit(self, answers: Answers) -> Model:
-        cliques, columns = [m.clique for m in answers.measurements], [(name,) for name in self.domain.names]
+        cliques, columns = (
+            [m.clique for m in answers.measurements],
+            [(name,) for name in self.domain.names],
+        )
         rest, known = cliques[len(columns) :], set(self.domain.names)
-        groups = len(set(rest)) == len(rest) and all(2 <= len(one) <= 3 and set(one) <= known for one in rest)
+        groups = len(set(rest)) == len(rest) and all(
+            2 <= len(one) <= 3 and set(one) <= known for one in rest
+        )
         if cliques[: len(columns)] != columns or not (groups or rest == columns):
-            raise InputError("these answers are not of this plan", repair="use the answers of this release")
+            raise InputError(
+                "these answers are not of this plan", repair="use the answers of this release"
+            )
         return finished(self.mechanism, self.domain, answers.measurements)
 
     def _column_noises(self) -> dict[str, Noise]:
-        return pairs.column_noises(self.domain, self.loss.of(self.parts.columns), self.sensitivity)
+        return pairs.column_noises(
+            self.domain, self.loss.of(self.parts.columns), self.sensitivity
+        )
 
     def _score_noise(self) -> Noise:
         together = scores_sensitivity(self.sensitivity, number=len(pairs.of(self.domain)))
@@ -215,7 +253,9 @@ class PrivSynPlan(Plan):
         shapes = sorted(((sizes[a], sizes[b]) for a, b in pairs.of(self.domain)), key=math.prod)
         kept = shapes[len(shapes) // 2 :][: 2 * len(sizes)]
         asking = needs.of_pairs(found, shapes)
-        return super().needs(rows) + asking + needs.of_finish(found, kept, attributes=len(sizes))
+        return (
+            super().needs(rows) + asking + needs.of_finish(found, kept, attributes=len(sizes))
+        )
 
     def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:
         """As if the best part of all pairs were measured, all alike."""

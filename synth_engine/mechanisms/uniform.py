@@ -40,7 +40,11 @@ class Random(Mechanism):
     )
     paper: ClassVar[str] = "Ping, Stoyanovich and Howe 2017 (random mode)"
     keeps: ClassVar[tuple[str, ...]] = ("number of records",)
-    parameters: ClassVar[dict[str, Any]] = {"type": "object", "properties": {}, "additionalProperties": False}
+    parameters: ClassVar[dict[str, Any]] = {
+        "type": "object",
+        "properties": {},
+        "additionalProperties": False,
+    }
     relations: ClassVar[tuple[Relation, ...]] = (Relation.ADD_REMOVE, Relation.REPLACE_ONE)
     losses: ClassVar[tuple[str, ...]] = ("pure", "approximate")
     kind: ClassVar[Literal["static", "adaptive"]] = "static"
@@ -61,8 +65,17 @@ class Random(Mechanism):
         )
         noise = Noise(law=law, scale=found.scales[0])
         sensitivity = histogram_sensitivity(domain.unit, domain.relation)
-        call = Call(query=Query(verb="measure", clique=(), cells=1), event=noise.event(sensitivity))
-        return RandomPlan(config=self, domain=domain, spec=spec, calls=(call,), noise=noise, found_by=found.certificate)
+        call = Call(
+            query=Query(verb="measure", clique=(), cells=1), event=noise.event(sensitivity)
+        )
+        return RandomPlan(
+            config=self,
+            domain=domain,
+            spec=spec,
+            calls=(call,),
+            noise=noise,
+            found_by=found.certificate,
+        )
 
     def forecast(
         self,
@@ -93,7 +106,9 @@ class RandomPlan(Plan):
     noise: Noise
 
     def run(self, session: Session) -> Answers:
-        return Answers(measurements=(session.measure((), noise=self.noise),), calls=session.calls)
+        return Answers(
+            measurements=(session.measure((), noise=self.noise),), calls=session.calls
+        )
 
     def fit(self, answers: Answers) -> Model:
         return model(self.domain, rows=oneway.plausible(int(answers.measurements[0].values)))
@@ -104,5 +119,8 @@ class RandomPlan(Plan):
 
 def model(domain: Domain, *, rows: int) -> Model:
     """Uniform values for a number of records that is public or was paid for. It needs no data."""
-    tables = tuple(Table(clique=(name,), weights=whole_weights(np.ones(size))) for name, size in domain.sizes.items())
+    tables = tuple(
+        Table(clique=(name,), weights=whole_weights(np.ones(size)))
+        for name, size in domain.sizes.items()
+    )
     return Model(mechanism=Random.id, domain=domain, rows=rows, tables=tables)

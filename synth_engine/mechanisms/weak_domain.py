@@ -13,7 +13,15 @@ from synth_engine import codec
 from synth_engine.domain import Attribute, Domain, Open, Range, Weak
 from synth_engine.errors import InputError
 from synth_engine.marginals import expected, oneway
-from synth_engine.measurement import Answers, Call, Discovery, Measurement, Noise, Query, Session
+from synth_engine.measurement import (
+    Answers,
+    Call,
+    Discovery,
+    Measurement,
+    Noise,
+    Query,
+    Session,
+)
 from synth_engine.mechanisms.models.model import Model, Table, whole_weights
 from synth_engine.mechanisms.planning import learning, shares
 from synth_engine.mechanisms.planning.learning import Answer, Question
@@ -48,8 +56,15 @@ class WeakDomain(Mechanism):
         "English words, with their noisy counts, and draws the columns independently."
     )
     paper: ClassVar[str] = "Rodriguez and Howe 2018 (CatHist)"
-    keeps: ClassVar[tuple[str, ...]] = ("frequent values of single columns", "number of records")
-    parameters: ClassVar[dict[str, Any]] = {"type": "object", "properties": {}, "additionalProperties": False}
+    keeps: ClassVar[tuple[str, ...]] = (
+        "frequent values of single columns",
+        "number of records",
+    )
+    parameters: ClassVar[dict[str, Any]] = {
+        "type": "object",
+        "properties": {},
+        "additionalProperties": False,
+    }
     relations: ClassVar[tuple[Relation, ...]] = (Relation.ADD_REMOVE, Relation.REPLACE_ONE)
     losses: ClassVar[tuple[str, ...]] = ("pure", "approximate")
     kind: ClassVar[Literal["static", "adaptive"]] = "static"
@@ -64,8 +79,12 @@ class WeakDomain(Mechanism):
         weights = [_weight(None if name is None else domain.attribute(name)) for name in names]
         if within is not None:
             noises = shares.noises(within, tuple(weights), domain=domain, laplace=True)
-            steps = tuple(_step(domain, name, noise) for name, noise in zip(names, noises, strict=True))
-            return WeakDomainPlan(config=self, domain=domain, spec=spec, cap=within, steps=steps)
+            steps = tuple(
+                _step(domain, name, noise) for name, noise in zip(names, noises, strict=True)
+            )
+            return WeakDomainPlan(
+                config=self, domain=domain, spec=spec, cap=within, steps=steps
+            )
         found = fixed.noise(
             "discrete-laplace",
             tuple(weights),
@@ -75,22 +94,37 @@ class WeakDomain(Mechanism):
             relation=domain.relation,
         )
         noises = tuple(Noise(law="discrete-laplace", scale=scale) for scale in found.scales)
-        steps = tuple(_step(domain, name, noise) for name, noise in zip(names, noises, strict=True))
+        steps = tuple(
+            _step(domain, name, noise) for name, noise in zip(names, noises, strict=True)
+        )
         sensitivity = histogram_sensitivity(domain.unit, domain.relation)
         calls = tuple(step.call(sensitivity) for step in steps)
         return WeakDomainPlan(
-            config=self, domain=domain, spec=spec, calls=calls, steps=steps, found_by=found.certificate
+            config=self,
+            domain=domain,
+            spec=spec,
+            calls=calls,
+            steps=steps,
+            found_by=found.certificate,
         )
 
 
 def _needs_total(domain: Domain) -> bool:
     """A discovery leaves out what is rare, so it does not tell how many records there are."""
-    return domain.rows is None and all(isinstance(attribute, Weak) for attribute in domain.modelled)
+    return domain.rows is None and all(
+        isinstance(attribute, Weak) for attribute in domain.modelled
+    )
 
 
 def _weight(attribute: Attribute | None) -> Fraction:
     """Of the share of epsilon: as `independent` has it; the number of records needs little."""
-    codes = 1 if attribute is None else _WEAK_CODES if isinstance(attribute, Weak) else attribute.size
+    codes = (
+        1
+        if attribute is None
+        else _WEAK_CODES
+        if isinstance(attribute, Weak)
+        else attribute.size
+    )
     return Fraction(round(codes**0.5 * _DIGITS), _DIGITS)
 
 
@@ -115,7 +149,9 @@ def _step(domain: Domain, name: str | None, noise: Noise) -> Question | _Count:
         return _Count(clique=(), cells=1, noise=noise)
     attribute = domain.attribute(name)
     if isinstance(attribute, Open):
-        return Question(attribute=attribute, noise=noise, threshold=learning.threshold(attribute, noise))
+        return Question(
+            attribute=attribute, noise=noise, threshold=learning.threshold(attribute, noise)
+        )
     return _Count(clique=(name,), cells=attribute.size, noise=noise)
 
 
@@ -143,22 +179,39 @@ class WeakDomainPlan(Plan):
             a.clique[0]: a for a in answers.measurements if a.clique
         }
         if set(given) != set(self.domain.names):
-            raise InputError("these answers are not of this plan", repair="use the answers of this release")
-        learned = learning.learned(self.questions, [given[asked.attribute.name] for asked in self.questions])
+            raise InputError(
+                "these answers are not of this plan", repair="use the answers of this release"
+            )
+        learned = learning.learned(
+            self.questions, [given[asked.attribute.name] for asked in self.questions]
+        )
         domain = self.domain.settled(learned)
-        rows = self.domain.rows if self.domain.rows is not None else oneway.total(answers.measurements)
+        rows = (
+            self.domain.rows
+            if self.domain.rows is not None
+            else oneway.total(answers.measurements)
+        )
         tables = tuple(
-            Table(clique=(name,), weights=whole_weights(self._counts(domain.attribute(name), given[name], rows=rows)))
+            Table(
+                clique=(name,),
+                weights=whole_weights(
+                    self._counts(domain.attribute(name), given[name], rows=rows)
+                ),
+            )
             for name in domain.names
         )
         return Model(mechanism=self.mechanism, domain=domain, rows=rows, tables=tables)
 
-    def _counts(self, attribute: Attribute, answer: Answer, *, rows: int) -> npt.NDArray[np.float64]:
+    def _counts(
+        self, attribute: Attribute, answer: Answer, *, rows: int
+    ) -> npt.NDArray[np.float64]:
         declared = self.domain.attribute(attribute.name)
         if isinstance(answer, Discovery):
             assert isinstance(declared, Weak)  # noqa: S101 - what was asked
             return _frequencies(declared, attribute, answer, rows=rows)
-        counts = oneway.denoise(answer.values, noise=answer.noise, total=rows, along=declared.value_count)
+        counts = oneway.denoise(
+            answer.values, noise=answer.noise, total=rows, along=declared.value_count
+        )
         if not isinstance(declared, Range):
             return counts
         table = codec.settled_cells(declared, attribute)
@@ -166,17 +219,31 @@ class WeakDomainPlan(Plan):
 
     def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:
         guess = learning.foreseen(self.domain)
-        noises = {step.clique[0]: step.noise for step in self.steps if isinstance(step, _Count) and step.clique}
+        noises = {
+            step.clique[0]: step.noise
+            for step in self.steps
+            if isinstance(step, _Count) and step.clique
+        }
         noises |= {asked.attribute.name: asked.noise for asked in self.questions}
         found = expected.independent(noises, sizes=guess.sizes, rows=self._guess(rows))
-        return found | {"learning": {"share": None, "columns": learning.describe(self.questions), "if_declared": None}}
+        return found | {
+            "learning": {
+                "share": None,
+                "columns": learning.describe(self.questions),
+                "if_declared": None,
+            }
+        }
 
 
-def _frequencies(declared: Weak, settled: Attribute, answer: Discovery, *, rows: int) -> npt.NDArray[np.float64]:
+def _frequencies(
+    declared: Weak, settled: Attribute, answer: Discovery, *, rows: int
+) -> npt.NDArray[np.float64]:
     """Noisy counts of what was found; the records that are left have another value, or one too rare to be found."""
     ranks = [rank for rank, _ in answer.found]
     codes = codec.settled_ranks(declared, settled, ranks)
-    counts = np.bincount(codes, weights=[count for _, count in answer.found], minlength=settled.size).astype(np.float64)
+    counts = np.bincount(
+        codes, weights=[count for _, count in answer.found], minlength=settled.size
+    ).astype(np.float64)
     elsewhere = settled.other_code if settled.other_code is not None else settled.missing_code
     if elsewhere is not None:
         counts[elsewhere] = max(0.0, rows - (counts.sum() - counts[elsewhere]))

@@ -40,7 +40,9 @@ def gaussian_sigma(rho_share: Fraction, l2_squared: int) -> Fraction:
 
 def root_down(square: Fraction) -> Fraction:
     """The root of a positive number, rounded down with 64 bits to spare: an epsilon that costs no more than its rho."""
-    return Fraction(math.isqrt(square.numerator * square.denominator << 128), square.denominator << 64)
+    return Fraction(
+        math.isqrt(square.numerator * square.denominator << 128), square.denominator << 64
+    )
 
 
 def split(total: Fraction, weights: list[Fraction]) -> list[Fraction]:
@@ -56,7 +58,8 @@ def round_up(least: Fraction) -> Fraction:
     value = math.ceil(least / step) * step
     if not SMALLEST_SCALE <= value <= LARGEST_SCALE:
         raise SpecError(
-            "noise for this privacy loss is too large or too small to be drawn", repair="use epsilon near 1"
+            "noise for this privacy loss is too large or too small to be drawn",
+            repair="use epsilon near 1",
         )
     return value
 

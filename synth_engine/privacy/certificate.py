@@ -21,7 +21,12 @@ for sixty tables adds up to several hundredths of a delta of 1e-12: more than wa
 
 
 def composed_epsilon(
-    events: Iterable[Event], *, delta: Fraction, unit: PrivacyUnit, relation: Relation, near: Fraction
+    events: Iterable[Event],
+    *,
+    delta: Fraction,
+    unit: PrivacyUnit,
+    relation: Relation,
+    near: Fraction,
 ) -> float:
     """By dp-accounting, with losses rounded such that it errs upwards. `near`: what is expected, for the grid alone."""
     from dp_accounting.pld import privacy_loss_distribution as pld_library  # type: ignore[import-untyped]
@@ -29,7 +34,10 @@ def composed_epsilon(
     parts = pld.losses(events, cells=pld.cells_that_move(unit, relation))
     # By what is larger: losses that spread far beyond a small epsilon would need millions of intervals of its size.
     interval = max(float(near), pld.deviation(parts)) / (_INTERVALS * math.sqrt(parts.total()))
-    total, tail = pld_library.identity(value_discretization_interval=interval), float(delta) * _TAIL
+    total, tail = (
+        pld_library.identity(value_discretization_interval=interval),
+        float(delta) * _TAIL,
+    )
     for part, times in parts.items():
         if isinstance(part, pld.PureLoss):
             one = pld_library.from_discrete_laplace_mechanism(
@@ -37,15 +45,26 @@ def composed_epsilon(
             )
         else:
             one = pld_library.from_discrete_gaussian_mechanism(
-                part.sigma, sensitivity=1, value_discretization_interval=interval, use_connect_dots=True
+                part.sigma,
+                sensitivity=1,
+                value_discretization_interval=interval,
+                use_connect_dots=True,
             )
         total = total.compose(one.self_compose(times, tail) if times > 1 else one, tail)
     return float(total.get_epsilon_for_delta(float(delta)))
 
 
 def confirm(
-    events: Iterable[Event], *, epsilon: Fraction, delta: Fraction, unit: PrivacyUnit, relation: Relation
+    events: Iterable[Event],
+    *,
+    epsilon: Fraction,
+    delta: Fraction,
+    unit: PrivacyUnit,
+    relation: Relation,
 ) -> None:
     """Errors: PrivacyError if the calls do not meet (epsilon, delta) by composition of privacy-loss distributions."""
-    if composed_epsilon(events, delta=delta, unit=unit, relation=relation, near=epsilon) > epsilon:
+    if (
+        composed_epsilon(events, delta=delta, unit=unit, relation=relation, near=epsilon)
+        > epsilon
+    ):
         raise PrivacyError("the calls planned are not certified to meet their target")

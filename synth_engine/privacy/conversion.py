@@ -57,10 +57,16 @@ def rho_for(epsilon: Fraction, delta: Fraction) -> Fraction:
         else:
             high = middle
     rho = _round_down(low * (1 - 1e-10))
-    while rho > 0 and _bound(rho, delta, alpha=_best_alpha(float(rho), float(delta))) > epsilon * _ROOM:
+    while (
+        rho > 0
+        and _bound(rho, delta, alpha=_best_alpha(float(rho), float(delta))) > epsilon * _ROOM
+    ):
         rho = _round_down(float(rho) * (1 - 1e-11))
     if rho <= 0:
-        raise SpecError("epsilon and delta are too small to buy any answer", repair="give a larger epsilon or delta")
+        raise SpecError(
+            "epsilon and delta are too small to buy any answer",
+            repair="give a larger epsilon or delta",
+        )
     return rho
 
 
@@ -70,7 +76,9 @@ def mu_squared_for(epsilon: Fraction, delta: Fraction) -> Fraction:
 
     That part is room for whoever checks with other arithmetic. What is returned was checked: the search before it may err.
     """
-    start = math.log(2 * rho_for(epsilon, delta))  # mu-GDP is mu² / 2-zCDP, so this much is bought in any case
+    start = math.log(
+        2 * rho_for(epsilon, delta)
+    )  # mu-GDP is mu² / 2-zCDP, so this much is bought in any case
     found = _root(lambda log: _log_excess(Fraction(math.exp(log)), epsilon, delta), start)
     less = 1e-10
     mu_squared = _round_down(math.exp(found) * (1 - less))
@@ -106,7 +114,9 @@ def _root(rising: Callable[[float], float], low: float) -> float:
         low, at_low, width = low + width, at_high, 4 * width
     high, side = low + width, 0
     for _ in range(80):
-        guess = (low * at_high - high * at_low) / (at_high - at_low) if at_high > at_low else low
+        guess = (
+            (low * at_high - high * at_low) / (at_high - at_low) if at_high > at_low else low
+        )
         at = rising(guess)
         if abs(at) < 1e-12 or not low < guess < high:
             return guess
@@ -118,7 +128,9 @@ def _root(rising: Callable[[float], float], low: float) -> float:
     return low
 
 
-def budget_for(epsilon: Fraction, delta: Fraction, *, adds_up: Literal["zcdp", "gdp"]) -> Budget:
+def budget_for(
+    epsilon: Fraction, delta: Fraction, *, adds_up: Literal["zcdp", "gdp"]
+) -> Budget:
     """What (epsilon, delta) is worth: pure epsilon where delta is 0, else the rho or the mu² that it buys."""
     if delta == 0:
         return Pure(epsilon=epsilon)
@@ -131,7 +143,9 @@ def epsilon_of(budget: Budget, delta: Fraction) -> Fraction:
     """The epsilon that a budget implies at delta; of a pure one, itself."""
     if isinstance(budget, Pure):
         return budget.epsilon
-    return (epsilon_for_mu if isinstance(budget, GaussianDP) else epsilon_for)(budget.amount, delta)
+    return (epsilon_for_mu if isinstance(budget, GaussianDP) else epsilon_for)(
+        budget.amount, delta
+    )
 
 
 def _bound(rho: Fraction, delta: Fraction, *, alpha: Fraction) -> Fraction:
@@ -144,7 +158,9 @@ def _bound(rho: Fraction, delta: Fraction, *, alpha: Fraction) -> Fraction:
 
 
 def _ln(value: Fraction) -> Decimal:
-    return _CONTEXT.subtract(_CONTEXT.ln(Decimal(value.numerator)), _CONTEXT.ln(Decimal(value.denominator)))
+    return _CONTEXT.subtract(
+        _CONTEXT.ln(Decimal(value.numerator)), _CONTEXT.ln(Decimal(value.denominator))
+    )
 
 
 def _decimal(value: Fraction) -> Decimal:
@@ -152,7 +168,9 @@ def _decimal(value: Fraction) -> Decimal:
 
 
 def _float_epsilon(rho: float, delta: float) -> float:
-    return _float_bound(math.log(float(_best_alpha(rho, delta)) - 1), rho=rho, log_delta=math.log(delta))
+    return _float_bound(
+        math.log(float(_best_alpha(rho, delta)) - 1), rho=rho, log_delta=math.log(delta)
+    )
 
 
 def _float_bound(t: float, *, rho: float, log_delta: float) -> float:
@@ -191,4 +209,6 @@ def _require(rho: Fraction, delta: Fraction) -> None:
     if not isinstance(rho, Fraction) or rho < 0:
         raise TypeError("rho must be a Fraction that is not negative")
     if not isinstance(delta, Fraction) or not 0 < delta < 1:
-        raise SpecError("delta must lie between 0 and 1 here", repair="give a delta such as 1e-9")
+        raise SpecError(
+            "delta must lie between 0 and 1 here", repair="give a delta such as 1e-9"
+        )

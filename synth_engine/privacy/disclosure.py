@@ -40,7 +40,8 @@ def zero_sample_limit(epsilon: float, delta: float, *, origins: int) -> float:
     """What the 0-sample must not exceed. Errors: SpecError for epsilon up to ln 3, where the theorem says nothing."""
     if epsilon <= math.log(3):
         raise SpecError(
-            "Theorem 4.4 needs epsilon above ln 3 = 1.0986", repair="use Theorem 4.1, or the bound on delta"
+            "Theorem 4.4 needs epsilon above ln 3 = 1.0986",
+            repair="use Theorem 4.1, or the bound on delta",
         )
     return delta * (math.exp(epsilon) - 2) / (2 * origins * math.exp(epsilon))
 
@@ -50,7 +51,9 @@ def zero_sample_prior(epsilon: float, delta: float, *, size: int, origins: int) 
     limit = zero_sample_limit(epsilon, delta, origins=origins)
 
     def allowed(alpha: float) -> bool:
-        return zero_sample(size, alpha=alpha, rest=alpha * (origins - 1), epsilon=epsilon) <= limit
+        return (
+            zero_sample(size, alpha=alpha, rest=alpha * (origins - 1), epsilon=epsilon) <= limit
+        )
 
     low, high = 0.0, size / math.expm1(epsilon)
     for _ in range(_HALVINGS):
@@ -96,12 +99,17 @@ def _up(alpha: float) -> float:
 
 
 def _log_masses(
-    m: npt.NDArray[np.float64], n: int, first: npt.NDArray[np.float64], second: npt.NDArray[np.float64]
+    m: npt.NDArray[np.float64],
+    n: int,
+    first: npt.NDArray[np.float64],
+    second: npt.NDArray[np.float64],
 ) -> npt.NDArray[np.float64]:
     """As `log_mass`, of arrays."""
     chosen = gammaln(n + 1) - gammaln(m + 1) - gammaln(n - m + 1)
     drawn = gammaln(m + first) + gammaln(n - m + second) - gammaln(n + first + second)
-    found: npt.NDArray[np.float64] = chosen + drawn + gammaln(first + second) - gammaln(first) - gammaln(second)
+    found: npt.NDArray[np.float64] = (
+        chosen + drawn + gammaln(first + second) - gammaln(first) - gammaln(second)
+    )
     return found
 
 

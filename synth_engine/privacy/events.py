@@ -70,7 +70,11 @@ class _Gaussian:
         return self.l2_squared / (2 * self.sigma_squared)
 
     def to_json(self) -> dict[str, Any]:
-        return {"law": self.law, "sigma_squared": ratio(self.sigma_squared), "l2_squared": self.l2_squared}
+        return {
+            "law": self.law,
+            "sigma_squared": ratio(self.sigma_squared),
+            "l2_squared": self.l2_squared,
+        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,7 +123,12 @@ class _Selection:
         return (1 if self.monotonic else 2) * self.linf / self.scale
 
     def to_json(self) -> dict[str, Any]:
-        return {"law": self.law, "scale": ratio(self.scale), "linf": self.linf, "monotonic": self.monotonic}
+        return {
+            "law": self.law,
+            "scale": ratio(self.scale),
+            "linf": self.linf,
+            "monotonic": self.monotonic,
+        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,13 +175,17 @@ class ThresholdTree:
 
     def __post_init__(self) -> None:
         _require(self.scale, self.l1)
-        if any(type(number) is not int or number < 1 for number in (self.threshold, self.discount)):
+        if any(
+            type(number) is not int or number < 1 for number in (self.threshold, self.discount)
+        ):
             raise TypeError("threshold and discount are whole numbers from 1 on")
         if self.discount < trees.LEAST_PART * self.scale:
             raise ValueError("the discount is too small for the noise")
 
     def pure_epsilon(self) -> Fraction:
-        return self.l1 * trees.loss(scale=self.scale, threshold=self.threshold, discount=self.discount)
+        return self.l1 * trees.loss(
+            scale=self.scale, threshold=self.threshold, discount=self.discount
+        )
 
     def rho(self) -> Fraction:
         return self.pure_epsilon() ** 2 / 2
@@ -202,12 +215,24 @@ class DirichletMultinomial:
 
     def __post_init__(self) -> None:
         numbers = (self.origins, self.unit, *(n for each in self.priors for n in each))
-        if any(type(n) is not int or n < 1 for n in numbers) or any(len(each) not in (2, 3) for each in self.priors):
+        if any(type(n) is not int or n < 1 for n in numbers) or any(
+            len(each) not in (2, 3) for each in self.priors
+        ):
             raise TypeError("priors are positive whole numbers")
         sizes = [each[0] for each in self.priors]
-        if sizes != sorted(set(sizes)) or not sizes or any(n >= self.origins for each in self.priors for n in each[2:]):
-            raise TypeError("priors are one for each size of groups, in order, and say of how many origins if of fewer")
-        if not isinstance(self.epsilon, Fraction) or not isinstance(self.delta, Fraction) or self.epsilon <= 0:
+        if (
+            sizes != sorted(set(sizes))
+            or not sizes
+            or any(n >= self.origins for each in self.priors for n in each[2:])
+        ):
+            raise TypeError(
+                "priors are one for each size of groups, in order, and say of how many origins if of fewer"
+            )
+        if (
+            not isinstance(self.epsilon, Fraction)
+            or not isinstance(self.delta, Fraction)
+            or self.epsilon <= 0
+        ):
             raise TypeError("epsilon and delta are Fractions, and epsilon is positive")
         if not 0 <= self.delta < 1:
             raise TypeError("delta lies from 0 to below 1")
@@ -215,12 +240,17 @@ class DirichletMultinomial:
     @property
     def by_size(self) -> dict[int, tuple[int, int]]:
         """Of each size of groups: the prior of one origin, in parts, and how many origins there are."""
-        return {each[0]: (each[1], each[2] if len(each) == 3 else self.origins) for each in self.priors}
+        return {
+            each[0]: (each[1], each[2] if len(each) == 3 else self.origins)
+            for each in self.priors
+        }
 
     @property
     def whole_prior(self) -> dict[int, float]:
         """Of each size of groups: the prior of all origins together, in records."""
-        return {size: parts * origins / self.unit for size, (parts, origins) in self.by_size.items()}
+        return {
+            size: parts * origins / self.unit for size, (parts, origins) in self.by_size.items()
+        }
 
     def pure_epsilon(self) -> Fraction | None:
         return self.epsilon if self.delta == 0 else None
@@ -228,17 +258,25 @@ class DirichletMultinomial:
     def rho(self) -> Fraction:
         """Errors: UnsupportedEvent with a delta: what is left out in a sum of rho would be lost."""
         if self.delta:
-            raise UnsupportedEvent("groups drawn anew have a delta, which no sum of rho counts; use a basic account")
+            raise UnsupportedEvent(
+                "groups drawn anew have a delta, which no sum of rho counts; use a basic account"
+            )
         return self.epsilon**2 / 2
 
     def mu_squared(self) -> Fraction:
         if self.delta:
-            raise UnsupportedEvent("groups drawn anew have a delta, which no sum of mu² counts; use a basic account")
+            raise UnsupportedEvent(
+                "groups drawn anew have a delta, which no sum of mu² counts; use a basic account"
+            )
         return mu_squared_of_pure(self.epsilon)
 
     def to_json(self) -> dict[str, Any]:
         loss = {"epsilon": ratio(self.epsilon), "delta": ratio(self.delta)}
-        prior = {"origins": self.origins, "unit": self.unit, "priors": [list(pair) for pair in self.priors]}
+        prior = {
+            "origins": self.origins,
+            "unit": self.unit,
+            "priors": [list(pair) for pair in self.priors],
+        }
         return {"law": self.law, **loss, **prior}
 
 
@@ -264,11 +302,19 @@ def from_json(obj: Mapping[str, Any]) -> Event:
         raise UnsupportedEvent("this event is of no known law")
     fields = {key: value for key, value in obj.items() if key != "law"}
     try:
-        exact = {key: Fraction(value) if key in _RATIONAL else value for key, value in fields.items()}
-        exact |= {"priors": tuple(tuple(pair) for pair in fields["priors"])} if "priors" in fields else {}
+        exact = {
+            key: Fraction(value) if key in _RATIONAL else value for key, value in fields.items()
+        }
+        exact |= (
+            {"priors": tuple(tuple(pair) for pair in fields["priors"])}
+            if "priors" in fields
+            else {}
+        )
         event: Event = kind(**exact)
     except (TypeError, ValueError, ZeroDivisionError) as error:
-        raise UnsupportedEvent(f"an event of law {law} has other or malformed fields") from error
+        raise UnsupportedEvent(
+            f"an event of law {law} has other or malformed fields"
+        ) from error
     return event
 
 

@@ -12,7 +12,15 @@ from fractions import Fraction
 from synth_engine.errors import BudgetExceeded, UnsupportedEvent
 from synth_engine.privacy import conversion
 from synth_engine.privacy.events import DirichletMultinomial, Event
-from synth_engine.privacy.loss import Approximate, Basic, Budget, GaussianDP, Loss, Pure, ZeroConcentrated
+from synth_engine.privacy.loss import (
+    Approximate,
+    Basic,
+    Budget,
+    GaussianDP,
+    Loss,
+    Pure,
+    ZeroConcentrated,
+)
 
 
 class Filter:
@@ -46,7 +54,9 @@ class Filter:
         cost, delta = self.price(event), delta_of(event)
         most = self._cap.delta if isinstance(self._cap, Basic) else Fraction(0)
         if self._sum + cost > self._cap.amount or self._deltas + delta > most:
-            raise BudgetExceeded(f"the next {event.law} event costs more than what is left under the cap")
+            raise BudgetExceeded(
+                f"the next {event.law} event costs more than what is left under the cap"
+            )
         self._sum += cost
         self._deltas += delta
 
@@ -66,7 +76,9 @@ def price(event: Event, budget: Budget | Basic) -> Fraction:
         return event.epsilon
     epsilon = event.pure_epsilon()
     if epsilon is None:
-        raise UnsupportedEvent(f"{event.law} noise has no pure guarantee; give a delta above 0 to use it")
+        raise UnsupportedEvent(
+            f"{event.law} noise has no pure guarantee; give a delta above 0 to use it"
+        )
     return epsilon
 
 

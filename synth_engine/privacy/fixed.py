@@ -61,10 +61,19 @@ def noise(
     shares = list(weights)
     if law == "discrete-laplace":
         parts = calibrate.split(epsilon, shares)
-        first = Fixed(scales=tuple(calibrate.laplace_scale(p, sensitivity.l1) for p in parts), certificate="basic")
+        first = Fixed(
+            scales=tuple(calibrate.laplace_scale(p, sensitivity.l1) for p in parts),
+            certificate="basic",
+        )
         cells = pld.cells_that_move(unit, relation)
         each = 1.0 if cells is not None else float(sensitivity.l1)
-        return _shrunk(first, lambda scale: pld.PureLoss(each / scale), cells or 1, epsilon=epsilon, delta=delta)
+        return _shrunk(
+            first,
+            lambda scale: pld.PureLoss(each / scale),
+            cells or 1,
+            epsilon=epsilon,
+            delta=delta,
+        )
     parts = calibrate.split(conversion.rho_for(epsilon, delta), shares)
     sigmas = tuple(calibrate.gaussian_sigma(p, sensitivity.l2_squared) for p in parts)
     first = Fixed(scales=sigmas, certificate="zcdp")
@@ -75,7 +84,12 @@ def noise(
 
 
 def _shrunk(
-    first: Fixed, loss: Callable[[float], pld.Loss], times: int, *, epsilon: Fraction, delta: Fraction
+    first: Fixed,
+    loss: Callable[[float], pld.Loss],
+    times: int,
+    *,
+    epsilon: Fraction,
+    delta: Fraction,
 ) -> Fixed:
     """The same noise smaller by one factor, if that is worth another certificate."""
     if delta < LEAST_DELTA or epsilon > LARGEST_EPSILON:
@@ -113,9 +127,13 @@ def _least(excess: Callable[[float], float]) -> float:
     nudge = _PRECISION / 3
     while high - low > _PRECISION:
         straight = math.isfinite(at_high) and math.isfinite(at_low)
-        guess = low + (high - low) * (at_low / (at_low - at_high)) if straight else (low + high) / 2
+        guess = (
+            low + (high - low) * (at_low / (at_low - at_high)) if straight else (low + high) / 2
+        )
         guess = min(max(guess + nudge, low + nudge), high - nudge)
         at = excess(guess)
-        low, at_low, high, at_high = (guess, at, high, at_high) if at > 0 else (low, at_low, guess, at)
+        low, at_low, high, at_high = (
+            (guess, at, high, at_high) if at > 0 else (low, at_low, guess, at)
+        )
         nudge = math.copysign(nudge, 1 if at > 0 else -1)
     return high

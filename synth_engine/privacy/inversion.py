@@ -45,7 +45,9 @@ class Choice:
             return (words > first[0]).astype(np.int64), words != first[0]
         shift = np.uint64(max(bits - _GUIDE, 0))
         if bits not in self._guides:
-            self._guides[bits] = np.searchsorted(first, np.arange(1 << min(bits, _GUIDE), dtype=np.uint64) << shift)
+            self._guides[bits] = np.searchsorted(
+                first, np.arange(1 << min(bits, _GUIDE), dtype=np.uint64) << shift
+            )
         found: tuple[Parts, Flags] = _looked_up(first, self._guides[bits], words, shift)
         return found
 
@@ -56,7 +58,9 @@ class Choice:
             for step in self.steps(bits + GUARD):
                 if step.low == 1 << step.bits:
                     break
-                below, above = (min(end >> step.bits - bits, 2**bits - 1) for end in (step.low, step.high))
+                below, above = (
+                    min(end >> step.bits - bits, 2**bits - 1) for end in (step.low, step.high)
+                )
                 if below != above:
                     raise ArithmeticError("too few digits of a chance")
                 found.append(below)
@@ -90,7 +94,9 @@ class Choice:
 
 
 @numba.njit(cache=True)
-def _looked_up(first: Words, guide: Parts, words: Words, shift: np.uint64) -> tuple[Parts, Flags]:
+def _looked_up(
+    first: Words, guide: Parts, words: Words, shift: np.uint64
+) -> tuple[Parts, Flags]:
     """`np.searchsorted(first, words)`, and whether the word found is another: begun where the guide says, so that few steps are left."""
     found, sure = np.empty(words.size, dtype=np.int64), np.ones(words.size, dtype=np.bool_)
     for at in range(words.size):

@@ -55,8 +55,12 @@ def reaching(size: int, *, scale: Fraction, threshold: int, source: Source) -> F
     for start in range(0, size, BLOCK):
         part = found[start : start + BLOCK]
         both = source((part.size + 1) // 2, 2 * USUAL.word)
-        words = np.concatenate([both >> np.uint64(USUAL.word), both & np.uint64(2**USUAL.word - 1)])[: part.size]
-        part[:] = _parts(_reaches(scale, threshold), words, USUAL.word, source=source, more=USUAL.more)
+        words = np.concatenate(
+            [both >> np.uint64(USUAL.word), both & np.uint64(2**USUAL.word - 1)]
+        )[: part.size]
+        part[:] = _parts(
+            _reaches(scale, threshold), words, USUAL.word, source=source, more=USUAL.more
+        )
     return found
 
 
@@ -66,7 +70,9 @@ def block(number: int, *, scale: Fraction, source: Source, widths: Widths) -> Pa
     first = source(number, 2 * widths.word)
     signed, top = first >> np.uint64(widths.word), first & np.uint64(2**widths.word - 1)
     negative = signed & np.uint64(1) != 0
-    other = _parts(is_zero, signed >> np.uint64(1), widths.word - 1, source=source, more=widths.more)
+    other = _parts(
+        is_zero, signed >> np.uint64(1), widths.word - 1, source=source, more=widths.more
+    )
     found = _parts(digits[-1], top, widths.word, source=source, more=widths.more)
     for digit in reversed(digits[:-1]):
         words = source(number, widths.word)

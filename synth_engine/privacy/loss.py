@@ -133,7 +133,10 @@ def parse_amount(text: str | int | float | Fraction | Decimal, *, name: str) -> 
     """
     amount = _parse(text, name=name)
     if amount != 0 and not SMALLEST <= amount <= LARGEST:
-        raise SpecError(f"{name} must be 0 or lie between 1e-18 and 1e9", repair="write it in plain decimal digits")
+        raise SpecError(
+            f"{name} must be 0 or lie between 1e-18 and 1e9",
+            repair="write it in plain decimal digits",
+        )
     return amount
 
 
@@ -141,12 +144,18 @@ def parse_decimal(text: str | int | float | Decimal, *, name: str) -> Fraction:
     """As `parse_amount`, for what a person types: decimal digits alone, read exactly, and no ratio like "1/3", which no
     decimal number is. Stored documents hold ratios, and `parse_amount` reads them. Errors: SpecError naming the field."""
     if isinstance(text, str) and "/" in text:
-        raise SpecError(f"{name} must be a decimal number", repair='write it like "1", "0.5" or "1e-9", not as a ratio')
+        raise SpecError(
+            f"{name} must be a decimal number",
+            repair='write it like "1", "0.5" or "1e-9", not as a ratio',
+        )
     return parse_amount(text, name=name)
 
 
 def _parse(value: str | int | float | Fraction | Decimal, *, name: str) -> Fraction:
-    refusal = SpecError(f"{name} must be a number that is not negative", repair='write it like "1", "0.5" or "1e-9"')
+    refusal = SpecError(
+        f"{name} must be a number that is not negative",
+        repair='write it like "1", "0.5" or "1e-9"',
+    )
     if isinstance(value, bool):
         raise refusal
     if isinstance(value, Fraction | int):
@@ -160,14 +169,21 @@ def _parse(value: str | int | float | Fraction | Decimal, *, name: str) -> Fract
     if not isinstance(value, str) or len(value) > MAX_TEXT:
         raise refusal
     if _DECIMAL.fullmatch(value):
-        return Fraction(Decimal(value)) if abs(Decimal(value).adjusted()) <= 100 else _too_far(name)
+        return (
+            Fraction(Decimal(value))
+            if abs(Decimal(value).adjusted()) <= 100
+            else _too_far(name)
+        )
     if _RATIO.fullmatch(value) and int(value.partition("/")[2]) != 0:
         return Fraction(value)
     raise refusal
 
 
 def _too_far(name: str) -> Fraction:
-    raise SpecError(f"{name} must be 0 or lie between 1e-18 and 1e9", repair="write it in plain decimal digits")
+    raise SpecError(
+        f"{name} must be 0 or lie between 1e-18 and 1e9",
+        repair="write it in plain decimal digits",
+    )
 
 
 def ratio(amount: Fraction) -> str:

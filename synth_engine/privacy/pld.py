@@ -58,7 +58,9 @@ def losses(events: Iterable[Event], *, cells: int | None) -> Counter[Loss]:
     for event in events:
         if isinstance(event, DiscreteGaussian):
             if cells is None:
-                raise UnsupportedEvent("Gaussian noise for units of several records has no privacy-loss distribution")
+                raise UnsupportedEvent(
+                    "Gaussian noise for units of several records has no privacy-loss distribution"
+                )
             found[GaussianLoss(math.sqrt(event.sigma_squared))] += cells
         elif isinstance(event, DiscreteLaplace) and cells is not None:
             found[PureLoss(float(1 / event.scale))] += cells
@@ -90,7 +92,9 @@ def log_delta(parts: Counter[Loss], epsilon: float) -> float:
         spectrum *= np.fft.rfft(mass) ** times
         log_total += times * log_mass
     tilted = np.fft.irfft(spectrum, n=points)
-    start = math.ceil(epsilon / step)  # the window that the indices are taken to lie in is centred on epsilon
+    start = math.ceil(
+        epsilon / step
+    )  # the window that the indices are taken to lie in is centred on epsilon
     index = np.arange(start, start + points // 2)
     beyond = index * step - epsilon
     weights = np.exp(-tilt * beyond) * -np.expm1(-beyond)
@@ -113,7 +117,10 @@ def _on_grid(atoms: Atoms, *, tilt: float, step: float, points: int) -> tuple[Fl
     logs = logs + tilt * values
     top = float(logs.max())
     weights = np.exp(logs - top)
-    lower, upper = weights * (1 - share) * np.exp(-tilt * beyond), weights * share * np.exp(tilt * (step - beyond))
+    lower, upper = (
+        weights * (1 - share) * np.exp(-tilt * beyond),
+        weights * share * np.exp(tilt * (step - beyond)),
+    )
     at = index.astype(np.int64) % points
     mass = np.bincount(at, weights=lower, minlength=points)
     mass += np.roll(np.bincount(at, weights=upper, minlength=points), 1)

@@ -57,7 +57,9 @@ class Guarantee:
     rho: Fraction
     certificate: Certificate
 
-    def to_json(self, *, relation: Relation, unit: PrivacyUnit, invariants: Sequence[str] = ()) -> dict[str, str]:
+    def to_json(
+        self, *, relation: Relation, unit: PrivacyUnit, invariants: Sequence[str] = ()
+    ) -> dict[str, str]:
         return {
             "epsilon": ratio(self.epsilon),
             "delta": ratio(self.delta),
@@ -66,9 +68,15 @@ class Guarantee:
             "sentence": self.sentence(relation=relation, unit=unit, invariants=invariants),
         }
 
-    def sentence(self, *, relation: Relation, unit: PrivacyUnit, invariants: Sequence[str] = ()) -> str:
+    def sentence(
+        self, *, relation: Relation, unit: PrivacyUnit, invariants: Sequence[str] = ()
+    ) -> str:
         change = "added or removed" if relation is Relation.ADD_REMOVE else "replaced"
-        change += "".join(f", its {name.removeprefix(TOTALS)} kept" for name in invariants if name.startswith(TOTALS))
+        change += "".join(
+            f", its {name.removeprefix(TOTALS)} kept"
+            for name in invariants
+            if name.startswith(TOTALS)
+        )
         exact = f"epsilon = {plain(self.epsilon)}"
         if self.delta == 0:
             return f"{exact} differential privacy for {unit.sentence()} {change}."
@@ -100,7 +108,9 @@ class Sample:
             _EDITED: self.edited,
             "chosen_after_looking": True if self.after_looking else None,
         }
-        return {"rows": self.rows} | {key: value for key, value in fields.items() if value is not None}
+        return {"rows": self.rows} | {
+            key: value for key, value in fields.items() if value is not None
+        }
 
 
 def seed_commitment(seed: str) -> str:
@@ -123,7 +133,9 @@ def _cost(event: Event) -> dict[str, str]:
     if isinstance(event, DirichletMultinomial):
         return {"epsilon": ratio(event.epsilon), "delta": ratio(event.delta)}
     epsilon = event.pure_epsilon()
-    return {"rho": ratio(event.rho())} | ({} if epsilon is None else {"epsilon": ratio(epsilon)})
+    return {"rho": ratio(event.rho())} | (
+        {} if epsilon is None else {"epsilon": ratio(epsilon)}
+    )
 
 
 def build(
@@ -152,7 +164,11 @@ def build(
     document: dict[str, Any] = {
         "schema": SCHEMA,
         "mechanism": {"id": mechanism, "parameters": dict(parameters), "kind": kind},
-        "plan": {"sha256": plan_digest, "calls_sha256": digest(lines) if kind == "static" else None, "cap": cap},
+        "plan": {
+            "sha256": plan_digest,
+            "calls_sha256": digest(lines) if kind == "static" else None,
+            "cap": cap,
+        },
         "relation": relation.value,
         "unit": unit.to_json(),
         "invariants": list(invariants),
@@ -182,7 +198,9 @@ def core(document: Mapping[str, Any]) -> dict[str, Any]:
 
 def seal(document: Mapping[str, Any]) -> dict[str, Any]:
     """The document with the digest of its core renewed."""
-    return {key: value for key, value in document.items() if key != "digest"} | {"digest": digest(core(document))}
+    return {key: value for key, value in document.items() if key != "digest"} | {
+        "digest": digest(core(document))
+    }
 
 
 def with_sample(document: Mapping[str, Any], sample: Sample) -> dict[str, Any]:
@@ -190,7 +208,9 @@ def with_sample(document: Mapping[str, Any], sample: Sample) -> dict[str, Any]:
     return dict(document) | {"sample": sample.to_json(), "seal": None}
 
 
-def with_marks(document: Mapping[str, Any], marks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def with_marks(
+    document: Mapping[str, Any], marks: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
     """The same release with this chain of marks beside it, not yet signed. Receipts of older versions get one too; their
     digest was over all of them without a sample, which is their core."""
     return dict(document) | {"marks": [dict(mark) for mark in marks], "seal": None}
@@ -266,12 +286,16 @@ def is_after_looking(document: Mapping[str, Any]) -> bool:
 
 def _as_signed(obj: Any) -> bytes:
     """The spelling of signed documents: sorted keys, no blanks, UTF-8."""
-    return json.dumps(obj, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode("utf-8")
+    return json.dumps(obj, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode(
+        "utf-8"
+    )
 
 
 def canonical(obj: Any) -> bytes:
     """Canonical JSON: sorted keys, no blanks, ASCII, no floats that JSON lacks."""
-    return json.dumps(obj, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False).encode()
+    return json.dumps(
+        obj, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
+    ).encode()
 
 
 def digest(obj: Any) -> str:

@@ -48,30 +48,40 @@ def delta_of(size: int, *, alpha: float, origins: int, epsilon: float) -> float:
 
 
 @lru_cache(maxsize=64)
-def parts(epsilon: Fraction, delta: Fraction, *, sizes: tuple[int, ...], origins: int) -> dict[int, int]:
+def parts(
+    epsilon: Fraction, delta: Fraction, *, sizes: tuple[int, ...], origins: int
+) -> dict[int, int]:
     """The prior of each origin, in parts, by group size: about the least with which the group has at most delta."""
     if delta == 0 or origins == 1:
         return {size: pure_parts(epsilon, size=size) if origins > 1 else 1 for size in sizes}
     found: dict[int, int] = {}
     near = 0.0
     for size in sorted(sizes):
-        found[size] = _parts(size, origins, float(epsilon), float(delta) * (1 - _MARGIN), near=near)
+        found[size] = _parts(
+            size, origins, float(epsilon), float(delta) * (1 - _MARGIN), near=near
+        )
         near = found[size] / UNIT
     return {size: found[size] for size in sizes}
 
 
-def required(event: DirichletMultinomial, *, totals: Sequence[int], origins: Sequence[int]) -> npt.NDArray[np.int64]:
+def required(
+    event: DirichletMultinomial, *, totals: Sequence[int], origins: Sequence[int]
+) -> npt.NDArray[np.int64]:
     """The prior, in parts, of one origin of each group. origins: how many each group has. Errors: PrivacyError where the event is for other groups or origins,
     or its prior too small for its epsilon and delta; all of these are public."""
     priors = event.by_size
     wanted = {(n, number) for n, number in zip(totals, origins, strict=True) if n}
-    if event.origins != max(origins) or not wanted <= {(n, number) for n, (_, number) in priors.items()}:
+    if event.origins != max(origins) or not wanted <= {
+        (n, number) for n, (_, number) in priors.items()
+    }:
         raise PrivacyError("the prior is for other groups or origins")
     if len(totals) * event.origins > LARGEST_DRAW:
         raise PrivacyError(f"groups by origins have from 1 to {LARGEST_DRAW:,} cells")
     epsilon, most = float(event.epsilon), float(event.delta)
     if any(
-        delta_of(size, alpha=weight / event.unit, origins=number, epsilon=epsilon) * (1 + _MARGIN / 2) > most
+        delta_of(size, alpha=weight / event.unit, origins=number, epsilon=epsilon)
+        * (1 + _MARGIN / 2)
+        > most
         for size, (weight, number) in priors.items()
         if number > 1
     ):
@@ -96,9 +106,16 @@ def _parts(size: int, origins: int, epsilon: float, delta: float, *, near: float
         if high - low <= max(1e-6 * high, 0.5 / UNIT):
             break
         middle = (low + high) / 2
-        low, high = (middle, high) if _delta(size, middle, middle * origins, epsilon) > delta else (low, middle)
+        low, high = (
+            (middle, high)
+            if _delta(size, middle, middle * origins, epsilon) > delta
+            else (low, middle)
+        )
     found = max(1, math.ceil(high * UNIT))
-    while found < most * UNIT and _delta(size, found / UNIT, found / UNIT * origins, epsilon) > delta:
+    while (
+        found < most * UNIT
+        and _delta(size, found / UNIT, found / UNIT * origins, epsilon) > delta
+    ):
         found = math.ceil(found * _NUDGE) + 1
     return min(found, max(1, math.ceil(most * UNIT)))
 
@@ -107,8 +124,12 @@ def _parts(size: int, origins: int, epsilon: float, delta: float, *, near: float
 def log_mass(m: float, n: float, first: float, second: float) -> float:
     """ln P(m) of the beta-binomial law of n draws with parameters first and second."""
     chosen = math.lgamma(n + 1) - math.lgamma(m + 1) - math.lgamma(n - m + 1)
-    drawn = math.lgamma(m + first) + math.lgamma(n - m + second) - math.lgamma(n + first + second)
-    return chosen + drawn + math.lgamma(first + second) - math.lgamma(first) - math.lgamma(second)
+    drawn = (
+        math.lgamma(m + first) + math.lgamma(n - m + second) - math.lgamma(n + first + second)
+    )
+    return (
+        chosen + drawn + math.lgamma(first + second) - math.lgamma(first) - math.lgamma(second)
+    )
 
 
 @numba.njit(cache=True)

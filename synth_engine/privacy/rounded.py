@@ -50,14 +50,18 @@ def draws(size: int, *, sigma: Fraction, source: Source) -> npt.NDArray[np.int64
     found = np.empty(size, dtype=np.int64)
     done = 0
     while done < size:
-        values, kept = proposals(min(BLOCK, (size - done) * 3 // 2 + 8), sigma=sigma, source=source, widths=USUAL)
+        values, kept = proposals(
+            min(BLOCK, (size - done) * 3 // 2 + 8), sigma=sigma, source=source, widths=USUAL
+        )
         values = values[kept][: size - done]
         found[done : done + values.size] = values
         done += values.size
     return found
 
 
-def proposals(number: int, *, sigma: Fraction, source: Source, widths: Widths) -> tuple[npt.NDArray[np.int64], Flags]:
+def proposals(
+    number: int, *, sigma: Fraction, source: Source, widths: Widths
+) -> tuple[npt.NDArray[np.int64], Flags]:
     """Values, and which of them are kept; the others mean nothing."""
     first, x = source(number, 1 + widths.choice + widths.third), source(number, widths.x)
     third = first & np.uint64(2**widths.third - 1)
@@ -69,7 +73,9 @@ def proposals(number: int, *, sigma: Fraction, source: Source, widths: Widths) -
     size, sure_of_size = _rounded(k, x, sigma=sigma, bits=widths.x)
     values = np.where(negative, -size, size)
     for i in np.flatnonzero(~(sure & (sure_of_size | ~kept))):
-        proposal = Proposal(*(int(words[i]) for words in (choice, x, third)), source=source, widths=widths)
+        proposal = Proposal(
+            *(int(words[i]) for words in (choice, x, third)), source=source, widths=widths
+        )
         settled = proposal.size(sigma)
         kept[i] = settled is not None
         values[i] = (-1 if negative[i] else 1) * (settled or 0)
@@ -120,7 +126,9 @@ def _exp_minus(t: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     return found
 
 
-def _rounded(k: Words, x: Words, *, sigma: Fraction, bits: int) -> tuple[npt.NDArray[np.int64], Flags]:
+def _rounded(
+    k: Words, x: Words, *, sigma: Fraction, bits: int
+) -> tuple[npt.NDArray[np.int64], Flags]:
     """sigma (k + x) rounded, and whether all digits to come round alike. sigma = m / 2^d, so it is m (k 2^bits + x), a
     number of at most 53 + 63 bits in two limbs, over 2^(bits + d)."""
     m, q = sigma.numerator, bits + sigma.denominator.bit_length() - 2
@@ -153,9 +161,15 @@ def _half_up(high: Words, low: Words, q: int) -> Words:
 class Proposal:
     """One proposal whose first words leave something open."""
 
-    def __init__(self, choice: int, x: int, third: int, *, source: Source, widths: Widths) -> None:
+    def __init__(
+        self, choice: int, x: int, third: int, *, source: Source, widths: Widths
+    ) -> None:
         self._source, self._more = source, widths.more
-        self._choice, self._x, self._third = (choice, widths.choice), (x, widths.x), (third, widths.third)
+        self._choice, self._x, self._third = (
+            (choice, widths.choice),
+            (x, widths.x),
+            (third, widths.third),
+        )
 
     def size(self, sigma: Fraction) -> int | None:
         """sigma (k + x) rounded; None if the proposal is not kept."""
@@ -180,7 +194,9 @@ class Proposal:
     def _size(self, k: int, sigma: Fraction) -> int:
         while True:
             x, length = self._x
-            least, most = (_nearest(sigma * (k + Fraction(x + more, 1 << length))) for more in (0, 1))
+            least, most = (
+                _nearest(sigma * (k + Fraction(x + more, 1 << length))) for more in (0, 1)
+            )
             if least == most:
                 return least
             self._x = self._longer(self._x)
@@ -202,5 +218,6 @@ def _nearest(value: Fraction) -> int:
 def moment(sigma: float, power: int) -> float:
     """E |round(N(0, sigma²))|^power of a sigma below 1, as the sum over n of (n^power - (n - 1)^power) P(|noise| >= n)."""
     return math.fsum(
-        (n**power - (n - 1) ** power) * math.erfc((n - 0.5) / (sigma * math.sqrt(2))) for n in range(1, 16)
+        (n**power - (n - 1) ** power) * math.erfc((n - 0.5) / (sigma * math.sqrt(2)))
+        for n in range(1, 16)
     )

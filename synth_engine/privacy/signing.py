@@ -15,7 +15,10 @@ from typing import Any
 
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import (
+    Ed25519PrivateKey,
+    Ed25519PublicKey,
+)
 
 from synth_engine.errors import InputError
 
@@ -25,7 +28,9 @@ def load(path: Path) -> Ed25519PrivateKey:
     try:
         key = serialization.load_pem_private_key(path.read_bytes(), password=None)
     except OSError:
-        raise InputError("the signing key cannot be read", repair="check its path and rights") from None
+        raise InputError(
+            "the signing key cannot be read", repair="check its path and rights"
+        ) from None
     except (ValueError, TypeError, UnsupportedAlgorithm):
         raise InputError(
             "the signing key is no private key in PEM, or has a passphrase",
@@ -39,7 +44,9 @@ def load(path: Path) -> Ed25519PrivateKey:
     return key
 
 
-def sign(statement: Mapping[str, Any], *, schema: str, key: Ed25519PrivateKey) -> dict[str, Any]:
+def sign(
+    statement: Mapping[str, Any], *, schema: str, key: Ed25519PrivateKey
+) -> dict[str, Any]:
     """The signed document of a statement of plain JSON without floats; it names the key that signed it."""
     named = {**statement, "key": name(key.public_key())}
     return {
@@ -53,7 +60,9 @@ def sign(statement: Mapping[str, Any], *, schema: str, key: Ed25519PrivateKey) -
 def spelled(schema: str, statement: Mapping[str, Any]) -> bytes:
     """What is signed: the one spelling of schema and statement."""
     document = {"schema": schema, "statement": statement}
-    return json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode("utf-8")
+    return json.dumps(
+        document, sort_keys=True, separators=(",", ":"), ensure_ascii=False
+    ).encode("utf-8")
 
 
 def name(key: Ed25519PublicKey) -> str:

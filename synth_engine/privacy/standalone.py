@@ -51,7 +51,9 @@ def text() -> str:
     imports: set[str] = set()
     parts = []
     for name in MODULES:
-        source = resources.files("synth_engine.privacy").joinpath(f"{name}.py").read_text("utf-8")
+        source = (
+            resources.files("synth_engine.privacy").joinpath(f"{name}.py").read_text("utf-8")
+        )
         lines = source.splitlines()
         tree = ast.parse(source)
         first, *rest = tree.body  # the docstring, which becomes a comment
@@ -59,10 +61,23 @@ def text() -> str:
         for node in rest:
             if isinstance(node, ast.Import | ast.ImportFrom):
                 imports |= _kept(node)
-        for node in (first, *(node for node in rest if isinstance(node, ast.Import | ast.ImportFrom))):
-            lines[node.lineno - 1 : node.end_lineno] = [""] * ((node.end_lineno or node.lineno) - node.lineno + 1)
-        comment = "\n".join(f"# {line}".rstrip() for line in str(first.value.value).strip().splitlines())
-        parts.append(f"# --- {name} " + "-" * (110 - len(name)) + f"\n{comment}\n\n" + "\n".join(lines).strip() + "\n")
+        for node in (
+            first,
+            *(node for node in rest if isinstance(node, ast.Import | ast.ImportFrom)),
+        ):
+            lines[node.lineno - 1 : node.end_lineno] = [""] * (
+                (node.end_lineno or node.lineno) - node.lineno + 1
+            )
+        comment = "\n".join(
+            f"# {line}".rstrip() for line in str(first.value.value).strip().splitlines()
+        )
+        parts.append(
+            f"# --- {name} "
+            + "-" * (110 - len(name))
+            + f"\n{comment}\n\n"
+            + "\n".join(lines).strip()
+            + "\n"
+        )
     head = [_HEAD, "from __future__ import annotations\n", "\n".join(sorted(imports)) + "\n"]
     return "\n".join([*head, "\n" + _ERROR, *("\n" + part for part in parts), "\n" + _END])
 

@@ -16,14 +16,22 @@ class Interval:
     bits: int
 
     def __mul__(self, other: Interval) -> Interval:
-        return Interval(self.low * other.low >> self.bits, -(-self.high * other.high >> self.bits), self.bits)
+        return Interval(
+            self.low * other.low >> self.bits,
+            -(-self.high * other.high >> self.bits),
+            self.bits,
+        )
 
     def __add__(self, other: Interval) -> Interval:
         return Interval(self.low + other.low, self.high + other.high, self.bits)
 
     def times(self, factor: Fraction) -> Interval:
         numerator, denominator = factor.numerator, factor.denominator
-        return Interval(self.low * numerator // denominator, -(-self.high * numerator // denominator), self.bits)
+        return Interval(
+            self.low * numerator // denominator,
+            -(-self.high * numerator // denominator),
+            self.bits,
+        )
 
     def inverse(self) -> Interval:
         one = 1 << (2 * self.bits)
@@ -45,7 +53,9 @@ class Interval:
 
 def exp_minus(x: Fraction, bits: int) -> Interval:
     """e^-x for x > 0: the series of e^y for y = x / 2^halvings <= 1/2, all of whose terms are positive, then squares."""
-    if x > bits:  # below 2^-bits: the same two numbers would come out, after powers that have as many digits as x
+    if (
+        x > bits
+    ):  # below 2^-bits: the same two numbers would come out, after powers that have as many digits as x
         return Interval(0, 1, bits)
     halvings = max(0, (x.numerator // x.denominator).bit_length() + 1)
     y = x / (1 << halvings)
@@ -55,14 +65,19 @@ def exp_minus(x: Fraction, bits: int) -> Interval:
         count += 1
         term = term.times(y / count)
         total += term
-    total += Interval(0, 2 * term.high, bits)  # the rest is at most a geometric series with ratio 1/2
+    total += Interval(
+        0, 2 * term.high, bits
+    )  # the rest is at most a geometric series with ratio 1/2
     return total.power(1 << halvings).inverse()
 
 
 def passing(*, scale: Fraction, threshold: int, bits: int) -> Interval:
     """P(discrete Laplace noise >= threshold) for a threshold of 1 or more: e^(-threshold/scale) / (1 + e^(-1/scale))."""
     one = Interval(1 << bits, 1 << bits, bits)
-    return exp_minus(Fraction(threshold) / scale, bits) * (one + exp_minus(1 / scale, bits)).inverse()
+    return (
+        exp_minus(Fraction(threshold) / scale, bits)
+        * (one + exp_minus(1 / scale, bits)).inverse()
+    )
 
 
 def place(drawn: int, length: int, *, n: int, p: Interval) -> int | None:

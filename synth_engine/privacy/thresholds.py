@@ -35,5 +35,7 @@ def _each(n: int, rho: float) -> float:
     if n < 1:
         raise SpecError("a set of values has at least one", repair="declare the set")
     if not 0 < rho < 1:
-        raise SpecError("rho must lie strictly between 0 and 1", repair="0.9 is a common choice")
+        raise SpecError(
+            "rho must lie strictly between 0 and 1", repair="0.9 is a common choice"
+        )
     return -math.expm1(math.log(rho) / n)

@@ -36,7 +36,9 @@ def loss(*, scale: Fraction, threshold: int, discount: int) -> Fraction:
     while True:
         x = step * discount
         if x < threshold:
-            exact += 1  # both chances are below the threshold, where each step is worth 1 / scale
+            exact += (
+                1  # both chances are below the threshold, where each step is worth 1 / scale
+            )
         else:
             if beyond is None:
                 beyond = tails.exp_minus(Fraction(x - threshold + 1) / scale, _BITS)
@@ -53,7 +55,9 @@ def loss(*, scale: Fraction, threshold: int, discount: int) -> Fraction:
 def _grid_up(high: int, exact: Fraction) -> Fraction:
     """What has to be added to `exact` so that the sum is the grid's next point from exact + ln(high / 2^bits) on."""
     with decimal.localcontext(prec=_DIGITS):
-        logarithm = (decimal.Decimal(high) / decimal.Decimal(1 << _BITS)).ln() + decimal.Decimal(10) ** (8 - _DIGITS)
+        logarithm = (
+            decimal.Decimal(high) / decimal.Decimal(1 << _BITS)
+        ).ln() + decimal.Decimal(10) ** (8 - _DIGITS)
     total = exact + Fraction(logarithm)
     return Fraction(math.ceil(total * GRID), GRID) - exact
 
@@ -65,7 +69,11 @@ def least_discount(*, scale: Fraction, threshold: int) -> int:
         more = math.ceil(float(scale) * math.log1p(math.exp(-1 / float(scale))))
         for guess in range(max(0, more - 2), more + 3):
             # e^(-guess / s) <= 1 / (1 + e^(-1/s)), beyond doubt
-            reached = tails.exp_minus(Fraction(guess) / scale, bits) if guess else Interval(1 << bits, 1 << bits, bits)
+            reached = (
+                tails.exp_minus(Fraction(guess) / scale, bits)
+                if guess
+                else Interval(1 << bits, 1 << bits, bits)
+            )
             if (reached * needed).high <= 1 << bits:
                 return threshold + guess
     raise ArithmeticError("no bound was found")
@@ -73,7 +81,11 @@ def least_discount(*, scale: Fraction, threshold: int) -> int:
 
 def least_decay(*, scale: Fraction, branching: int) -> int:
     """PrivTree's discount: the smallest whole number of at least s ln(branching)."""
-    return max(1, math.ceil(float(scale) * math.log(branching) * (1 + 1e-12)), math.ceil(LEAST_PART * scale))
+    return max(
+        1,
+        math.ceil(float(scale) * math.log(branching) * (1 + 1e-12)),
+        math.ceil(LEAST_PART * scale),
+    )
 
 
 def least_threshold(*, scale: Fraction, branching: int) -> int:

@@ -56,7 +56,10 @@ class PrivacyUnit:
                 repair="give the largest number of records that one person may have",
             )
         if self.column is not None and (not isinstance(self.column, str) or not self.column):
-            raise DomainError("the column of the privacy unit must be a column name", repair="leave it out if none")
+            raise DomainError(
+                "the column of the privacy unit must be a column name",
+                repair="leave it out if none",
+            )
         if self.spelling not in set(Spelling):
             raise DomainError(
                 "the spelling of the privacy unit is unknown",
@@ -65,7 +68,8 @@ class PrivacyUnit:
         object.__setattr__(self, "spelling", Spelling(self.spelling))
         if self.column is None and self.spelling is not Spelling.EXACT:
             raise DomainError(
-                "the privacy unit has a spelling and no column", repair="name the column, or leave it out"
+                "the privacy unit has a spelling and no column",
+                repair="name the column, or leave it out",
             )
 
     def to_json(self) -> dict[str, Any]:
@@ -75,15 +79,24 @@ class PrivacyUnit:
 
     @classmethod
     def from_json(cls, obj: Mapping[str, Any]) -> PrivacyUnit:
-        if not isinstance(obj, Mapping) or not set(obj) <= {"max_records", "column", "spelling"}:
+        if not isinstance(obj, Mapping) or not set(obj) <= {
+            "max_records",
+            "column",
+            "spelling",
+        }:
             raise DomainError(
                 "the privacy unit is an object with max_records and column, and perhaps spelling",
                 repair="remove other keys",
             )
         spelling = obj.get("spelling", Spelling.EXACT)
         if not isinstance(spelling, str):
-            raise DomainError("the spelling of the privacy unit is no text", repair=f"use one of {', '.join(Spelling)}")
-        return cls(max_records=obj.get("max_records", 1), column=obj.get("column"), spelling=spelling)  # type: ignore[arg-type]
+            raise DomainError(
+                "the spelling of the privacy unit is no text",
+                repair=f"use one of {', '.join(Spelling)}",
+            )
+        return cls(
+            max_records=obj.get("max_records", 1), column=obj.get("column"), spelling=spelling
+        )  # type: ignore[arg-type]
 
     def sentence(self) -> str:
         """Who is protected, as a noun phrase: "one record", "one person, at most 5 rows"."""
@@ -109,7 +122,9 @@ class Sensitivity:
 
 def levels_sensitivity(of_one: Sensitivity, *, levels: int) -> Sensitivity:
     """Of so many tables, in each of which every record falls into exactly one cell: a tree counted depth by depth."""
-    return Sensitivity(l1=levels * of_one.l1, l2_squared=levels * of_one.l2_squared, linf=of_one.linf)
+    return Sensitivity(
+        l1=levels * of_one.l1, l2_squared=levels * of_one.l2_squared, linf=of_one.linf
+    )
 
 
 def group_sizes_sensitivity(relation: Relation) -> Sensitivity:
@@ -127,10 +142,14 @@ def scores_sensitivity(of_one: Sensitivity, *, number: int) -> Sensitivity:
 def items_sensitivity(of_one: Sensitivity) -> Sensitivity:
     """Of the weighted counts of items, in parts of a vote: every basket has one vote in all, by the norm that its noise
     goes by, as a record has one cell (docs/proofs/items.md)."""
-    return Sensitivity(l1=VOTE * of_one.l1, l2_squared=VOTE**2 * of_one.l2_squared, linf=VOTE * of_one.linf)
+    return Sensitivity(
+        l1=VOTE * of_one.l1, l2_squared=VOTE**2 * of_one.l2_squared, linf=VOTE * of_one.linf
+    )
 
 
-def interaction_sensitivity(unit: PrivacyUnit, relation: Relation, *, sizes: Sequence[int]) -> Sensitivity:
+def interaction_sensitivity(
+    unit: PrivacyUnit, relation: Relation, *, sizes: Sequence[int]
+) -> Sensitivity:
     """Of the interaction of a table with these many cells along its axes (docs/proofs/interaction.md).
 
     One record more moves it by (K - 1 or -1) along each axis of K cells: L1 length 2 (K - 1), squared L2 length K (K - 1).

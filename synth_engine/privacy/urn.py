@@ -38,10 +38,16 @@ class Resampled:
     counts: Counts
 
     @classmethod
-    def of(cls, clique: Sequence[str], groups: Counts, origins: Counts, *, shape: tuple[int, int]) -> Resampled:
+    def of(
+        cls, clique: Sequence[str], groups: Counts, origins: Counts, *, shape: tuple[int, int]
+    ) -> Resampled:
         """Of the group and the origin of each record drawn."""
-        cells, counts = np.unique(groups.astype(np.int64) * shape[1] + origins, return_counts=True)
-        return cls(clique=tuple(clique), shape=shape, cells=cells, counts=counts.astype(np.int64))
+        cells, counts = np.unique(
+            groups.astype(np.int64) * shape[1] + origins, return_counts=True
+        )
+        return cls(
+            clique=tuple(clique), shape=shape, cells=cells, counts=counts.astype(np.int64)
+        )
 
     @property
     def values(self) -> Counts:
@@ -65,13 +71,17 @@ class Resampled:
         return {"resampled_cells": self.cells, "resampled_counts": self.counts}
 
     @classmethod
-    def read(cls, header: Mapping[str, Any] | None, arrays: Mapping[str, Counts]) -> Resampled | None:
+    def read(
+        cls, header: Mapping[str, Any] | None, arrays: Mapping[str, Counts]
+    ) -> Resampled | None:
         """From where answers are stored; None if there was no such draw."""
         if header is None:
             return None
         groups, origins = header["shape"]
         cells, counts = arrays["resampled_cells"], arrays["resampled_counts"]
-        return cls(clique=tuple(header["clique"]), shape=(groups, origins), cells=cells, counts=counts)
+        return cls(
+            clique=tuple(header["clique"]), shape=(groups, origins), cells=cells, counts=counts
+        )
 
 
 def drawn(
@@ -86,7 +96,10 @@ def drawn(
     """The origins of as many records of each group as it has, drawn anew: int64, group by group. groups, origins: of each
     record, as codes below `shape`. parts: the prior of one origin, for each group. Errors: PrivacyError for an urn beyond 2^62 balls."""
     sizes = np.bincount(groups, minlength=shape[0])
-    largest = max((int(n) * 2 * unit + int(p) * shape[1] for n, p in zip(sizes, parts, strict=True) if n), default=0)
+    largest = max(
+        (int(n) * 2 * unit + int(p) * shape[1] for n, p in zip(sizes, parts, strict=True) if n),
+        default=0,
+    )
     if largest > LARGEST_URN:
         raise PrivacyError("the prior is too large to be drawn from")
     own = origins[np.argsort(groups, kind="stable")].astype(np.int64)
@@ -99,7 +112,9 @@ def drawn(
 
 
 @numba.njit(cache=True)
-def _origins(balls: Counts, own: Counts, sizes: Counts, parts: Counts, origins: int, unit: int) -> Counts:
+def _origins(
+    balls: Counts, own: Counts, sizes: Counts, parts: Counts, origins: int, unit: int
+) -> Counts:
     """Which origin each ball belongs to. own: of the records, group by group."""
     drawn = np.empty(balls.size, dtype=np.int64)
     first = 0

@@ -19,18 +19,39 @@ from fractions import Fraction
 from typing import Any
 
 from synth_engine.privacy.verify_bounds import epsilon_bound
-from synth_engine.privacy.verify_calls import SHA256, Cost, allowed_by, amount, cost_of, losses, refuse
+from synth_engine.privacy.verify_calls import (
+    SHA256,
+    Cost,
+    allowed_by,
+    amount,
+    cost_of,
+    losses,
+    refuse,
+)
 from synth_engine.privacy.verify_gaussian import epsilon_of_mu
-from synth_engine.privacy.verify_limits import LARGEST_AMOUNT, MOST_CALLS, SMALLEST_DELTA, check_limits
+from synth_engine.privacy.verify_limits import (
+    LARGEST_AMOUNT,
+    MOST_CALLS,
+    SMALLEST_DELTA,
+    check_limits,
+)
 from synth_engine.privacy.verify_losses import composed_epsilon
 from synth_engine.privacy.verify_marks import check_beside, core_of
 from synth_engine.privacy.verify_words import caveats_of, check_rest, sentences
 
-PLANS = {f"synthweb/receipt/{version}": f"synth_engine/plan/{min(version, 3)}" for version in (1, 2, 3, 4)}
+PLANS = {
+    f"synthweb/receipt/{version}": f"synth_engine/plan/{min(version, 3)}"
+    for version in (1, 2, 3, 4)
+}
 """Versions of receipts, and of the plans that they come from. The first named no certificate. In the first two the plan
 named unit and relation by the digest of the domain alone, which a receipt does not hold: there they are the receipt's word.
 The fourth has a chain of marks and room for a signature beside its core; an installation adds both to older ones."""
-_NAMED_BY_PLAN = {"facts": "domain_facts", "relation": "relation", "unit": "unit", "invariants": "invariants"}
+_NAMED_BY_PLAN = {
+    "facts": "domain_facts",
+    "relation": "relation",
+    "unit": "unit",
+    "invariants": "invariants",
+}
 _FIELDS = {
     "schema": str, "mechanism": dict, "plan": dict, "relation": str, "unit": dict, "invariants": list,
     "domain_sha256": str, "domain_facts": dict, "target": dict, "guarantee": dict, "calls": list,
@@ -109,7 +130,9 @@ def verify(
     beside = check_beside(receipt, head=head, key=key)
     _check_size(receipt)
     allowed = allowed_by(receipt)
-    costs = [cost_of(call, number, allowed) for number, call in enumerate(receipt["calls"], start=1)]
+    costs = [
+        cost_of(call, number, allowed) for number, call in enumerate(receipt["calls"], start=1)
+    ]
     _check_kind(receipt)
     _check_plan(receipt)
     total = _composed(receipt, costs)
@@ -136,7 +159,9 @@ def _check_shape(receipt: Mapping[str, Any]) -> None:
     if not isinstance(receipt, Mapping):
         refuse("the receipt is no JSON object")
     known = _FIELDS | {name: kind for name, kind in _OPTIONAL.items() if name in receipt}
-    known |= _BESIDE if "marks" in receipt or receipt.get("schema") == "synthweb/receipt/4" else {}
+    known |= (
+        _BESIDE if "marks" in receipt or receipt.get("schema") == "synthweb/receipt/4" else {}
+    )
     if set(receipt) != set(known):
         refuse("the receipt has missing or unknown fields")
     for name, kind in known.items():
@@ -156,7 +181,10 @@ def _check_shape(receipt: Mapping[str, Any]) -> None:
 
 
 def _check_names(mechanism: Mapping[str, Any], plan: Mapping[str, Any]) -> None:
-    if not all(isinstance(mechanism[key], str) for key in ("id", "kind")) or type(mechanism["parameters"]) is not dict:
+    if (
+        not all(isinstance(mechanism[key], str) for key in ("id", "kind"))
+        or type(mechanism["parameters"]) is not dict
+    ):
         refuse("the mechanism is malformed")
     if not isinstance(plan["sha256"], str) or not SHA256.fullmatch(plan["sha256"]):
         refuse("the plan has no SHA-256")
@@ -164,7 +192,9 @@ def _check_names(mechanism: Mapping[str, Any], plan: Mapping[str, Any]) -> None:
 
 def _sha256(obj: Any) -> str:
     try:
-        text = json.dumps(obj, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+        text = json.dumps(
+            obj, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
+        )
     except (TypeError, ValueError, RecursionError):
         refuse("the receipt is no plain JSON")
     return hashlib.sha256(text.encode("ascii")).hexdigest()
@@ -182,7 +212,9 @@ def _check_size(receipt: Mapping[str, Any]) -> None:
     if len(calls) > MOST_CALLS:
         refuse(f"the receipt lists more than {MOST_CALLS} calls")
     laws = [
-        call["noise"].get("law") for call in calls if isinstance(call, dict) and isinstance(call.get("noise"), dict)
+        call["noise"].get("law")
+        for call in calls
+        if isinstance(call, dict) and isinstance(call.get("noise"), dict)
     ]
     if len(calls) > 1 and "dirichlet-multinomial" in laws:
         refuse("the calls are not the ones that this mechanism makes")
@@ -202,7 +234,9 @@ def _check_kind(receipt: Mapping[str, Any]) -> None:
         refuse("the receipt lists no call")
     if kind == "static":
         if plan["cap"] is not None or plan["calls_sha256"] != _sha256(receipt["calls"]):
-            refuse("the calls are not the ones that were fixed beforehand, as a static mechanism needs")
+            refuse(
+                "the calls are not the ones that were fixed beforehand, as a static mechanism needs"
+            )
         _check_static_calls(name, [call["query"] for call in receipt["calls"]])
     elif plan["calls_sha256"] is not None or not isinstance(plan["cap"], dict):
         refuse("an adaptive mechanism needs a cap that was set beforehand")
@@ -216,7 +250,9 @@ def _check_static_calls(name: str, queries: list[dict[str, Any]]) -> None:
     for group sizes first."""
     if any("bins" in query for query in queries):
         refuse("a static mechanism counts by codes: bins would have to be fixed in its plan")
-    if (name == "on-the-map") != (queries[0]["verb"] == "resample") or (name == "on-the-map" and len(queries) > 1):
+    if (name == "on-the-map") != (queries[0]["verb"] == "resample") or (
+        name == "on-the-map" and len(queries) > 1
+    ):
         refuse("the calls are not the ones that this mechanism makes")
     if name == "on-the-map":
         return
@@ -238,7 +274,11 @@ def _check_static_calls(name: str, queries: list[dict[str, Any]]) -> None:
 
 def _check_views(queries: list[dict[str, Any]]) -> None:
     groups = [frozenset(query["clique"]) for query in queries if query["verb"] == "measure"]
-    parts = any(one <= other for place, one in enumerate(groups) for other in groups[:place] + groups[place + 1 :])
+    parts = any(
+        one <= other
+        for place, one in enumerate(groups)
+        for other in groups[:place] + groups[place + 1 :]
+    )
     if not groups or len(groups) != len(queries) or not all(groups) or parts:
         refuse("the calls are not the ones that this mechanism makes")
 
@@ -321,24 +361,34 @@ def _certificate(receipt: Mapping[str, Any], total: Cost) -> str:
     """By which rule epsilon follows. Where the receipt names none, the better of the two that there were."""
     if "certificate" not in receipt["guarantee"]:
         delta = amount(receipt["guarantee"], "delta")
-        by_sum = total.epsilon is not None and not (0 < delta < 1 and epsilon_bound(total.rho, delta) < total.epsilon)
+        by_sum = total.epsilon is not None and not (
+            0 < delta < 1 and epsilon_bound(total.rho, delta) < total.epsilon
+        )
         return "basic" if by_sum else "zcdp"
     named = receipt["guarantee"]["certificate"]
     if not isinstance(named, str) or named not in ("basic", "zcdp", "pld", "gdp"):
         refuse("the certificate is unknown")
     if named == "pld" and receipt["mechanism"]["kind"] != "static":
-        refuse("privacy-loss distributions certify calls that were fixed beforehand, so no adaptive mechanism")
+        refuse(
+            "privacy-loss distributions certify calls that were fixed beforehand, so no adaptive mechanism"
+        )
     return named
 
 
-def _epsilon(receipt: Mapping[str, Any], certificate: str, *, total: Cost, costs: list[Cost]) -> Fraction:
+def _epsilon(
+    receipt: Mapping[str, Any], certificate: str, *, total: Cost, costs: list[Cost]
+) -> Fraction:
     claim = receipt["guarantee"]
     delta = amount(claim, "delta")
     if total.delta > delta or (total.delta and certificate != "basic"):
-        refuse("the delta of groups drawn anew adds up to more than is claimed, or is not counted by this certificate")
+        refuse(
+            "the delta of groups drawn anew adds up to more than is claimed, or is not counted by this certificate"
+        )
     if certificate == "basic":
         if total.epsilon is None:
-            refuse("noise without a pure guarantee needs another certificate and a delta between 0 and 1")
+            refuse(
+                "noise without a pure guarantee needs another certificate and a delta between 0 and 1"
+            )
         return total.epsilon
     if not 0 < delta < 1:
         refuse("this certificate needs a delta between 0 and 1")
@@ -353,7 +403,12 @@ def _epsilon(receipt: Mapping[str, Any], certificate: str, *, total: Cost, costs
 
 
 def _check_claim(
-    claim: Mapping[str, Any], target: Mapping[str, Any], *, epsilon: Fraction, delta: Fraction, rho: Fraction
+    claim: Mapping[str, Any],
+    target: Mapping[str, Any],
+    *,
+    epsilon: Fraction,
+    delta: Fraction,
+    rho: Fraction,
 ) -> None:
     if max(epsilon, rho) > LARGEST_AMOUNT:
         refuse("the calls add up to more than the verifier computes with")

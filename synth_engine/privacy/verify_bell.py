@@ -30,7 +30,10 @@ class Bell:
     def of(cls, sigma_squared: Fraction, radius: int, bits: int) -> Bell:
         width = bits + 64 + 2 * radius.bit_length()
         value = 1 << width
-        ratio, fall = exp_bounds(1 / (2 * sigma_squared), width)[0], exp_bounds(1 / sigma_squared, width)[0]
+        ratio, fall = (
+            exp_bounds(1 / (2 * sigma_squared), width)[0],
+            exp_bounds(1 / sigma_squared, width)[0],
+        )
         sums = [0]
         for _ in range(radius + 2):
             sums.append(sums[-1] + value)
@@ -45,7 +48,9 @@ class Bell:
         """Probability of first..last, rounded up, and of one less each, rounded down."""
         number = last - first + 1
         total = self._sum(first, last) + number * self.slack
-        return ceil_div(total << self.width, self._low), (self._sum(first - 1, last - 1) << self.width) // self._high
+        return ceil_div(total << self.width, self._low), (
+            self._sum(first - 1, last - 1) << self.width
+        ) // self._high
 
     @property
     def tail(self) -> int:

@@ -84,7 +84,9 @@ def exp_bounds(value: Fraction, width: int) -> tuple[int, int]:
         term_low = term_low * down // (terms << precise)
         term_high = ceil_div(term_high * up, terms << precise)
         low, high = low + term_low, high + term_high
-    high += 2 * term_high  # what is left of the series, each term less than half of the one before
+    high += (
+        2 * term_high
+    )  # what is left of the series, each term less than half of the one before
     low, high = one * one // high, ceil_div(one * one, low)
     for _ in range(halvings):
         low, high = low * low >> precise, -(-high * high >> precise)

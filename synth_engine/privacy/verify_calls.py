@@ -115,11 +115,17 @@ def allowed_by(receipt: Mapping[str, Any]) -> Allowed:
     far as one record can."""
     m, column = receipt["unit"]["max_records"], receipt["unit"]["column"]
     records = _sensitivities(receipt)
-    one = {"l1": 1, "l2_squared": 1} if receipt["relation"] == "add-remove" else {"l1": 2, "l2_squared": 2}
+    one = (
+        {"l1": 1, "l2_squared": 1}
+        if receipt["relation"] == "add-remove"
+        else {"l1": 2, "l2_squared": 2}
+    )
     replaced = receipt["relation"] == "replace-one"
     kept = tuple(name.removeprefix(TOTALS) for name in receipt["invariants"] if name != "rows")
     sizes = 0 if column is None else m
-    return Allowed(records=records, units=one, sizes=sizes, many=m, replaced=replaced, kept=kept)
+    return Allowed(
+        records=records, units=one, sizes=sizes, many=m, replaced=replaced, kept=kept
+    )
 
 
 def _sensitivities(receipt: Mapping[str, Any]) -> dict[str, int]:
@@ -131,9 +137,14 @@ def _sensitivities(receipt: Mapping[str, Any]) -> dict[str, int]:
         or not (column is None or (isinstance(column, str) and column))
     ):
         refuse("the privacy unit is malformed")
-    if not all(isinstance(name, str) and (name == "rows" or name.startswith(TOTALS)) for name in receipt["invariants"]):
+    if not all(
+        isinstance(name, str) and (name == "rows" or name.startswith(TOTALS))
+        for name in receipt["invariants"]
+    ):
         refuse("an invariant is unknown")
-    if len(receipt["invariants"]) > MOST_NAMES or any(len(name) > LONGEST_NAME for name in receipt["invariants"]):
+    if len(receipt["invariants"]) > MOST_NAMES or any(
+        len(name) > LONGEST_NAME for name in receipt["invariants"]
+    ):
         refuse("there are too many invariants, or the name of one is too long")
     if m > 1 and any(name != "rows" for name in receipt["invariants"]):
         refuse("totals are public for units of one record only")
@@ -190,7 +201,9 @@ def cost_of(call: Any, number: int, allowed: Allowed) -> Cost:
     cost = _cost(law, noise, sensitivities[kind], number)
     stated = call["cost"]
     expected = {"rho": cost.rho} | ({} if cost.epsilon is None else {"epsilon": cost.epsilon})
-    if set(stated) != set(expected) or any(amount(stated, name) != value for name, value in expected.items()):
+    if set(stated) != set(expected) or any(
+        amount(stated, name) != value for name, value in expected.items()
+    ):
         refuse(f"the cost of call {number} does not follow from its noise")
     return cost
 
@@ -230,10 +243,19 @@ def _moving(query: Mapping[str, Any], allowed: Allowed) -> Mapping[str, int]:
         number, each = len(query["candidates"]), allowed.records["linf"]
         return {"l1": number * each, "l2_squared": number * each**2}
     if query["verb"] == "grow" and query["grown"]["rule"] == "basic":  # a table of every depth
-        return {name: query["grown"]["depth"] * moving for name, moving in allowed.records.items()}
+        return {
+            name: query["grown"]["depth"] * moving for name, moving in allowed.records.items()
+        }
     if query["verb"] == "grow":  # of every record its parts
-        return {name: query["grown"].get("parts", 1) * moving for name, moving in allowed.records.items()}
-    return _of_interaction(query["bins"], allowed) if query["verb"] == "interaction" else allowed.records
+        return {
+            name: query["grown"].get("parts", 1) * moving
+            for name, moving in allowed.records.items()
+        }
+    return (
+        _of_interaction(query["bins"], allowed)
+        if query["verb"] == "interaction"
+        else allowed.records
+    )
 
 
 def _of_interaction(bins: Sequence[int], allowed: Allowed) -> dict[str, int]:
@@ -245,7 +267,10 @@ def _of_interaction(bins: Sequence[int], allowed: Allowed) -> dict[str, int]:
     if not allowed.replaced:
         return {"l1": allowed.many * length, "l2_squared": allowed.many**2 * one}
     crossed = max(math.prod(ones[:at] + ones[at + 1 :]) * size for at, size in enumerate(bins))
-    return {"l1": 2 * allowed.many * length, "l2_squared": 2 * allowed.many**2 * (one + crossed)}
+    return {
+        "l1": 2 * allowed.many * length,
+        "l2_squared": 2 * allowed.many**2 * (one + crossed),
+    }
 
 
 def _tree_scale(noise: Mapping[str, Any]) -> Fraction | None:
@@ -263,19 +288,32 @@ def _check_query(query: Mapping[str, Any], number: int, allowed: Allowed) -> Non
     if set(query) != {"verb", "clique", "cells"} | _PARTS_OF[verb] | merged:
         refuse(f"the query of call {number} has missing or unknown parts")
     if verb == "group-sizes":
-        if query["clique"] != [] or type(query["cells"]) is not int or query["cells"] != (allowed.sizes or None):
+        if (
+            query["clique"] != []
+            or type(query["cells"]) is not int
+            or query["cells"] != (allowed.sizes or None)
+        ):
             refuse(f"call {number} asks for group sizes that the privacy unit does not have")
         return
     cliques = query["candidates"] if "candidates" in _PARTS_OF[verb] else [query["clique"]]
-    if type(query["cells"]) is not int or query["cells"] < 1 or not isinstance(cliques, list) or not cliques:
+    if (
+        type(query["cells"]) is not int
+        or query["cells"] < 1
+        or not isinstance(cliques, list)
+        or not cliques
+    ):
         refuse(f"the query of call {number} is malformed")
-    total = verb == "measure" and query["cells"] == 1  # the number of records is the table of no column
+    total = (
+        verb == "measure" and query["cells"] == 1
+    )  # the number of records is the table of no column
     for clique in cliques:
         _check_clique(clique, number, may_be_empty=total)
     if "bins" in query:
         _check_bins(query, number)
     if verb == "grow" and not is_grown(query):
-        refuse(f"the tree of call {number} has no rule that is known, or other cells than it branches into")
+        refuse(
+            f"the tree of call {number} has no rule that is known, or other cells than it branches into"
+        )
     if verb in _CHECKED:
         _CHECKED[verb](query, number)
 
@@ -284,7 +322,9 @@ def _check_column(query: Mapping[str, Any], number: int) -> None:
     """Values of one column are discovered, items of one are counted."""
     if query["verb"] == "items" and len(query["clique"]) != 1:
         refuse(f"the query of call {number} counts the items of not one column")
-    if query["verb"] == "discover" and (len(query["clique"]) != 1 or not _is_threshold(query["threshold"])):
+    if query["verb"] == "discover" and (
+        len(query["clique"]) != 1 or not _is_threshold(query["threshold"])
+    ):
         refuse(f"the query of call {number} has no threshold of 1 or more, or not one column")
 
 
@@ -292,14 +332,25 @@ def _check_division(query: Mapping[str, Any], number: int) -> None:
     """Groups of the same columns are divided by one column more, another one each time."""
     first, *others = query["candidates"]
     more = [clique[-1] for clique in query["candidates"]]
-    if query["clique"] != [] or any(clique[:-1] != first[:-1] for clique in others) or len(set(more)) != len(more):
-        refuse(f"the query of call {number} divides groups of different columns, or by one column twice")
+    if (
+        query["clique"] != []
+        or any(clique[:-1] != first[:-1] for clique in others)
+        or len(set(more)) != len(more)
+    ):
+        refuse(
+            f"the query of call {number} divides groups of different columns, or by one column twice"
+        )
 
 
 def _check_leaves(query: Mapping[str, Any], number: int) -> None:
     """Parts of a hierarchy are counted, each by every cell of further columns."""
     by, parts = query["by"], query["parts"]
-    if not isinstance(by, list) or type(parts) is not int or parts < 1 or query["cells"] % parts:
+    if (
+        not isinstance(by, list)
+        or type(parts) is not int
+        or parts < 1
+        or query["cells"] % parts
+    ):
         refuse(f"the parts of call {number} are not as many as its cells")
     _check_clique([*query["clique"], *by], number, may_be_empty=False)
     if not by and query["cells"] != parts:
@@ -308,7 +359,12 @@ def _check_leaves(query: Mapping[str, Any], number: int) -> None:
         refuse(f"the query of call {number} has no threshold of 1 or more")
 
 
-_CHECKED = {"discover": _check_column, "items": _check_column, "leaves": _check_leaves, "refine": _check_division}
+_CHECKED = {
+    "discover": _check_column,
+    "items": _check_column,
+    "leaves": _check_leaves,
+    "refine": _check_division,
+}
 """What else of a query is looked at, by its verb."""
 
 
@@ -356,7 +412,9 @@ def _cost(law: str, noise: Mapping[str, Any], sensitivity: int, number: int) -> 
         if set(noise) != {"law", "scale", "threshold", "discount"}:
             refuse(f"the noise of call {number} has missing or unknown parts")
         _check_float(amount(noise, "scale"), number)
-        one = tree_epsilon(amount(noise, "scale"), threshold=noise["threshold"], discount=noise["discount"])
+        one = tree_epsilon(
+            amount(noise, "scale"), threshold=noise["threshold"], discount=noise["discount"]
+        )
         epsilon = sensitivity * one
         return Cost(epsilon=epsilon, rho=epsilon**2 / 2, mu_squared=epsilon**2 * _HALF_PI)
     choosing = law in _LAWS["select"]
@@ -374,11 +432,19 @@ def _check_float(value: Fraction, number: int) -> None:
         refuse(f"the noise of call {number} is not what a sampler can draw exactly")
 
 
-def losses(costs: Sequence[Cost], receipt: Mapping[str, Any]) -> Counter[PureLoss | GaussianLoss]:
+def losses(
+    costs: Sequence[Cost], receipt: Mapping[str, Any]
+) -> Counter[PureLoss | GaussianLoss]:
     """What dominates the privacy loss of each call. Where a unit has one record, one cell of a table moves by exactly
     one (two cells where a record is replaced), and the loss is that of noise on single counts; discrete Laplace noise
     has the two losses of randomised response there. Where it has more, only pure losses are known to be dominated."""
-    moving = None if receipt["unit"]["max_records"] > 1 else 1 if receipt["relation"] == "add-remove" else 2
+    moving = (
+        None
+        if receipt["unit"]["max_records"] > 1
+        else 1
+        if receipt["relation"] == "add-remove"
+        else 2
+    )
     found: Counter[PureLoss | GaussianLoss] = Counter()
     for cost, call in zip(costs, receipt["calls"], strict=True):
         if call["query"]["verb"] in _NOT_OF_CELLS or call["noise"]["law"] == "rounded-gaussian":
@@ -388,7 +454,9 @@ def losses(costs: Sequence[Cost], receipt: Mapping[str, Any]) -> Counter[PureLos
             )
         if cost.variance is not None:
             if moving is None:
-                refuse("privacy-loss distributions of Gaussian noise are known for units of one record only")
+                refuse(
+                    "privacy-loss distributions of Gaussian noise are known for units of one record only"
+                )
             found[GaussianLoss(cost.variance)] += moving
         elif moving is not None and call["noise"]["law"] == "discrete-laplace":
             found[PureLoss(1 / amount(call["noise"], "scale"))] += moving

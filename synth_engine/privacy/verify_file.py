@@ -81,7 +81,9 @@ def read(path: Path) -> dict[str, Any]:
     try:
         if path.stat().st_size > LARGEST_RECEIPT:
             refuse("the file is too large for a receipt")
-        document = json.loads(path.read_text("utf-8"), object_pairs_hook=_no_repeats, parse_constant=_no_constant)
+        document = json.loads(
+            path.read_text("utf-8"), object_pairs_hook=_no_repeats, parse_constant=_no_constant
+        )
     except OSError:
         refuse("the file cannot be read")
     except (ValueError, RecursionError):
@@ -93,7 +95,11 @@ def read(path: Path) -> dict[str, Any]:
 
 def report(found: Verified) -> str:
     """What was proved, as lines of text."""
-    lines = [f"epsilon = {float(found.epsilon):.12g}", f"delta = {float(found.delta):.12g}", *found.sentences]
+    lines = [
+        f"epsilon = {float(found.epsilon):.12g}",
+        f"delta = {float(found.delta):.12g}",
+        *found.sentences,
+    ]
     return "\n".join(lines) + "\n"
 
 

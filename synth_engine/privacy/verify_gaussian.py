@@ -72,7 +72,9 @@ def _above(x: Fraction) -> tuple[Fraction, Fraction]:
         return 1 - more, 1 - less
     square = x * x
     if square >= _WIDE:
-        return Fraction(0), Fraction(1, 1 << 700)  # less than exp(-x²/2), 2 to the power of -721
+        return Fraction(0), Fraction(
+            1, 1 << 700
+        )  # less than exp(-x²/2), 2 to the power of -721
     # No term exceeds exp(x²/2); a fixed number of bits beyond that keeps what is left after they cancel.
     width = _WIDTH + 64 + 2 * math.ceil(square)
     one = 1 << width
@@ -85,7 +87,10 @@ def _above(x: Fraction) -> tuple[Fraction, Fraction]:
         count += 1
         low = low * square.numerator // (2 * count * square.denominator)
         high = ceil_div(high * square.numerator, 2 * count * square.denominator)
-    least, most = least - 2, most + 2  # alternating and falling, so what is left out is less than a unit
+    least, most = (
+        least - 2,
+        most + 2,
+    )  # alternating and falling, so what is left out is less than a unit
     below, above = _root_of_two_pi(width)
     return Fraction(1, 2) - Fraction(most * above, one * one), Fraction(1, 2) - Fraction(
         max(0, least) * below, one * one
@@ -101,8 +106,12 @@ def _root_of_two_pi(width: int) -> tuple[int, int]:
         power, count = one // of, 0
         while power:
             term = factor * (power // (2 * count + 1))
-            low, high = (low + term, high + term) if count % 2 == 0 else (low - term, high - term)
+            low, high = (
+                (low + term, high + term) if count % 2 == 0 else (low - term, high - term)
+            )
             power //= of * of
             count += 1
         low, high = low - 64 * count, high + 64 * count
-    return math.isqrt((one << 2 * width - 1) // high), math.isqrt((one << 2 * width - 1) // low) + 1
+    return math.isqrt((one << 2 * width - 1) // high), math.isqrt(
+        (one << 2 * width - 1) // low
+    ) + 1

@@ -26,7 +26,9 @@ _Mass = tuple[int, int]
 def is_prior(noise: Mapping[str, Any]) -> bool:
     """Whether the draw is described as it has to be: positive whole numbers, sizes in order. Groups of a size that have fewer
     origins than others say how many."""
-    if set(noise) != {"law", "epsilon", "delta", "origins", "unit", "priors"} or not isinstance(noise["priors"], list):
+    if set(noise) != {"law", "epsilon", "delta", "origins", "unit", "priors"} or not isinstance(
+        noise["priors"], list
+    ):
         return False
     pairs = noise["priors"]
     if not pairs or not all(isinstance(pair, list) and len(pair) in (2, 3) for pair in pairs):
@@ -43,20 +45,26 @@ def is_prior(noise: Mapping[str, Any]) -> bool:
 def group_delta(noise: Mapping[str, Any], epsilon: Fraction) -> Fraction | None:
     """At least the delta of every group at epsilon, rounded up; None if that would take too long to find out."""
     width = _MASS_DIGITS + 2 * (epsilon.numerator // epsilon.denominator + 1)
-    power = Fraction(1 << width, exp_bounds(epsilon, width)[1])  # a little less than exp(epsilon)
+    power = Fraction(
+        1 << width, exp_bounds(epsilon, width)[1]
+    )  # a little less than exp(epsilon)
     most, left = 0, _MOST_STEPS
     for size, weight, *fewer in noise["priors"]:
         origins = fewer[0] if fewer else noise["origins"]
         if origins == 1:
             continue  # every record has the one origin
-        found, steps = _delta_of_group(size, weight, noise["unit"], origins, power=power, left=left)
+        found, steps = _delta_of_group(
+            size, weight, noise["unit"], origins, power=power, left=left
+        )
         most, left = max(most, found), left - steps
         if left < 0:
             return None
     return Fraction(most, 1 << _DELTA_GRID)
 
 
-def _delta_of_group(n: int, weight: int, unit: int, origins: int, *, power: Fraction, left: int) -> tuple[int, int]:
+def _delta_of_group(
+    n: int, weight: int, unit: int, origins: int, *, power: Fraction, left: int
+) -> tuple[int, int]:
     """The delta of one group in 2^-160, and how many steps it took. Masses go from one m, or one x, to the next. It stops
     after more than `left` steps, and what it returns then is no bound."""
     if weight * (power - 1) >= unit * n:
@@ -69,7 +77,9 @@ def _delta_of_group(n: int, weight: int, unit: int, origins: int, *, power: Frac
     mass = _none_drawn(n, others + unit * (n - 1), all_of_them, unit)
     for x in range(1, n + 1):
         own, rest = unit * x + weight, unit * (n - x) + others
-        first = _whole_units(grown * (own - unit), unit) + 1  # the least m at which the expectation has a part
+        first = (
+            _whole_units(grown * (own - unit), unit) + 1
+        )  # the least m at which the expectation has a part
         if first > n:
             break
         while m < first:
@@ -80,14 +90,18 @@ def _delta_of_group(n: int, weight: int, unit: int, origins: int, *, power: Frac
             return most, steps
         if x < n:  # from x to x + 1 with the same m
             mass = (
-                _mass_times(mass, (own + unit * m) * (rest - unit), own * (rest + unit * (n - m - 1)))
+                _mass_times(
+                    mass, (own + unit * m) * (rest - unit), own * (rest + unit * (n - m - 1))
+                )
                 if m < n
                 else _mass_times(mass, own + unit * m, own)
             )
     return most, steps
 
 
-def _expected_excess(mass: _Mass, n: int, m: int, own: int, rest: int, unit: int, power: Fraction) -> tuple[int, int]:
+def _expected_excess(
+    mass: _Mass, n: int, m: int, own: int, rest: int, unit: int, power: Fraction
+) -> tuple[int, int]:
     """The sum from m on, in 2^-160. The ratio of masses falls with m, so that a geometric series bounds what is cut off."""
     total = steps = 0
     a = own - unit
@@ -133,7 +147,11 @@ def _mass_in_grid(mass: _Mass) -> int:
     value, exponent = mass
     shift = exponent + _DELTA_GRID
     return (
-        value << shift if shift >= 0 else ceil_div(value, 1 << -shift) if -shift < 2 * _DELTA_GRID + _MASS_DIGITS else 1
+        value << shift
+        if shift >= 0
+        else ceil_div(value, 1 << -shift)
+        if -shift < 2 * _DELTA_GRID + _MASS_DIGITS
+        else 1
     )
 
 

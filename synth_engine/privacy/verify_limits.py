@@ -64,7 +64,9 @@ def check_limits(receipt: Mapping[str, Any]) -> None:
         elif isinstance(value, list):
             waiting += [(inner, (*path, "")) for inner in value]
         elif type(value) is int and abs(value) > LARGEST_WHOLE:
-            raise VerificationError("the receipt holds a whole number that is larger than the verifier counts")
+            raise VerificationError(
+                "the receipt holds a whole number that is larger than the verifier counts"
+            )
 
 
 def _check_text(text: str) -> None:

@@ -77,7 +77,9 @@ class _Grid:
     digits_left: list[int] = field(default_factory=lambda: [_MOST_DIGITS])
 
 
-def composed_epsilon(calls: Mapping[PureLoss | GaussianLoss, int], delta: Fraction, *, near: Fraction) -> Fraction:
+def composed_epsilon(
+    calls: Mapping[PureLoss | GaussianLoss, int], delta: Fraction, *, near: Fraction
+) -> Fraction:
     """An epsilon at which the calls, so many of each, are (epsilon, delta)-DP. `near`, the epsilon that is to be shown,
     decides about the fineness of the grid and not about the truth of the bound: the grid is refined while it is too
     coarse to show it. That happens where few calls have few possible losses."""
@@ -92,16 +94,25 @@ def composed_epsilon(calls: Mapping[PureLoss | GaussianLoss, int], delta: Fracti
     return found
 
 
-def _on_grid(calls: Mapping[PureLoss | GaussianLoss, int], delta: Fraction, grid: _Grid) -> Fraction:
-    widths = [_radius(call.sigma_squared, grid) for call in calls if isinstance(call, GaussianLoss)]
-    if 2 * sum(widths) > _WIDEST or max(_largest(call, grid) for call in calls) > _LONGEST * grid.step:
+def _on_grid(
+    calls: Mapping[PureLoss | GaussianLoss, int], delta: Fraction, grid: _Grid
+) -> Fraction:
+    widths = [
+        _radius(call.sigma_squared, grid) for call in calls if isinstance(call, GaussianLoss)
+    ]
+    if (
+        2 * sum(widths) > _WIDEST
+        or max(_largest(call, grid) for call in calls) > _LONGEST * grid.step
+    ):
         _refuse()
     parts = [_power(_one(call, grid), number, grid) for call, number in calls.items()]
     return _least_epsilon(_all(parts, grid), delta, grid)
 
 
 def _refuse() -> NoReturn:
-    raise VerificationError("the claim is not what privacy-loss distributions of this noise can show")
+    raise VerificationError(
+        "the claim is not what privacy-loss distributions of this noise can show"
+    )
 
 
 def _largest(call: PureLoss | GaussianLoss, grid: _Grid) -> Fraction:
@@ -110,14 +121,20 @@ def _largest(call: PureLoss | GaussianLoss, grid: _Grid) -> Fraction:
     return (2 * _radius(call.sigma_squared, grid) + 1) / (2 * call.sigma_squared)
 
 
-def _grid(calls: Mapping[PureLoss | GaussianLoss, int], delta: Fraction, near: Fraction) -> _Grid:
+def _grid(
+    calls: Mapping[PureLoss | GaussianLoss, int], delta: Fraction, near: Fraction
+) -> _Grid:
     """Splitting mass between points raises epsilon by about number · (1 + tilt) · step² / 8, the tilt being
     -d ln(delta) / d epsilon: the step is chosen for a few parts in a hundred thousand."""
     number, target = sum(calls.values()), float(near)
     step = math.sqrt(_FINENESS * target / (number * (1 + _tilt(calls, target))))
     step = max(step, target / _POINTS)
     bits = delta.denominator.bit_length() - delta.numerator.bit_length() + _SPARE
-    return _Grid(step=Fraction(2) ** math.floor(math.log2(step)), bits=bits, trim=(1 << _SPARE - _TRIM) // number)
+    return _Grid(
+        step=Fraction(2) ** math.floor(math.log2(step)),
+        bits=bits,
+        trim=(1 << _SPARE - _TRIM) // number,
+    )
 
 
 def _tilt(calls: Mapping[PureLoss | GaussianLoss, int], target: float) -> float:
@@ -140,7 +157,11 @@ def _tilted_mean(call: PureLoss | GaussianLoss, tilt: float) -> float:
 
 
 def _one(call: PureLoss | GaussianLoss, grid: _Grid) -> _Losses:
-    return _pure(call.epsilon, grid) if isinstance(call, PureLoss) else _gaussian(call.sigma_squared, grid)
+    return (
+        _pure(call.epsilon, grid)
+        if isinstance(call, PureLoss)
+        else _gaussian(call.sigma_squared, grid)
+    )
 
 
 def _pure(epsilon: Fraction, grid: _Grid) -> _Losses:
@@ -153,7 +174,9 @@ def _pure(epsilon: Fraction, grid: _Grid) -> _Losses:
         mass = ceil_div(weight << grid.bits, one + low)
         index = math.floor(loss / grid.step)
         beyond = loss - index * grid.step
-        share = ceil_div((one - exp_bounds(beyond, width)[0]) << width, one - exp_bounds(grid.step, width)[1])
+        share = ceil_div(
+            (one - exp_bounds(beyond, width)[0]) << width, one - exp_bounds(grid.step, width)[1]
+        )
         upper = min(mass, -(-mass * share >> width))
         found[index] = found.get(index, 0) + mass - upper
         found[index + 1] = found.get(index + 1, 0) + upper
@@ -187,7 +210,9 @@ def _gaussian(sigma_squared: Fraction, grid: _Grid) -> _Losses:
         found[index + 1] = found.get(index + 1, 0) + moved
         x = last + 1
     tail = -(-noise.tail >> cut)
-    found[min(found) + 1] += tail  # at a point above its losses; the other tail has an infinite one
+    found[min(found) + 1] += (
+        tail  # at a point above its losses; the other tail has an infinite one
+    )
     return _dense(found, tail)
 
 
@@ -204,7 +229,9 @@ class _Growth:
         if index * self._step >= _STEEP:
             return 0
         if self._value == 0 and index >= 0:
-            self._value = (1 << 2 * self._width) // exp_bounds(index * self._step, self._width)[1]
+            self._value = (1 << 2 * self._width) // exp_bounds(index * self._step, self._width)[
+                1
+            ]
         elif self._value == 0:
             self._value = exp_bounds(-index * self._step, self._width)[0]
         else:
@@ -259,8 +286,13 @@ def _both(one: _Losses, two: _Losses, grid: _Grid) -> _Losses:
         _refuse()
     masses = [-(-mass >> grid.bits) for mass in _product(one.masses, two.masses, grid)]
     totals = sum(one.masses) + one.infinite, sum(two.masses)
-    infinite = -(-(one.infinite * (totals[1] + two.infinite) + sum(one.masses) * two.infinite) >> grid.bits)
-    return _trimmed(_Losses(first=one.first + two.first, masses=masses, infinite=infinite), grid.trim)
+    infinite = -(
+        -(one.infinite * (totals[1] + two.infinite) + sum(one.masses) * two.infinite)
+        >> grid.bits
+    )
+    return _trimmed(
+        _Losses(first=one.first + two.first, masses=masses, infinite=infinite), grid.trim
+    )
 
 
 def _product(one: list[int], two: list[int], grid: _Grid) -> list[int]:
@@ -270,7 +302,10 @@ def _product(one: list[int], two: list[int], grid: _Grid) -> list[int]:
     grid.digits_left[0] -= (len(one) + len(two)) * slot
     if grid.digits_left[0] < 0:
         _refuse()
-    packed = [_EXACT.create_decimal("".join(f"{mass:0{slot}d}" for mass in reversed(masses))) for masses in (one, two)]
+    packed = [
+        _EXACT.create_decimal("".join(f"{mass:0{slot}d}" for mass in reversed(masses)))
+        for masses in (one, two)
+    ]
     length = len(one) + len(two) - 1
     digits = f"{_EXACT.multiply(*packed):f}".zfill(length * slot)
     return [int(digits[at : at + slot]) for at in range((length - 1) * slot, -1, -slot)]

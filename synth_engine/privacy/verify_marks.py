@@ -16,7 +16,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from synth_engine.privacy.verify_calls import SHA256, refuse
-from synth_engine.privacy.verify_signature import bytes_of, key_name, signature_fits, signed_bytes
+from synth_engine.privacy.verify_signature import (
+    bytes_of,
+    key_name,
+    signature_fits,
+    signed_bytes,
+)
 
 MARK, SEAL, HEAD = "synthweb/mark/1", "synthweb/receipt-seal/1", "synthweb/marks-head/1"
 LOOKED, DESCRIBED = "chosen-after-looking", "edited-description"
@@ -36,7 +41,9 @@ class Beside:
     signed_by: str = ""
 
 
-def check_beside(receipt: Mapping[str, Any], *, head: Mapping[str, Any] | None, key: bytes | None) -> Beside:
+def check_beside(
+    receipt: Mapping[str, Any], *, head: Mapping[str, Any] | None, key: bytes | None
+) -> Beside:
     """Checks the chain of marks, the signature and the head.
 
     head: the latest signed head, if there is one; key: the public key, of 32 bytes, with which everything has to be signed.
@@ -59,12 +66,20 @@ def check_beside(receipt: Mapping[str, Any], *, head: Mapping[str, Any] | None, 
 def core_of(receipt: Mapping[str, Any]) -> dict[str, Any]:
     """What the digest covers. Beside a chain of marks that is all but the sample, the marks and the signature; in receipts
     without one, of the first three versions, everything."""
-    core = {name: value for name, value in receipt.items() if name not in ("digest", "marks", "seal")}
+    core = {
+        name: value
+        for name, value in receipt.items()
+        if name not in ("digest", "marks", "seal")
+    }
     return core | {"sample": None} if "marks" in receipt else core
 
 
 def _without_chain(
-    found: Beside, receipt: Mapping[str, Any], *, head: Mapping[str, Any] | None, key: bytes | None
+    found: Beside,
+    receipt: Mapping[str, Any],
+    *,
+    head: Mapping[str, Any] | None,
+    key: bytes | None,
 ) -> Beside:
     if key is not None:
         refuse("the receipt is not signed, and a public key was given")
@@ -106,7 +121,9 @@ def _check_mark(mark: Mapping[str, Any], number: int, *, previous: str, core: st
     if mark["core"] != core:
         refuse(f"mark {number} belongs to another release")
     if mark["previous"] != previous:
-        refuse(f"mark {number} does not continue from the one before it: marks are missing or were changed")
+        refuse(
+            f"mark {number} does not continue from the one before it: marks are missing or were changed"
+        )
     if mark["kind"] not in (LOOKED, DESCRIBED):
         refuse(f"mark {number} is of an unknown kind")
     if not isinstance(mark["at"], str) or not _MOMENT.fullmatch(mark["at"]):
@@ -115,7 +132,9 @@ def _check_mark(mark: Mapping[str, Any], number: int, *, previous: str, core: st
         refuse(f"mark {number} has no text, or one that is too long")
 
 
-def _check_mark_signature(signed: Any, mark: Mapping[str, Any], number: int, *, key: bytes | None) -> None:
+def _check_mark_signature(
+    signed: Any, mark: Mapping[str, Any], number: int, *, key: bytes | None
+) -> None:
     if not isinstance(signed, dict) or set(signed) != _SIGNATURE_FIELDS:
         refuse(f"the signature of mark {number} has missing or unknown parts")
     document = {
@@ -127,7 +146,9 @@ def _check_mark_signature(signed: Any, mark: Mapping[str, Any], number: int, *, 
     statement_of(document, schema=MARK, what=f"mark {number}", key=key)
 
 
-def _check_seal(receipt: Mapping[str, Any], hashes: list[str], found: Beside, *, key: bytes | None) -> None:
+def _check_seal(
+    receipt: Mapping[str, Any], hashes: list[str], found: Beside, *, key: bytes | None
+) -> None:
     """The signature over all of the receipt: core, sample and marks."""
     if receipt["seal"] is None:
         if key is not None:
@@ -145,7 +166,9 @@ def _check_seal(receipt: Mapping[str, Any], hashes: list[str], found: Beside, *,
     if statement["sample"] != digest_of_sample(receipt["sample"]):
         refuse("the signature is that of another table: the sample was changed or left out")
     if (statement["marks"], statement["head"]) != (len(hashes) - 1, hashes[-1]):
-        refuse("the signature names other marks than the receipt holds: marks are missing or were added")
+        refuse(
+            "the signature names other marks than the receipt holds: marks are missing or were added"
+        )
     found.signed_by = statement["key"]
     found.sentences.append(
         f"The receipt of the core {receipt['digest']} is signed with the "
@@ -156,18 +179,29 @@ def _check_seal(receipt: Mapping[str, Any], hashes: list[str], found: Beside, *,
 
 
 def _check_head(
-    receipt: Mapping[str, Any], hashes: list[str], found: Beside, *, head: Mapping[str, Any], key: bytes | None
+    receipt: Mapping[str, Any],
+    hashes: list[str],
+    found: Beside,
+    *,
+    head: Mapping[str, Any],
+    key: bytes | None,
 ) -> None:
     statement = statement_of(head, schema=HEAD, what="the head", key=key)
     number = statement.get("marks")
-    if set(statement) != {"core", "marks", "head", "at", "key"} or type(number) is not int or number < 0:
+    if (
+        set(statement) != {"core", "marks", "head", "at", "key"}
+        or type(number) is not int
+        or number < 0
+    ):
         refuse("the head states something else than where a chain of marks ends")
     if not isinstance(statement["at"], str) or not _MOMENT.fullmatch(statement["at"]):
         refuse("the head has no moment")
     if statement["core"] != receipt["digest"]:
         refuse("the head is that of another release, or the core of the receipt was changed")
     if number >= len(hashes):
-        refuse(f"marks are missing: the head names mark {number}, and the receipt ends at mark {len(hashes) - 1}")
+        refuse(
+            f"marks are missing: the head names mark {number}, and the receipt ends at mark {len(hashes) - 1}"
+        )
     if statement["head"] != hashes[number]:
         refuse("the marks are not the ones that the head names")
     if number < len(hashes) - 1:
@@ -175,20 +209,32 @@ def _check_head(
             f"The head is older than the receipt: it ends at mark {number}, of {statement['at']}. Compare with a newer one."
         )
         return
-    found.sentences.append(f"The head given shows that no mark is missing, as of {statement['at']}.")
+    found.sentences.append(
+        f"The head given shows that no mark is missing, as of {statement['at']}."
+    )
 
 
 def statement_of(document: Any, *, schema: str, what: str, key: bytes | None) -> dict[str, Any]:
     """The statement of a signed document. Errors: VerificationError if the signature does not fit, or is of another key than
     the one that was given."""
-    if not isinstance(document, Mapping) or set(document) != {"schema", "statement", "public_key", "signature"}:
+    if not isinstance(document, Mapping) or set(document) != {
+        "schema",
+        "statement",
+        "public_key",
+        "signature",
+    }:
         refuse(f"the signed document of {what} has missing or unknown parts")
     statement, public, signature = (
         document["statement"],
         bytes_of(document["public_key"]),
         bytes_of(document["signature"]),
     )
-    if document["schema"] != schema or not isinstance(statement, dict) or public is None or signature is None:
+    if (
+        document["schema"] != schema
+        or not isinstance(statement, dict)
+        or public is None
+        or signature is None
+    ):
         refuse(f"the signed document of {what} is malformed")
     named = statement.get("key")
     if not isinstance(named, str) or not SHA256.fullmatch(named) or named != key_name(public):
@@ -208,5 +254,7 @@ def digest_of_sample(sample: Any) -> str | None:
     """What a signature names of the table that was drawn."""
     if sample is None:
         return None
-    text = json.dumps(sample, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+    text = json.dumps(
+        sample, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
+    )
     return hashlib.sha256(text.encode("ascii")).hexdigest()

@@ -31,7 +31,10 @@ def signature_fits(public: bytes, message: bytes, signature: bytes) -> bool:
     scalar = int.from_bytes(signature[32:], "little")
     if key is None or start is None or scalar >= _ORDER:
         return False
-    challenge = int.from_bytes(hashlib.sha512(signature[:32] + public + message).digest(), "little") % _ORDER
+    challenge = (
+        int.from_bytes(hashlib.sha512(signature[:32] + public + message).digest(), "little")
+        % _ORDER
+    )
     left, right = _times(scalar, _base()), _sum_of(start, _times(challenge, key))
     # The same point: X1 / Z1 = X2 / Z2 and Y1 / Z1 = Y2 / Z2.
     return (left[0] * right[2] - right[0] * left[2]) % _PRIME == 0 and (
@@ -42,7 +45,9 @@ def signature_fits(public: bytes, message: bytes, signature: bytes) -> bool:
 def signed_bytes(schema: str, statement: Any) -> bytes:
     """What is signed of a document: one spelling of its schema and its statement."""
     document = {"schema": schema, "statement": statement}
-    return json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode("utf-8")
+    return json.dumps(
+        document, sort_keys=True, separators=(",", ":"), ensure_ascii=False
+    ).encode("utf-8")
 
 
 def key_name(public: bytes) -> str:
@@ -53,7 +58,11 @@ def key_name(public: bytes) -> str:
 def key_of_pem(text: str) -> bytes | None:
     """The 32 bytes of an Ed25519 public key in PEM; None if it is none."""
     lines = [line.strip() for line in text.strip().splitlines()]
-    if len(lines) < 3 or lines[0] != "-----BEGIN PUBLIC KEY-----" or lines[-1] != "-----END PUBLIC KEY-----":
+    if (
+        len(lines) < 3
+        or lines[0] != "-----BEGIN PUBLIC KEY-----"
+        or lines[-1] != "-----END PUBLIC KEY-----"
+    ):
         return None
     raw = bytes_of("".join(lines[1:-1]))
     if raw is None or len(raw) != 44 or not raw.startswith(_PEM_PREFIX):

@@ -24,7 +24,11 @@ _TREE_LEAST = Fraction(69, 100)
 def is_grown(query: Mapping[str, Any]) -> bool:
     """Whether the query of a tree has a known rule with whole numbers from 1 on, and as many cells as it branches."""
     rule, branching = query["grown"], query["branching"]
-    if not isinstance(rule, dict) or not isinstance(rule.get("rule"), str) or rule["rule"] not in _TREE_RULES:
+    if (
+        not isinstance(rule, dict)
+        or not isinstance(rule.get("rule"), str)
+        or rule["rule"] not in _TREE_RULES
+    ):
         return False
     taken = [(rule[name], known) for name, known in _TREE_TAKEN.items() if name in rule]
     if taken and rule["rule"] != "improved":
@@ -32,27 +36,43 @@ def is_grown(query: Mapping[str, Any]) -> bool:
     if not all(type(value) in (str, int) and value in known for value, known in taken):
         return False
     numbers = [value for name, value in rule.items() if name not in ("rule", "spread")]
-    if set(rule) - set(_TREE_TAKEN) != _TREE_RULES[rule["rule"]] or not isinstance(branching, list) or not branching:
+    if (
+        set(rule) - set(_TREE_TAKEN) != _TREE_RULES[rule["rule"]]
+        or not isinstance(branching, list)
+        or not branching
+    ):
         return False
     if any(type(number) is not int or number < 1 for number in [*numbers, *branching]):
         return False
-    return bool(rule["depth"] == len(branching) <= MOST_AXES and product_is(branching, query["cells"]))
+    return bool(
+        rule["depth"] == len(branching) <= MOST_AXES and product_is(branching, query["cells"])
+    )
 
 
-def noise_fits(query: Mapping[str, Any], noise: Mapping[str, Any], scale: Fraction | None) -> bool:
+def noise_fits(
+    query: Mapping[str, Any], noise: Mapping[str, Any], scale: Fraction | None
+) -> bool:
     """Whether the noise is the one of the rule. scale: of noise under which nodes are opened and not counted."""
     rule = query["grown"]
     if rule["rule"] == "basic":
         return scale is None
-    if scale is None or any(type(noise.get(name)) is not int for name in ("threshold", "discount")):
+    if scale is None or any(
+        type(noise.get(name)) is not int for name in ("threshold", "discount")
+    ):
         return False
     threshold, discount = noise["threshold"], noise["discount"]
-    if min(threshold, discount) < 1 or discount < _TREE_LEAST * scale or discount != rule["discount"]:
+    if (
+        min(threshold, discount) < 1
+        or discount < _TREE_LEAST * scale
+        or discount != rule["discount"]
+    ):
         return False
     if rule["rule"] == "privtree":
         return bool(threshold == discount)
     with decimal.localcontext(prec=_TREE_DIGITS):
-        enough = (discount - threshold) / _as_decimal(scale) >= (1 + (-1 / _as_decimal(scale)).exp()).ln()
+        enough = (discount - threshold) / _as_decimal(scale) >= (
+            1 + (-1 / _as_decimal(scale)).exp()
+        ).ln()
     return bool(threshold == rule["threshold"]) and enough
 
 
@@ -68,7 +88,10 @@ def tree_epsilon(scale: Fraction, *, threshold: int, discount: int) -> Fraction:
             if count < threshold:
                 total += epsilon
             else:
-                stays = [(-epsilon * (count + more - threshold + 1)).exp() / (1 + (-epsilon).exp()) for more in (0, 1)]
+                stays = [
+                    (-epsilon * (count + more - threshold + 1)).exp() / (1 + (-epsilon).exp())
+                    for more in (0, 1)
+                ]
                 part = ((1 - stays[1]) / (1 - stays[0])).ln()
                 total += part
             count += discount

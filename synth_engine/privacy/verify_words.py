@@ -84,7 +84,9 @@ def _check_sample(sample: Mapping[str, Any], *, beside_core: bool) -> None:
     if not isinstance(sample.get("seed", ""), str):
         refuse("the sample's seed is no text")
     for name in ("seed_commitment", "table_sha256", _EDITED):
-        if name in sample and not (isinstance(sample[name], str) and SHA256.fullmatch(sample[name])):
+        if name in sample and not (
+            isinstance(sample[name], str) and SHA256.fullmatch(sample[name])
+        ):
             refuse(f"the sample's {name} is no SHA-256")
 
 
@@ -100,8 +102,12 @@ def sentences(receipt: Mapping[str, Any], epsilon: Fraction, certificate: str) -
     if "premise" in receipt:
         found.append(receipt["premise"])
         if receipt["unit"]["column"] is not None:
-            how = _SPELLINGS.get(receipt["unit"].get("spelling"), "without the blanks around it")
-            found.append(f"People are told apart by how {receipt['unit']['column']} is spelled, {how}.")
+            how = _SPELLINGS.get(
+                receipt["unit"].get("spelling"), "without the blanks around it"
+            )
+            found.append(
+                f"People are told apart by how {receipt['unit']['column']} is spelled, {how}."
+            )
     if receipt.get("suggestions_shown"):
         found.append(
             "Suggestions read from the data were shown before the description was confirmed; that every fact in it is public "
@@ -122,7 +128,9 @@ def caveats_of(receipt: Mapping[str, Any], *, looked: bool) -> list[str]:
     found = []
     sample = receipt["sample"] or {}
     if looked or receipt["chosen_after_looking"] or sample.get("chosen_after_looking"):
-        found.append("A choice was made after a look at real data; that look is not covered by the guarantee.")
+        found.append(
+            "A choice was made after a look at real data; that look is not covered by the guarantee."
+        )
     if receipt["post_processing"].get(_EDITED) is not None or sample.get(_EDITED) is not None:
         found.append(
             "The table is not drawn from what was measured but from a description that somebody edited afterwards; the "
@@ -137,7 +145,11 @@ def _guarantee_sentence(receipt: Mapping[str, Any]) -> str:
     one = m == 1 and unit["column"] is None
     who = "one record" if one else f"one person, at most {m} row{'s' if m > 1 else ''}"
     change = "added or removed" if receipt["relation"] == "add-remove" else "replaced"
-    change += "".join(f", its {name.removeprefix(TOTALS)} kept" for name in receipt["invariants"] if name != "rows")
+    change += "".join(
+        f", its {name.removeprefix(TOTALS)} kept"
+        for name in receipt["invariants"]
+        if name != "rows"
+    )
     amounts = f"epsilon = {_decimal(amount(claim, 'epsilon'))}"
     delta = amount(claim, "delta")
     if delta:
@@ -153,6 +165,8 @@ def _decimal(value: Fraction) -> str:
         scaled = value * 10**digits
         if scaled.denominator == 1:
             text = str(scaled.numerator).rjust(digits + 1, "0")
-            text = f"{text[: len(text) - digits]}.{text[len(text) - digits :]}" if digits else text
+            text = (
+                f"{text[: len(text) - digits]}.{text[len(text) - digits :]}" if digits else text
+            )
             return text if len(text) <= 40 else f"{value.numerator}/{value.denominator}"
     return f"{value.numerator}/{value.denominator}"

@@ -13,7 +13,15 @@ from typing import Any
 from synth_engine import formats
 from synth_engine.errors import TableError
 from synth_engine.formats import Dialect, Kind
-from synth_engine.readers import baskets, delimited, objects, parquet, statistical, workbook, zipped
+from synth_engine.readers import (
+    baskets,
+    delimited,
+    objects,
+    parquet,
+    statistical,
+    workbook,
+    zipped,
+)
 from synth_engine.readers.source import Block, Limits, Meter, Mode, Progress, Shape
 
 __all__ = [
@@ -36,7 +44,9 @@ def silent(_stage: str, _fraction: float) -> None:
     """Progress that nobody watches."""
 
 
-def detect(path: Path | str, *, kind: Kind | None = None, limits: Limits | None = None) -> Dialect | None:
+def detect(
+    path: Path | str, *, kind: Kind | None = None, limits: Limits | None = None
+) -> Dialect | None:
     """How a CSV is written, guessed from its content, or which keys JSON objects have; None for other kinds."""
     path, limits = Path(path), limits or Limits()
     kind = kind or _found_kind(path, limits=limits)
@@ -45,18 +55,32 @@ def detect(path: Path | str, *, kind: Kind | None = None, limits: Limits | None 
             return detect(inside, kind=its_kind, limits=limits)
     if kind in formats.JSON:
         return objects.detect(path, kind=kind, limits=limits)
-    return delimited.detect(path, packed=kind == "csv.gz", limits=limits) if kind in formats.DELIMITED else None
+    return (
+        delimited.detect(path, packed=kind == "csv.gz", limits=limits)
+        if kind in formats.DELIMITED
+        else None
+    )
 
 
-def encodings(path: Path | str, *, kind: Kind | None = None, limits: Limits | None = None) -> dict[str, list[str]]:
+def encodings(
+    path: Path | str, *, kind: Kind | None = None, limits: Limits | None = None
+) -> dict[str, list[str]]:
     """The encodings that the bytes of a delimited text allow, the likeliest first, with some words in each."""
     path, limits = Path(path), limits or Limits()
     kind = kind or _found_kind(path, limits=limits)
-    return delimited.encodings(path, packed=kind == "csv.gz", limits=limits) if kind in formats.DELIMITED else {}
+    return (
+        delimited.encodings(path, packed=kind == "csv.gz", limits=limits)
+        if kind in formats.DELIMITED
+        else {}
+    )
 
 
 def first_lines(
-    path: Path | str, *, kind: Kind | None = None, dialect: Dialect, limits: Limits | None = None
+    path: Path | str,
+    *,
+    kind: Kind | None = None,
+    dialect: Dialect,
+    limits: Limits | None = None,
 ) -> list[list[str]]:
     """The first lines of a delimited text as cells, as far as they can be read in a form that may be wrong."""
     path, limits = Path(path), limits or Limits()
@@ -64,7 +88,9 @@ def first_lines(
     return delimited.first_lines(path, packed=kind == "csv.gz", limits=limits, dialect=dialect)
 
 
-def is_delimited(path: Path | str, *, kind: Kind | None = None, limits: Limits | None = None) -> bool:
+def is_delimited(
+    path: Path | str, *, kind: Kind | None = None, limits: Limits | None = None
+) -> bool:
     """Whether a file is a CSV, packed or not, by its kind or else by its first bytes."""
     path, limits = Path(path), limits or Limits()
     kind = kind or _found_kind(path, limits=limits)
@@ -98,7 +124,9 @@ def columns(
         return objects.columns(path, kind=kind, limits=limits, dialect=dialect)
     if kind in formats.WITH_SCHEMA:
         return statistical.columns(path, kind=kind, limits=limits)
-    return delimited.columns(path, packed=kind == "csv.gz", limits=limits, dialect=dialect, mode=mode)
+    return delimited.columns(
+        path, packed=kind == "csv.gz", limits=limits, dialect=dialect, mode=mode
+    )
 
 
 def blocks(
@@ -118,8 +146,16 @@ def blocks(
     path, shape = Path(path), shape or Shape()
     kind = kind or _kind_for(path, limits=limits, dialect=dialect, mode=mode)
     if kind not in formats.KINDS:
-        raise TableError("unknown kind of file", repair=f"use one of {', '.join(formats.KINDS)}")
-    given: dict[str, Any] = {"limits": limits, "shape": shape, "wanted": wanted, "progress": progress, "mode": mode}
+        raise TableError(
+            "unknown kind of file", repair=f"use one of {', '.join(formats.KINDS)}"
+        )
+    given: dict[str, Any] = {
+        "limits": limits,
+        "shape": shape,
+        "wanted": wanted,
+        "progress": progress,
+        "mode": mode,
+    }
     if kind == "zip":
         with zipped.opened(path, limits=limits) as (inside, its_kind):
             yield from blocks(inside, kind=its_kind, dialect=dialect, **given)

@@ -22,12 +22,24 @@ from synth_engine.readers.source import Limits
 MOST_UNPACKED = 2**29  # bytes of all parts
 MOST_PARTS = 10_000
 FREE_BYTES, BYTES_PER_BYTE = 2**25, 60  # a sheet unpacks to ten or twenty times its size
-FREE_ELEMENTS, ELEMENTS_PER_BYTE = 500_000, 1  # a cell takes two elements, and more than two bytes
+FREE_ELEMENTS, ELEMENTS_PER_BYTE = (
+    500_000,
+    1,
+)  # a cell takes two elements, and more than two bytes
 UNUSABLE = "not an Excel workbook that can be read"
 _PIECE = 2**18
 _PACKINGS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _LOCKED = 1  # the flag of a part with a password
-_DAMAGED = (OSError, EOFError, LookupError, MemoryError, RuntimeError, ValueError, zipfile.BadZipFile, zlib.error)
+_DAMAGED = (
+    OSError,
+    EOFError,
+    LookupError,
+    MemoryError,
+    RuntimeError,
+    ValueError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
 
 Start = Callable[[str, dict[str, str]], None]
 End = Callable[[str], None]
@@ -46,17 +58,24 @@ class Archive:
         except _DAMAGED:
             refuse()
         self._most_elements = FREE_ELEMENTS + ELEMENTS_PER_BYTE * packed
-        self._sizes = self._checked_sizes(most=min(MOST_UNPACKED, limits.plain_bytes), packed=packed)
+        self._sizes = self._checked_sizes(
+            most=min(MOST_UNPACKED, limits.plain_bytes), packed=packed
+        )
 
     def _checked_sizes(self, *, most: int, packed: int) -> dict[str, int]:
         entries = self._zip.infolist()
         sizes = {entry.filename: entry.file_size for entry in entries}
-        plain = all(entry.compress_type in _PACKINGS and not entry.flag_bits & _LOCKED for entry in entries)
+        plain = all(
+            entry.compress_type in _PACKINGS and not entry.flag_bits & _LOCKED
+            for entry in entries
+        )
         if len(entries) > MOST_PARTS or len(sizes) < len(entries) or not plain:
             refuse()
         total = sum(sizes.values())
         if total > most:
-            raise TableError("the file unpacks to more than is allowed", repair="upload a smaller table")
+            raise TableError(
+                "the file unpacks to more than is allowed", repair="upload a smaller table"
+            )
         if total > FREE_BYTES + BYTES_PER_BYTE * packed:
             _refuse_swollen()
         return sizes
@@ -65,7 +84,10 @@ class Archive:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self._zip.close()
 
@@ -73,7 +95,9 @@ class Archive:
         """Whether there is a part of this name."""
         return name in self._sizes
 
-    def parse(self, name: str, *, start: Start, end: End, text: Text | None = None) -> Iterator[float]:
+    def parse(
+        self, name: str, *, start: Start, end: End, text: Text | None = None
+    ) -> Iterator[float]:
         """Parses a part, piece by piece, and calls back as expat does, with names of elements without their prefix.
         After each piece the share of the part that is done, 0 to 1. Raises TableError for a part that is no sound XML,
         has entities of its own, or more elements than are allowed."""

@@ -59,7 +59,12 @@ def _pieces(meter: Meter, *, shape: Shape, limits: Limits, mode: Mode) -> Iterat
         data = meter.take(_PIECE)
         whole, end, rest = (rest + b"", b"", b"") if not data else rest.rpartition(b"\n")
         if whole or end:
-            lines = _text(whole, before=shape.lines, mode=mode).replace("\r\n", "\n").removesuffix("\r").split("\n")
+            lines = (
+                _text(whole, before=shape.lines, mode=mode)
+                .replace("\r\n", "\n")
+                .removesuffix("\r")
+                .split("\n")
+            )
             if not data and not lines[-1]:
                 lines.pop()
             lines = _checked(lines, before=shape.lines, limits=limits, mode=mode)
@@ -69,12 +74,16 @@ def _pieces(meter: Meter, *, shape: Shape, limits: Limits, mode: Mode) -> Iterat
             return
         rest += data
         if len(rest) > 4 * limits.line_characters + 2 * _PIECE:
-            raise TableError("the line is too long", repair="put a basket in each line", line=shape.lines + 1)
+            raise TableError(
+                "the line is too long", repair="put a basket in each line", line=shape.lines + 1
+            )
 
 
 def _text(data: bytes, *, before: int, mode: Mode) -> str:
     if mode == "total":
-        return data.decode("utf-8", errors="replace")  # a line end is never a part of a damaged character
+        return data.decode(
+            "utf-8", errors="replace"
+        )  # a line end is never a part of a damaged character
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -87,7 +96,9 @@ def _checked(lines: list[str], *, before: int, limits: Limits, mode: Mode) -> li
         return [line[: limits.line_characters] for line in lines]
     for place, line in enumerate(lines, start=before + 1):
         if len(line) >= limits.line_characters:
-            raise TableError("the line is too long", repair="put a basket in each line", line=place)
+            raise TableError(
+                "the line is too long", repair="put a basket in each line", line=place
+            )
         if "\0" in line:
             raise TableError("a NUL byte", repair=_SAVE_AGAIN, line=place)
     return lines

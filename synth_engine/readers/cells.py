@@ -25,7 +25,9 @@ def text(value: object) -> str | None:
         case float():
             if value != value:  # not a number: nothing is there
                 return None
-            return str(int(value)) if value.is_integer() and abs(value) < _EXACT else repr(value)
+            return (
+                str(int(value)) if value.is_integer() and abs(value) < _EXACT else repr(value)
+            )
         case datetime.datetime() | datetime.date() | datetime.time():
             return value.isoformat()
         case datetime.timedelta():
@@ -34,12 +36,17 @@ def text(value: object) -> str | None:
     return str(value)
 
 
-def column(name: str, values: Sequence[object], *, limits: Limits, mode: Mode = "checked") -> pa.Array:
+def column(
+    name: str, values: Sequence[object], *, limits: Limits, mode: Mode = "checked"
+) -> pa.Array:
     """A column as text. Raises TableError for cells that no CSV could hold; a total reading takes them, by their first
     characters where they are too long."""
     texts = [text(value) for value in values]
     if mode == "total":
-        return pa.array([cell and _storable(cell[: limits.cell_characters]) for cell in texts], type=pa.string())
+        return pa.array(
+            [cell and _storable(cell[: limits.cell_characters]) for cell in texts],
+            type=pa.string(),
+        )
     if any(cell is not None and len(cell) > limits.cell_characters for cell in texts):
         raise TableError("a cell is too long", repair="leave the column out", column=name)
     if any(cell is not None and "\0" in cell for cell in texts):
@@ -47,7 +54,9 @@ def column(name: str, values: Sequence[object], *, limits: Limits, mode: Mode = 
     try:
         return pa.array(texts, type=pa.string())
     except UnicodeEncodeError:
-        raise TableError("half of a character", repair="write the table again in UTF-8", column=name) from None
+        raise TableError(
+            "half of a character", repair="write the table again in UTF-8", column=name
+        ) from None
 
 
 def _storable(cell: str) -> str:

@@ -20,10 +20,22 @@ from synth_engine.formats.dialect import declared_delimiter, delimiter_of
 from synth_engine.formats.encodings import marked
 from synth_engine.readers import regular, rules
 from synth_engine.readers.feed import Feed
-from synth_engine.readers.source import LONGEST_CELL, Block, Limits, Meter, Mode, Progress, Shape
+from synth_engine.readers.source import (
+    LONGEST_CELL,
+    Block,
+    Limits,
+    Meter,
+    Mode,
+    Progress,
+    Shape,
+)
 
 SAMPLE = 2**16  # characters from which a dialect is guessed
-SHOWN_LINES, SHOWN_CELLS, SHOWN_LETTERS = 6, 12, 60  # of a file whose form is open, to its steward
+SHOWN_LINES, SHOWN_CELLS, SHOWN_LETTERS = (
+    6,
+    12,
+    60,
+)  # of a file whose form is open, to its steward
 MOST_ENCODINGS = 10
 AHEAD = 3  # pieces that are parsed while one is used
 
@@ -38,9 +50,13 @@ def detect(path: Path, *, packed: bool, limits: Limits) -> Dialect:
             encodings.feed(data)
     dialect = Dialect(encoding=encodings.found())
     with Meter(path, packed=packed, limits=limits) as meter:
-        text = codecs.getincrementaldecoder(dialect.codec)("replace").decode(meter.read(4 * SAMPLE) or b"")
+        text = codecs.getincrementaldecoder(dialect.codec)("replace").decode(
+            meter.read(4 * SAMPLE) or b""
+        )
         complete = len(text) <= SAMPLE and not meter.read(1)
-    found = formats.guess(text[:SAMPLE], encoding=dialect.encoding, certain=encodings.certain, complete=complete)
+    found = formats.guess(
+        text[:SAMPLE], encoding=dialect.encoding, certain=encodings.certain, complete=complete
+    )
     # UTF-8 with some damage is refused at its place, whatever else is open.
     return replace(found, asked=(), header=True) if encodings.damaged else found
 
@@ -55,10 +71,14 @@ def encodings(path: Path, *, packed: bool, limits: Limits) -> dict[str, list[str
     return {name: found.words(name) for name in found.possible()[:MOST_ENCODINGS]}
 
 
-def first_lines(path: Path, *, packed: bool, limits: Limits, dialect: Dialect) -> list[list[str]]:
+def first_lines(
+    path: Path, *, packed: bool, limits: Limits, dialect: Dialect
+) -> list[list[str]]:
     """The first lines, blank ones and those above the table too, each split into cells if it can be."""
     with Meter(path, packed=packed, limits=limits) as meter:
-        text = codecs.getincrementaldecoder(dialect.codec)("replace").decode(meter.read(SAMPLE) or b"")
+        text = codecs.getincrementaldecoder(dialect.codec)("replace").decode(
+            meter.read(SAMPLE) or b""
+        )
     shown = []
     for line in [line for line in text.splitlines() if line.strip()][:SHOWN_LINES]:
         try:
@@ -98,7 +118,9 @@ def blocks(
             raise _not_text(path, dialect, packed=packed, limits=limits) from None
 
 
-def columns(path: Path, *, packed: bool, limits: Limits, dialect: Dialect | None, mode: Mode) -> tuple[str, ...]:
+def columns(
+    path: Path, *, packed: bool, limits: Limits, dialect: Dialect | None, mode: Mode
+) -> tuple[str, ...]:
     """The names in the header, and nothing below it; without a header, as many as the dialect says, and no look."""
     if dialect is not None:
         dialect.require_answers()
@@ -122,7 +144,12 @@ def _head(path: Path, *, packed: bool, limits: Limits) -> bytes:
 
 
 def _check_kind(
-    path: Path, *, packed: bool, limits: Limits, mode: Mode = "checked", dialect: Dialect | None = None
+    path: Path,
+    *,
+    packed: bool,
+    limits: Limits,
+    mode: Mode = "checked",
+    dialect: Dialect | None = None,
 ) -> None:
     """A total reading looks at the first line alone where that is the header, and not at all where it is a record."""
     outer = _head(path, packed=False, limits=limits)
@@ -153,7 +180,9 @@ def _unpack(path: Path, *, limits: Limits) -> None:
 class _Table:
     """The header, read when it is made, and the rows under it, each as long as the header; without one, as the first."""
 
-    def __init__(self, feed: Feed, dialect: Dialect, *, limits: Limits, shape: Shape, mode: Mode) -> None:
+    def __init__(
+        self, feed: Feed, dialect: Dialect, *, limits: Limits, shape: Shape, mode: Mode
+    ) -> None:
         self._feed, self._shape, self._limits = feed, shape, limits
         self._blank = self._left_out = 0
         self._total = mode == "total"
@@ -169,10 +198,14 @@ class _Table:
         self._rules = rules.Rules(self._dialect, total=self._total)
         self._names, read = self._record(first)
         self._header = ""
-        above = [self._names] + [self._next_header() for _ in range(dialect.header_lines - 1) if dialect.header]
+        above = [self._names] + [
+            self._next_header() for _ in range(dialect.header_lines - 1) if dialect.header
+        ]
         self._names = above[-1]
         nameless_end = len(self._names) > 1 and not self._names[-1].strip()
-        self._empty_end = dialect.header and nameless_end and len(dialect.names) != len(self._names)
+        self._empty_end = (
+            dialect.header and nameless_end and len(dialect.names) != len(self._names)
+        )
         if dialect.header:
             shape.columns = self._named(formats.joined_names(above), line=line)
             may_repeat = self._total or len(shape.columns) == 1  # such a line is a record
@@ -180,7 +213,9 @@ class _Table:
         else:
             shape.columns = self._counted(dialect.columns)
             feed.give_back(read.encode(), lines=feed.lines - line + 1)
-        shape.dialect = replace(self._dialect, columns=None if dialect.header else len(shape.columns))
+        shape.dialect = replace(
+            self._dialect, columns=None if dialect.header else len(shape.columns)
+        )
 
     def _next_header(self) -> list[str]:
         """One more of the lines that name the columns together."""
@@ -217,7 +252,9 @@ class _Table:
     def _named(self, names: list[str], *, line: int) -> tuple[str, ...]:
         names, notes = names[:-1] if self._empty_end else names, self._shape.notes
         if self._empty_end:
-            notes.append("Every line ends with a delimiter; the empty column behind it was left out.")
+            notes.append(
+                "Every line ends with a delimiter; the empty column behind it was left out."
+            )
         if self._dialect.names:
             return self._given(len(names))
         found = formats.checked_names(names, most=self._limits.columns, line=line)
@@ -235,14 +272,17 @@ class _Table:
         """The names that a person gave, if they are as many as the columns."""
         if len(self._dialect.names) != width:
             raise TableError(
-                f"{len(self._dialect.names)} names are given for {width} columns", repair="give each column one name"
+                f"{len(self._dialect.names)} names are given for {width} columns",
+                repair="give each column one name",
             )
         return formats.checked_names(self._dialect.names, most=self._limits.columns)
 
     def _counted(self, width: int | None) -> tuple[str, ...]:
         if self._dialect.names:
             return self._given(width or len(self._names))
-        return formats.checked_names(formats.counted_names(width or len(self._names)), most=self._limits.columns)
+        return formats.checked_names(
+            formats.counted_names(width or len(self._names)), most=self._limits.columns
+        )
 
     def blocks(self, wanted: Sequence[str] | None) -> Iterator[Block]:
         """Everything under the header."""
@@ -250,17 +290,27 @@ class _Table:
         for place, name in enumerate(shape.columns):
             if wanted is None or name in wanted:
                 places[name] = place
-        with _Pieces(self._feed, self._form(list(places.values())), total=self._total) as pieces:
+        with _Pieces(
+            self._feed, self._form(list(places.values())), total=self._total
+        ) as pieces:
             for piece in pieces:
-                found = self._slowly(len(piece), places) if isinstance(piece, bytes) else self._sliced(piece, places)
+                found = (
+                    self._slowly(len(piece), places)
+                    if isinstance(piece, bytes)
+                    else self._sliced(piece, places)
+                )
                 for block, rows in found:
                     shape.rows += rows
                     if shape.rows > self._limits.rows:
-                        raise TableError("more rows than are allowed", repair="use a smaller table")
+                        raise TableError(
+                            "more rows than are allowed", repair="use a smaller table"
+                        )
                     yield block
         shape.lines = self._feed.lines
         if not shape.rows and not self._total:
-            raise TableError("a header and no rows", repair="add the rows of the table", line=shape.lines)
+            raise TableError(
+                "a header and no rows", repair="add the rows of the table", line=shape.lines
+            )
         if self._blank:
             shape.notes.append(f"{self._blank} blank lines were left out.")
         if self._left_out:
@@ -278,7 +328,9 @@ class _Table:
             rules=self._rules,
         )
 
-    def _sliced(self, piece: regular.Piece, places: dict[str, int]) -> Iterator[tuple[Block, int]]:
+    def _sliced(
+        self, piece: regular.Piece, places: dict[str, int]
+    ) -> Iterator[tuple[Block, int]]:
         if self._blank and piece.rows and len(self._shape.columns) == 1 and not self._total:
             raise _blank_cell(line=self._feed.lines + 1)
         self._feed.lines += piece.lines
@@ -287,7 +339,10 @@ class _Table:
         most = self._limits.rows_at_once(len(places))
         for start in range(0, piece.rows, most):
             rows = min(most, piece.rows - start)
-            yield {name: piece.columns[i].slice(start, rows) for i, name in enumerate(places)}, rows
+            yield (
+                {name: piece.columns[i].slice(start, rows) for i, name in enumerate(places)},
+                rows,
+            )
 
     def _slowly(self, least: int, places: dict[str, int]) -> Iterator[tuple[Block, int]]:
         """The records of so many bytes, one by one."""
@@ -329,7 +384,9 @@ class _Table:
                 raise _blank_cell(line=line)
             if self._header and [cell.strip() for cell in row] == names:
                 raise TableError(
-                    "the header stands here again", repair="keep one table a file, and one header", line=line
+                    "the header stands here again",
+                    repair="keep one table a file, and one header",
+                    line=line,
                 )
             if self._rules.takes(row, line=line):
                 yield self._cut(row) if self._total else row
@@ -371,7 +428,9 @@ class _Pieces:
             piece, future = self._waiting.popleft()
             found = future.result()
             # A checked table of one column has to know of blank lines above, which may be in another piece.
-            if found is not None and (self._total or not (found.blank and self._form.width == 1)):
+            if found is not None and (
+                self._total or not (found.blank and self._form.width == 1)
+            ):
                 ahead = AHEAD
                 yield found
                 continue
@@ -383,7 +442,9 @@ class _Pieces:
     def _fill(self, ahead: int) -> bool:
         while len(self._waiting) < ahead and (piece := self._feed.piece()):
             last = self._feed.empty
-            self._waiting.append((piece, self._pool.submit(regular.parsed, piece, self._form, last=last)))
+            self._waiting.append(
+                (piece, self._pool.submit(regular.parsed, piece, self._form, last=last))
+            )
         return bool(self._waiting)
 
 
@@ -402,14 +463,24 @@ def _ragged(width: int, *, line: int) -> TableError:
 
 
 def _blank_cell(*, line: int) -> TableError:
-    return TableError("a blank line in a table of one column", repair='write "" for an empty cell', line=line)
+    return TableError(
+        "a blank line in a table of one column", repair='write "" for an empty cell', line=line
+    )
 
 
 def _malformed(message: str, *, line: int) -> TableError:
     if "unexpected end" in message:
-        return TableError("a quotation mark is never closed", repair="close it, or double it inside a cell", line=line)
+        return TableError(
+            "a quotation mark is never closed",
+            repair="close it, or double it inside a cell",
+            line=line,
+        )
     if "field larger" in message:
-        return TableError("a cell is too long", repair="look for a quotation mark that is not closed", line=line)
+        return TableError(
+            "a cell is too long",
+            repair="look for a quotation mark that is not closed",
+            line=line,
+        )
     return TableError(
         "text after a closing quotation mark",
         repair="double quotation marks inside a cell, or say that a backslash stands before them (escape)",
@@ -419,9 +490,17 @@ def _malformed(message: str, *, line: int) -> TableError:
 
 def _not_text(path: Path, dialect: Dialect, *, packed: bool, limits: Limits) -> TableError:
     """Finds the line again, where a line end is a byte; only a refusal pays for that."""
-    line = None if dialect.encoding.startswith(("utf-16", "utf-32")) else _first_bad_line(path, dialect, packed, limits)
+    line = (
+        None
+        if dialect.encoding.startswith(("utf-16", "utf-32"))
+        else _first_bad_line(path, dialect, packed, limits)
+    )
     name = formats.ENCODINGS[dialect.encoding].split(" (")[0]
-    return TableError(f"not text in {name}", repair='save it as "CSV UTF-8", or say which encoding it has', line=line)
+    return TableError(
+        f"not text in {name}",
+        repair='save it as "CSV UTF-8", or say which encoding it has',
+        line=line,
+    )
 
 
 def _first_bad_line(path: Path, dialect: Dialect, packed: bool, limits: Limits) -> int:

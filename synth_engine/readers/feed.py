@@ -24,7 +24,13 @@ class Feed:
     stand: no encoding that is read takes a line end for a part of a damaged character."""
 
     def __init__(
-        self, meter: Meter, dialect: Dialect, *, limits: Limits, errors: str = "strict", mode: Mode = "checked"
+        self,
+        meter: Meter,
+        dialect: Dialect,
+        *,
+        limits: Limits,
+        errors: str = "strict",
+        mode: Mode = "checked",
     ) -> None:
         errors = "replace" if mode == "total" else errors
         self._limits, self._errors, self._nul = limits, errors, mode == "total"
@@ -49,9 +55,17 @@ class Feed:
         self.taken += end - self._at
         self._at, self.lines = end, self.lines + 1
         if len(text) >= longest:
-            raise TableError("the line is too long", repair="check quotation marks and line ends", line=self.lines)
+            raise TableError(
+                "the line is too long",
+                repair="check quotation marks and line ends",
+                line=self.lines,
+            )
         if "\0" in text and not self._nul:
-            raise TableError("a NUL byte", repair="export the table again as plain text in UTF-8", line=self.lines)
+            raise TableError(
+                "a NUL byte",
+                repair="export the table again as plain text in UTF-8",
+                line=self.lines,
+            )
         return text
 
     def __iter__(self) -> Iterator[str]:
@@ -64,7 +78,11 @@ class Feed:
         while len(self._data) - self._at < PIECE and self._more():
             pass
         rest = len(self._data) - self._at
-        end = self._at + rest if self.ended and rest <= PIECE else self._cut(self._at + min(rest, PIECE))
+        end = (
+            self._at + rest
+            if self.ended and rest <= PIECE
+            else self._cut(self._at + min(rest, PIECE))
+        )
         piece, self._at = self._data[self._at : end], end
         return piece
 
@@ -74,7 +92,9 @@ class Feed:
         self.lines -= lines
 
     def _more(self) -> bool:
-        chunk = next(filter(None, self._chunks), b"")  # one may be empty before the end: all of it is held back
+        chunk = next(
+            filter(None, self._chunks), b""
+        )  # one may be empty before the end: all of it is held back
         self._data, self._at, self.ended = self._data[self._at :] + chunk, 0, not chunk
         return bool(chunk)
 

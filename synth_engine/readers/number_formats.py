@@ -27,7 +27,10 @@ _BUILT_IN = {  # numbers of formats that a workbook does not spell out
     9: "0%",
     10: "0.00%",
 }
-_TOKEN = re.compile(r'"([^"]*)"|\\(.)|_(?:.)|\*(?:.)|\[([^\]]*)\]|(AM/PM|A/P|General)|(.)', re.IGNORECASE | re.DOTALL)
+_TOKEN = re.compile(
+    r'"([^"]*)"|\\(.)|_(?:.)|\*(?:.)|\[([^\]]*)\]|(AM/PM|A/P|General)|(.)',
+    re.IGNORECASE | re.DOTALL,
+)
 _CONDITION = re.compile(r"(<=|>=|<>|<|>|=)(-?[0-9]+(?:\.[0-9]+)?)")
 _ELAPSED = re.compile(r"h+|m+|s+", re.IGNORECASE)
 _FIXED = "- ():+'"  # signs that stand for themselves without quotation marks

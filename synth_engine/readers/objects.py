@@ -56,7 +56,11 @@ def blocks(
     names = dialect.names or _keys(path, kind=kind, limits=limits, progress=progress)
     shape.columns = formats.checked_names(names, most=limits.columns)
     shape.dialect = replace(dialect, names=tuple(names))
-    places = {name: key for name, key in zip(shape.columns, names, strict=True) if wanted is None or name in wanted}
+    places = {
+        name: key
+        for name, key in zip(shape.columns, names, strict=True)
+        if wanted is None or name in wanted
+    }
     waiting: list[list[str | None]] = []
     for record, fraction in _records(path, kind=kind, limits=limits, shape=shape, mode=mode):
         shape.rows += 1
@@ -72,7 +76,9 @@ def blocks(
         yield _block(waiting, list(places), limits=limits, mode=mode)
 
 
-def columns(path: Path, *, kind: Kind, limits: Limits, dialect: Dialect | None) -> tuple[str, ...]:
+def columns(
+    path: Path, *, kind: Kind, limits: Limits, dialect: Dialect | None
+) -> tuple[str, ...]:
     """The keys that the form names; the file is not looked at. Raises TableError if it names none."""
     with Meter(path, packed=False, limits=limits) as plain:
         formats.check_kind(kind, plain.take(formats.HEAD))
@@ -88,10 +94,14 @@ def detect(path: Path, *, kind: Kind, limits: Limits) -> Dialect:
 
 def _keys(path: Path, *, kind: Kind, limits: Limits, progress: Progress) -> tuple[str, ...]:
     found: dict[str, None] = {}
-    for record, fraction in _records(path, kind=kind, limits=limits, shape=Shape(), mode="checked"):
+    for record, fraction in _records(
+        path, kind=kind, limits=limits, shape=Shape(), mode="checked"
+    ):
         found.update(dict.fromkeys(record.values))
         if len(found) > limits.columns:
-            raise TableError(f"more than {limits.columns:,} columns", repair="keep the columns you need")
+            raise TableError(
+                f"more than {limits.columns:,} columns", repair="keep the columns you need"
+            )
         progress("read", fraction)
     if not found:
         raise TableError("the file is empty", repair="upload a table with a header and rows")
@@ -104,7 +114,9 @@ def _text(record: Record, key: str, *, mode: Mode) -> str | None:
         case None:
             return None
         case str():
-            return value if mode == "checked" else value.encode("utf-8", "replace").decode()  # halves of characters
+            return (
+                value if mode == "checked" else value.encode("utf-8", "replace").decode()
+            )  # halves of characters
         case bool():
             return "TRUE" if value else "FALSE"
     if mode == "total":
@@ -117,13 +129,20 @@ def _text(record: Record, key: str, *, mode: Mode) -> str | None:
     )
 
 
-def _block(rows: list[list[str | None]], names: list[str], *, limits: Limits, mode: Mode) -> Block:
+def _block(
+    rows: list[list[str | None]], names: list[str], *, limits: Limits, mode: Mode
+) -> Block:
     values = list(zip(*rows, strict=True)) or [()] * len(names)
-    return {name: cells.column(name, values[place], limits=limits, mode=mode) for place, name in enumerate(names)}
+    return {
+        name: cells.column(name, values[place], limits=limits, mode=mode)
+        for place, name in enumerate(names)
+    }
 
 
 # --- from bytes to objects --------------------------------------------------------------------------------------------
-def _records(path: Path, *, kind: Kind, limits: Limits, shape: Shape, mode: Mode) -> Iterator[tuple[Record, float]]:
+def _records(
+    path: Path, *, kind: Kind, limits: Limits, shape: Shape, mode: Mode
+) -> Iterator[tuple[Record, float]]:
     """Every record, and how much of the file has been read."""
     with Meter(path, packed=False, limits=limits) as plain:
         if mode == "checked" or kind == "json.gz":  # of a text, the first bytes are a record
@@ -144,7 +163,9 @@ class _Feed:
 
     def __init__(self, meter: Meter, *, limits: Limits, mode: Mode) -> None:
         self._meter, self.longest, self.mode = meter, limits.line_characters, mode
-        self._decoder = codecs.getincrementaldecoder("utf-8")("strict" if mode == "checked" else "replace")
+        self._decoder = codecs.getincrementaldecoder("utf-8")(
+            "strict" if mode == "checked" else "replace"
+        )
         self.text, self.at, self.line, self.ended = "", 0, 1, False
         self._lines = 0  # in all that was decoded, to say where a byte is damaged
 
@@ -157,7 +178,9 @@ class _Feed:
                 more = self._decoder.decode(data, final=not data)
             except UnicodeDecodeError as error:
                 line = 1 + self._lines + error.object.count(b"\n", 0, error.start)
-                raise TableError("the text is not UTF-8", repair="save the file in UTF-8", line=line) from None
+                raise TableError(
+                    "the text is not UTF-8", repair="save the file in UTF-8", line=line
+                ) from None
             more = more.removeprefix(_MARK) if not self._lines and not self.text else more
             self._lines += more.count("\n")
             self.text, self.at = self.text[self.at :] + more, 0
@@ -205,7 +228,11 @@ def _in_lines(feed: _Feed) -> Iterator[Record]:
             feed.skip_line()
             continue
         line = feed.text[feed.at : end]
-        yield _line(line, line=feed.line) if feed.mode == "checked" else _line_in_total(line, line=feed.line)
+        yield (
+            _line(line, line=feed.line)
+            if feed.mode == "checked"
+            else _line_in_total(line, line=feed.line)
+        )
         feed.forward(end)
 
 
@@ -228,11 +255,19 @@ def _listed(feed: _Feed) -> Iterator[Record]:
                 continue
         elif feed.text.startswith("]", feed.at):
             break
-        raise TableError("a list of objects that is malformed or cut short", repair="write it again", line=feed.line)
+        raise TableError(
+            "a list of objects that is malformed or cut short",
+            repair="write it again",
+            line=feed.line,
+        )
     feed.forward(feed.at + 1)
     feed.skip_space()
     if feed.at < len(feed.text):
-        raise TableError("something behind the list of objects", repair="keep one list in a file", line=feed.line)
+        raise TableError(
+            "something behind the list of objects",
+            repair="keep one list in a file",
+            line=feed.line,
+        )
 
 
 class _DoubledError(ValueError):
@@ -250,7 +285,9 @@ def _constant(_name: str) -> NoReturn:
     raise ValueError("no JSON")
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_pairs, parse_float=str, parse_int=str, parse_constant=_constant)
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_pairs, parse_float=str, parse_int=str, parse_constant=_constant
+)
 
 
 def _missing_if_doubled(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -261,7 +298,10 @@ def _missing_if_doubled(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 _TOTAL_DECODER = json.JSONDecoder(
-    object_pairs_hook=_missing_if_doubled, parse_float=str, parse_int=str, parse_constant=lambda _: None
+    object_pairs_hook=_missing_if_doubled,
+    parse_float=str,
+    parse_int=str,
+    parse_constant=lambda _: None,
 )
 
 
@@ -278,14 +318,20 @@ def _line_in_total(text: str, *, line: int) -> Record:
     return Record(line, value if isinstance(value, dict) else {})
 
 
-def _record(decode: Callable[[str], tuple[Any, int]], text: str, *, line: int) -> tuple[Record, int]:
+def _record(
+    decode: Callable[[str], tuple[Any, int]], text: str, *, line: int
+) -> tuple[Record, int]:
     """The object at the beginning of a text, and its length."""
     try:
         value, length = decode(text)
     except _DoubledError:
-        raise TableError("a key is given twice in one object", repair="give each key once", line=line) from None
+        raise TableError(
+            "a key is given twice in one object", repair="give each key once", line=line
+        ) from None
     except RecursionError:
-        raise TableError("nested too deep", repair="store one plain value under each key", line=line) from None
+        raise TableError(
+            "nested too deep", repair="store one plain value under each key", line=line
+        ) from None
     except ValueError:
         raise TableError("a record that is no JSON object", repair=_WRITE, line=line) from None
     if not isinstance(value, dict):

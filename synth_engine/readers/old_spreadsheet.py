@@ -31,7 +31,11 @@ class OldWorkbook:
         """The rows of a sheet that have cells, in order."""
         found = self.book.sheet_by_index(sheet.number - 1)
         sheet.merged = [last for _, last, _, _ in found.merged_cells]
-        hidden = [one for one in (*found.rowinfo_map.values(), *found.colinfo_map.values()) if one.hidden]
+        hidden = [
+            one
+            for one in (*found.rowinfo_map.values(), *found.colinfo_map.values())
+            if one.hidden
+        ]
         sheet.hidden, sheet.percents = len(hidden), 0
         for number in range(found.nrows):
             values = [self._stored(cell, sheet) for cell in found.row(number)]
@@ -59,7 +63,11 @@ class OldWorkbook:
         code = self.book.format_map[self.book.xf_list[cell.xf_index].format_key].format_str
         sheet.percents += "%" in code
         value = float(cell.value)
-        exact = str(int(value)) if value.is_integer() and abs(value) < 10**stored.MOST_DIGITS else repr(value)
+        exact = (
+            str(int(value))
+            if value.is_integer() and abs(value) < 10**stored.MOST_DIGITS
+            else repr(value)
+        )
         return stored.number(exact, code=code, since_1904=bool(self.book.datemode))
 
 
@@ -68,10 +76,15 @@ def opened(path: Path) -> OldWorkbook:
     if tried.is_deadly(path, kind="xls", cells=spreadsheet.MOST_CELLS):
         archive.refuse()
     try:
-        book = xlrd.open_workbook(str(path), formatting_info=True, ragged_rows=True, logfile=_Silent())
+        book = xlrd.open_workbook(
+            str(path), formatting_info=True, ragged_rows=True, logfile=_Silent()
+        )
     except Exception:  # noqa: BLE001 - of a damaged file the library says this or that, and never in our words
         archive.refuse()
-    sheets = [Sheet(name=sheet.name, number=place, part="") for place, sheet in enumerate(book.sheets(), start=1)]
+    sheets = [
+        Sheet(name=sheet.name, number=place, part="")
+        for place, sheet in enumerate(book.sheets(), start=1)
+    ]
     return OldWorkbook(book=book, sheets=sheets)
 
 

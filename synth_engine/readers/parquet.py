@@ -22,7 +22,13 @@ def columns(path: Path, *, limits: Limits) -> tuple[str, ...]:
 
 
 def blocks(
-    path: Path, *, limits: Limits, shape: Shape, wanted: Sequence[str] | None, progress: Progress, mode: Mode
+    path: Path,
+    *,
+    limits: Limits,
+    shape: Shape,
+    wanted: Sequence[str] | None,
+    progress: Progress,
+    mode: Mode,
 ) -> Iterator[Block]:
     """Columns of a Parquet file as text, block by block."""
     file = _opened(path, limits=limits)
@@ -40,11 +46,16 @@ def blocks(
                 column = _mended(column, limits=limits) if mode == "total" else column
                 unpacked += _text_bytes(column, name, limits=limits, mode=mode)
                 if unpacked > limits.plain_bytes:
-                    raise TableError("the file unpacks to more than is allowed", repair="upload a smaller table")
+                    raise TableError(
+                        "the file unpacks to more than is allowed",
+                        repair="upload a smaller table",
+                    )
                 block[name] = _as_text(column)
             yield block
     except (OSError, MemoryError, pa.ArrowException):
-        raise TableError("the Parquet file is damaged", repair="write it again, or use CSV") from None
+        raise TableError(
+            "the Parquet file is damaged", repair="write it again, or use CSV"
+        ) from None
 
 
 def _opened(path: Path, *, limits: Limits) -> pq.ParquetFile:
@@ -54,13 +65,22 @@ def _opened(path: Path, *, limits: Limits) -> pq.ParquetFile:
         with path.open("rb") as opened:
             formats.check_kind("parquet", opened.read(formats.HEAD))
         schema = pq.read_schema(path)
-        texts = [one.name for one in schema if pa.types.is_string(one.type) or pa.types.is_large_string(one.type)]
+        texts = [
+            one.name
+            for one in schema
+            if pa.types.is_string(one.type) or pa.types.is_large_string(one.type)
+        ]
         file = pq.ParquetFile(path, read_dictionary=texts, pre_buffer=False, buffer_size=2**20)
         groups = [file.metadata.row_group(i) for i in range(file.metadata.num_row_groups)]
     except (OSError, MemoryError, pa.ArrowException):
-        raise TableError("not a Parquet file that can be read", repair="write it again, or use CSV") from None
+        raise TableError(
+            "not a Parquet file that can be read", repair="write it again, or use CSV"
+        ) from None
     formats.checked_names(schema.names, most=limits.columns)
-    if file.metadata.num_rows > limits.rows or sum(group.total_byte_size for group in groups) > limits.plain_bytes:
+    if (
+        file.metadata.num_rows > limits.rows
+        or sum(group.total_byte_size for group in groups) > limits.plain_bytes
+    ):
         raise TableError("the file holds more than is allowed", repair="use a smaller table")
     for column in schema:
         _check_type(column.type, column.name)
@@ -75,17 +95,29 @@ def _check_type(kind: pa.DataType, name: str) -> None:
             repair="store one plain value a cell, in several columns if need be, or leave the column out",
             column=name,
         )
-    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind):
-        raise TableError("binary values", repair="store them as text or numbers, or leave the column out", column=name)
+    if (
+        pa.types.is_binary(kind)
+        or pa.types.is_large_binary(kind)
+        or pa.types.is_fixed_size_binary(kind)
+    ):
+        raise TableError(
+            "binary values",
+            repair="store them as text or numbers, or leave the column out",
+            column=name,
+        )
     try:
         pc.cast(pa.array([], type=kind), pa.string())
     except pa.ArrowException:
-        raise TableError("values of a type that has no text", repair="store text or numbers", column=name) from None
+        raise TableError(
+            "values of a type that has no text", repair="store text or numbers", column=name
+        ) from None
 
 
 def _text_bytes(column: pa.Array, name: str, *, limits: Limits, mode: Mode) -> int:
     """How much text a block of a column will be, before it is made; refuses cells that no CSV could hold."""
-    if not pa.types.is_dictionary(column.type) or not pa.types.is_string(column.dictionary.type):
+    if not pa.types.is_dictionary(column.type) or not pa.types.is_string(
+        column.dictionary.type
+    ):
         return 32 * len(column)
     texts = column.dictionary
     texts.validate(full=True)  # text in UTF-8, which Parquet promises and does not check
@@ -103,12 +135,19 @@ def _mended(column: pa.Array, *, limits: Limits) -> pa.Array:
     if not pa.types.is_dictionary(column.type) or not _holds_text(column.dictionary):
         return column
     most = limits.cell_characters
-    if (pc.max(pc.binary_length(column.dictionary)).as_py() or 0) <= most and _are_utf8(column.dictionary):
+    if (pc.max(pc.binary_length(column.dictionary)).as_py() or 0) <= most and _are_utf8(
+        column.dictionary
+    ):
         return column
     texts = column.dictionary.cast(pa.large_binary(), safe=False).to_pylist()
-    mended = [None if text is None else text.decode("utf-8", errors="replace")[:most] for text in texts]
+    mended = [
+        None if text is None else text.decode("utf-8", errors="replace")[:most]
+        for text in texts
+    ]
     # Two different texts may be one now, which a dictionary does not mind; whoever counts goes by the text.
-    return pa.DictionaryArray.from_arrays(column.indices, pa.array(mended, type=pa.string())).cast(pa.string())
+    return pa.DictionaryArray.from_arrays(
+        column.indices, pa.array(mended, type=pa.string())
+    ).cast(pa.string())
 
 
 def _holds_text(texts: pa.Array) -> bool:

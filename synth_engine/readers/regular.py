@@ -50,7 +50,9 @@ class Form:
     wanted: Sequence[int]
     empty_end: bool
     longest: int
-    header: tuple[str, ...]  # the cells of the header, without blanks around them; nothing if it may stand there again
+    header: tuple[
+        str, ...
+    ]  # the cells of the header, without blanks around them; nothing if it may stand there again
     rules: Rules
 
     @functools.cached_property
@@ -62,7 +64,9 @@ class Form:
         """With none wanted one is still parsed: it is what tells the number of rows."""
         if self.rules.whole_rows:
             return self.names
-        return [str(place) for place in self.wanted] + ([self.names[-1]] if self.empty_end or not self.wanted else [])
+        return [str(place) for place in self.wanted] + (
+            [self.names[-1]] if self.empty_end or not self.wanted else []
+        )
 
 
 def parsed(piece: bytes, form: Form, *, last: bool) -> Piece | None:
@@ -95,7 +99,13 @@ def parsed(piece: bytes, form: Form, *, last: bool) -> Piece | None:
             table = table.filter(pc.invert(extra))
             left_out -= table.num_rows
     columns = [table.column(str(place)).combine_chunks() for place in form.wanted]
-    return Piece(columns=columns, rows=table.num_rows, lines=len(ends) + open_end, blank=blank, left_out=left_out)
+    return Piece(
+        columns=columns,
+        rows=table.num_rows,
+        lines=len(ends) + open_end,
+        blank=blank,
+        left_out=left_out,
+    )
 
 
 def _has_header(table: pa.Table, form: Form) -> bool:
@@ -121,7 +131,9 @@ def _plain(piece: bytes, form: Form, *, last: bool) -> bool:
     if b"\r" in piece and piece.count(b"\r") != piece.count(b"\r\n"):
         return False
     ascii_alone = piece.isascii()
-    if not form.dialect.regular or (not ascii_alone and not form.dialect.literal and _MARK in piece):
+    if not form.dialect.regular or (
+        not ascii_alone and not form.dialect.literal and _MARK in piece
+    ):
         return False
     # One byte is looked for many times as fast as two.
     marks = form.dialect.quote and form.dialect.escape == ""
@@ -140,15 +152,23 @@ def _is_utf8(piece: bytes) -> bool:
 
 def _record_ends(codes: Bytes, ends: Places, dialect: Dialect) -> Places | None:
     """The line ends outside quotation marks; None if a mark is where it does not open, close or double."""
-    marks = np.flatnonzero(codes == ord(dialect.quote)) if dialect.quote else np.empty(0, dtype=np.intp)
+    marks = (
+        np.flatnonzero(codes == ord(dialect.quote))
+        if dialect.quote
+        else np.empty(0, dtype=np.intp)
+    )
     if not len(marks):
         return ends
     if len(marks) % 2:
         return None
     opening, closing = marks[::2], marks[1::2]
     before = np.where(opening > 0, codes[opening - 1], _LF)
-    after = np.where(closing + 1 < len(codes), codes[np.minimum(closing + 1, len(codes) - 1)], _LF)
-    doubled = np.append(closing[:-1] + 1 == opening[1:], False)  # closed and opened again: one mark inside a cell
+    after = np.where(
+        closing + 1 < len(codes), codes[np.minimum(closing + 1, len(codes) - 1)], _LF
+    )
+    doubled = np.append(
+        closing[:-1] + 1 == opening[1:], False
+    )  # closed and opened again: one mark inside a cell
     apart = ord(dialect.delimiter)
     starts = (before == apart) | (before == _LF) | np.append(False, doubled[:-1])
     stops = (after == apart) | (after == _LF) | (after == _CR) | doubled
@@ -163,7 +183,9 @@ def _read(piece: bytes, form: Form) -> pa.Table | None:
     try:
         return pyarrow.csv.read_csv(
             pa.BufferReader(piece),
-            read_options=pyarrow.csv.ReadOptions(column_names=form.names, use_threads=False, block_size=len(piece) + 1),
+            read_options=pyarrow.csv.ReadOptions(
+                column_names=form.names, use_threads=False, block_size=len(piece) + 1
+            ),
             parse_options=pyarrow.csv.ParseOptions(
                 delimiter=dialect.delimiter,
                 quote_char=dialect.quote or False,
@@ -177,7 +199,9 @@ def _read(piece: bytes, form: Form) -> pa.Table | None:
                 check_utf8=False,
             ),
         )
-    except pa.ArrowException:  # too few or too many cells, or no row at all: the strict parser says which
+    except (
+        pa.ArrowException
+    ):  # too few or too many cells, or no row at all: the strict parser says which
         return None
 
 

@@ -40,9 +40,13 @@ class Rules:
     def __init__(self, dialect: Dialect, *, total: bool = False) -> None:
         self._dialect, self._total = dialect, total
         self.refuses = dialect.extra_rows == "refuse" and not total
-        self.whole_rows = dialect.extra_rows != "keep" and (self.refuses or dialect.extra_rows != "refuse")
+        self.whole_rows = dialect.extra_rows != "keep" and (
+            self.refuses or dialect.extra_rows != "refuse"
+        )
         self._record = _record(dialect)
-        self._odd_backslash = re.compile(rf"\\(?![\\{re.escape(dialect.quote + dialect.delimiter)}\r\n])")
+        self._odd_backslash = re.compile(
+            rf"\\(?![\\{re.escape(dialect.quote + dialect.delimiter)}\r\n])"
+        )
 
     def check(self, text: str, *, line: int) -> None:
         """Refuses the text of one record in which a mark may mean two things."""
@@ -68,7 +72,11 @@ class Rules:
                 repair="say whether it makes the mark a letter (escape: a backslash, or none)",
                 line=line,
             )
-        if self._record is not None and dialect.quote in text and not self._record.fullmatch(text):
+        if (
+            self._record is not None
+            and dialect.quote in text
+            and not self._record.fullmatch(text)
+        ):
             raise TableError(
                 "a quotation mark inside a cell that is not quoted",
                 repair="quote the cell and double the mark inside it, or say that such marks are letters (literal)",
@@ -78,7 +86,9 @@ class Rules:
     def cells(self, row: list[str], text: str) -> list[str]:
         """The cells of a record. Blanks at its end are no delimiter; those behind a cell are no part of it."""
         if self._dialect.delimiter == " ":
-            return row[:-1] if row and not row[-1] and text.rstrip("\r\n").endswith(" ") else row
+            return (
+                row[:-1] if row and not row[-1] and text.rstrip("\r\n").endswith(" ") else row
+            )
         return row
 
     def takes(self, row: Sequence[str], *, line: int) -> bool:
@@ -114,14 +124,19 @@ def _has_letters(column: Any) -> bool:
     none, because all bytes behind it are looked at."""
     chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
     buffers = [chunk.buffers()[2] for chunk in chunks]
-    codes = [np.frombuffer(buffer, dtype=np.uint8) | 0x20 for buffer in buffers if buffer is not None]
+    codes = [
+        np.frombuffer(buffer, dtype=np.uint8) | 0x20 for buffer in buffers if buffer is not None
+    ]
     return any(bool(((code >= ord("a")) & (code <= ord("z"))).any()) for code in codes)
 
 
 def _is_extra(row: Sequence[str]) -> bool:
     if len(row) < 2:
         return False
-    first, others = row[0].strip(_BLANKS).translate(_LOWER), any(cell.strip(_BLANKS) for cell in row[1:])
+    first, others = (
+        row[0].strip(_BLANKS).translate(_LOWER),
+        any(cell.strip(_BLANKS) for cell in row[1:]),
+    )
     if re.search(_TOTAL, first):
         return True
     return not others and (not first or bool(re.search(_NOTE, first)))

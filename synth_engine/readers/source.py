@@ -65,9 +65,13 @@ class Meter(io.RawIOBase):
             self._file: BinaryIO = path.open("rb")
             self._size = max(1, path.stat().st_size)
         except OSError:
-            raise TableError("the file cannot be opened", repair="check its path and rights") from None
+            raise TableError(
+                "the file cannot be opened", repair="check its path and rights"
+            ) from None
         self._limits, self._count, self._packed = limits, 0, packed
-        self._stream = cast(BinaryIO, gzip.GzipFile(fileobj=self._file)) if packed else self._file
+        self._stream = (
+            cast(BinaryIO, gzip.GzipFile(fileobj=self._file)) if packed else self._file
+        )
 
     @property
     def fraction(self) -> float:
@@ -82,11 +86,17 @@ class Meter(io.RawIOBase):
         try:
             data = self._stream.read(size)
         except (OSError, EOFError, zlib.error):
-            raise TableError("the compressed file is damaged or cut short", repair="compress it again") from None
+            raise TableError(
+                "the compressed file is damaged or cut short", repair="compress it again"
+            ) from None
         self._count += len(data)
-        unpacks_too_far = self._packed and self._count > 2**26 + self._limits.gzip_ratio * self._file.tell()
+        unpacks_too_far = (
+            self._packed and self._count > 2**26 + self._limits.gzip_ratio * self._file.tell()
+        )
         if unpacks_too_far or self._count > self._limits.plain_bytes:
-            raise TableError("the file unpacks to more than is allowed", repair="upload a smaller table")
+            raise TableError(
+                "the file unpacks to more than is allowed", repair="upload a smaller table"
+            )
         return data
 
     def readinto(self, buffer: Any) -> int:

@@ -59,7 +59,9 @@ class Workbook:
     def rows(self, sheet: Sheet) -> Iterator[Row]:
         """The rows of a sheet that have cells, in order."""
         reader = _Cells(self, sheet)
-        for fraction in self.parts.parse(sheet.part, start=reader.start, end=reader.end, text=reader.text):
+        for fraction in self.parts.parse(
+            sheet.part, start=reader.start, end=reader.end, text=reader.text
+        ):
             sheet.fraction = fraction
             yield from reader.complete()
 
@@ -70,7 +72,14 @@ class Workbook:
 
 def opened(parts: archive.Archive) -> Workbook:
     """Reads everything but the cells. Raises TableError for an archive that is no workbook."""
-    main = next((target for kind, target in _links(parts, _ROOT, base="").values() if kind.endswith(_MAIN_PART)), None)
+    main = next(
+        (
+            target
+            for kind, target in _links(parts, _ROOT, base="").values()
+            if kind.endswith(_MAIN_PART)
+        ),
+        None,
+    )
     if main is None or not parts.has(main):
         archive.refuse()
     folder, name = posixpath.split(main)
@@ -88,7 +97,13 @@ def opened(parts: archive.Archive) -> Workbook:
         for place, (sheet_name, link) in enumerate(listed.sheets, start=1)
         if link in links and links[link][0].endswith("/worksheet")
     ]
-    return Workbook(parts=parts, sheets=sheets, codes=styles.codes, since_1904=listed.since_1904, shared=texts.texts)
+    return Workbook(
+        parts=parts,
+        sheets=sheets,
+        codes=styles.codes,
+        since_1904=listed.since_1904,
+        shared=texts.texts,
+    )
 
 
 def letters(column: int) -> str:
@@ -139,7 +154,9 @@ def _links(parts: archive.Archive, name: str, *, base: str) -> dict[str, tuple[s
             if name == "Relationship" and attributes.get("TargetMode") != "External":
                 target = attributes.get("Target", "")
                 path = (
-                    target.lstrip("/") if target.startswith("/") else posixpath.normpath(posixpath.join(base, target))
+                    target.lstrip("/")
+                    if target.startswith("/")
+                    else posixpath.normpath(posixpath.join(base, target))
                 )
                 found[attributes.get("Id", "")] = (attributes.get("Type", ""), path)
 
@@ -156,7 +173,10 @@ class _Listed(_Handler):
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
         if name == "sheet":
-            link = next((value for key, value in attributes.items() if key.rpartition(":")[2] == "id"), "")
+            link = next(
+                (value for key, value in attributes.items() if key.rpartition(":")[2] == "id"),
+                "",
+            )
             self.sheets.append((attributes.get("name", ""), link))
         elif name == "workbookPr":
             self.since_1904 = attributes.get("date1904", "0") in ("1", "true", "on")
@@ -172,7 +192,9 @@ class _Styles(_Handler):
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
         if name == "numFmt":
-            self._spelled[attributes.get("numFmtId", "")] = attributes.get("formatCode", "General")
+            self._spelled[attributes.get("numFmtId", "")] = attributes.get(
+                "formatCode", "General"
+            )
         elif name == "cellXfs":
             self._in_cells = True
         elif name == "xf" and self._in_cells:
@@ -305,9 +327,14 @@ class _Cells(_Handler):
         self._column = column
         self._width = max(self._width, column)
         if self._width * self._row > MOST_CELLS:
-            raise TableError("cells far from each other", repair="delete what stands far below or beside the table")
+            raise TableError(
+                "cells far from each other",
+                repair="delete what stands far below or beside the table",
+            )
         style = attributes.get("s", "0")
-        self._style = int(style) if style.isascii() and style.isdigit() and len(style) < 9 else -1
+        self._style = (
+            int(style) if style.isascii() and style.isdigit() and len(style) < 9 else -1
+        )
         self._kind, self._formula, self._found = attributes.get("t", "n"), False, None
 
     def _end_cell(self) -> None:

@@ -25,7 +25,9 @@ MOST_MISSING = 100  # codes of a range of missing ones that are listed
 def columns(path: Path, *, kind: Kind, limits: Limits) -> tuple[str, ...]:
     """The names in the file's own list of variables."""
     _try_out(path, kind, at_once=0)
-    return formats.checked_names(_read(path, kind, metadataonly=True)[1].column_names, most=limits.columns)
+    return formats.checked_names(
+        _read(path, kind, metadataonly=True)[1].column_names, most=limits.columns
+    )
 
 
 def blocks(
@@ -47,7 +49,9 @@ def blocks(
         for stored, name in zip(about.column_names, shape.columns, strict=True)
         if wanted is None or name in wanted
     }
-    shape.facts = {name: found for stored, name in kept.items() if (found := _facts(about, stored))}
+    shape.facts = {
+        name: found for stored, name in kept.items() if (found := _facts(about, stored))
+    }
     at_once = limits.rows_at_once(len(about.column_names))
     # One column at least: it is what tells the number of rows.
     used = list(kept) or about.column_names[:1]
@@ -96,10 +100,16 @@ def _read_raw(path: Path, kind: Kind, **options: Any) -> tuple[dict[str, list[An
     return found
 
 
-def _read_dates_or_nothing(path: Path, kind: Kind, **options: Any) -> tuple[dict[str, list[Any]], Any]:
+def _read_dates_or_nothing(
+    path: Path, kind: Kind, **options: Any
+) -> tuple[dict[str, list[Any]], Any]:
     """The same; a day or time that the library cannot express is nothing, and no other cell changes for it: rows are read by
     halves until the row is alone, and then its columns one by one."""
-    start, count, columns = options["row_offset"], options["row_limit"], list(options["usecols"])
+    start, count, columns = (
+        options["row_offset"],
+        options["row_limit"],
+        list(options["usecols"]),
+    )
     try:
         return _read_raw(path, kind, **options)
     except OverflowError:
@@ -107,7 +117,9 @@ def _read_dates_or_nothing(path: Path, kind: Kind, **options: Any) -> tuple[dict
     if count > 1:
         first = _read_dates_or_nothing(path, kind, **options | {"row_limit": count // 2})
         second = _read_dates_or_nothing(
-            path, kind, **options | {"row_offset": start + count // 2, "row_limit": count - count // 2}
+            path,
+            kind,
+            **options | {"row_offset": start + count // 2, "row_limit": count - count // 2},
         )
         return {name: [*first[0][name], *second[0][name]] for name in columns}, first[1]
     found: dict[str, list[Any]] = {}
@@ -123,11 +135,14 @@ def _read_dates_or_nothing(path: Path, kind: Kind, **options: Any) -> tuple[dict
 
 def _refuse(kind: Kind) -> NoReturn:
     raise TableError(
-        f"not a file of {formats.KIND_NAMES[kind]} that can be read", repair="save it again, or use CSV"
+        f"not a file of {formats.KIND_NAMES[kind]} that can be read",
+        repair="save it again, or use CSV",
     ) from None
 
 
-def _column(about: Any, values: list[Any], stored: str, name: str, *, limits: Limits, mode: Mode) -> Any:
+def _column(
+    about: Any, values: list[Any], stored: str, name: str, *, limits: Limits, mode: Mode
+) -> Any:
     if about.readstat_variable_types.get(stored) != "string":
         values = [f".{value}" if isinstance(value, str) else value for value in values]
     return cells.column(name, values, limits=limits, mode=mode)
@@ -136,7 +151,10 @@ def _column(about: Any, values: list[Any], stored: str, name: str, *, limits: Li
 def _facts(about: Any, stored: str) -> dict[str, Any]:
     """What the codebook in the file says: a label, the label of each code, the codes that mean missing."""
     tagged = about.readstat_variable_types.get(stored) != "string"
-    labels = {_code(code, tagged): str(label) for code, label in about.variable_value_labels.get(stored, {}).items()}
+    labels = {
+        _code(code, tagged): str(label)
+        for code, label in about.variable_value_labels.get(stored, {}).items()
+    }
     missing = [_code(code, tagged) for code in about.missing_user_values.get(stored, [])]
     for part in about.missing_ranges.get(stored, []):
         missing += _range(part, labels)
@@ -163,4 +181,8 @@ def _range(part: Mapping[str, Any], labels: Mapping[str, str]) -> list[str]:
         return [cells.text(low) or ""]
     if high - low <= MOST_MISSING:
         return [str(code) for code in range(int(low), int(high) + 1) if low <= code <= high]
-    return [code for code in labels if code.lstrip("+-").replace(".", "", 1).isdigit() and low <= float(code) <= high]
+    return [
+        code
+        for code in labels
+        if code.lstrip("+-").replace(".", "", 1).isdigit() and low <= float(code) <= high
+    ]

@@ -21,7 +21,9 @@ _SHORTEST_LEAP = 60  # the day that spreadsheets count though 1900 had no 29 Feb
 
 Stored = str | TableError
 
-NO_NUMBER = TableError("a cell with a number that cannot be read", repair="type it again, or save the sheet as CSV")
+NO_NUMBER = TableError(
+    "a cell with a number that cannot be read", repair="type it again, or save the sheet as CSV"
+)
 ERROR = TableError(
     "a cell that shows an error, like #N/A or #DIV/0!",
     repair="mend its formula or clear the cell, or say that cells that show an error count as missing",
@@ -31,7 +33,8 @@ NO_RESULT = TableError(
     repair="open the workbook in a spreadsheet program and save it, which stores the results",
 )
 NO_DAY = TableError(
-    "a date that the calendar of the workbook does not have", repair="write the date as text, like 1899-12-31"
+    "a date that the calendar of the workbook does not have",
+    repair="write the date as text, like 1899-12-31",
 )
 
 
@@ -54,7 +57,9 @@ def number(text: str, *, code: str = "General", since_1904: bool = False) -> Sto
 
 def truth(text: str) -> Stored:
     """A truth value, which a sheet stores as 1 or 0."""
-    return {"1": "TRUE", "0": "FALSE", "true": "TRUE", "false": "FALSE"}.get(text.strip(), NO_NUMBER)
+    return {"1": "TRUE", "0": "FALSE", "true": "TRUE", "false": "FALSE"}.get(
+        text.strip(), NO_NUMBER
+    )
 
 
 def plain(value: Decimal) -> str:
@@ -65,7 +70,9 @@ def plain(value: Decimal) -> str:
     stored = value.normalize()
     short = Decimal(repr(float(stored))) if stored.adjusted() < 300 else stored
     spelled = len(stored.as_tuple().digits)
-    same = short == stored or (spelled <= _EXACT and len(short.normalize().as_tuple().digits) < spelled)
+    same = short == stored or (
+        spelled <= _EXACT and len(short.normalize().as_tuple().digits) < spelled
+    )
     return repr(float(stored)) if same and short.is_finite() else str(stored)
 
 
@@ -97,7 +104,11 @@ def _day(days: int, *, since_1904: bool) -> Stored:
         return NO_DAY
     if not since_1904 and days == _SHORTEST_LEAP:
         return NO_DAY
-    first = datetime.date(1904, 1, 1) if since_1904 else datetime.date(1899, 12, 31 if days < _SHORTEST_LEAP else 30)
+    first = (
+        datetime.date(1904, 1, 1)
+        if since_1904
+        else datetime.date(1899, 12, 31 if days < _SHORTEST_LEAP else 30)
+    )
     try:
         return (first + datetime.timedelta(days=days)).isoformat()
     except OverflowError:
@@ -106,7 +117,9 @@ def _day(days: int, *, since_1904: bool) -> Stored:
 
 def _time(milliseconds: int) -> datetime.time:
     seconds, thousandths = divmod(milliseconds, 1_000)
-    return datetime.time(seconds // 3_600, seconds // 60 % 60, seconds % 60, thousandths * 1_000)
+    return datetime.time(
+        seconds // 3_600, seconds // 60 % 60, seconds % 60, thousandths * 1_000
+    )
 
 
 def _elapsed(milliseconds: int) -> str:

@@ -33,7 +33,9 @@ def _leave_nothing(*, parent: int) -> None:
     """No core dump, which would hold rows, and no life after the process that asked, because the open table would live on
     with this one."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    with contextlib.suppress(OSError, AttributeError):  # another system than Linux: the limit alone
+    with contextlib.suppress(
+        OSError, AttributeError
+    ):  # another system than Linux: the limit alone
         control = ctypes.CDLL(None).prctl
         control(PR_SET_DUMPABLE, 0, 0, 0, 0)
         control(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)

@@ -16,7 +16,15 @@ _LONGEST = 3_600  # seconds
 def is_deadly(path: Path, *, kind: Kind, cells: int) -> bool:
     """Whether reading the file ends the process of its reader, or never ends. What it is otherwise, the reader says.
     `cells`: what `trial` takes for this kind."""
-    command = [sys.executable, "-I", str(_TRIAL), kind, str(path.absolute()), str(cells), str(os.getpid())]
+    command = [
+        sys.executable,
+        "-I",
+        str(_TRIAL),
+        kind,
+        str(path.absolute()),
+        str(cells),
+        str(os.getpid()),
+    ]
     nothing = subprocess.DEVNULL  # what it says could quote the file
     try:
         ended = subprocess.run(  # noqa: S603 - our own script, our own words

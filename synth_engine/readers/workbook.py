@@ -50,15 +50,24 @@ def blocks(
     with _opened(path, kind=kind, limits=limits) as book:
         sheet = _sheet(book, dialect.sheet)
         rows = _rows(book, sheet, dialect, shape)
-        names = _names(rows, dialect, width=lambda: _width(book, sheet), limits=limits, shape=shape)
+        names = _names(
+            rows, dialect, width=lambda: _width(book, sheet), limits=limits, shape=shape
+        )
         header = shape.lines
-        places = {name: place for place, name in enumerate(names) if wanted is None or name in wanted}
+        places = {
+            name: place for place, name in enumerate(names) if wanted is None or name in wanted
+        }
         waiting: list[list[str]] = []
         for row in _complete(rows, width=len(names)):
             shape.rows, shape.lines = shape.rows + 1, row.number
             if shape.rows > limits.rows:
                 raise TableError("more rows than are allowed", repair="use a smaller table")
-            waiting.append([_text(row, place, sheet=sheet, dialect=dialect, mode=mode) for place in places.values()])
+            waiting.append(
+                [
+                    _text(row, place, sheet=sheet, dialect=dialect, mode=mode)
+                    for place in places.values()
+                ]
+            )
             if len(waiting) == limits.rows_at_once(len(names)):
                 progress("read", sheet.fraction)
                 yield _block(waiting, list(places), limits=limits, mode=mode)
@@ -70,7 +79,9 @@ def blocks(
         shape.notes += _notes(sheet)
 
 
-def columns(path: Path, *, kind: Kind, limits: Limits, dialect: Dialect | None) -> tuple[str, ...]:
+def columns(
+    path: Path, *, kind: Kind, limits: Limits, dialect: Dialect | None
+) -> tuple[str, ...]:
     """The names in the header; without a header, as many as the dialect says, and no look."""
     dialect, shape = dialect or Dialect(), Shape()
     if not dialect.header and dialect.columns is not None:
@@ -78,14 +89,17 @@ def columns(path: Path, *, kind: Kind, limits: Limits, dialect: Dialect | None) 
     with _opened(path, kind=kind, limits=limits) as book:
         sheet = _sheet(book, dialect.sheet)
         rows = _rows(book, sheet, dialect, shape)
-        return _names(rows, dialect, width=lambda: _width(book, sheet), limits=limits, shape=shape)
+        return _names(
+            rows, dialect, width=lambda: _width(book, sheet), limits=limits, shape=shape
+        )
 
 
 def _require_width(dialect: Dialect) -> None:
     """Without a header the width of a sheet is that of its widest record, which a run must not depend on."""
     if not dialect.header and dialect.columns is None:
         raise TableError(
-            "a sheet without a header, of which nobody said how many columns it has", repair="say how many there are"
+            "a sheet without a header, of which nobody said how many columns it has",
+            repair="say how many there are",
         )
 
 
@@ -95,9 +109,13 @@ def _opened(path: Path, *, kind: Kind, limits: Limits) -> Iterator[Book]:
         with path.open("rb") as file:
             head = file.read(formats.HEAD)
     except OSError:
-        raise TableError("the file cannot be opened", repair="check its path and rights") from None
+        raise TableError(
+            "the file cannot be opened", repair="check its path and rights"
+        ) from None
     if kind == "xlsx" and head.startswith(old_spreadsheet.MAGIC):
-        raise TableError("the workbook has a password", repair="save it without; it is encrypted on arrival")
+        raise TableError(
+            "the workbook has a password", repair="save it without; it is encrypted on arrival"
+        )
     formats.check_kind(kind, head)
     if kind == "xls":
         yield old_spreadsheet.opened(path)
@@ -111,13 +129,19 @@ def _sheet(book: Book, name: str) -> Sheet:
     if name:
         found = [sheet for sheet in book.sheets if sheet.name == name]
         if not found:
-            raise TableError("the workbook has no sheet of this name", repair="say the name as the workbook has it")
+            raise TableError(
+                "the workbook has no sheet of this name",
+                repair="say the name as the workbook has it",
+            )
         return found[0]
     found = [sheet for sheet in book.sheets if book.has_cells(sheet)]
     if not found:
         raise TableError("the file is empty", repair="upload a table with a header and rows")
     if len(found) > 1:
-        raise TableError("more than one sheet has cells", repair="say which of them is the table, or keep that one")
+        raise TableError(
+            "more than one sheet has cells",
+            repair="say which of them is the table, or keep that one",
+        )
     return found[0]
 
 
@@ -143,7 +167,12 @@ def _width(book: Book, sheet: Sheet) -> int:
 
 
 def _names(
-    rows: Iterator[Row], dialect: Dialect, *, width: Callable[[], int], limits: Limits, shape: Shape
+    rows: Iterator[Row],
+    dialect: Dialect,
+    *,
+    width: Callable[[], int],
+    limits: Limits,
+    shape: Shape,
 ) -> tuple[str, ...]:
     """The names of the columns. Without a header the width of the sheet says how many there are."""
     if not dialect.header:
@@ -197,7 +226,9 @@ def _refuse_merged(sheet: Sheet, *, below: int) -> None:
     number = max((last for last in sheet.merged if last >= below), default=None)
     if number is not None:
         raise TableError(
-            "merged cells", repair="take them apart, and write the value into each that it is for", line=number
+            "merged cells",
+            repair="take them apart, and write the value into each that it is for",
+            line=number,
         )
 
 
@@ -212,4 +243,7 @@ def _notes(sheet: Sheet) -> Iterator[str]:
 
 def _block(rows: list[list[str]], names: list[str], *, limits: Limits, mode: Mode) -> Block:
     values = list(zip(*rows, strict=True)) or [()] * len(names)
-    return {name: cells.column(name, values[place], limits=limits, mode=mode) for place, name in enumerate(names)}
+    return {
+        name: cells.column(name, values[place], limits=limits, mode=mode)
+        for place, name in enumerate(names)
+    }

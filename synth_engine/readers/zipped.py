@@ -22,7 +22,9 @@ def opened(path: Path, *, limits: Limits) -> Iterator[tuple[Path, Kind]]:
     """Where the file inside can be read, and its kind, which its name says. Raises TableError for an archive that is
     damaged, unpacks to too much, or holds anything but one table."""
     if not hasattr(os, "memfd_create"):
-        raise TableError("archives are not read on this system", repair="unpack the archive first")
+        raise TableError(
+            "archives are not read on this system", repair="unpack the archive first"
+        )
     descriptor = os.memfd_create("table", os.MFD_CLOEXEC)
     try:
         name = _unpack(path, descriptor, limits=limits)
@@ -37,7 +39,10 @@ def opened(path: Path, *, limits: Limits) -> Iterator[tuple[Path, Kind]]:
 def _unpack(path: Path, descriptor: int, *, limits: Limits) -> str:
     """Writes what is inside; returns its name."""
     unzipper, packed, unpacked = Unzipper(), 0, 0
-    with Meter(path, packed=False, limits=limits) as meter, os.fdopen(os.dup(descriptor), "wb") as inside:
+    with (
+        Meter(path, packed=False, limits=limits) as meter,
+        os.fdopen(os.dup(descriptor), "wb") as inside,
+    ):
         first = meter.take(_PIECE)
         formats.check_kind("zip", first[: formats.HEAD])
         data = first
@@ -46,7 +51,10 @@ def _unpack(path: Path, descriptor: int, *, limits: Limits) -> str:
             for piece in unzipper.feed(data):
                 unpacked += len(piece)
                 if unpacked > min(limits.plain_bytes, _FREE + limits.gzip_ratio * packed):
-                    raise TableError("the file unpacks to more than is allowed", repair="upload a smaller table")
+                    raise TableError(
+                        "the file unpacks to more than is allowed",
+                        repair="upload a smaller table",
+                    )
                 inside.write(piece)
             data = meter.take(_PIECE)
         unzipper.end()

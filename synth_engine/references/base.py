@@ -28,19 +28,31 @@ class Roles:
 
     def __post_init__(self) -> None:
         if (self.latitude is None) != (self.longitude is None):
-            raise TableError("a latitude has no longitude, or the other way round", repair="choose a column for both")
+            raise TableError(
+                "a latitude has no longitude, or the other way round",
+                repair="choose a column for both",
+            )
         if self.latitude is None and self.weight is None and not self.parents:
             raise TableError(
                 "the table says nothing about its codes",
                 repair="choose columns of latitude and longitude, a weight, or parts that the codes belong to",
             )
         if self.latitude is not None and self.latitude == self.longitude:
-            raise TableError("one column is both latitude and longitude", repair="choose two", column=self.latitude)
+            raise TableError(
+                "one column is both latitude and longitude",
+                repair="choose two",
+                column=self.latitude,
+            )
         names = [name for name, _ in self.parents]
         if len(set(names)) < len(names) or not all(0 < len(name) <= 100 for name in names):
-            raise TableError("two partitions have one name, or one has none", repair="name each, in up to 100 letters")
+            raise TableError(
+                "two partitions have one name, or one has none",
+                repair="name each, in up to 100 letters",
+            )
         if not {name for name, _ in self.names} <= set(names):
-            raise TableError("names of parts of no partition", repair="say the column of the parts too")
+            raise TableError(
+                "names of parts of no partition", repair="say the column of the parts too"
+            )
         if self.adds and (self.weight is None or self.latitude is not None or self.parents):
             raise TableError(
                 "lines are to be summed, but not as numbers alone",
@@ -59,7 +71,11 @@ class Roles:
     def to_json(self) -> dict[str, Any]:
         """As versions are told apart by it: without names where none are given."""
         found = asdict(self) | {"parents": [list(pair) for pair in self.parents]}
-        return found | {"names": [list(pair) for pair in self.names]} if self.names else _without(found, "names")
+        return (
+            found | {"names": [list(pair) for pair in self.names]}
+            if self.names
+            else _without(found, "names")
+        )
 
 
 def _without(document: dict[str, Any], key: str) -> dict[str, Any]:
@@ -111,25 +127,42 @@ class Reference:
         kept = {
             name: tuple(parts[group[0]] for group in groups)
             for name, parts in self.parents.items()
-            if name != level and all(len({parts[index] for index in group}) == 1 for group in groups)
+            if name != level
+            and all(len({parts[index] for index in group}) == 1 for group in groups)
         }
         return Reference(
             codes=tuple(members),
             at=None if self.at is None else tuple(self._middle(group) for group in groups),
-            weights=None if self.weights is None else tuple(sum(self.weights[i] for i in group) for group in groups),
+            weights=None
+            if self.weights is None
+            else tuple(sum(self.weights[i] for i in group) for group in groups),
             parents=kept,
-            names={"" if name == level else name: of for name, of in self.names.items() if name in (level, *kept)},
+            names={
+                "" if name == level else name: of
+                for name, of in self.names.items()
+                if name in (level, *kept)
+            },
         )
 
     def _middle(self, group: list[int]) -> tuple[float, float]:
         assert self.at is not None  # noqa: S101  # the caller looked
         weights = [1.0 if self.weights is None else self.weights[index] for index in group]
         total = sum(weights)
-        weights, total = (weights, total) if total > 0 else ([1.0] * len(group), float(len(group)))
+        weights, total = (
+            (weights, total) if total > 0 else ([1.0] * len(group), float(len(group)))
+        )
         points = [self.at[index] for index in group]
         return (
-            round(sum(w * latitude for w, (latitude, _) in zip(weights, points, strict=True)) / total, 7),
-            round(sum(w * longitude for w, (_, longitude) in zip(weights, points, strict=True)) / total, 7),
+            round(
+                sum(w * latitude for w, (latitude, _) in zip(weights, points, strict=True))
+                / total,
+                7,
+            ),
+            round(
+                sum(w * longitude for w, (_, longitude) in zip(weights, points, strict=True))
+                / total,
+                7,
+            ),
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -139,18 +172,26 @@ class Reference:
             "at": None if self.at is None else [list(point) for point in self.at],
             "weights": None if self.weights is None else list(self.weights),
             "parents": {name: list(parts) for name, parts in self.parents.items()},
-            **({"names": {name: dict(of) for name, of in self.names.items()}} if self.names else {}),
+            **(
+                {"names": {name: dict(of) for name, of in self.names.items()}}
+                if self.names
+                else {}
+            ),
         }
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Reference:
         """What `to_json` wrote; the file it came from was checked when it was read."""
         if document.get("schema") != SCHEMA:
-            raise TableError("unknown schema of a reference table", repair="upload the file again")
+            raise TableError(
+                "unknown schema of a reference table", repair="upload the file again"
+            )
         at, weights = document["at"], document["weights"]
         return cls(
             codes=tuple(document["codes"]),
-            at=None if at is None else tuple((latitude, longitude) for latitude, longitude in at),
+            at=None
+            if at is None
+            else tuple((latitude, longitude) for latitude, longitude in at),
             weights=None if weights is None else tuple(weights),
             parents={name: tuple(parts) for name, parts in document["parents"].items()},
             names=document.get("names", {}),

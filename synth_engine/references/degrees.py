@@ -17,11 +17,19 @@ _SIXTIETHS = re.compile(
 )
 
 
-def points(latitudes: Sequence[str], longitudes: Sequence[str], *, names: tuple[str, str]) -> tuple[Point, ...]:
+def points(
+    latitudes: Sequence[str], longitudes: Sequence[str], *, names: tuple[str, str]
+) -> tuple[Point, ...]:
     """Points from texts, in degrees north and east. `names`: of the two columns. Errors: TableError."""
     _check_names(names)
-    north = [_degrees(text, column=names[0], line=line) for line, text in enumerate(latitudes, start=2)]
-    east = [_degrees(text, column=names[1], line=line) for line, text in enumerate(longitudes, start=2)]
+    north = [
+        _degrees(text, column=names[0], line=line)
+        for line, text in enumerate(latitudes, start=2)
+    ]
+    east = [
+        _degrees(text, column=names[1], line=line)
+        for line, text in enumerate(longitudes, start=2)
+    ]
     _check_range(north, east, names=names)
     for line, (latitude, longitude) in enumerate(zip(north, east, strict=True), start=2):
         if latitude == longitude == 0:
@@ -42,7 +50,11 @@ def advice(reference: Reference) -> str:
 def _check_names(names: tuple[str, str]) -> None:
     """A column that says itself that it is the other coordinate."""
     latitude, longitude = (name.lower() for name in names)
-    if ("lon" in latitude or "lng" in latitude) and "lat" in longitude and "lat" not in latitude:
+    if (
+        ("lon" in latitude or "lng" in latitude)
+        and "lat" in longitude
+        and "lat" not in latitude
+    ):
         raise TableError(
             "latitude and longitude seem to be swapped",
             repair="choose the columns the other way round",
@@ -55,7 +67,10 @@ def _degrees(text: str, *, column: str, line: int) -> float:
         return float(text)
     if not text:
         raise TableError(
-            "a coordinate is missing", repair="look the place up, or leave its line out", column=column, line=line
+            "a coordinate is missing",
+            repair="look the place up, or leave its line out",
+            column=column,
+            line=line,
         )
     if _SIXTIETHS.fullmatch(text):
         raise TableError(
@@ -72,8 +87,12 @@ def _degrees(text: str, *, column: str, line: int) -> float:
     )
 
 
-def _check_range(north: Sequence[float], east: Sequence[float], *, names: tuple[str, str]) -> None:
-    if all(abs(latitude) <= 90 for latitude in north) and all(abs(longitude) <= 180 for longitude in east):
+def _check_range(
+    north: Sequence[float], east: Sequence[float], *, names: tuple[str, str]
+) -> None:
+    if all(abs(latitude) <= 90 for latitude in north) and all(
+        abs(longitude) <= 180 for longitude in east
+    ):
         return
     beyond = sum(abs(latitude) > 90 for latitude in north)
     if 2 * beyond > len(north) and max(map(abs, north)) <= 180 and max(map(abs, east)) <= 90:
@@ -91,7 +110,10 @@ def _check_range(north: Sequence[float], east: Sequence[float], *, names: tuple[
         for line, value in enumerate(values, start=2):
             if abs(value) > limit:
                 raise TableError(
-                    f"a coordinate is beyond {limit} degrees", repair="correct it", column=column, line=line
+                    f"a coordinate is beyond {limit} degrees",
+                    repair="correct it",
+                    column=column,
+                    line=line,
                 )
 
 

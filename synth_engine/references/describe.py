@@ -28,7 +28,12 @@ class Found:
 
 
 def fitting(
-    reference: Reference, values: Sequence[str], *, column: str, missing: Collection[str] = (), level: str | None = None
+    reference: Reference,
+    values: Sequence[str],
+    *,
+    column: str,
+    missing: Collection[str] = (),
+    level: str | None = None,
 ) -> Found:
     """Finds the values among the codes, or among the parts of a partition. `missing`: the column's markers. Errors:
     DomainError for a value that is at no level, named by its number in the list of the description."""
@@ -44,7 +49,9 @@ def fitting(
                     "a code of the reference table is also a marker of missing values",
                     repair="take it off the markers, so that a place and no place are told apart", column=column,
                 )  # fmt: skip
-            return Found(level=name, reference=found, lines=tuple(lines[value] for value in values))
+            return Found(
+                level=name, reference=found, lines=tuple(lines[value] for value in values)
+            )
         best = max(best, (known, name), key=lambda pair: pair[0])
     raise _not_there(reference, values, column=column, known=best[0], level=best[1])
 
@@ -55,7 +62,9 @@ def points_of(
     """An entry of `points` for a column of codes."""
     at = found.reference.at
     if at is None:
-        raise DomainError("this reference table has no coordinates", repair="use a gazetteer", column=column)
+        raise DomainError(
+            "this reference table has no coordinates", repair="use a gazetteer", column=column
+        )
     heavy = found.reference.weights if weights else None
     points = {
         value: [*at[line], *([] if heavy is None else [_plain(heavy[line])])]
@@ -63,31 +72,49 @@ def points_of(
     }
     if heavy is not None:
         _check_weights([heavy[line] for line in found.lines], column=column)
-    return {"column": column, "at": points, "source": source.to_json(), **_named(found, ITSELF, values)}
+    return {
+        "column": column,
+        "at": points,
+        "source": source.to_json(),
+        **_named(found, ITSELF, values),
+    }
 
 
-def weighted(points: Mapping[str, Any], density: Reference, *, floor: float = 0.0) -> dict[str, Any]:
+def weighted(
+    points: Mapping[str, Any], density: Reference, *, floor: float = 0.0
+) -> dict[str, Any]:
     """The same points with the weights of a density, or of an earlier release. `floor`: the weight of a place of which
     that table says nothing, or 0. Errors: DomainError where a weight would be 0."""
     column = str(points["column"])
     if density.weights is None:
-        raise DomainError("this reference table has no weights", repair="use a density", column=column)
+        raise DomainError(
+            "this reference table has no weights", repair="use a density", column=column
+        )
     values = list(points["at"])
     weights = dict(zip(density.codes, density.weights, strict=True))
     if not weights.keys() & set(values):
         raise _not_there(density, values, column=column, known=0, level=ITSELF)
     found = [max(weights.get(value, 0.0), floor) for value in values]
     _check_weights(found, column=column)
-    at = {value: [*points["at"][value][:2], _plain(weight)] for value, weight in zip(values, found, strict=True)}
+    at = {
+        value: [*points["at"][value][:2], _plain(weight)]
+        for value, weight in zip(values, found, strict=True)
+    }
     return {**points, "at": at}
 
 
-def totals_of(counts: Reference, values: Sequence[str], *, column: str, source: Source) -> dict[str, Any]:
+def totals_of(
+    counts: Reference, values: Sequence[str], *, column: str, source: Source
+) -> dict[str, Any]:
     """An entry `totals`: how many records have each value, by a table of codes and whole numbers; a value that it does not
     name has none. Errors: DomainError for what is no number of records, and for codes that no value stands for."""
     numbers = dict(zip(counts.codes, counts.weights or (), strict=bool(counts.weights)))
     if not numbers:
-        raise DomainError("this reference table has no numbers", repair="use one of codes and numbers", column=column)
+        raise DomainError(
+            "this reference table has no numbers",
+            repair="use one of codes and numbers",
+            column=column,
+        )
     declared = set(values)
     if not numbers.keys() & declared:
         raise _not_there(counts, values, column=column, known=0, level=ITSELF)
@@ -105,14 +132,22 @@ def totals_of(counts: Reference, values: Sequence[str], *, column: str, source: 
     return {"column": column, "counts": found, "source": source.to_json()}
 
 
-def support_of(reference: Reference, *, place: str, source: Source, weights: bool = True) -> dict[str, Any]:
+def support_of(
+    reference: Reference, *, place: str, source: Source, weights: bool = True
+) -> dict[str, Any]:
     """An entry of `points` for a place given by latitude and longitude: where such points may lie at all."""
     if reference.at is None:
-        raise DomainError(f"this reference table has no coordinates for the place {place!r}", repair="use a gazetteer")
+        raise DomainError(
+            f"this reference table has no coordinates for the place {place!r}",
+            repair="use a gazetteer",
+        )
     heavy = reference.weights if weights else None
     if heavy is not None:
         _check_weights(heavy, column=None)
-    points = [[*point, *([] if heavy is None else [_plain(heavy[line])])] for line, point in enumerate(reference.at)]
+    points = [
+        [*point, *([] if heavy is None else [_plain(heavy[line])])]
+        for line, point in enumerate(reference.at)
+    ]
     return {"place": place, "at": points, "source": source.to_json()}
 
 
@@ -135,7 +170,9 @@ def partitions_of(
             )  # fmt: skip
         of = dict(zip(values, parts, strict=True))
         called = _named(found, name, set(parts))
-        entries.append({"name": name, "column": column, "of": of, "source": source.to_json(), **called})
+        entries.append(
+            {"name": name, "column": column, "of": of, "source": source.to_json(), **called}
+        )
     return entries
 
 
@@ -149,7 +186,11 @@ def _named(found: Found, level: str, codes: Collection[str]) -> dict[str, Any]:
 def worthwhile(found: Found) -> list[str]:
     """Partitions that cover all values and say something: more parts than one and fewer than values."""
     counts = {name: found.parts(name) for name in found.reference.parents}
-    return [name for name, parts in counts.items() if all(parts) and 1 < len(set(parts)) < len(parts)]
+    return [
+        name
+        for name, parts in counts.items()
+        if all(parts) and 1 < len(set(parts)) < len(parts)
+    ]
 
 
 def described(
@@ -161,10 +202,16 @@ def described(
 ) -> dict[str, Any]:
     """A description (JSON) with points, where the reference has them, and all worthwhile partitions of a column, in the place
     of those that it had. Values that are not listed yet become all codes of the reference. Errors: DomainError."""
-    attributes = [dict(each) for each in document.get("attributes") or () if isinstance(each, Mapping)]
+    attributes = [
+        dict(each) for each in document.get("attributes") or () if isinstance(each, Mapping)
+    ]
     attribute = next((each for each in attributes if each.get("name") == column), None)
     if attribute is None or attribute.get("kind") != "categorical":
-        said = "no such column in this description" if attribute is None else "not described as categories"
+        said = (
+            "no such column in this description"
+            if attribute is None
+            else "not described as categories"
+        )
         raise DomainError(
             f"{said}, and a reference table speaks of codes",
             repair='describe it so: {"name": …, "kind": "categorical"}, with or without "values"', column=column,
@@ -175,25 +222,44 @@ def described(
             attribute["other"] = True
     values, missing = list(attribute["values"]), attribute.get("missing") or ()
     found = fitting(reference, values, column=column, missing=missing)
-    points = [points_of(found, values, column=column, source=source)] if reference.at is not None else []
+    points = (
+        [points_of(found, values, column=column, source=source)]
+        if reference.at is not None
+        else []
+    )
     parts = partitions_of(found, values, column=column, source=source, names=worthwhile(found))
-    return {**document, "attributes": attributes, **_beside(document, points=points, partitions=parts)}
+    return {
+        **document,
+        "attributes": attributes,
+        **_beside(document, points=points, partitions=parts),
+    }
 
 
 def bare(document: Mapping[str, Any]) -> list[str]:
     """Columns of categories of which no value is listed yet: a reference table is still to fill them."""
     found = [each for each in document.get("attributes") or () if isinstance(each, Mapping)]
-    return [str(each.get("name")) for each in found if each.get("kind") == "categorical" and not each.get("values")]
+    return [
+        str(each.get("name"))
+        for each in found
+        if each.get("kind") == "categorical" and not each.get("values")
+    ]
 
 
 def _beside(
-    document: Mapping[str, Any], *, points: list[dict[str, Any]], partitions: list[dict[str, Any]]
+    document: Mapping[str, Any],
+    *,
+    points: list[dict[str, Any]],
+    partitions: list[dict[str, Any]],
 ) -> dict[str, Any]:
     """The lists of a description with new entries in the place of those about the same."""
     mine = {each["column"] for each in points}
     said = {(each["column"], each["name"]) for each in partitions}
     kept = [each for each in document.get("points") or () if each.get("column") not in mine]
-    held = [each for each in document.get("partitions") or () if (each.get("column"), each.get("name")) not in said]
+    held = [
+        each
+        for each in document.get("partitions") or ()
+        if (each.get("column"), each.get("name")) not in said
+    ]
     whole = {"points": [*kept, *points], "partitions": [*held, *partitions]}
     return {name: entries for name, entries in whole.items() if entries}
 
@@ -206,11 +272,16 @@ def _codes(reference: Reference, level: str) -> Collection[str]:
     return reference.codes if level == ITSELF else dict.fromkeys(reference.parents[level])
 
 
-def _not_there(reference: Reference, values: Sequence[str], *, column: str, known: int, level: str) -> DomainError:
+def _not_there(
+    reference: Reference, values: Sequence[str], *, column: str, known: int, level: str
+) -> DomainError:
     codes = set(_codes(reference, level))
     first = next(number for number, value in enumerate(values, start=1) if value not in codes)
     longest = max(map(len, codes), default=0)
-    if values and all(value.isdigit() and (value in codes or value.zfill(longest) in codes) for value in values):
+    if values and all(
+        value.isdigit() and (value in codes or value.zfill(longest) in codes)
+        for value in values
+    ):
         return DomainError(
             "declared values lack the leading zeros of the reference table's codes",
             repair="declare them as texts with all digits, and keep the table's column as text", column=column,

@@ -8,14 +8,30 @@ from synth_engine.references.base import Roles
 
 # LODES 7 and 8, "Geography Crosswalk": https://lehd.ces.census.gov/data/lodes/LODES8/LODESTechDoc8.1.pdf
 _BLOCKS = ("tabblk2020", "tabblk2010")
-_PARENTS = (("block group", "bgrp"), ("tract", "trct"), ("town", "ctycsub"), ("county", "cty"), ("state", "st"))
+_PARENTS = (
+    ("block group", "bgrp"),
+    ("tract", "trct"),
+    ("town", "ctycsub"),
+    ("county", "cty"),
+    ("state", "st"),
+)
 _NAMES = (
     *(("block group", "bgrpname"), ("tract", "trctname"), ("town", "ctycsubname")),
     *(("county", "ctyname"), ("state", "stname")),
 )
 _CODES = ("code", "geocode", "geoid", "geoid20", "geoid10", "id", "area", "zone", "zip", "zcta")
 _LATITUDES = ("latitude", "lat", "blklatdd", "intptlat", "intptlat20", "y")
-_LONGITUDES = ("longitude", "lon", "lng", "long", "blklondd", "intptlong", "intptlon", "intptlong20", "x")
+_LONGITUDES = (
+    "longitude",
+    "lon",
+    "lng",
+    "long",
+    "blklondd",
+    "intptlong",
+    "intptlon",
+    "intptlong20",
+    "x",
+)
 _WEIGHTS = ("weight", "population", "pop", "residents", "jobs", "workers", "count")
 
 
@@ -35,13 +51,19 @@ def recognise(names: Sequence[str]) -> Roles | None:
         block = next(block for block in _BLOCKS if block in names)
         parents = tuple((name, column) for name, column in _PARENTS if column in names)
         told = {name for name, _ in parents}
-        called = tuple((name, column) for name, column in _NAMES if column in names and name in told)
-        return Roles(code=block, latitude="blklatdd", longitude="blklondd", parents=parents, names=called)
+        called = tuple(
+            (name, column) for name, column in _NAMES if column in names and name in told
+        )
+        return Roles(
+            code=block, latitude="blklatdd", longitude="blklondd", parents=parents, names=called
+        )
     if is_origin_destination(names):
         return Roles(code="h_geocode", weight="S000", adds=True)
     lower = {name.lower(): name for name in reversed(names)}
     code = _first(_CODES, lower)
-    latitude, longitude, weight = (_first(known, lower) for known in (_LATITUDES, _LONGITUDES, _WEIGHTS))
+    latitude, longitude, weight = (
+        _first(known, lower) for known in (_LATITUDES, _LONGITUDES, _WEIGHTS)
+    )
     if latitude is None or longitude is None:
         latitude = longitude = None
     if code is None or (latitude is None and weight is None):

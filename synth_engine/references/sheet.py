@@ -55,42 +55,63 @@ def read_sheet(text: bytes, *, wanted: Iterable[str] | None = None) -> Sheet:
     try:
         decoded = text.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise TableError("the file is no text in UTF-8", repair="save it as CSV in UTF-8") from None
+        raise TableError(
+            "the file is no text in UTF-8", repair="save it as CSV in UTF-8"
+        ) from None
     lines = csv.reader(io.StringIO(decoded, newline=""), strict=True)
     try:
         names = tuple(name.strip() for name in next(lines, []))
         _check(names)
         return Sheet(names=names, cells=_cells(lines, names=names, wanted=wanted))
     except csv.Error:
-        raise TableError("a quotation mark is not closed", repair="save it again as CSV", line=lines.line_num) from None
+        raise TableError(
+            "a quotation mark is not closed", repair="save it again as CSV", line=lines.line_num
+        ) from None
 
 
 def _check(names: tuple[str, ...]) -> None:
     if not names or not all(names):
-        raise TableError("the first line does not name every column", repair="put a header above the table")
+        raise TableError(
+            "the first line does not name every column", repair="put a header above the table"
+        )
     if len(set(names)) < len(names):
         raise TableError("two columns have one name", repair="rename one of them")
 
 
-def _cells(lines: Iterable[list[str]], *, names: tuple[str, ...], wanted: Iterable[str] | None) -> dict[str, list[str]]:
+def _cells(
+    lines: Iterable[list[str]], *, names: tuple[str, ...], wanted: Iterable[str] | None
+) -> dict[str, list[str]]:
     places = []
     for name in () if wanted is None else dict.fromkeys(wanted):
         if name not in names:
             raise TableError(
-                "the reference table has no such column", repair="take its name from the header", column=name
+                "the reference table has no such column",
+                repair="take its name from the header",
+                column=name,
             )
         places.append((names.index(name), list[str]()))
     if not places:
         return {}
     for number, row in enumerate(filter(None, lines), start=2):
         if len(row) != len(names):
-            raise TableError("a line has another number of cells than the header", repair="mend it", line=number)
+            raise TableError(
+                "a line has another number of cells than the header",
+                repair="mend it",
+                line=number,
+            )
         if number > MOST_LINES + 1:
-            raise TableError(f"a reference table has more than {MOST_LINES:,} lines", repair="take those of one region")
+            raise TableError(
+                f"a reference table has more than {MOST_LINES:,} lines",
+                repair="take those of one region",
+            )
         for place, texts in places:
             texts.append(row[place].strip())
     found = {names[place]: texts for place, texts in places}
     for name, texts in found.items():
         if any(len(text) > LONGEST_CELL for text in texts):
-            raise TableError(f"a cell is longer than {LONGEST_CELL:,} letters", repair="shorten it", column=name)
+            raise TableError(
+                f"a cell is longer than {LONGEST_CELL:,} letters",
+                repair="shorten it",
+                column=name,
+            )
     return found

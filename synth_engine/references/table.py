@@ -22,13 +22,22 @@ def read(text: bytes, *, roles: Roles) -> Reference:
     sheet = read_sheet(text, wanted=roles.columns)
     codes = sheet.cells[roles.code]
     if not codes:
-        raise TableError("the reference table has no line below its header", repair="choose another file")
+        raise TableError(
+            "the reference table has no line below its header", repair="choose another file"
+        )
     _check_codes(codes, column=roles.code, twice=roles.adds)
-    weights = None if roles.weight is None else _weights(sheet.cells[roles.weight], column=roles.weight)
+    weights = (
+        None
+        if roles.weight is None
+        else _weights(sheet.cells[roles.weight], column=roles.weight)
+    )
     if roles.adds and weights is not None:
         codes, weights = _summed(codes, weights)
     if len(codes) > MOST_CODES:
-        raise TableError(f"a reference table has more than {MOST_CODES:,} codes", repair="take those of one region")
+        raise TableError(
+            f"a reference table has more than {MOST_CODES:,} codes",
+            repair="take those of one region",
+        )
     at = None
     if roles.latitude is not None and roles.longitude is not None:
         pair = roles.latitude, roles.longitude
@@ -39,7 +48,9 @@ def read(text: bytes, *, roles: Roles) -> Reference:
         weights=None if weights is None else tuple(weights),
         parents={name: tuple(sheet.cells[column]) for name, column in roles.parents},
         names={
-            name: _names(sheet.cells[dict(roles.parents)[name]], sheet.cells[column], column=column)
+            name: _names(
+                sheet.cells[dict(roles.parents)[name]], sheet.cells[column], column=column
+            )
             for name, column in roles.names
         },
     )
@@ -59,10 +70,14 @@ def load(
         with path.open("rb") as file:
             text = unpacked(file.read(MOST_BYTES + 1))
     except OSError:
-        raise TableError("the reference table cannot be read", repair="check its path and rights") from None
+        raise TableError(
+            "the reference table cannot be read", repair="check its path and rights"
+        ) from None
     told = recognise(read_sheet(text).names)
     if code is not None:
-        roles = Roles(code=code, latitude=latitude, longitude=longitude, weight=weight, parents=parents)
+        roles = Roles(
+            code=code, latitude=latitude, longitude=longitude, weight=weight, parents=parents
+        )
     elif told is not None:
         roles = replace(
             told,
@@ -97,7 +112,12 @@ def _check_codes(codes: Sequence[str], *, column: str, twice: bool) -> None:
     seen: set[str] = set()
     for line, code in enumerate(codes, start=2):
         if not code or not code.isprintable():
-            raise TableError("a code is empty, or no text to print", repair="mend it", column=column, line=line)
+            raise TableError(
+                "a code is empty, or no text to print",
+                repair="mend it",
+                column=column,
+                line=line,
+            )
         if code in seen and not twice:
             raise TableError(
                 "a code stands in two lines",
@@ -116,7 +136,12 @@ def _weights(texts: Sequence[str], *, column: str) -> list[float]:
         except ValueError:
             weight = -1.0
         if not 0 <= weight <= LARGEST_WEIGHT:
-            raise TableError("a weight is no number of 0 or more", repair="correct it", column=column, line=line)
+            raise TableError(
+                "a weight is no number of 0 or more",
+                repair="correct it",
+                column=column,
+                line=line,
+            )
         found.append(weight)
     return found
 

@@ -16,7 +16,8 @@ from synth_engine.values.ranges import Dates, Decimals, Integers
 from synth_engine.values.strings import Strings
 
 KINDS: dict[str, type[ValueSet]] = {
-    kind.kind: kind for kind in (Listed, Known, Integers, Decimals, Dates, Strings, Pattern, Product, Union)
+    kind.kind: kind
+    for kind in (Listed, Known, Integers, Decimals, Dates, Strings, Pattern, Product, Union)
 }
 MOST_DEPTH = 5
 LONGEST_REMEMBERED = 4_096
@@ -30,9 +31,16 @@ __all__ = [
 
 def from_json(document: object) -> ValueSet:
     """The set that `to_json` wrote: {"set": kind, …}. A `size` beside it must be right. Errors: DomainError."""
-    kind = document.get("set") if isinstance(document, Mapping) and _depth(document) <= MOST_DEPTH else None
+    kind = (
+        document.get("set")
+        if isinstance(document, Mapping) and _depth(document) <= MOST_DEPTH
+        else None
+    )
     if not isinstance(document, Mapping) or not isinstance(kind, str) or kind not in KINDS:
-        refuse("no set of values of a known kind", repair=f'give {{"set": …}} with one of {", ".join(KINDS)}')
+        refuse(
+            "no set of values of a known kind",
+            repair=f'give {{"set": …}} with one of {", ".join(KINDS)}',
+        )
     try:
         text = json.dumps(document)
     except (TypeError, ValueError):  # nothing that came out of JSON
@@ -40,7 +48,10 @@ def from_json(document: object) -> ValueSet:
     small = 0 < len(text) <= LONGEST_REMEMBERED
     found = _remembered(text) if small else KINDS[kind].from_json(document)
     if document.get("size", found.size) != found.size:
-        refuse("the size of a set of values is not the stated one", repair="leave size out, or correct the set")
+        refuse(
+            "the size of a set of values is not the stated one",
+            repair="leave size out, or correct the set",
+        )
     return found
 
 
@@ -53,5 +64,7 @@ def _remembered(text: str) -> ValueSet:
 
 def _depth(document: Mapping[str, Any]) -> int:
     parts = document.get("parts", ())
-    inner = [part for part in parts if isinstance(part, Mapping)] if isinstance(parts, list) else []
+    inner = (
+        [part for part in parts if isinstance(part, Mapping)] if isinstance(parts, list) else []
+    )
     return 1 + max(map(_depth, inner), default=0)

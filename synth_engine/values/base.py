@@ -55,7 +55,9 @@ class ValueSet(ABC):
         return isinstance(text, str) and self.rank(text) is not None
 
     def __eq__(self, other: object) -> bool:
-        return self is other or (isinstance(other, ValueSet) and self.to_json() == other.to_json())
+        return self is other or (
+            isinstance(other, ValueSet) and self.to_json() == other.to_json()
+        )
 
     def __hash__(self) -> int:
         return hash((self.kind, self.size))
@@ -84,7 +86,10 @@ def checked_size(size: int) -> int:
     if size < 1:
         refuse("an empty set of values", repair="declare a set with at least one value")
     if size > LARGEST:
-        refuse("a set of more than 10^30 values", repair="declare shorter texts or a narrower range")
+        refuse(
+            "a set of more than 10^30 values",
+            repair="declare shorter texts or a narrower range",
+        )
     return size
 
 
@@ -92,11 +97,17 @@ def fields(document: Mapping[str, Any], **expected: type | tuple[type, ...]) -> 
     """The named fields of a document of a set, with no others. Errors: DomainError."""
     unknown = set(document) - set(expected) - {"set", "size"}
     if unknown:
-        refuse("a set of values has an unknown field", repair=f"known are {', '.join(['set', *expected])}")
+        refuse(
+            "a set of values has an unknown field",
+            repair=f"known are {', '.join(['set', *expected])}",
+        )
     found = {}
     for name, kind in expected.items():
         value = document.get(name)
         if not isinstance(value, kind) or isinstance(value, bool) is not (kind is bool):
-            refuse(f"{name} of a set of values is missing or of another type", repair="see docs/domain.md")
+            refuse(
+                f"{name} of a set of values is missing or of another type",
+                repair="see docs/domain.md",
+            )
         found[name] = value
     return found

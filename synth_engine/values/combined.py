@@ -25,19 +25,35 @@ class Product(ValueSet):
     def __init__(self, parts: Sequence[ValueSet], separator: str) -> None:
         self.parts, self.separator = tuple(parts), separator
         if not 1 <= len(self.parts) <= MOST_PARTS:
-            refuse("a product of no parts, or of too many", repair=f"give 1 to {MOST_PARTS} parts")
+            refuse(
+                "a product of no parts, or of too many", repair=f"give 1 to {MOST_PARTS} parts"
+            )
         if len(self.parts) > 1 and not any(self._is_mark(character) for character in separator):
-            refuse("the separator may also stand inside a part", repair="use one that no part contains")
+            refuse(
+                "the separator may also stand inside a part",
+                repair="use one that no part contains",
+            )
         self.size = checked_size(prod(part.size for part in self.parts))
-        self.longest = sum(part.longest for part in self.parts) + len(separator) * (len(self.parts) - 1)
+        self.longest = sum(part.longest for part in self.parts) + len(separator) * (
+            len(self.parts) - 1
+        )
         known = [part.characters for part in self.parts]
-        self.characters = None if None in known else frozenset(separator).union(*(found or () for found in known))
+        self.characters = (
+            None
+            if None in known
+            else frozenset(separator).union(*(found or () for found in known))
+        )
 
     def _is_mark(self, character: str) -> bool:
-        return all(part.characters is not None and character not in part.characters for part in self.parts[:-1])
+        return all(
+            part.characters is not None and character not in part.characters
+            for part in self.parts[:-1]
+        )
 
     def rank(self, text: str) -> int | None:
-        pieces = text.split(self.separator, len(self.parts) - 1) if len(self.parts) > 1 else [text]
+        pieces = (
+            text.split(self.separator, len(self.parts) - 1) if len(self.parts) > 1 else [text]
+        )
         if len(pieces) != len(self.parts):
             return None
         rank = 0
@@ -56,7 +72,11 @@ class Product(ValueSet):
         return self.separator.join(reversed(pieces))
 
     def to_json(self) -> dict[str, Any]:
-        return {"set": self.kind, "parts": [part.to_json() for part in self.parts], "separator": self.separator}
+        return {
+            "set": self.kind,
+            "parts": [part.to_json() for part in self.parts],
+            "separator": self.separator,
+        }
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Self:
@@ -73,30 +93,51 @@ class Union(ValueSet):
     def __init__(self, parts: Sequence[ValueSet]) -> None:
         self.parts = tuple(parts)
         if not 1 <= len(self.parts) <= MOST_PARTS:
-            refuse("a union of no parts, or of too many", repair=f"give 1 to {MOST_PARTS} parts")
+            refuse(
+                "a union of no parts, or of too many", repair=f"give 1 to {MOST_PARTS} parts"
+            )
         large = [part for part in self.parts if part.size > SMALL]
         if len(large) > 1:
-            refuse(f"a union of two sets of more than {SMALL:,} values", repair="describe both by one pattern")
+            refuse(
+                f"a union of two sets of more than {SMALL:,} values",
+                repair="describe both by one pattern",
+            )
         sizes = sorted(part.size for part in self.parts)
-        if sum(size * (len(sizes) - place) for place, size in enumerate(sizes, start=1)) > MOST_COMPARED:
-            refuse("a union of too many values to find those that its parts share", repair="use fewer or smaller parts")
+        if (
+            sum(size * (len(sizes) - place) for place, size in enumerate(sizes, start=1))
+            > MOST_COMPARED
+        ):
+            refuse(
+                "a union of too many values to find those that its parts share",
+                repair="use fewer or smaller parts",
+            )
         self._gone = [self._repeated(place) for place in range(len(self.parts))]
-        left = [part.size - len(gone) for part, gone in zip(self.parts, self._gone, strict=True)]
+        left = [
+            part.size - len(gone) for part, gone in zip(self.parts, self._gone, strict=True)
+        ]
         self._starts = [0, *accumulate(left)]
         self.size = checked_size(self._starts[-1])
         self.longest = max(part.longest for part in self.parts)
         known = [part.characters for part in self.parts]
-        self.characters = None if None in known else frozenset().union(*(found or () for found in known))
+        self.characters = (
+            None if None in known else frozenset().union(*(found or () for found in known))
+        )
 
     def _repeated(self, place: int) -> list[int]:
         """The ranks within a part whose texts an earlier part has, sorted."""
         part, found = self.parts[place], set[int]()
         for other in self.parts[:place]:
             if part.size <= other.size:
-                found.update(rank for rank in range(part.size) if _canonical(other, part.unrank(rank)) is not None)
+                found.update(
+                    rank
+                    for rank in range(part.size)
+                    if _canonical(other, part.unrank(rank)) is not None
+                )
             else:
                 texts = map(other.unrank, range(other.size))
-                found.update(rank for text in texts if (rank := _canonical(part, text)) is not None)
+                found.update(
+                    rank for text in texts if (rank := _canonical(part, text)) is not None
+                )
         return sorted(found)
 
     def rank(self, text: str) -> int | None:

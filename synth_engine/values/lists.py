@@ -22,7 +22,10 @@ class Listed(ValueSet):
     def __init__(self, values: Iterable[str]) -> None:
         self.values: Sequence[str] = tuple(values)
         if len(self.values) > MOST_LISTED:
-            refuse(f"a list of more than {MOST_LISTED:,} values", repair="describe the values by a pattern or a range")
+            refuse(
+                f"a list of more than {MOST_LISTED:,} values",
+                repair="describe the values by a pattern or a range",
+            )
         self.size = checked_size(len(self.values))
         self._check()
         self._ranks = {value: rank for rank, value in enumerate(self.values)}
@@ -33,7 +36,10 @@ class Listed(ValueSet):
 
     def _check(self) -> None:
         if not all(isinstance(value, str) and len(value) <= LONGEST for value in self.values):
-            refuse(f"a listed value is no text of at most {LONGEST} characters", repair="list short texts")
+            refuse(
+                f"a listed value is no text of at most {LONGEST} characters",
+                repair="list short texts",
+            )
 
     def rank(self, text: str) -> int | None:
         return self._ranks.get(text)
@@ -57,7 +63,10 @@ class Known(Listed):
 
     def __init__(self, name: str) -> None:
         if name not in SOURCES:
-            refuse("there is no public list of this name", repair=f"use one of {', '.join(sorted(SOURCES))}")
+            refuse(
+                "there is no public list of this name",
+                repair=f"use one of {', '.join(sorted(SOURCES))}",
+            )
         self.name = name
         super().__init__(SOURCES[name]())
         self._folded = {value.casefold(): rank for rank, value in enumerate(self.values)}
@@ -78,7 +87,10 @@ class Known(Listed):
         given = fields({"sha256": "", **document}, name=str, sha256=str)
         found = _known(given["name"])
         if given["sha256"] not in ("", found.sha256):
-            refuse("the public list has changed since it was declared", repair="confirm the column again")
+            refuse(
+                "the public list has changed since it was declared",
+                repair="confirm the column again",
+            )
         return found
 
 
@@ -90,14 +102,20 @@ def _known(name: str) -> Known:
 
 def _english_words() -> list[str]:
     """The ENABLE list, which is in the public domain."""
-    packed = resources.files("synth_engine.values").joinpath("data/english_words.txt.gz").read_bytes()
+    packed = (
+        resources.files("synth_engine.values")
+        .joinpath("data/english_words.txt.gz")
+        .read_bytes()
+    )
     return gzip.decompress(packed).decode("ascii").split()
 
 
 def _countries() -> list[str]:
     from iso3166 import countries
 
-    return sorted(country.alpha2 for country in countries if country.alpha2 != "XK")  # in use, and not in ISO 3166
+    return sorted(
+        country.alpha2 for country in countries if country.alpha2 != "XK"
+    )  # in use, and not in ISO 3166
 
 
 def _country_names() -> list[str]:

@@ -20,7 +20,10 @@ MOST_STATES = 20_000
 MOST_STEPS = 2_000_000
 """Steps of the expression followed before its automaton is given up: about two seconds."""
 _left_together: ContextVar[list[int] | None] = ContextVar("_left_together", default=None)
-_UNSTORABLE = ((0, 0), (0xD800, 0xDFFF))  # NUL and halves of surrogate pairs: no file and no database has them
+_UNSTORABLE = (
+    (0, 0),
+    (0xD800, 0xDFFF),
+)  # NUL and halves of surrogate pairs: no file and no database has them
 _INFINITE = "the pattern has an infinite language"
 _BOUND = "give every repetition an upper end, such as {0,8}"
 
@@ -67,10 +70,16 @@ class _Nfa:
             return self._repeated(node, start)
         end = self.state()
         if node.negated:
-            refuse("the pattern matches characters that it does not name", repair="name them, such as [a-z0-9 ]")
+            refuse(
+                "the pattern matches characters that it does not name",
+                repair="name them, such as [a-z0-9 ]",
+            )
         for first, last in node.ord_ranges:
             if any(first <= high and low <= last for low, high in _UNSTORABLE):
-                refuse("the pattern matches characters that cannot be stored", repair="name the ones that occur")
+                refuse(
+                    "the pattern matches characters that cannot be stored",
+                    repair="name the ones that occur",
+                )
             self.steps[start].append((first, last, end))
         return end
 
@@ -127,16 +136,24 @@ class Pattern(ValueSet):
     def __init__(self, pattern: str) -> None:
         self.pattern = pattern
         if len(pattern) > LONGEST_PATTERN:
-            refuse(f"a pattern of more than {LONGEST_PATTERN} characters", repair="use a shorter one, or a list")
+            refuse(
+                f"a pattern of more than {LONGEST_PATTERN} characters",
+                repair="use a shorter one, or a list",
+            )
         if pattern.startswith("^") or pattern.endswith("$"):
-            refuse("the pattern has an anchor", repair="leave ^ and $ out: texts match as a whole; [$] is the sign")
+            refuse(
+                "the pattern has an anchor",
+                repair="leave ^ and $ out: texts match as a whole; [$] is the sign",
+            )
         nfa = _Nfa()
         start = nfa.state()
         self._states = _determined(nfa, start=start, end=nfa.add(_parsed(pattern), start))
         self.size = checked_size(self._states[0].texts)
         self.longest = self._states[0].longest
         if self.longest > LONGEST:
-            refuse(f"the pattern matches texts of more than {LONGEST} characters", repair=_BOUND)
+            refuse(
+                f"the pattern matches texts of more than {LONGEST} characters", repair=_BOUND
+            )
 
     def rank(self, text: str) -> int | None:
         state, rank = self._states[0], 0
@@ -190,7 +207,10 @@ def _parsed(pattern: str) -> Any:
     try:
         return parse(pattern)
     except (NoMatch, RecursionError, ValueError, IndexError, OverflowError):
-        refuse("this is no pattern that can be read", repair="use letters, [classes], (groups|alternatives) and {1,8}")
+        refuse(
+            "this is no pattern that can be read",
+            repair="use letters, [classes], (groups|alternatives) and {1,8}",
+        )
 
 
 def _determined(nfa: _Nfa, *, start: int, end: int) -> list[_State]:
@@ -202,7 +222,9 @@ def _determined(nfa: _Nfa, *, start: int, end: int) -> list[_State]:
     while waiting:
         members = waiting.pop(0)
         steps = []
-        for first, last, targets in _cut([step for member in members for step in nfa.steps[member]]):
+        for first, last, targets in _cut(
+            [step for member in members for step in nfa.steps[member]]
+        ):
             nfa.follow(len(members))
             reached = nfa.closure(targets)
             if reached not in numbers:
@@ -222,8 +244,12 @@ def _cut(steps: list[tuple[int, int, int]]) -> list[tuple[int, int, frozenset[in
     for first, last, target in steps:
         for place in range(bisect_right(ends, first) - 1, bisect_right(ends, last)):
             reached[place].add(target)
-    pairs = zip(ends, ends[1:], reached, strict=False)  # nothing is reached from behind the last end
-    return [(first, after - 1, frozenset(targets)) for first, after, targets in pairs if targets]
+    pairs = zip(
+        ends, ends[1:], reached, strict=False
+    )  # nothing is reached from behind the last end
+    return [
+        (first, after - 1, frozenset(targets)) for first, after, targets in pairs if targets
+    ]
 
 
 def _counted(found: list[tuple[bool, list[tuple[int, int, int]]]]) -> list[_State]:
@@ -239,7 +265,8 @@ def _counted(found: list[tuple[bool, list[tuple[int, int, int]]]]) -> list[_Stat
         done[number] = _State(
             accepts=accepts,
             steps=alive,
-            texts=accepts + sum((last - first + 1) * done[target].texts for first, last, target in alive),
+            texts=accepts
+            + sum((last - first + 1) * done[target].texts for first, last, target in alive),
             longest=max((done[target].longest + 1 for _, _, target in alive), default=0),
         )
         path.pop()

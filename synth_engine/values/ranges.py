@@ -62,7 +62,9 @@ class Decimals(ValueSet):
             refuse("step is not above zero", repair="give a step such as 0.01")
         if self.low > self.high:
             refuse("low is above high", repair="swap them")
-        self.places = max(-int(part.as_tuple().exponent) for part in (self.low, self.step, Decimal(0)))
+        self.places = max(
+            -int(part.as_tuple().exponent) for part in (self.low, self.step, Decimal(0))
+        )
         steps = _EXACT.divide_int(_EXACT.subtract(self.high, self.low), self.step)
         self.size = checked_size(int(steps) + 1)
         self.longest = max(len(self.unrank(0)), len(self.unrank(self.size - 1)))
@@ -80,7 +82,12 @@ class Decimals(ValueSet):
 
     def to_json(self) -> dict[str, Any]:
         # Never with an exponent, as small steps would be written otherwise: it would not be read again.
-        return {"set": self.kind, "low": f"{self.low:f}", "high": f"{self.high:f}", "step": f"{self.step:f}"}
+        return {
+            "set": self.kind,
+            "low": f"{self.low:f}",
+            "high": f"{self.high:f}",
+            "step": f"{self.step:f}",
+        }
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Self:

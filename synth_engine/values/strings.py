@@ -33,15 +33,25 @@ class Strings(ValueSet):
         replace: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         if not alphabet or len(set(alphabet)) < len(alphabet):
-            refuse("an alphabet without characters, or with one twice", repair="list each character once")
+            refuse(
+                "an alphabet without characters, or with one twice",
+                repair="list each character once",
+            )
         if not 0 <= min_length <= max_length <= LONGEST:
-            refuse("the lengths of strings contradict each other", repair=f"0 <= min <= max <= {LONGEST}")
+            refuse(
+                "the lengths of strings contradict each other",
+                repair=f"0 <= min <= max <= {LONGEST}",
+            )
         self.alphabet, self.min_length, self.max_length = alphabet, min_length, max_length
         self.case, self.replace = case, dict(replace)
         self._check_reading()
         self._replaced = str.maketrans(self.replace)
         self._places = {character: place for place, character in enumerate(alphabet)}
-        self._digits = str.maketrans(alphabet, DIGITS[: len(alphabet)]) if len(alphabet) <= len(DIGITS) else None
+        self._digits = (
+            str.maketrans(alphabet, DIGITS[: len(alphabet)])
+            if len(alphabet) <= len(DIGITS)
+            else None
+        )
         self._starts = self._counted()
         self.size = checked_size(self._starts[-1])
         self._known = self.characters = frozenset(alphabet)
@@ -51,17 +61,32 @@ class Strings(ValueSet):
         if self.case not in CASES:
             refuse("an unknown rule for case", repair=f"one of {', '.join(CASES)}")
         if self._cased(self.alphabet) != self.alphabet:
-            refuse("an alphabet with characters that the rule for case takes away", repair="list them as they become")
-        if any(len(old) != 1 or old in self.alphabet or old != self._cased(old) for old in self.replace):
+            refuse(
+                "an alphabet with characters that the rule for case takes away",
+                repair="list them as they become",
+            )
+        if any(
+            len(old) != 1 or old in self.alphabet or old != self._cased(old)
+            for old in self.replace
+        ):
             refuse(
                 "what is replaced is not one character each, is in the alphabet, or is taken away by the rule for case",
                 repair='give an object like {"é": "e", "-": ""}, of characters that the alphabet lacks',
             )
         if not set(self.alphabet).issuperset("".join(self.replace.values())):
-            refuse("a character is replaced by one that the alphabet lacks", repair="add it to the alphabet")
+            refuse(
+                "a character is replaced by one that the alphabet lacks",
+                repair="add it to the alphabet",
+            )
 
     def _cased(self, text: str) -> str:
-        return text.lower() if self.case == "lower" else text.upper() if self.case == "upper" else text
+        return (
+            text.lower()
+            if self.case == "lower"
+            else text.upper()
+            if self.case == "upper"
+            else text
+        )
 
     def _counted(self) -> list[int]:
         """The rank at which each length starts, and the size. Ends early where the set is too large anyway."""
@@ -74,11 +99,17 @@ class Strings(ValueSet):
         return [*starts, total]
 
     def _read(self, text: str) -> str:
-        return self._cased(text).translate(self._replaced) if self.case != CASES[0] or self.replace else text
+        return (
+            self._cased(text).translate(self._replaced)
+            if self.case != CASES[0] or self.replace
+            else text
+        )
 
     def rank(self, text: str) -> int | None:
         text = self._read(text)
-        if not self.min_length <= len(text) <= self.max_length or not self._known.issuperset(text):
+        if not self.min_length <= len(text) <= self.max_length or not self._known.issuperset(
+            text
+        ):
             return None
         if self._digits and text:  # as a number is read, which is quicker
             value = int(text.translate(self._digits), max(2, len(self.alphabet)))
@@ -90,16 +121,29 @@ class Strings(ValueSet):
 
     def ranks(self, texts: Sequence[str]) -> list[int | None]:
         """As `rank` has them; of texts all of whose characters are known, read as numbers all at once."""
-        read = [self._read(text) for text in texts] if self.case != CASES[0] or self.replace else list(texts)
+        read = (
+            [self._read(text) for text in texts]
+            if self.case != CASES[0] or self.replace
+            else list(texts)
+        )
         whole = "".join(read)
         if self._digits is None or not self._known.issuperset(whole):
             return super().ranks(texts)
         whole, end, found = whole.translate(self._digits), 0, list[int | None]()
-        base, starts, shortest, longest = max(2, len(self.alphabet)), self._starts, self.min_length, self.max_length
+        base, starts, shortest, longest = (
+            max(2, len(self.alphabet)),
+            self._starts,
+            self.min_length,
+            self.max_length,
+        )
         for length in map(len, read):
             begin, end = end, end + length
-            value = int(whole[begin:end], base) if length and shortest <= length <= longest else 0
-            found.append(starts[length - shortest] + value if shortest <= length <= longest else None)
+            value = (
+                int(whole[begin:end], base) if length and shortest <= length <= longest else 0
+            )
+            found.append(
+                starts[length - shortest] + value if shortest <= length <= longest else None
+            )
         return found
 
     def unrank(self, rank: int) -> str:
@@ -135,8 +179,17 @@ class Strings(ValueSet):
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Self:
-        reading = {name: kind for name, kind in {"case": str, "replace": dict}.items() if name in document}
+        reading = {
+            name: kind
+            for name, kind in {"case": str, "replace": dict}.items()
+            if name in document
+        }
         found = fields(document, alphabet=str, min_length=int, max_length=int, **reading)
         if not all(isinstance(new, str) for new in found.get("replace", {}).values()):
-            refuse("a character is replaced by something that is no text", repair='give an object like {"é": "e"}')
-        return cls(found.pop("alphabet"), found.pop("min_length"), found.pop("max_length"), **found)
+            refuse(
+                "a character is replaced by something that is no text",
+                repair='give an object like {"é": "e"}',
+            )
+        return cls(
+            found.pop("alphabet"), found.pop("min_length"), found.pop("max_length"), **found
+        )

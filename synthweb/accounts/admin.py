@@ -38,36 +38,52 @@ class ReadOnlyAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no types
         own = organisation.code if self.organisation_by_code else organisation
         return queryset.filter(**{self.organisation_path: own}).distinct()
 
-    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
+    def lookup_allowed(
+        self, lookup: str, value: str, request: HttpRequest | None = None
+    ) -> bool:
         """Only what a filter of the page offers. Django takes any field of the model from the address, shown or not,
         and so lets whoever sees a list guess a password's hash or a secret seed letter by letter."""
-        filters = [entry[0] if isinstance(entry, tuple) else entry for entry in self.list_filter]
+        filters = [
+            entry[0] if isinstance(entry, tuple) else entry for entry in self.list_filter
+        ]
         offered = lookup.partition(LOOKUP_SEP)[0] in filters
         return offered and bool(super().lookup_allowed(lookup, value, request))
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         return self.has_view_permission(request)
 
-    def has_view_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:  # noqa: ARG002
+    def has_view_permission(
+        self, request: HttpRequest, obj: models.Model | None = None
+    ) -> bool:  # noqa: ARG002
         if selectors.is_operator(request.user):
             return True
-        return self.organisation_path is not None and selectors.has_role(request.user, Role.AUDITOR)
+        return self.organisation_path is not None and selectors.has_role(
+            request.user, Role.AUDITOR
+        )
 
     def has_add_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:  # noqa: ARG002
         return False
 
-    def has_change_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:  # noqa: ARG002
+    def has_change_permission(
+        self, request: HttpRequest, obj: models.Model | None = None
+    ) -> bool:  # noqa: ARG002
         return False
 
-    def has_delete_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:  # noqa: ARG002
+    def has_delete_permission(
+        self, request: HttpRequest, obj: models.Model | None = None
+    ) -> bool:  # noqa: ARG002
         return False
 
 
 class PeopleAdmin(ReadOnlyAdmin):
     """What those who manage people see as well."""
 
-    def has_view_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
-        return super().has_view_permission(request, obj) or selectors.manages_people(request.user)
+    def has_view_permission(
+        self, request: HttpRequest, obj: models.Model | None = None
+    ) -> bool:
+        return super().has_view_permission(request, obj) or selectors.manages_people(
+            request.user
+        )
 
 
 @admin.register(Organisation)
@@ -81,7 +97,15 @@ class OrganisationAdmin(PeopleAdmin):
 @admin.register(User)
 class UserAdmin(PeopleAdmin):
     organisation_path = "memberships__organisation"
-    list_display = ["username", "first_name", "roles", "is_staff", "is_active", "is_demo", "last_login"]
+    list_display = [
+        "username",
+        "first_name",
+        "roles",
+        "is_staff",
+        "is_active",
+        "is_demo",
+        "last_login",
+    ]
     list_filter = ["is_active", "is_staff", "is_demo"]
     search_fields = ["username", "first_name", "email"]
     fields = [

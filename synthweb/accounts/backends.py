@@ -19,7 +19,11 @@ class PeopleBackend(ModelBackend):
     """Passwords, with a limit on guessing; no permissions of Django's own: roles say what people may do."""
 
     def authenticate(
-        self, request: HttpRequest | None, username: str | None = None, password: str | None = None, **kwargs: Any
+        self,
+        request: HttpRequest | None,
+        username: str | None = None,
+        password: str | None = None,
+        **kwargs: Any,
     ) -> User | None:
         if username is None or password is None:
             return None
@@ -28,7 +32,9 @@ class PeopleBackend(ModelBackend):
         if attempt.refused:
             User().set_password(password)  # as slow as looking at it
             log.warning("sign-in refused: too many attempts; address %s", address)
-            if attempt.first_refused:  # one entry for each pause: guessing must not be able to fill the audit log
+            if (
+                attempt.first_refused
+            ):  # one entry for each pause: guessing must not be able to fill the audit log
                 services.sign_in_paused(username=username, address=address)
             return None
         user = super().authenticate(request, username=username, password=password, **kwargs)

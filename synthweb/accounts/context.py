@@ -13,4 +13,8 @@ from synthweb.accounts import selectors
 def me(request: HttpRequest) -> dict[str, Any]:
     """`me`: a selectors.Me of the request's user; nobody's for requests that never reached the middleware."""
     user = getattr(request, "user", None)
-    return {"me": SimpleLazyObject(lambda: selectors.me(user)) if user is not None else selectors.Me()}
+    return {
+        "me": SimpleLazyObject(lambda: selectors.me(user))
+        if user is not None
+        else selectors.Me()
+    }

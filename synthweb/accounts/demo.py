@@ -20,9 +20,9 @@ PEOPLE = {
 @transaction.atomic
 def make() -> list[tuple[str, str, str]]:
     """Make whoever is missing and give everybody a fresh random password; name, password and purpose of each."""
-    organisation = Organisation.objects.filter(name=ORGANISATION).first() or services.create_organisation(
-        actor="system", name=ORGANISATION
-    )
+    organisation = Organisation.objects.filter(
+        name=ORGANISATION
+    ).first() or services.create_organisation(actor="system", name=ORGANISATION)
     made = []
     for username, (role, is_staff, words) in PEOPLE.items():
         password = services.one_time_password()
@@ -51,5 +51,7 @@ def set_active(*, active: bool) -> int:
     number = User.objects.filter(is_demo=True).update(is_active=active)
     for user in User.objects.filter(is_demo=True) if not active else ():
         services.end_access(person=user, actor="system", because="demo users switched off")
-    audit.record(actor="system", action="demo_users.switched_on" if active else "demo_users.switched_off")
+    audit.record(
+        actor="system", action="demo_users.switched_on" if active else "demo_users.switched_off"
+    )
     return number

@@ -30,7 +30,8 @@ class SignInForm(auth_forms.AuthenticationForm):
     """One message for every reason, so that nobody learns which names exist."""
 
     username = auth_forms.UsernameField(
-        label="User name", widget=forms.TextInput(attrs={"autofocus": True, "autocomplete": "username"})
+        label="User name",
+        widget=forms.TextInput(attrs={"autofocus": True, "autocomplete": "username"}),
     )
     error_messages = {"invalid_login": SIGN_IN_FAILED, "inactive": SIGN_IN_FAILED}
 
@@ -44,7 +45,10 @@ class PersonForm(forms.Form):
         help_text="Letters, digits and @ . + - _ only; this is what they sign in with.",
     )
     full_name = forms.CharField(
-        max_length=150, required=False, label="Full name (optional)", validators=[validate_one_line]
+        max_length=150,
+        required=False,
+        label="Full name (optional)",
+        validators=[validate_one_line],
     )
     email = forms.EmailField(required=False, label="E-mail (optional)")
     roles = forms.MultipleChoiceField(choices=ROLE_CHOICES, widget=forms.CheckboxSelectMultiple)
@@ -84,7 +88,9 @@ class TokenForm(forms.Form):
     """A new API token."""
 
     name = forms.CharField(
-        max_length=100, help_text="What will use it: “notebook on my laptop”.", validators=[validate_one_line]
+        max_length=100,
+        help_text="What will use it: “notebook on my laptop”.",
+        validators=[validate_one_line],
     )
     scopes = forms.MultipleChoiceField(
         choices=[(scope, f"{scope}: {words}") for scope, words in tokens.SCOPES.items()],

@@ -11,11 +11,16 @@ from django.urls import resolve
 OPEN = {"accounts:password", "accounts:logout", "accounts:login", "livez", "readyz"}
 
 
-def change_password_first(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
+def change_password_first(
+    get_response: Callable[[HttpRequest], HttpResponse],
+) -> Callable[[HttpRequest], HttpResponse]:
     """Lead people with a one-time password to the page that replaces it."""
 
     def middleware(request: HttpRequest) -> HttpResponse:
-        if getattr(request.user, "must_change_password", False) and resolve(request.path_info).view_name not in OPEN:
+        if (
+            getattr(request.user, "must_change_password", False)
+            and resolve(request.path_info).view_name not in OPEN
+        ):
             return redirect("accounts:password")
         return get_response(request)
 

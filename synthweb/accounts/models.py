@@ -27,7 +27,8 @@ class User(AbstractUser):
         default=False, help_text="Made by the demo; refused when demo users are switched off."
     )
     must_change_password = models.BooleanField(
-        default=False, help_text="Has a one-time password: every page leads to choosing an own one first."
+        default=False,
+        help_text="Has a one-time password: every page leads to choosing an own one first.",
     )
     one_time_until = models.DateTimeField(
         null=True,
@@ -36,7 +37,9 @@ class User(AbstractUser):
         help_text="When a one-time password that nobody has replaced stops working.",
     )
     access_ended = models.PositiveIntegerField(
-        default=0, editable=False, help_text="How often every session was ended for another reason than a new password."
+        default=0,
+        editable=False,
+        help_text="How often every session was ended for another reason than a new password.",
     )
 
     def _get_session_auth_hash(self, secret: str | bytes | None = None) -> str:
@@ -58,12 +61,18 @@ class Membership(models.Model):
     """One role of one person in one organisation."""
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="memberships")
-    organisation = models.ForeignKey(Organisation, on_delete=models.CASCADE, related_name="memberships")
+    organisation = models.ForeignKey(
+        Organisation, on_delete=models.CASCADE, related_name="memberships"
+    )
     role = models.CharField(max_length=16, choices=Role)
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["user", "organisation", "role"], name="membership_once")]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["user", "organisation", "role"], name="membership_once"
+            )
+        ]
 
     def __str__(self) -> str:
         return f"{self.user} is {self.role} of {self.organisation}"

@@ -12,12 +12,16 @@ class RevokesTokens:
     """Stands in AUTH_PASSWORD_VALIDATORS for what Django calls once a new password has been saved. Sessions end by
     themselves, each carries a digest of the password; tokens are revoked here."""
 
-    def validate(self, password: str, user: AbstractBaseUser | AnonymousUser | None = None) -> None:
+    def validate(
+        self, password: str, user: AbstractBaseUser | AnonymousUser | None = None
+    ) -> None:
         """Every password will do."""
 
     def get_help_text(self) -> str:
         return "A new password revokes your API tokens and signs you out everywhere else."
 
-    def password_changed(self, password: str, user: AbstractBaseUser | AnonymousUser | None = None) -> None:  # noqa: ARG002
+    def password_changed(
+        self, password: str, user: AbstractBaseUser | AnonymousUser | None = None
+    ) -> None:  # noqa: ARG002
         if isinstance(user, User):
             services.revoke_tokens(person=user, actor="system", because="a new password")

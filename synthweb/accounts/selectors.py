@@ -48,7 +48,11 @@ class Me:
 
 def may_sign_in(user: User) -> bool:
     """Active, not a demo user where those are switched off, and without a one-time password that has expired."""
-    return user.is_active and (settings.DEMO_USERS or not user.is_demo) and not one_time_password_expired(user)
+    return (
+        user.is_active
+        and (settings.DEMO_USERS or not user.is_demo)
+        and not one_time_password_expired(user)
+    )
 
 
 def one_time_password_expired(user: User) -> bool:
@@ -61,7 +65,9 @@ def organisation_of(user: Person) -> Organisation:
     """The one organisation a person belongs to; PermissionDenied for who belongs to none."""
     membership = _memberships(user).select_related("organisation").first()
     if membership is None:
-        raise PermissionDenied("You belong to no organisation yet; ask whoever manages people to add you.")
+        raise PermissionDenied(
+            "You belong to no organisation yet; ask whoever manages people to add you."
+        )
     return membership.organisation
 
 
@@ -113,7 +119,8 @@ def people_of(organisation: Organisation) -> QuerySet[User]:
 def holders_of(organisation: Organisation, role: Role) -> QuerySet[User]:
     """Active people with one role: whom a release can be shared with, who can grant budget."""
     return people_of(organisation).filter(
-        is_active=True, pk__in=Membership.objects.filter(organisation=organisation, role=role).values("user")
+        is_active=True,
+        pk__in=Membership.objects.filter(organisation=organisation, role=role).values("user"),
     )
 
 
@@ -145,7 +152,9 @@ def managed_person(user: Person, pk: int) -> User:
     if person is None:
         raise Http404("No such person here.")
     if person.is_superuser and not is_operator(user):
-        raise PermissionDenied("The operator sees every organisation: only an operator changes one.")
+        raise PermissionDenied(
+            "The operator sees every organisation: only an operator changes one."
+        )
     return person
 
 
@@ -166,7 +175,9 @@ def token_of(user: Person, code: str) -> ApiToken:
 
 def token_with(digest: str) -> ApiToken | None:
     """The usable token with this digest: not revoked, not expired, of somebody who may sign in."""
-    token = ApiToken.objects.select_related("user").filter(digest=digest, revoked_at=None).first()
+    token = (
+        ApiToken.objects.select_related("user").filter(digest=digest, revoked_at=None).first()
+    )
     if token is None or (token.expires_at is not None and token.expires_at <= timezone.now()):
         return None
     return token if may_sign_in(token.user) else None

@@ -65,7 +65,9 @@ def create_user(
 ) -> User:
     """A person with their roles; the password is handed over by the caller and has to be replaced unless said so."""
     if not roles:
-        raise ValidationError({"roles": "Choose at least one role: without one a person sees nothing."})
+        raise ValidationError(
+            {"roles": "Choose at least one role: without one a person sees nothing."}
+        )
     user = User(
         username=username,
         email=email,
@@ -84,18 +86,31 @@ def create_user(
         action="user.created",
         target=_target(user),
         organisation=organisation,
-        detail={"username": user.username, "roles": sorted(roles), "manages_people": is_staff, "demo": is_demo},
+        detail={
+            "username": user.username,
+            "roles": sorted(roles),
+            "manages_people": is_staff,
+            "demo": is_demo,
+        },
     )
     return user
 
 
 @transaction.atomic
-def set_roles(*, actor: User, person: User, organisation: Organisation, roles: Collection[Role]) -> None:
+def set_roles(
+    *, actor: User, person: User, organisation: Organisation, roles: Collection[Role]
+) -> None:
     """Replace somebody's roles. Nobody changes their own: a second pair of eyes for every new power."""
     if actor.pk == person.pk:
-        raise PermissionDenied("Nobody changes their own roles; ask somebody else who manages people.")
+        raise PermissionDenied(
+            "Nobody changes their own roles; ask somebody else who manages people."
+        )
     if not roles:
-        raise ValidationError({"roles": "Choose at least one role; to take away everything, deactivate the person."})
+        raise ValidationError(
+            {
+                "roles": "Choose at least one role; to take away everything, deactivate the person."
+            }
+        )
     before = sorted(Membership.objects.filter(user=person).values_list("role", flat=True))
     lost = sorted(set(before) - set(roles))
     Membership.objects.filter(user=person, organisation=organisation).delete()
@@ -116,7 +131,9 @@ def set_active(*, actor: User, person: User, organisation: Organisation, active:
     """Let somebody in or keep them out. Whoever is kept out loses sessions and tokens for good: let in again, they
     sign in again and make new tokens."""
     if actor.pk == person.pk:
-        raise PermissionDenied("Nobody deactivates themselves; ask somebody else who manages people.")
+        raise PermissionDenied(
+            "Nobody deactivates themselves; ask somebody else who manages people."
+        )
     User.objects.filter(pk=person.pk).update(is_active=active)
     person.is_active = active
     if not active:
@@ -162,7 +179,12 @@ def change_password(*, user: User, password: str) -> int:
     user.must_change_password = False
     user.one_time_until = None
     user.save(update_fields=["password", "must_change_password", "one_time_until"])
-    audit.record(actor=user, action="user.password_changed", target=_target(user), organisation=_organisation(user))
+    audit.record(
+        actor=user,
+        action="user.password_changed",
+        target=_target(user),
+        organisation=_organisation(user),
+    )
     return usable
 
 
@@ -183,8 +205,12 @@ def end_access(*, person: User, actor: Actor, because: str) -> None:
 @transaction.atomic
 def revoke_tokens(*, person: User, actor: Actor, because: str) -> None:
     """Revoke every API token of somebody's."""
-    held = list(ApiToken.objects.select_for_update().filter(user=person, revoked_at=None).order_by("pk"))
-    ApiToken.objects.filter(pk__in=[token.pk for token in held]).update(revoked_at=timezone.now())
+    held = list(
+        ApiToken.objects.select_for_update().filter(user=person, revoked_at=None).order_by("pk")
+    )
+    ApiToken.objects.filter(pk__in=[token.pk for token in held]).update(
+        revoked_at=timezone.now()
+    )
     for token in held:
         audit.record(
             actor=actor,
@@ -196,7 +222,9 @@ def revoke_tokens(*, person: User, actor: Actor, because: str) -> None:
 
 
 @transaction.atomic
-def create_token(*, user: User, name: str, scopes: Collection[str], days: int) -> tuple[ApiToken, str]:
+def create_token(
+    *, user: User, name: str, scopes: Collection[str], days: int
+) -> tuple[ApiToken, str]:
     """A token of somebody's own, and its text: the only time anybody sees it."""
     unknown = set(scopes) - SCOPES.keys()
     if unknown or not scopes:
@@ -224,8 +252,15 @@ def create_token(*, user: User, name: str, scopes: Collection[str], days: int) -
 @transaction.atomic
 def revoke_token(*, user: User, token: ApiToken) -> None:
     """Make a token useless for ever. Doing it twice is no error."""
-    if ApiToken.objects.filter(pk=token.pk, user=user, revoked_at=None).update(revoked_at=timezone.now()):
-        audit.record(actor=user, action="token.revoked", target=("token", token.code), organisation=_organisation(user))
+    if ApiToken.objects.filter(pk=token.pk, user=user, revoked_at=None).update(
+        revoked_at=timezone.now()
+    ):
+        audit.record(
+            actor=user,
+            action="token.revoked",
+            target=("token", token.code),
+            organisation=_organisation(user),
+        )
 
 
 def signed_in(*, user: User, address: str) -> None:
@@ -246,13 +281,17 @@ def sign_in_failed(*, username: str, address: str) -> None:
     take the same queries and write the same entry, so the time of an answer does not tell them apart.
     """
     user = User.objects.filter(username=username).first()
-    _record_attempt(user, action="user.sign_in_failed", address=address, because=_why_refused(user))
+    _record_attempt(
+        user, action="user.sign_in_failed", address=address, because=_why_refused(user)
+    )
 
 
 def sign_in_paused(*, username: str, address: str) -> None:
     """Record that guessing was stopped: sign-ins under this name, or from this address, are refused for a while."""
     user = User.objects.filter(username=username).first()
-    _record_attempt(user, action="user.sign_in_paused", address=address, because="too many attempts")
+    _record_attempt(
+        user, action="user.sign_in_paused", address=address, because="too many attempts"
+    )
 
 
 def _record_attempt(user: User | None, *, action: str, address: str, because: str) -> None:
@@ -261,7 +300,11 @@ def _record_attempt(user: User | None, *, action: str, address: str, because: st
         action=action,
         target=_target(user) if user else None,
         organisation=_organisation(user) if user else _only_organisation(),
-        detail={"username": user.username if user else "", "address": address, "because": because},
+        detail={
+            "username": user.username if user else "",
+            "address": address,
+            "because": because,
+        },
     )
 
 
@@ -281,9 +324,12 @@ def _only_organisation() -> Organisation | None:
 
 def _write_roles(user: User, *, organisation: Organisation, roles: Collection[Role]) -> None:
     if Membership.objects.filter(user=user).exclude(organisation=organisation).exists():
-        raise ValidationError("This person belongs to another organisation; nobody belongs to two.")
+        raise ValidationError(
+            "This person belongs to another organisation; nobody belongs to two."
+        )
     Membership.objects.bulk_create(
-        Membership(user=user, organisation=organisation, role=role) for role in sorted(set(roles))
+        Membership(user=user, organisation=organisation, role=role)
+        for role in sorted(set(roles))
     )
 
 

@@ -31,14 +31,20 @@ class Administration(UnfoldAdminSite):  # type: ignore[misc]  # unfold has no ty
         """Auditors, staff and superusers."""
         return selectors.may_enter_administration(request.user)
 
-    def admin_view(self, view: Callable[..., Any], cacheable: bool = False) -> Callable[..., Any]:
+    def admin_view(
+        self, view: Callable[..., Any], cacheable: bool = False
+    ) -> Callable[..., Any]:
         """Every page of the site passes here, so that no other page gets its looser content policy."""
         return csp_update(POLICY)(super().admin_view(view, cacheable))
 
-    def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:  # noqa: ARG002
+    def login(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:  # noqa: ARG002
         """There is one page to sign in, and this is not it."""
         if self.has_permission(request):
             return redirect("admin:index")
         if request.user.is_authenticated:
-            raise PermissionDenied("The administration is for auditors and for those who manage people.")
+            raise PermissionDenied(
+                "The administration is for auditors and for those who manage people."
+            )
         return redirect_to_login(request.GET.get("next") or reverse("admin:index"))

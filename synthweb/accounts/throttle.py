@@ -15,7 +15,9 @@ from synthweb.accounts.models import SignInAttempt
 
 WINDOW = timedelta(minutes=15)
 MOST_HERE = 10  # of one name from one address
-MOST_BY_NAME = 100  # of one name from everywhere: a stranger must not lock somebody out with a few tries
+MOST_BY_NAME = (
+    100  # of one name from everywhere: a stranger must not lock somebody out with a few tries
+)
 MOST_BY_ADDRESS = 100
 
 
@@ -33,7 +35,8 @@ def begin(request: HttpRequest | None, *, name: str) -> Attempt:
     since = timezone.now() - WINDOW
     SignInAttempt.objects.filter(at__lt=since).delete()
     stored = SignInAttempt.objects.create(
-        name_digest=_digest("name", name.strip().casefold()), address_digest=_digest("address", address_of(request))
+        name_digest=_digest("name", name.strip().casefold()),
+        address_digest=_digest("address", address_of(request)),
     )
     recent = SignInAttempt.objects.filter(at__gte=since)
     by_name = recent.filter(name_digest=stored.name_digest)
@@ -55,14 +58,20 @@ def succeed(attempt: Attempt) -> None:
 
 
 def _digest(kind: str, text: str) -> str:
-    return salted_hmac(f"synthweb.accounts.throttle.{kind}", text, algorithm="sha256").hexdigest()
+    return salted_hmac(
+        f"synthweb.accounts.throttle.{kind}", text, algorithm="sha256"
+    ).hexdigest()
 
 
 def address_of(request: HttpRequest | None) -> str:
     """Where a request came from, as our own proxies say it: what others wrote into the header is not believed."""
     if request is None:
         return ""
-    forwarded = [part.strip() for part in request.headers.get("X-Forwarded-For", "").split(",") if part.strip()]
+    forwarded = [
+        part.strip()
+        for part in request.headers.get("X-Forwarded-For", "").split(",")
+        if part.strip()
+    ]
     if 0 < settings.PROXIES <= len(forwarded):
         return str(forwarded[-settings.PROXIES])
     return str(request.META.get("REMOTE_ADDR", ""))

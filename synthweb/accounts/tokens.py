@@ -39,6 +39,8 @@ def authenticate(token: str) -> ApiToken | None:
         return None
     found = selectors.token_with(digest(token))
     now = timezone.now()
-    if found is not None and (found.last_used_at is None or now - found.last_used_at > SEEN_EVERY):
+    if found is not None and (
+        found.last_used_at is None or now - found.last_used_at > SEEN_EVERY
+    ):
         ApiToken.objects.filter(pk=found.pk).update(last_used_at=now)
     return found

@@ -18,5 +18,7 @@ urlpatterns = [
     path("people/", views.people, name="people"),
     path("people/<int:pk>/", views.person, name="person"),
     path("people/<int:pk>/active/", views.set_active, name="set_active"),
-    path("people/<int:pk>/one-time-password/", views.one_time_password, name="one_time_password"),
+    path(
+        "people/<int:pk>/one-time-password/", views.one_time_password, name="one_time_password"
+    ),
 ]

@@ -21,7 +21,9 @@ from django.views.decorators.http import require_POST
 from synthweb.accounts import forms, selectors, services, throttle, tokens
 from synthweb.accounts.models import User
 
-CHANGED = "Your password has been changed. Other places where you were signed in are signed out."
+CHANGED = (
+    "Your password has been changed. Other places where you were signed in are signed out."
+)
 
 
 class SignIn(LoginView):
@@ -50,7 +52,9 @@ def password(request: HttpRequest) -> HttpResponse:
     user = _me(request)
     form = forms.PasswordForm(user, request.POST or None)
     if request.method == "POST" and form.is_valid():
-        revoked = services.change_password(user=user, password=form.cleaned_data["new_password1"])
+        revoked = services.change_password(
+            user=user, password=form.cleaned_data["new_password1"]
+        )
         update_session_auth_hash(request, user)
         messages.success(request, f"{CHANGED} {_revoked(revoked)}".strip())
         return redirect("accounts:profile")
@@ -67,7 +71,13 @@ def api_tokens(request: HttpRequest) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         made, text = services.create_token(user=user, **form.cleaned_data)
         form = forms.TokenForm()
-    context = {"form": form, "made": made, "text": text, "tokens": selectors.tokens_of(user), "tab": "tokens"}
+    context = {
+        "form": form,
+        "made": made,
+        "text": text,
+        "tokens": selectors.tokens_of(user),
+        "tab": "tokens",
+    }
     return render(request, "accounts/tokens.html", context | {"scopes": tokens.SCOPES})
 
 
@@ -89,22 +99,36 @@ def people(request: HttpRequest) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         one_time = services.one_time_password()
         made = services.create_user(
-            actor=_me(request), organisation=organisation, password=one_time, **form.cleaned_data
+            actor=_me(request),
+            organisation=organisation,
+            password=one_time,
+            **form.cleaned_data,
         )
         form = forms.PersonForm()
-    context = {"organisation": organisation, "people": selectors.people_of(organisation), "form": form, "tab": "people"}
-    return render(request, "accounts/people.html", context | {"made": made, "one_time": one_time})
+    context = {
+        "organisation": organisation,
+        "people": selectors.people_of(organisation),
+        "form": form,
+        "tab": "people",
+    }
+    return render(
+        request, "accounts/people.html", context | {"made": made, "one_time": one_time}
+    )
 
 
 @never_cache
 @login_required
 def person(request: HttpRequest, pk: int) -> HttpResponse:
     somebody = selectors.managed_person(request.user, pk)
-    form = forms.RolesForm(request.POST or None, initial={"roles": selectors.every_role_of(somebody)})
+    form = forms.RolesForm(
+        request.POST or None, initial={"roles": selectors.every_role_of(somebody)}
+    )
     if request.method == "POST" and form.is_valid() and _set_roles(request, somebody, form):
         messages.success(request, f"{somebody.username} has new roles.")
         return redirect("accounts:people")
-    return render(request, "accounts/person.html", {"person": somebody, "form": form, "tab": "people"})
+    return render(
+        request, "accounts/person.html", {"person": somebody, "form": form, "tab": "people"}
+    )
 
 
 @require_POST
@@ -113,8 +137,13 @@ def set_active(request: HttpRequest, pk: int) -> HttpResponse:
     somebody = selectors.managed_person(request.user, pk)
     active = request.POST.get("active") == "yes"
     organisation = selectors.managed_organisation(request.user)
-    services.set_active(actor=_me(request), person=somebody, organisation=organisation, active=active)
-    messages.success(request, f"{somebody.username} can {'sign in again' if active else 'no longer sign in'}.")
+    services.set_active(
+        actor=_me(request), person=somebody, organisation=organisation, active=active
+    )
+    messages.success(
+        request,
+        f"{somebody.username} can {'sign in again' if active else 'no longer sign in'}.",
+    )
     return redirect("accounts:people")
 
 
@@ -124,15 +153,24 @@ def set_active(request: HttpRequest, pk: int) -> HttpResponse:
 def one_time_password(request: HttpRequest, pk: int) -> HttpResponse:
     somebody = selectors.managed_person(request.user, pk)
     organisation = selectors.managed_organisation(request.user)
-    one_time = services.give_one_time_password(actor=_me(request), person=somebody, organisation=organisation)
-    return render(request, "accounts/one_time.html", {"person": somebody, "one_time": one_time, "tab": "people"})
+    one_time = services.give_one_time_password(
+        actor=_me(request), person=somebody, organisation=organisation
+    )
+    return render(
+        request,
+        "accounts/one_time.html",
+        {"person": somebody, "one_time": one_time, "tab": "people"},
+    )
 
 
 def _set_roles(request: HttpRequest, person: User, form: Form) -> bool:
     organisation = selectors.managed_organisation(request.user)
     try:
         services.set_roles(
-            actor=_me(request), person=person, organisation=organisation, roles=form.cleaned_data["roles"]
+            actor=_me(request),
+            person=person,
+            organisation=organisation,
+            roles=form.cleaned_data["roles"],
         )
     except ValidationError as error:
         form.add_error(None, error)
@@ -143,7 +181,11 @@ def _set_roles(request: HttpRequest, person: User, form: Form) -> bool:
 def _revoked(number: int) -> str:
     if not number:
         return ""
-    return "One API token no longer opens anything." if number == 1 else f"{number} API tokens no longer open anything."
+    return (
+        "One API token no longer opens anything."
+        if number == 1
+        else f"{number} API tokens no longer open anything."
+    )
 
 
 def _me(request: HttpRequest) -> User:

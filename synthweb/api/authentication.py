@@ -35,7 +35,9 @@ class BearerAuthentication(authentication.BaseAuthentication):
         if not words or words[0].lower() != self.keyword.encode():
             return None
         if len(words) != 2:
-            raise exceptions.AuthenticationFailed("Send the header as: Authorization: Bearer <token>")
+            raise exceptions.AuthenticationFailed(
+                "Send the header as: Authorization: Bearer <token>"
+            )
         token = tokens.authenticate(words[1].decode("latin-1"))
         if token is None:
             raise exceptions.AuthenticationFailed("This token is unknown, expired or revoked.")

@@ -26,7 +26,9 @@ class Counters:
                 return raised(SHARED, key, seconds=seconds)
             except (RedisError, OSError):
                 self._ask_again_at = time.monotonic() + PAUSE
-                log.warning("the cache cannot be reached: limits of requests hold for each process alone")
+                log.warning(
+                    "the cache cannot be reached: limits of requests hold for each process alone"
+                )
         return raised(OWN, key, seconds=seconds)
 
 

@@ -18,7 +18,10 @@ DETAIL = "This description cannot be used; nothing was changed."
 def an_object(document: object) -> Mapping[str, Any]:
     """The document, if it is a JSON object."""
     if not isinstance(document, Mapping):
-        raise Unusable(detail=DETAIL, faults=[fault("the domain is not a JSON object", repair="send a DOMAIN.json")])
+        raise Unusable(
+            detail=DETAIL,
+            faults=[fault("the domain is not a JSON object", repair="send a DOMAIN.json")],
+        )
     return document
 
 
@@ -37,7 +40,9 @@ def _check(document: Mapping[str, Any]) -> None:
         domain = Domain.from_json(document)
         domain.require_confirmed()
     except DomainError as error:
-        raise Unusable(detail=DETAIL, faults=[engine_fault(error, pointer=_place(document, error.column))]) from None
+        raise Unusable(
+            detail=DETAIL, faults=[engine_fault(error, pointer=_place(document, error.column))]
+        ) from None
 
 
 def _column_faults(document: Mapping[str, Any]) -> Iterator[Fault]:

@@ -33,7 +33,9 @@ class Unusable(exceptions.APIException):
         super().__init__(detail)
 
 
-def fault(rule: str, *, pointer: str = "", column: str | None = None, repair: str = "") -> Fault:
+def fault(
+    rule: str, *, pointer: str = "", column: str | None = None, repair: str = ""
+) -> Fault:
     """One fault with its defaults."""
     return Fault(pointer=_bounded(pointer), column=column, rule=rule, repair=repair)
 

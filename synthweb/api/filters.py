@@ -44,7 +44,13 @@ class Query(StrictSerializer):
     def narrow(self, rows: QuerySet[Any]) -> QuerySet[Any]:
         """The rows that the validated query wants, in its order."""
         wanted = {name: value for name, value in self.validated_data.items() if value != ""}
-        rows = rows.filter(**{self.lookups[name]: value for name, value in wanted.items() if name in self.lookups})
+        rows = rows.filter(
+            **{
+                self.lookups[name]: value
+                for name, value in wanted.items()
+                if name in self.lookups
+            }
+        )
         for word in wanted.get("q", "").split():
             rows = rows.filter(_any_of(self.searched, word))
         sort = wanted.get("sort")
@@ -72,16 +78,24 @@ class Filtered:
 
 
 def _code(what: str) -> Text:
-    return Text(required=False, allow_blank=True, max_length=16, help_text=f"Code of the {what}.")
+    return Text(
+        required=False, allow_blank=True, max_length=16, help_text=f"Code of the {what}."
+    )
 
 
 def _words(where: str) -> Text:
-    return Text(required=False, allow_blank=True, max_length=200, help_text=f"Words that {where} hold.")
+    return Text(
+        required=False, allow_blank=True, max_length=200, help_text=f"Words that {where} hold."
+    )
 
 
 def _sort(*names: str) -> Choice:
     choices = [way + name for name in names for way in ("", "-")]
-    return Choice(choices=choices, required=False, help_text="With a minus the largest, last or newest comes first.")
+    return Choice(
+        choices=choices,
+        required=False,
+        help_text="With a minus the largest, last or newest comes first.",
+    )
 
 
 class DatasetQuery(DatedQuery):
@@ -98,7 +112,13 @@ class DatasetQuery(DatedQuery):
 class BudgetRequestQuery(DatedQuery):
     """Which budget requests, in which order."""
 
-    lookups = {**CREATED, "dataset": "dataset__code", "account": "account__code", "state": "state", "rule": "rule"}
+    lookups = {
+        **CREATED,
+        "dataset": "dataset__code",
+        "account": "account__code",
+        "state": "state",
+        "rule": "rule",
+    }
     dataset = _code("dataset")
     account = _code("budget account")
     state = Choice(choices=BudgetRequest.State.choices, required=False)
@@ -120,7 +140,13 @@ class AccountQuery(DatedQuery):
 class EntryQuery(DatedQuery):
     """Which entries of a ledger, in which order."""
 
-    lookups = {"since": "at__gte", "until": "at__lte", "kind": "kind", "dataset": "dataset_code", "run": "run_code"}
+    lookups = {
+        "since": "at__gte",
+        "until": "at__lte",
+        "kind": "kind",
+        "dataset": "dataset_code",
+        "run": "run_code",
+    }
     kind = Choice(choices=LedgerEntry.Kind.choices, required=False)
     dataset = _code("dataset")
     run = _code("run")
@@ -148,11 +174,18 @@ class AuditQuery(DatedQuery):
 class RunQuery(DatedQuery):
     """Which runs, in which order."""
 
-    lookups = {**CREATED, "dataset": "dataset__code", "state": "state", "mechanism": "spec__mechanism"}
+    lookups = {
+        **CREATED,
+        "dataset": "dataset__code",
+        "state": "state",
+        "mechanism": "spec__mechanism",
+    }
     searched = ("name", "dataset__name", "code")
     q = _words("name, dataset or code")
     dataset = _code("dataset")
-    mechanism = Text(required=False, allow_blank=True, max_length=64, help_text="An id of /mechanisms/.")
+    mechanism = Text(
+        required=False, allow_blank=True, max_length=64, help_text="An id of /mechanisms/."
+    )
     state = Choice(choices=SynthesisRun.State.choices, required=False)
     sort = _sort("created_at", "finished_at", "name", "state")
 
@@ -164,7 +197,9 @@ class ReferenceQuery(DatedQuery):
     searched = ("name", "published", "code")
     q = _words("name, place of publication or code")
     name = Text(required=False, allow_blank=True, max_length=200, help_text="The whole name.")
-    kind = Choice(choices=tuple(KINDS.items()), required=False, help_text="Of the newest version.")
+    kind = Choice(
+        choices=tuple(KINDS.items()), required=False, help_text="Of the newest version."
+    )
     sort = _sort("created_at", "name")
 
 
@@ -182,7 +217,9 @@ class ReleaseQuery(DatedQuery):
     searched = ("name", "description", "code")
     q = _words("name, description or code")
     dataset = _code("dataset")
-    mechanism = Text(required=False, allow_blank=True, max_length=64, help_text="An id of /mechanisms/.")
+    mechanism = Text(
+        required=False, allow_blank=True, max_length=64, help_text="An id of /mechanisms/."
+    )
     sort = _sort("created_at", "name", "epsilon")
 
 

@@ -43,7 +43,11 @@ def idempotent(handler: Handler) -> Handler:
 
     @wraps(handler)
     def once_per_key(view: Any, request: Request, *args: Any, **kwargs: Any) -> Response:
-        return once(request, lambda: handler(view, request, *args, **kwargs), content=_spelled(request.data))
+        return once(
+            request,
+            lambda: handler(view, request, *args, **kwargs),
+            content=_spelled(request.data),
+        )
 
     once_per_key.takes_key = True  # type: ignore[attr-defined]  # what the OpenAPI document looks for
     return once_per_key  # type: ignore[return-value]
@@ -72,14 +76,20 @@ def key_of(request: Request) -> str:
     """The key of a request, or nothing; 400 for one that is none."""
     key = request.headers.get(HEADER, "")
     if len(key) > LONGEST_KEY or not (key.isascii() and key.isprintable()):
-        raise ValidationError({HEADER: f"A key has at most {LONGEST_KEY} printable ASCII characters."})
+        raise ValidationError(
+            {HEADER: f"A key has at most {LONGEST_KEY} printable ASCII characters."}
+        )
     return str(key)
 
 
 def _take(user: User, key: str, digest: str) -> tuple[KeptAnswer, bool]:
     """The row of this key, and whether it is ours. Rows past their time are swept first."""
-    KeptAnswer.objects.filter(created_at__lt=timezone.now() - timedelta(hours=settings.IDEMPOTENCY_HOURS)).delete()
-    return KeptAnswer.objects.get_or_create(user=user, key=key, defaults={"request_digest": digest})
+    KeptAnswer.objects.filter(
+        created_at__lt=timezone.now() - timedelta(hours=settings.IDEMPOTENCY_HOURS)
+    ).delete()
+    return KeptAnswer.objects.get_or_create(
+        user=user, key=key, defaults={"request_digest": digest}
+    )
 
 
 def _again(kept: KeptAnswer, digest: str) -> Response:
@@ -89,7 +99,11 @@ def _again(kept: KeptAnswer, digest: str) -> Response:
             repair="give every request a key of its own",
             field=HEADER,
         )
-    return Response(json.loads(kept.body or "null"), status=kept.status, headers={**kept.headers, REPLAYED: "true"})
+    return Response(
+        json.loads(kept.body or "null"),
+        status=kept.status,
+        headers={**kept.headers, REPLAYED: "true"},
+    )
 
 
 def _digest(request: Request, content: str) -> str:

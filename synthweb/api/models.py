@@ -13,12 +13,18 @@ class KeptAnswer(models.Model):
 
     Written in the transaction of the effect: there is a row if and only if the effect was kept."""
 
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+"
+    )
     key = models.CharField(max_length=64)
     request_digest = models.CharField(max_length=64)
-    status = models.PositiveSmallIntegerField(null=True)  # null only inside the transaction that sets it
+    status = models.PositiveSmallIntegerField(
+        null=True
+    )  # null only inside the transaction that sets it
     location = models.CharField(max_length=500, blank=True)
-    body = models.TextField(blank=True, default="")  # as it was sent: a database's JSON would exchange its fields
+    body = models.TextField(
+        blank=True, default=""
+    )  # as it was sent: a database's JSON would exchange its fields
     created_at = models.DateTimeField(auto_now_add=True, db_index=True)
 
     class Meta:

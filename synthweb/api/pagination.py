@@ -21,14 +21,19 @@ class Pages(LimitOffsetPagination):
     limit_query_param, offset_query_param = LIMIT, OFFSET
 
     def get_limit(self, request: Request) -> int:
-        return min(_number(request, LIMIT, least=1, otherwise=self.default_limit), self.max_limit)
+        return min(
+            _number(request, LIMIT, least=1, otherwise=self.default_limit), self.max_limit
+        )
 
     def get_offset(self, request: Request) -> int:
         return _number(request, OFFSET, least=0, otherwise=0)
 
     def get_schema_operation_parameters(self, view: Any) -> list[dict[str, Any]]:
         parameters: list[dict[str, Any]] = super().get_schema_operation_parameters(view)
-        bounds = {LIMIT: {"minimum": 1, "maximum": FARTHEST}, OFFSET: {"minimum": 0, "maximum": FARTHEST}}
+        bounds = {
+            LIMIT: {"minimum": 1, "maximum": FARTHEST},
+            OFFSET: {"minimum": 0, "maximum": FARTHEST},
+        }
         for parameter in parameters:
             parameter["schema"] |= bounds[parameter["name"]]
         return parameters
@@ -38,6 +43,11 @@ def _number(request: Request, name: str, *, least: int, otherwise: int) -> int:
     text = request.query_params.get(name)
     if text is None:
         return otherwise
-    if not (text.isascii() and text.isdecimal() and len(text) <= 10 and least <= int(text) <= FARTHEST):
+    if not (
+        text.isascii()
+        and text.isdecimal()
+        and len(text) <= 10
+        and least <= int(text) <= FARTHEST
+    ):
         raise ValidationError({name: f"A whole number from {least} to {FARTHEST}."})
     return int(text)

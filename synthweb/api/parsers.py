@@ -19,7 +19,9 @@ from synthweb.api.faults import Fault, Unusable, escaped, fault
 PIECE = 1 << 20
 DEEPEST = 32  # a DOMAIN.json needs six
 LONGEST_NUMBER = 40  # characters: as much as an amount may have
-NO_CHARACTER = re.compile("[\0\ud800-\udfff]")  # NUL, and surrogates, which json.loads leaves alone where they are lone
+NO_CHARACTER = re.compile(
+    "[\0\ud800-\udfff]"
+)  # NUL, and surrogates, which json.loads leaves alone where they are lone
 Step = str | int  # a name in an object, or a place in a list
 
 
@@ -29,7 +31,12 @@ class StrictJsonParser(BaseParser):
 
     media_type = "application/json"
 
-    def parse(self, stream: IO[Any], _media_type: str | None = None, _context: Mapping[str, Any] | None = None) -> Any:
+    def parse(
+        self,
+        stream: IO[Any],
+        _media_type: str | None = None,
+        _context: Mapping[str, Any] | None = None,
+    ) -> Any:
         body = stream.read(settings.DATA_UPLOAD_MAX_MEMORY_SIZE + 1)
         if len(body) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
             raise TooLarge
@@ -42,7 +49,9 @@ class StrictJsonParser(BaseParser):
                 object_pairs_hook=_object,
             )
         except (json.JSONDecodeError, UnicodeDecodeError):
-            raise _malformed("the body is no JSON in UTF-8", repair="send one JSON document") from None
+            raise _malformed(
+                "the body is no JSON in UTF-8", repair="send one JSON document"
+            ) from None
         except RecursionError:
             raise _too_deep("") from None
         for value, path in _walk(document):
@@ -67,7 +76,11 @@ class TooLarge(Unusable):
         most = f"{settings.DATA_UPLOAD_MAX_MEMORY_SIZE / 1024**2:.0f} MiB"
         super().__init__(
             detail="The body is too large.",
-            faults=[fault(f"a body of JSON has at most {most}", repair="a table is sent as text/csv")],
+            faults=[
+                fault(
+                    f"a body of JSON has at most {most}", repair="a table is sent as text/csv"
+                )
+            ],
         )
 
 
@@ -83,7 +96,11 @@ def _malformed(rule: str, *, pointer: str = "", repair: str = "") -> Malformed:
 
 
 def _too_deep(pointer: str) -> Malformed:
-    return _malformed(f"the document is nested deeper than {DEEPEST} levels", pointer=pointer, repair="make it flatter")
+    return _malformed(
+        f"the document is nested deeper than {DEEPEST} levels",
+        pointer=pointer,
+        repair="make it flatter",
+    )
 
 
 def _check(value: object, *, path: list[Step]) -> None:
@@ -106,9 +123,13 @@ def _pointer(path: list[Step]) -> str:
 
 def _float(text: str) -> float | Unread:
     number = float(text)
-    vanished = number == 0 and any(digit in "123456789" for digit in text.lower().partition("e")[0])
+    vanished = number == 0 and any(
+        digit in "123456789" for digit in text.lower().partition("e")[0]
+    )
     if vanished or number in (float("inf"), float("-inf")) or len(text) > LONGEST_NUMBER:
-        return Unread("a number is too long, too large or too close to zero", "send one of ordinary size")
+        return Unread(
+            "a number is too long, too large or too close to zero", "send one of ordinary size"
+        )
     return number
 
 
@@ -127,7 +148,9 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) != len(pairs):
         twice = _first_repeated(name for name, _ in pairs)
         pointer = f"/{escaped(twice)}" if _is_text(twice) else ""
-        raise _malformed("a name is given twice in one object", pointer=pointer, repair="give each once")
+        raise _malformed(
+            "a name is given twice in one object", pointer=pointer, repair="give each once"
+        )
     return found
 
 
@@ -180,7 +203,12 @@ class CsvParser(BaseParser):
 
     media_type = "text/csv"
 
-    def parse(self, stream: IO[Any], _media_type: str | None = None, _context: Mapping[str, Any] | None = None) -> Any:
+    def parse(
+        self,
+        stream: IO[Any],
+        _media_type: str | None = None,
+        _context: Mapping[str, Any] | None = None,
+    ) -> Any:
         return stream
 
 

@@ -41,18 +41,20 @@ REPAIRS = {
     "blank": "write something",
     UNKNOWN: "leave it out, or spell it as in the reference",
 }
-CANNOT_STORE = (
-    "The installation cannot store this now, and nothing was stored. Ask whoever operates it to look for free space."
-)
+CANNOT_STORE = "The installation cannot store this now, and nothing was stored. Ask whoever operates it to look for free space."
 ABSENT = "There is nothing here, or it is not yours to see."
 
 
 def engine_fault(error: engine_errors.InputError, *, pointer: str = "") -> Fault:
     """The fields of an engine error; the column becomes part of the pointer only where the caller knows the place."""
-    return fault(error.rule, pointer=pointer, column=error.column, repair=error.repair or AS_DESCRIBED)
+    return fault(
+        error.rule, pointer=pointer, column=error.column, repair=error.repair or AS_DESCRIBED
+    )
 
 
-def document(*, status: int, detail: str, faults: Sequence[Fault] = (), code: str = "") -> dict[str, Any]:
+def document(
+    *, status: int, detail: str, faults: Sequence[Fault] = (), code: str = ""
+) -> dict[str, Any]:
     """The body of a problem response; `code` names a refusal of ours for programs: `urn:synthweb:overspend`."""
     body: dict[str, Any] = {
         "type": f"urn:synthweb:{code}" if code else "about:blank",
@@ -110,7 +112,11 @@ def _problem(error: Exception) -> dict[str, Any] | None:
         case engine_errors.PrivacyError() | engine_errors.VerificationError():
             return document(status=422, detail=str(error))
         case DjangoValidationError():
-            return document(status=422, detail="; ".join(error.messages), faults=_first(map(fault, error.messages)))
+            return document(
+                status=422,
+                detail="; ".join(error.messages),
+                faults=_first(map(fault, error.messages)),
+            )
     return None
 
 
@@ -118,7 +124,11 @@ def _api_problem(error: exceptions.APIException) -> dict[str, Any]:
     if isinstance(error, Unusable):
         return document(status=error.status_code, detail=str(error.detail), faults=error.faults)
     if isinstance(error, exceptions.ValidationError):
-        return document(status=400, detail="The request cannot be used as it is.", faults=_first(_faults(error.detail)))
+        return document(
+            status=400,
+            detail="The request cannot be used as it is.",
+            faults=_first(_faults(error.detail)),
+        )
     if isinstance(error, exceptions.Throttled):
         wait = math.ceil(getattr(error, "wait", 1))
         detail = f"Too many requests. Come back in {wait} seconds."
@@ -135,7 +145,8 @@ def _refusal(error: errors.Refused) -> dict[str, Any]:
     faults = [fault(error.rule, pointer=pointer, repair=error.repair)]
     if isinstance(error, Overspend):
         faults = [
-            fault(each.sentence, pointer=f"/{each.currency}", repair=error.repair) for each in error.lacking
+            fault(each.sentence, pointer=f"/{each.currency}", repair=error.repair)
+            for each in error.lacking
         ] or faults
     body = document(status=_status(error), detail=str(error), faults=faults, code=error.code)
     if not isinstance(error, Overspend):

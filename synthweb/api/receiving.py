@@ -31,7 +31,9 @@ def body_of(request: Request, what: str) -> tuple[IO[bytes], int]:
     """The body as a stream, and its length in bytes. Errors: 400 without either, 415 for a type that is not taken."""
     length = request.META.get("CONTENT_LENGTH") or ""
     if not length.isdecimal() or int(length) == 0:
-        raise ParseError(f"Send the {what} as the body of the request, with its length (Content-Length).")
+        raise ParseError(
+            f"Send the {what} as the body of the request, with its length (Content-Length)."
+        )
     return cast(IO[bytes], request.data), int(length)
 
 

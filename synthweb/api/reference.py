@@ -103,10 +103,15 @@ def arranged(document: Mapping[str, Any]) -> Reference:
     for path, verbs in document["paths"].items():
         for verb in VERBS:
             if verb in verbs:
-                found.setdefault(verbs[verb]["tags"][0], []).append(_operation(path, verb, verbs[verb]))
+                found.setdefault(verbs[verb]["tags"][0], []).append(
+                    _operation(path, verb, verbs[verb])
+                )
     subjects = [Subject(name=name, operations=tuple(found[name])) for name in sorted(found)]
     shapes = document["components"]["schemas"]
-    return Reference(subjects=tuple(subjects), shapes=tuple(_shape(name, shapes[name]) for name in sorted(shapes)))
+    return Reference(
+        subjects=tuple(subjects),
+        shapes=tuple(_shape(name, shapes[name]) for name in sorted(shapes)),
+    )
 
 
 def _operation(path: str, verb: str, given: Mapping[str, Any]) -> Operation:
@@ -127,7 +132,9 @@ def _operation(path: str, verb: str, given: Mapping[str, Any]) -> Operation:
 
 
 def _answer(status: str, given: Mapping[str, Any]) -> Answer:
-    return Answer(status=status, text=given.get("description", ""), contents=tuple(_contents(given)))
+    return Answer(
+        status=status, text=given.get("description", ""), contents=tuple(_contents(given))
+    )
 
 
 def _contents(given: Mapping[str, Any]) -> Iterator[Content]:
@@ -148,11 +155,19 @@ def _parameter(given: Mapping[str, Any]) -> Field:
 def _shape(name: str, given: Mapping[str, Any]) -> Shape:
     required = set(given.get("required", ()))
     fields = [
-        Field(name=field, kind=kind_of(schema), place="", required=field in required, text=_told(schema))
+        Field(
+            name=field,
+            kind=kind_of(schema),
+            place="",
+            required=field in required,
+            text=_told(schema),
+        )
         for field, schema in given.get("properties", {}).items()
     ]
     words = tuple(str(word) for word in given.get("enum", ()))
-    return Shape(name=name, text="" if words else _told(given), fields=tuple(fields), words=words)
+    return Shape(
+        name=name, text="" if words else _told(given), fields=tuple(fields), words=words
+    )
 
 
 def _told(given: Mapping[str, Any]) -> str:
@@ -169,9 +184,17 @@ def kind_of(schema: Mapping[str, Any]) -> Kind:
     for key in ("allOf", "oneOf", "anyOf"):
         if key in schema:
             kinds = [kind_of(part) for part in schema[key]]
-            return kinds[0] if len(kinds) == 1 else Kind(text=" or ".join(kind.text for kind in kinds))
+            return (
+                kinds[0]
+                if len(kinds) == 1
+                else Kind(text=" or ".join(kind.text for kind in kinds))
+            )
     if "enum" in schema:
-        return Kind(text=" or ".join("nothing" if word is None else str(word) for word in schema["enum"]))
+        return Kind(
+            text=" or ".join(
+                "nothing" if word is None else str(word) for word in schema["enum"]
+            )
+        )
     kinds_of_value = schema.get("type", "any")
     names = kinds_of_value if isinstance(kinds_of_value, list) else [kinds_of_value]
     if names == ["array"]:
@@ -183,8 +206,15 @@ def kind_of(schema: Mapping[str, Any]) -> Kind:
 def _word(name: str, schema: Mapping[str, Any]) -> str:
     if name == "string":
         format_ = str(schema.get("format", ""))
-        return {"date-time": "date and time", "binary": "file", "uri": "address"}.get(format_, "text")
-    words = {"integer": "whole number", "number": "number", "boolean": "true or false", "null": "nothing"}
+        return {"date-time": "date and time", "binary": "file", "uri": "address"}.get(
+            format_, "text"
+        )
+    words = {
+        "integer": "whole number",
+        "number": "number",
+        "boolean": "true or false",
+        "null": "nothing",
+    }
     text = words.get(name, {"object": "object", "any": "anything"}.get(name, name))
     low, high = schema.get("minimum"), schema.get("maximum")
     if name in ("integer", "number"):

@@ -15,7 +15,12 @@ class CsvRenderer(JSONRenderer):
     media_type = "text/csv"
     format = "csv"
 
-    def render(self, data: Any, _accepted: str | None = None, renderer_context: Mapping[str, Any] | None = None) -> Any:
+    def render(
+        self,
+        data: Any,
+        _accepted: str | None = None,
+        renderer_context: Mapping[str, Any] | None = None,
+    ) -> Any:
         return super().render(data, "application/json", renderer_context)
 
 

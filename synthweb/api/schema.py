@@ -35,12 +35,18 @@ WRITTEN = {
     422: "Well formed, and still not usable: each fault with pointer, column, rule and repair.",
 }
 SENT = {413: "The body is too large.", 415: "This address takes no body of this kind."}
-REFUSALS = {**WRITTEN, 507: "The installation has no room to store this now; nothing was stored."}
+REFUSALS = {
+    **WRITTEN,
+    507: "The installation has no room to store this now; nothing was stored.",
+}
 FAULT = {
     "type": "object",
     "description": "One thing to mend: where in the request, which column of the table, what is wrong, what to do.",
     "properties": {
-        "pointer": {"type": "string", "description": "JSON pointer into the request; empty for the whole of it."},
+        "pointer": {
+            "type": "string",
+            "description": "JSON pointer into the request; empty for the whole of it.",
+        },
         "column": {"type": ["string", "null"]},
         "rule": {"type": "string"},
         "repair": {"type": "string"},
@@ -51,7 +57,10 @@ PROBLEM = {
     "type": "object",
     "description": "An error (RFC 9457). No field ever holds a value of a row.",
     "properties": {
-        "type": {"type": "string", "description": "about:blank, or urn:synthweb:<code> to tell refusals apart."},
+        "type": {
+            "type": "string",
+            "description": "about:blank, or urn:synthweb:<code> to tell refusals apart.",
+        },
         "title": {"type": "string"},
         "status": {"type": "integer"},
         "detail": {"type": "string"},
@@ -95,8 +104,15 @@ class Schema(AutoSchema):
 
     def get_override_parameters(self) -> list[Any]:
         handler = getattr(self.view, self._named(), None)
-        query = getattr(self.view, "query", None) if self._is_list_view() and self.method == "GET" else None
-        return [*([query] if query else []), *([KEY] if getattr(handler, "takes_key", False) else [])]
+        query = (
+            getattr(self.view, "query", None)
+            if self._is_list_view() and self.method == "GET"
+            else None
+        )
+        return [
+            *([query] if query else []),
+            *([KEY] if getattr(handler, "takes_key", False) else []),
+        ]
 
     def get_description(self) -> str:  # type: ignore[override]
         scope = scope_of(self.view, self.method)
@@ -115,7 +131,11 @@ class BearerScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-c
     name = "token"
 
     def get_security_definition(self, _auto_schema: object) -> dict[str, str]:
-        return {"type": "http", "scheme": "bearer", "description": "Make one under *Your account → API tokens*."}
+        return {
+            "type": "http",
+            "scheme": "bearer",
+            "description": "Make one under *Your account → API tokens*.",
+        }
 
 
 def add_problems(result: dict[str, Any], **_: object) -> dict[str, Any]:
@@ -134,8 +154,17 @@ def _problems(path: str, method: str, operation: dict[str, Any]) -> dict[int, st
     named = NAMED if "{" in path or "requestBody" in operation else {}
     queried = {400: WRITTEN[400]} if "query" in asked else {}
     written = WRITTEN if method not in ("get", "delete") else {}
-    return {**ALWAYS, **named, **queried, **written, **(SENT if "requestBody" in operation else {})}
+    return {
+        **ALWAYS,
+        **named,
+        **queried,
+        **written,
+        **(SENT if "requestBody" in operation else {}),
+    }
 
 
 def _response(text: str) -> dict[str, Any]:
-    return {"description": text, "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}}
+    return {
+        "description": text,
+        "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+    }

@@ -43,7 +43,9 @@ class Limits(BaseThrottle):
 
 def refuse_strangers(request: HttpRequest | Request) -> None:
     """Count a request without a usable token; Throttled if its address has sent too many."""
-    digest = salted_hmac("synthweb.api.throttling", address_of(request), algorithm="sha256").hexdigest()
+    digest = salted_hmac(
+        "synthweb.api.throttling", address_of(request), algorithm="sha256"
+    ).hexdigest()
     if not _count("stranger", digest):
         raise exceptions.Throttled(wait=_seconds_left())
 

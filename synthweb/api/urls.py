@@ -8,55 +8,122 @@ from django.urls import path, re_path
 
 from synthweb.api import problems
 from synthweb.api.renderers import CsvRenderer, ParquetRenderer
-from synthweb.api.views import books, budget, datasets, people, reference, references, releases, runs, templates
+from synthweb.api.views import (
+    books,
+    budget,
+    datasets,
+    people,
+    reference,
+    references,
+    releases,
+    runs,
+    templates,
+)
 
 LIST: dict[str, Any] = {"get": "list"}
 ONE: dict[str, Any] = {"get": "retrieve"}
-WHOLE: dict[str, Any] = {"pagination_class": None, "query": None}  # a list that is given whole, and not narrowed
+WHOLE: dict[str, Any] = {
+    "pagination_class": None,
+    "query": None,
+}  # a list that is given whole, and not narrowed
 
 app_name = "api"
 urlpatterns = [
     path("me/", people.MeView.as_view(), name="me"),
     path("me/history/", books.AuditViewSet.as_view(LIST, part="me"), name="my-history"),
     path("mechanisms/", people.MechanismsView.as_view(), name="mechanism-list"),
-    path("datasets/", datasets.DatasetsViewSet.as_view({**LIST, "post": "create"}), name="dataset-list"),
+    path(
+        "datasets/",
+        datasets.DatasetsViewSet.as_view({**LIST, "post": "create"}),
+        name="dataset-list",
+    ),
     path(
         "datasets/<slug:code>/",
         datasets.DatasetViewSet.as_view({**ONE, "patch": "rename", "delete": "destroy"}),
         name="dataset-detail",
     ),
-    path("datasets/<slug:code>/file/", datasets.FileViewSet.as_view({"put": "replace"}), name="dataset-file"),
-    path("datasets/<slug:code>/form/", datasets.DatasetViewSet.as_view({"put": "form"}), name="dataset-form"),
-    path("datasets/<slug:code>/go-back/", datasets.DatasetViewSet.as_view({"post": "go_back"}), name="dataset-go-back"),
+    path(
+        "datasets/<slug:code>/file/",
+        datasets.FileViewSet.as_view({"put": "replace"}),
+        name="dataset-file",
+    ),
+    path(
+        "datasets/<slug:code>/form/",
+        datasets.DatasetViewSet.as_view({"put": "form"}),
+        name="dataset-form",
+    ),
+    path(
+        "datasets/<slug:code>/go-back/",
+        datasets.DatasetViewSet.as_view({"post": "go_back"}),
+        name="dataset-go-back",
+    ),
     path(
         "datasets/<slug:code>/read-again/",
         datasets.DatasetViewSet.as_view({"post": "read_again"}),
         name="dataset-read-again",
     ),
-    path("datasets/<slug:code>/history/", books.AuditViewSet.as_view(LIST, part="dataset"), name="dataset-history"),
-    path("datasets/<slug:code>/domain/", datasets.DomainView.as_view(), name="dataset-domain"),
-    path("datasets/<slug:code>/domain/draft/", datasets.DraftView.as_view(), name="dataset-draft"),
     path(
-        "datasets/<slug:code>/domain/<int:number>/", datasets.DomainVersionView.as_view(), name="dataset-domain-version"
+        "datasets/<slug:code>/history/",
+        books.AuditViewSet.as_view(LIST, part="dataset"),
+        name="dataset-history",
+    ),
+    path("datasets/<slug:code>/domain/", datasets.DomainView.as_view(), name="dataset-domain"),
+    path(
+        "datasets/<slug:code>/domain/draft/", datasets.DraftView.as_view(), name="dataset-draft"
+    ),
+    path(
+        "datasets/<slug:code>/domain/<int:number>/",
+        datasets.DomainVersionView.as_view(),
+        name="dataset-domain-version",
     ),
     path(
         "datasets/<slug:code>/domain/<int:number>/table-schema/",
         datasets.TableSchemaView.as_view(),
         name="dataset-table-schema",
     ),
-    path("datasets/<slug:code>/domain/draft/template/", templates.ApplyTemplateView.as_view(), name="apply-template"),
-    path("datasets/<slug:code>/domain/draft/reference/", references.UseView.as_view(), name="use-reference"),
-    path("references/", references.ReferencesViewSet.as_view({**LIST, "post": "create"}), name="reference-list"),
-    path("references/<slug:code>/", references.ReferenceView.as_view(), name="reference-detail"),
-    path("references/<slug:code>/versions/", references.VersionsView.as_view(), name="reference-versions"),
-    path("references/<slug:code>/versions/<int:number>/", references.ContentView.as_view(), name="reference-content"),
+    path(
+        "datasets/<slug:code>/domain/draft/template/",
+        templates.ApplyTemplateView.as_view(),
+        name="apply-template",
+    ),
+    path(
+        "datasets/<slug:code>/domain/draft/reference/",
+        references.UseView.as_view(),
+        name="use-reference",
+    ),
+    path(
+        "references/",
+        references.ReferencesViewSet.as_view({**LIST, "post": "create"}),
+        name="reference-list",
+    ),
+    path(
+        "references/<slug:code>/", references.ReferenceView.as_view(), name="reference-detail"
+    ),
+    path(
+        "references/<slug:code>/versions/",
+        references.VersionsView.as_view(),
+        name="reference-versions",
+    ),
+    path(
+        "references/<slug:code>/versions/<int:number>/",
+        references.ContentView.as_view(),
+        name="reference-content",
+    ),
     path(
         "description-templates/",
         templates.TemplatesViewSet.as_view({**LIST, "post": "create"}),
         name="description-template-list",
     ),
-    path("budget-requests/", budget.RequestViewSet.as_view({**LIST, "post": "create"}), name="budget-request-list"),
-    path("budget-requests/<slug:code>/", budget.RequestViewSet.as_view(ONE), name="budget-request-detail"),
+    path(
+        "budget-requests/",
+        budget.RequestViewSet.as_view({**LIST, "post": "create"}),
+        name="budget-request-list",
+    ),
+    path(
+        "budget-requests/<slug:code>/",
+        budget.RequestViewSet.as_view(ONE),
+        name="budget-request-detail",
+    ),
     path(
         "budget-requests/<slug:code>/grant/",
         budget.RequestViewSet.as_view({"post": "grant"}),
@@ -69,21 +136,43 @@ urlpatterns = [
     ),
     path("accounts/", budget.AccountViewSet.as_view(LIST), name="account-list"),
     path("accounts/<slug:code>/", budget.AccountViewSet.as_view(ONE), name="account-detail"),
-    path("accounts/<slug:code>/entries/", budget.EntryViewSet.as_view(LIST), name="account-entries"),
     path(
-        "accounts/<slug:code>/entries.json", books.EntriesFileView.as_view({"get": "json"}), name="account-entries-json"
+        "accounts/<slug:code>/entries/",
+        budget.EntryViewSet.as_view(LIST),
+        name="account-entries",
     ),
-    path("accounts/<slug:code>/entries.csv", books.EntriesCsvView.as_view({"get": "csv"}), name="account-entries-csv"),
+    path(
+        "accounts/<slug:code>/entries.json",
+        books.EntriesFileView.as_view({"get": "json"}),
+        name="account-entries-json",
+    ),
+    path(
+        "accounts/<slug:code>/entries.csv",
+        books.EntriesCsvView.as_view({"get": "csv"}),
+        name="account-entries-csv",
+    ),
     path("accounts/<slug:code>/head/", books.HeadView.as_view(), name="account-head"),
     path("audit/", books.AuditViewSet.as_view(LIST), name="audit-list"),
-    path("audit/real-rows/", books.AuditViewSet.as_view(LIST, part="real-rows"), name="audit-real-rows"),
+    path(
+        "audit/real-rows/",
+        books.AuditViewSet.as_view(LIST, part="real-rows"),
+        name="audit-real-rows",
+    ),
     path("audit/head/", books.AuditHeadView.as_view(), name="audit-head"),
     path("signing.pub", books.KeyView.as_view(), name="signing-key"),
     path("verify_ledger.py", books.CheckerView.as_view(), name="ledger-checker"),
     path("runs/", runs.RunViewSet.as_view({**LIST, "post": "create"}), name="run-list"),
     path("runs/<slug:code>/", runs.RunViewSet.as_view(ONE), name="run-detail"),
-    path("runs/<slug:code>/cancel/", runs.RunViewSet.as_view({"post": "cancel"}), name="run-cancel"),
-    path("runs/<slug:code>/resume/", runs.RunViewSet.as_view({"post": "resume"}), name="run-resume"),
+    path(
+        "runs/<slug:code>/cancel/",
+        runs.RunViewSet.as_view({"post": "cancel"}),
+        name="run-cancel",
+    ),
+    path(
+        "runs/<slug:code>/resume/",
+        runs.RunViewSet.as_view({"post": "resume"}),
+        name="run-resume",
+    ),
     path("runs/<slug:code>/log/", runs.LogViewSet.as_view(LIST), name="run-log"),
     path("releases/", releases.ReleaseViewSet.as_view(LIST), name="release-list"),
     path(
@@ -101,20 +190,36 @@ urlpatterns = [
         releases.ReleaseViewSet.as_view({"get": "verification"}),
         name="release-verification",
     ),
-    path("releases/<slug:code>/receipt/", releases.ReleaseViewSet.as_view({"get": "receipt"}), name="release-receipt"),
-    path("releases/<slug:code>/marks/", releases.ReleaseViewSet.as_view({"get": "marks"}), name="release-marks"),
+    path(
+        "releases/<slug:code>/receipt/",
+        releases.ReleaseViewSet.as_view({"get": "receipt"}),
+        name="release-receipt",
+    ),
+    path(
+        "releases/<slug:code>/marks/",
+        releases.ReleaseViewSet.as_view({"get": "marks"}),
+        name="release-marks",
+    ),
     path(
         "releases/<slug:code>/dictionary/",
         releases.DictionaryView.as_view(),
         name="release-dictionary",
     ),
-    path("releases/<slug:code>/description/", releases.DescriptionView.as_view(), name="release-description"),
+    path(
+        "releases/<slug:code>/description/",
+        releases.DescriptionView.as_view(),
+        name="release-description",
+    ),
     path(
         "releases/<slug:code>/editions/",
         releases.EditionViewSet.as_view({**LIST, "post": "create"}),
         name="release-editions",
     ),
-    path("releases/<slug:code>/editions/<slug:edition>/", releases.EditionViewSet.as_view(ONE), name="release-edition"),
+    path(
+        "releases/<slug:code>/editions/<slug:edition>/",
+        releases.EditionViewSet.as_view(ONE),
+        name="release-edition",
+    ),
     path(
         "releases/<slug:code>/samples/",
         releases.SampleViewSet.as_view({**LIST, "post": "create"}),
@@ -131,7 +236,11 @@ urlpatterns = [
         name="release-grant",
     ),
     path("samples/<slug:code>/", releases.SampleViewSet.as_view(ONE), name="sample-detail"),
-    path("samples/<slug:code>/receipt/", releases.SampleViewSet.as_view({"get": "receipt"}), name="sample-receipt"),
+    path(
+        "samples/<slug:code>/receipt/",
+        releases.SampleViewSet.as_view({"get": "receipt"}),
+        name="sample-receipt",
+    ),
     path(
         "samples/<slug:code>/table.csv",
         releases.TableViewSet.as_view({"get": "csv"}, renderer_classes=[CsvRenderer]),

@@ -11,9 +11,18 @@ class AuditConfig(AppConfig):
     name = "synthweb.audit"
 
     def ready(self) -> None:
-        from synthweb.lib import append_only, application_role  # has a model class: importable once all apps are loaded
+        from synthweb.lib import (
+            append_only,
+            application_role,
+        )  # has a model class: importable once all apps are loaded
 
-        post_migrate.connect(append_only.install_after_migrate, dispatch_uid="append_only.install")
+        post_migrate.connect(
+            append_only.install_after_migrate, dispatch_uid="append_only.install"
+        )
         # of one app alone: post_migrate comes once for each, after the last migration of all of them
-        post_migrate.connect(application_role.grant_after_migrate, sender=self, dispatch_uid="application_role.grant")
+        post_migrate.connect(
+            application_role.grant_after_migrate,
+            sender=self,
+            dispatch_uid="application_role.grant",
+        )
         checks.register(append_only.check_triggers, checks.Tags.database)

@@ -29,7 +29,9 @@ def fields(entry: AuditEntry) -> dict[str, Any]:
 
 def seal(entry: AuditEntry) -> str:
     """The hash that belongs to `entry`."""
-    return chain.seal(sequence=entry.sequence, fields=fields(entry), previous_hash=entry.previous_hash)
+    return chain.seal(
+        sequence=entry.sequence, fields=fields(entry), previous_hash=entry.previous_hash
+    )
 
 
 def verify() -> Verdict:
@@ -45,4 +47,9 @@ def verify() -> Verdict:
 
 def _links() -> Iterator[Link]:
     for entry in AuditEntry.objects.order_by("sequence").iterator(chunk_size=2000):
-        yield Link(sequence=entry.sequence, fields=fields(entry), previous_hash=entry.previous_hash, hash=entry.hash)
+        yield Link(
+            sequence=entry.sequence,
+            fields=fields(entry),
+            previous_hash=entry.previous_hash,
+            hash=entry.hash,
+        )

@@ -14,7 +14,9 @@ class AuditEntry(AppendOnly):
     at = models.DateTimeField()
     actor = models.CharField(max_length=150)  # username, "worker", "system" or "anonymous"
     organisation_code = models.CharField(max_length=16, blank=True, db_index=True)
-    action = models.CharField(max_length=64)  # noun.verb-in-the-past: dataset.uploaded, report.opened
+    action = models.CharField(
+        max_length=64
+    )  # noun.verb-in-the-past: dataset.uploaded, report.opened
     object_kind = models.CharField(max_length=32, blank=True)
     object_code = models.CharField(max_length=32, blank=True, db_index=True)
     detail = models.JSONField(default=dict)

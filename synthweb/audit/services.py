@@ -45,7 +45,9 @@ def record(
             sequence=head.sequence + 1,
             at=timezone.now(),
             actor=_storable(_name(actor)),
-            organisation_code=organisation if isinstance(organisation, str) else getattr(organisation, "code", ""),
+            organisation_code=organisation
+            if isinstance(organisation, str)
+            else getattr(organisation, "code", ""),
             action=action,
             object_kind=kind,
             object_code=_storable(code),
@@ -60,9 +62,9 @@ def record(
 
 def _locked_head() -> ChainHead:
     ChainHead.objects.get_or_create(name=chain.NAME)
-    return ChainHead.objects.select_for_update(no_key=connection.features.has_select_for_no_key_update).get(
-        name=chain.NAME
-    )
+    return ChainHead.objects.select_for_update(
+        no_key=connection.features.has_select_for_no_key_update
+    ).get(name=chain.NAME)
 
 
 def _name(actor: Actor | None) -> str:

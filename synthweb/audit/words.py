@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 PREVIEW, REPORT = "preview.opened", "report.opened"
-READS_REAL_ROWS = (PREVIEW, REPORT)  # each opening of something that was made from real rows without noise
+READS_REAL_ROWS = (
+    PREVIEW,
+    REPORT,
+)  # each opening of something that was made from real rows without noise
 
 SENTENCES = {
     # people
@@ -72,4 +75,7 @@ def choices(actions: list[str]) -> list[tuple[str, str]]:
 
 def what_was_seen(action: str) -> str:
     """Of an opening: what it showed; nothing for other deeds."""
-    return {PREVIEW: "first rows and suggestions", REPORT: "a comparison with the real table"}.get(action, "")
+    return {
+        PREVIEW: "first rows and suggestions",
+        REPORT: "a comparison with the real table",
+    }.get(action, "")

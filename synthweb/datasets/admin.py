@@ -18,7 +18,16 @@ class DatasetAdmin(ReadOnlyAdmin):
     list_display = ["name", "code", "organisation", "steward", "status", "created_at"]
     list_filter = ["status"]
     search_fields = ["name", "code"]
-    fields = ["name", "code", "description", "organisation", "steward", "status", "file_kind", "created_at"]
+    fields = [
+        "name",
+        "code",
+        "description",
+        "organisation",
+        "steward",
+        "status",
+        "file_kind",
+        "created_at",
+    ]
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Sequence[Any]:
         """The exact size depends on every row: it is for stewards and the operator alone."""

@@ -13,9 +13,13 @@ from synthweb.datasets.draft import Column
 from synthweb.datasets.listed import spelled
 
 LONGEST_STATEMENT = 500
-STATEMENT = "I know these facts to be public, independent of this table, because they are written in:"
+STATEMENT = (
+    "I know these facts to be public, independent of this table, because they are written in:"
+)
 STATEMENT_NEEDED = "Say first where these facts are written: a codebook, a law, an address. Only what is known without this table may be confirmed."
-NO_FACTS = {"identifier"}  # kinds of which nothing is in the description: the column is left out
+NO_FACTS = {
+    "identifier"
+}  # kinds of which nothing is in the description: the column is left out
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +40,11 @@ def compared(column: Column, suggested: Column | None, *, known: bool = True) ->
     kind, fields = column.get("kind"), column.get("fields") or {}
     if kind in NO_FACTS:
         return Compared(facts=0, equal=0)
-    stated = {key: text for key, text in fields.items() if key in drafts.FIELDS.get(str(kind), ()) and text}
+    stated = {
+        key: text
+        for key, text in fields.items()
+        if key in drafts.FIELDS.get(str(kind), ()) and text
+    }
     facts = 1 + len(stated)
     if not known:
         return Compared(facts=facts, equal=None)
@@ -49,10 +57,16 @@ def compared(column: Column, suggested: Column | None, *, known: bool = True) ->
 
 def by_column(suggestions: Sequence[Mapping[str, Any]] | None) -> dict[str, Column] | None:
     """What was suggested for each column, as the draft spells it; None where suggestions are not there."""
-    return None if suggestions is None else {item["name"]: drafts.typed_from(item) for item in suggestions}
+    return (
+        None
+        if suggestions is None
+        else {item["name"]: drafts.typed_from(item) for item in suggestions}
+    )
 
 
-def of_attributes(attributes: Sequence[Attribute], *, suggested: Mapping[str, Column] | None) -> Compared:
+def of_attributes(
+    attributes: Sequence[Attribute], *, suggested: Mapping[str, Column] | None
+) -> Compared:
     """The same of a whole description."""
     found = Compared(facts=0, equal=0)
     for each in attributes:

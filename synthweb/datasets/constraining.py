@@ -59,7 +59,12 @@ def documents(draft: Mapping[str, Any]) -> list[Document]:
 
 
 def changed(
-    draft: Mapping[str, Any], *, verb: str, typed: Typed, table: bytes | None, names: Sequence[str]
+    draft: Mapping[str, Any],
+    *,
+    verb: str,
+    typed: Typed,
+    table: bytes | None,
+    names: Sequence[str],
 ) -> list[Document]:
     """The constraints after the press of a button of theirs. `table`: a public lookup that was uploaded. Raises
     DomainError for one that cannot be, and keeps nothing of it then."""
@@ -70,9 +75,15 @@ def changed(
     (added,) = rules.parse([_document(verb.removeprefix(ADD), typed, draft=draft, table=table)])
     for name in added.columns:
         if name not in names:
-            raise DomainError("the table has no such column", repair="take its name from the list", column=name)
+            raise DomainError(
+                "the table has no such column",
+                repair="take its name from the list",
+                column=name,
+            )
     if added.to_json() in kept:
-        raise DomainError("this constraint is there already", repair="see the list", column=added.columns[0])
+        raise DomainError(
+            "this constraint is there already", repair="see the list", column=added.columns[0]
+        )
     _check([*rules.parse(kept), added], draft)
     return [*kept, added.to_json()]
 
@@ -85,7 +96,10 @@ def fitting(found: Iterable[Constraint], names: Iterable[str]) -> list[Document]
 
 def typed_of(data: Mapping[str, str], kind: str) -> Typed:
     """What stands in the form of one kind."""
-    return {field: str(data.get(f"rule-{kind}-{field}", "")) for field in (*FIELDS.get(kind, ()), "origin")}
+    return {
+        field: str(data.get(f"rule-{kind}-{field}", ""))
+        for field in (*FIELDS.get(kind, ()), "origin")
+    }
 
 
 def _check(found: Sequence[Constraint], draft: Mapping[str, Any]) -> None:
@@ -100,26 +114,37 @@ def _check(found: Sequence[Constraint], draft: Mapping[str, Any]) -> None:
         Domain(attributes=tuple(known.values()), constraints=judged)
 
 
-def _document(kind: str, typed: Typed, *, draft: Mapping[str, Any], table: bytes | None) -> Document:
+def _document(
+    kind: str, typed: Typed, *, draft: Mapping[str, Any], table: bytes | None
+) -> Document:
     """A constraint as typed, as JSON."""
     origin = typed["origin"] if typed.get("origin") in rules.ORIGINS else "declared"
     said: Document = {"kind": kind, "provenance": origin}
     match kind:
         case "order":
-            return said | {"first": typed["first"], "second": typed["second"], "strict": typed["strict"] == CHECKED}
+            return said | {
+                "first": typed["first"],
+                "second": typed["second"],
+                "strict": typed["strict"] == CHECKED,
+            }
         case "missing-iff":
             values = _values(typed["values"], column=typed["when"], draft=draft)
             return said | {"column": typed["column"], "when": typed["when"], "values": values}
         case "dependency":
-            rows = _pairs(_text(table) if table else typed["table"], names=(typed["from"], typed["to"]))
+            rows = _pairs(
+                _text(table) if table else typed["table"], names=(typed["from"], typed["to"])
+            )
             return said | {"from": typed["from"], "to": typed["to"], "table": rows}
     parts = [(typed.get(f"column{part}", ""), typed.get(f"values{part}", "")) for part in PARTS]
     named = [(name, text) for name, text in parts if name]
     if len({name for name, _ in named}) != len(named):
         raise DomainError(
-            "an impossible combination names a column twice", repair="name each once, with all its values"
+            "an impossible combination names a column twice",
+            repair="name each once, with all its values",
         )
-    return said | {"columns": {name: _values(text, column=name, draft=draft) for name, text in named}}
+    return said | {
+        "columns": {name: _values(text, column=name, draft=draft) for name, text in named}
+    }
 
 
 def _values(text: str, *, column: str, draft: Mapping[str, Any]) -> list[Any]:
@@ -135,7 +160,11 @@ def _value(text: str, *, kind: str) -> Any:
         return text
     low, _, high = (part.strip() for part in text.partition(_TO))
     ends = {"from": low, "to": high}
-    return {key: _number(end) if kind in ("integer", "number") else end for key, end in ends.items() if end}
+    return {
+        key: _number(end) if kind in ("integer", "number") else end
+        for key, end in ends.items()
+        if end
+    }
 
 
 def _number(text: str) -> float | str:
@@ -179,4 +208,6 @@ def _text(raw: bytes) -> str:
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise DomainError("the file of a dependency is not CSV in UTF-8", repair="save it as UTF-8") from None
+        raise DomainError(
+            "the file of a dependency is not CSV in UTF-8", repair="save it as UTF-8"
+        ) from None

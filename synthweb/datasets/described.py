@@ -43,7 +43,8 @@ def cited(domain: Domain) -> tuple[Cited, ...]:
         found.setdefault(source, []).append(about)
     named = sorted(found.items(), key=lambda item: not item[0][0])
     return tuple(
-        Cited(name=name, version=version, sha256=sha256, about=tuple(about)) for (name, version, sha256), about in named
+        Cited(name=name, version=version, sha256=sha256, about=tuple(about))
+        for (name, version, sha256), about in named
     )
 
 
@@ -62,4 +63,6 @@ def _said(source: Source | None) -> Mapping[str, str]:
 
 @lru_cache(maxsize=KEPT)
 def _read(pk: int, digest: str) -> Domain:
-    return Domain.from_json(DomainVersion.objects.values_list("document", flat=True).get(pk=pk, digest=digest))
+    return Domain.from_json(
+        DomainVersion.objects.values_list("document", flat=True).get(pk=pk, digest=digest)
+    )

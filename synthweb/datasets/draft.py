@@ -45,7 +45,10 @@ OUTSIDES = {
     "number": _TO_A_BOUND,
     "boolean": {"clamp": "counts as no", "missing": "counts as missing"},
     "date": {"clamp": "moves to the nearest day of the range", "missing": "counts as missing"},
-    "datetime": {"clamp": "moves to the nearest end of the range", "missing": "counts as missing"},
+    "datetime": {
+        "clamp": "moves to the nearest end of the range",
+        "missing": "counts as missing",
+    },
     "weak": {"other": "is kept as “other”", "missing": "counts as missing"},
     "range": _TO_A_BOUND,
     "text": {"clamp": "counts as the nearest length", "missing": "counts as missing"},
@@ -63,7 +66,17 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "number": ("low", "high", "bins", "edges", "unordered", *_SHARED),
     "boolean": ("true", "false", *_SHARED),
     "date": ("low", "high", "bins", "step_days", "format", "unordered", *_SHARED),
-    "datetime": ("low", "high", "step", "unit", "bins", "width", "format", "unordered", *_SHARED),
+    "datetime": (
+        "low",
+        "high",
+        "step",
+        "unit",
+        "bins",
+        "width",
+        "format",
+        "unordered",
+        *_SHARED,
+    ),
     "weak": ("set", *sets.ALL_INPUTS, "completions", "rho", *_SHARED),
     "range": ("of", "widest_low", "widest_high", "most_bins", "day_format", *_SHARED),
     "text": ("min_length", "max_length", *CLASSES, "leading", "pattern", *_SHARED),
@@ -71,7 +84,12 @@ FIELDS: dict[str, tuple[str, ...]] = {
 }
 
 
-WIDEST = {"widest_low": "low", "widest_high": "high", "most_bins": "bins", "day_format": "format"}
+WIDEST = {
+    "widest_low": "low",
+    "widest_high": "high",
+    "most_bins": "bins",
+    "day_format": "format",
+}
 """Inputs of a wide range and what they are in JSON. Not called like those of bounds that are known, so that none of
 these, suggested from data, slips in."""
 
@@ -81,7 +99,11 @@ def typed_from(document: Mapping[str, Any]) -> Column:
     """An attribute's JSON as somebody would have typed it, unconfirmed. Tolerant: what it does not know is left out."""
     kind = document.get("kind") if document.get("kind") in KINDS else "categorical"
     missing = [str(marker) for marker in document.get("missing") or ()]
-    outside = "other" if document.get("other") else document.get("outside") or usual_outside(str(kind), bool(missing))
+    outside = (
+        "other"
+        if document.get("other")
+        else document.get("outside") or usual_outside(str(kind), bool(missing))
+    )
     fields: Fields = {
         "values": join(str(value) for value in document.get("values") or ()),
         "ordered": CHECKED if document.get("ordered") else "",
@@ -102,7 +124,10 @@ def typed_from(document: Mapping[str, Any]) -> Column:
         fields |= {own: fields[key] for own, key in WIDEST.items()}
     if kind == "datetime":  # as people write it
         fields |= {key: fields[key].replace("T", " ") for key in ("low", "high")}
-    return {"kind": kind, "fields": {key: fields[key] for key in FIELDS[str(kind)] if fields.get(key)}}
+    return {
+        "kind": kind,
+        "fields": {key: fields[key] for key in FIELDS[str(kind)] if fields.get(key)},
+    }
 
 
 _PLAIN = (
@@ -115,7 +140,11 @@ def column_of(attribute: Attribute, *, place: int) -> Column:
     """A described attribute as a column of the draft, unconfirmed, with nothing left to a suggestion."""
     public = set(attribute.facts.values()) == {"public-file"}
     origin = {"origin": "public-file" if public else "declared"}
-    return typed_from(attribute.to_json()) | origin | {"confirmed": False, "whole": True, "place": place}
+    return (
+        typed_from(attribute.to_json())
+        | origin
+        | {"confirmed": False, "whole": True, "place": place}
+    )
 
 
 def table_of(domain: Domain) -> Fields:
@@ -127,7 +156,9 @@ def table_of(domain: Domain) -> Fields:
         "rows": str(domain.rows or ""),
         "repeats_column": domain.repeats.column if domain.repeats else "",
         "repeats_most": str(domain.repeats.most) if domain.repeats else "",
-        "places": "\n".join(f"{place.name}: {_in_a_line(place.columns)}" for place in domain.places),
+        "places": "\n".join(
+            f"{place.name}: {_in_a_line(place.columns)}" for place in domain.places
+        ),
     }
 
 
@@ -153,7 +184,11 @@ def _bins_or_edges(document: Mapping[str, Any]) -> Fields:
     edges = document.get("edges")
     if not edges:
         return {"bins": plain(document.get("bins"))}
-    equal = equal_edges(float(edges[0]), float(edges[-1]), bins=len(edges) - 1) if len(edges) > 1 else []
+    equal = (
+        equal_edges(float(edges[0]), float(edges[-1]), bins=len(edges) - 1)
+        if len(edges) > 1
+        else []
+    )
     if document.get("kind") == "number" and [float(edge) for edge in edges] == equal:
         return {"bins": str(len(edges) - 1)}
     return {"edges": ", ".join(plain(edge) for edge in edges)}
@@ -165,7 +200,9 @@ def merged(suggested: Column | None, column: Column | None) -> Column:
     if column is None or suggested is None or _is_whole(column):
         return column or suggested or {"kind": "", "fields": {}}
     kind = column.get("kind") or suggested["kind"]
-    below = suggested["fields"] if kind == suggested["kind"] else shared(suggested["fields"], kind)
+    below = (
+        suggested["fields"] if kind == suggested["kind"] else shared(suggested["fields"], kind)
+    )
     return {**column, "kind": kind, "fields": {**below, **column["fields"]}}
 
 
@@ -181,8 +218,17 @@ def apart(typed: Column, suggested: Column | None) -> Column | None:
         return {**typed, "fields": fields, "whole": True} if fields or typed["kind"] else None
     same = typed["kind"] == suggested["kind"]
     below = suggested["fields"] if same else shared(suggested["fields"], typed["kind"])
-    fields = {key: text for key, text in typed["fields"].items() if spelled(text) != spelled(below.get(key, ""))}
-    if same and not fields and typed.get("origin", "declared") == "declared" and not typed.get("because"):
+    fields = {
+        key: text
+        for key, text in typed["fields"].items()
+        if spelled(text) != spelled(below.get(key, ""))
+    }
+    if (
+        same
+        and not fields
+        and typed.get("origin", "declared") == "declared"
+        and not typed.get("because")
+    ):
         return None
     return {**typed, "kind": "" if same else typed["kind"], "fields": fields}
 
@@ -191,7 +237,9 @@ def shared(fields: Fields, kind: str) -> Fields:
     """The fields that another kind has as well and means alike."""
     outsides = OUTSIDES.get(kind, {})
     wanted = _SHARED if outsides else ()
-    return {k: v for k, v in fields.items() if k in wanted and (k != "outside" or v in outsides)}
+    return {
+        k: v for k, v in fields.items() if k in wanted and (k != "outside" or v in outsides)
+    }
 
 
 # --- the whole draft -----------------------------------------------------------------------------------------------
@@ -216,7 +264,9 @@ def fitting_beside(beside: Mapping[str, Any], names: Collection[str]) -> dict[st
     def fits(entry: Mapping[str, Any]) -> bool:
         return "place" in entry or entry.get("column") in names
 
-    found: dict[str, Any] = {key: [each for each in beside.get(key) or () if fits(each)] for key in BESIDE[:2]}
+    found: dict[str, Any] = {
+        key: [each for each in beside.get(key) or () if fits(each)] for key in BESIDE[:2]
+    }
     if (totals := beside.get("totals")) and fits(totals):
         found["totals"] = totals
     return {key: facts for key, facts in found.items() if facts}

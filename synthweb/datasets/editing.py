@@ -15,7 +15,9 @@ from synthweb.datasets.forms import Posted
 from synthweb.datasets.listed import spelled
 from synthweb.datasets.typed import attribute_of
 
-NOTHING_ASKED = "Nothing was chosen to be set: choose a kind, missing values, a rule, bins or an origin."
+NOTHING_ASKED = (
+    "Nothing was chosen to be set: choose a kind, missing values, a rule, bins or an origin."
+)
 
 
 @dataclass(kw_only=True)
@@ -87,7 +89,9 @@ class _Desk:
         column = {
             "kind": column["kind"],
             "origin": column.get("origin") or "declared",
-            "fields": {key: text for key, text in column["fields"].items() if key in wanted and text},
+            "fields": {
+                key: text for key, text in column["fields"].items() if key in wanted and text
+            },
             "because": because,
         }
         try:
@@ -101,7 +105,10 @@ class _Desk:
 
     def drop(self, index: int | None) -> None:
         if index in self.names:
-            self._put(index, {"kind": "identifier", "origin": "declared", "fields": {}, "confirmed": True})
+            self._put(
+                index,
+                {"kind": "identifier", "origin": "declared", "fields": {}, "confirmed": True},
+            )
             self.shut(index)
 
     def forget(self, index: int | None) -> None:
@@ -113,7 +120,11 @@ class _Desk:
         """The group actions; confirming many at once takes one statement for all of them."""
         chosen = self.posted.selected
         if verb == "confirm-open":
-            chosen = [i for i, name in self.names.items() if not self.columns.get(name, {}).get("confirmed")]
+            chosen = [
+                i
+                for i, name in self.names.items()
+                if not self.columns.get(name, {}).get("confirmed")
+            ]
         if not chosen:
             self.outcome.problem = "No column is selected." if verb != "confirm-open" else ""
         elif verb == "drop-selected":
@@ -150,7 +161,11 @@ class _Desk:
 
     def standing(self, name: str) -> Column | None:
         """What is kept of a column, with what this very post keeps."""
-        return self.outcome.columns[name] if name in self.outcome.columns else self.columns.get(name)
+        return (
+            self.outcome.columns[name]
+            if name in self.outcome.columns
+            else self.columns.get(name)
+        )
 
     def open(self, index: int | None) -> None:
         if index is not None and index not in self.outcome.editing:
@@ -168,16 +183,25 @@ class _Desk:
         if typed is None:
             return None
         stored = self.standing(self.names[index]) or {"fields": {}}
-        texts = stored["fields"].get("completions", "") if "completions" in typed["fields"] else ""
+        texts = (
+            stored["fields"].get("completions", "") if "completions" in typed["fields"] else ""
+        )
         fields = {key: text for key, text in typed["fields"].items() if key != "completions"}
         return {**typed, "fields": fields | ({"completions": texts} if texts else {})}
 
     def _stands(self, index: int, typed: Column) -> bool:
         """Whether the draft says exactly this already."""
         stored = self.standing(self.names[index])
-        if stored is None or stored["kind"] != typed["kind"] or stored.get("origin") != typed["origin"]:
+        if (
+            stored is None
+            or stored["kind"] != typed["kind"]
+            or stored.get("origin") != typed["origin"]
+        ):
             return False
         if typed.get("because", "") != stored.get("because", ""):
             return False
         keys = drafts.FIELDS.get(typed["kind"], ())
-        return all(spelled(typed["fields"].get(k, "")) == spelled(stored["fields"].get(k, "")) for k in keys)
+        return all(
+            spelled(typed["fields"].get(k, "")) == spelled(stored["fields"].get(k, ""))
+            for k in keys
+        )

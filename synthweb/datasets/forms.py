@@ -67,13 +67,21 @@ class Posted:
     def names(self) -> dict[int, str]:
         """Index → name of every line that came along."""
         ends = "-name"
-        keys = (key for key in self._data if key.endswith(ends) and key.removesuffix(ends).isdecimal())
+        keys = (
+            key
+            for key in self._data
+            if key.endswith(ends) and key.removesuffix(ends).isdecimal()
+        )
         return {int(key.removesuffix(ends)): clean(str(self._data[key])) for key in keys}
 
     @property
     def selected(self) -> list[int]:
         """The lines whose box is ticked."""
-        return [int(text) for text in self._data.getlist("select") if text.isdecimal() and int(text) in self.names]
+        return [
+            int(text)
+            for text in self._data.getlist("select")
+            if text.isdecimal() and int(text) in self.names
+        ]
 
     @property
     def asked(self) -> Asked:
@@ -112,9 +120,15 @@ class Posted:
             return None
         kind = column.get("kind")
         fields = {
-            key: clean(str(text)) for key, text in column["fields"].items() if key in drafts.FIELDS.get(str(kind), ())
+            key: clean(str(text))
+            for key, text in column["fields"].items()
+            if key in drafts.FIELDS.get(str(kind), ())
         }
-        return {"kind": str(kind), "fields": fields, "why": clean(str(column.get("why", "")))[:1000]}
+        return {
+            "kind": str(kind),
+            "fields": fields,
+            "why": clean(str(column.get("why", "")))[:1000],
+        }
 
     def typed(self, index: int) -> drafts.Column | None:
         """What stands in the editor of a line; None when it is not open."""
@@ -122,7 +136,9 @@ class Posted:
         if kind is None:
             return None
         wanted = drafts.FIELDS.get(kind, ())
-        fields = {key: clean(self._data.get(f"{index}-{key}", ""))[:LONGEST_INPUT] for key in wanted}
+        fields = {
+            key: clean(self._data.get(f"{index}-{key}", ""))[:LONGEST_INPUT] for key in wanted
+        }
         origin, because = self._data.get(f"{index}-origin", ""), self.because(index)
         return {
             "kind": kind if kind in drafts.KINDS else "",

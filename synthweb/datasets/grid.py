@@ -50,7 +50,9 @@ class Line:
     asking: bool = False  # where its facts are written was not said yet
     sharing: int = 1  # columns that share a release's ε
     max_records: int = 1
-    placed: bool = False  # whether its codes have public points, or are those of a coordinate of a place
+    placed: bool = (
+        False  # whether its codes have public points, or are those of a coordinate of a place
+    )
 
     @property
     def confirmed(self) -> bool:
@@ -115,16 +117,26 @@ class Line:
 
     @property
     def why(self) -> str:
-        return str(self.suggested.get("why", "")) if self.suggested and not self.confirmed else ""
+        return (
+            str(self.suggested.get("why", "")) if self.suggested and not self.confirmed else ""
+        )
 
     @property
     def reason(self) -> str:
         """The first sentence of it, for the line."""
-        return self.why.partition(". ")[0].removesuffix(".") + "." if self.why and self.state == "suggested" else ""
+        return (
+            self.why.partition(". ")[0].removesuffix(".") + "."
+            if self.why and self.state == "suggested"
+            else ""
+        )
 
     @property
     def suggested_json(self) -> str:
-        return "" if self.confirmed or self.suggested is None else json.dumps(self.suggested, ensure_ascii=False)
+        return (
+            ""
+            if self.confirmed or self.suggested is None
+            else json.dumps(self.suggested, ensure_ascii=False)
+        )
 
     @property
     def summary(self) -> str:
@@ -139,7 +151,11 @@ class Line:
         needed = grouped(enough.rows_for(self._read.size, columns=self.sharing))
         columns = "one column" if self.sharing == 1 else f"{self.sharing} columns"
         if self.placed:
-            named = "codes with public points" if self.kind == "categorical" else "codes of a coordinate"
+            named = (
+                "codes with public points"
+                if self.kind == "categorical"
+                else "codes of a coordinate"
+            )
             return (
                 f"{grouped(self._read.size)} {named}: methods for places, “adaptive” and with public totals "
                 "“on-the-map”, count none by itself and keep places as finely as there are records. Other methods, at ε = 1 "
@@ -169,7 +185,9 @@ class Line:
     @property
     def set_told(self) -> str:
         """How large the public set of a weak column is, and what finding its values needs."""
-        return told_of_set(self._read, max_records=self.max_records) if self.kind == "weak" else ""
+        return (
+            told_of_set(self._read, max_records=self.max_records) if self.kind == "weak" else ""
+        )
 
     @property
     def completions_told(self) -> str:
@@ -191,13 +209,24 @@ class Line:
     def sent(self) -> str:
         """Names of the inputs that this line sends when one of its buttons is pressed."""
         keys = {"name", "suggested", "kind", "origin", "because"}.union(*drafts.FIELDS.values())
-        return ",".join(["do", "total", "csrfmiddlewaretoken", *(f"{self.index}-{key}" for key in sorted(keys))])
+        return ",".join(
+            [
+                "do",
+                "total",
+                "csrfmiddlewaretoken",
+                *(f"{self.index}-{key}" for key in sorted(keys)),
+            ]
+        )
 
 
 def _spaced(number: float) -> str:
     """A bound for reading: thin separators from five digits on, so that years stay years."""
     text = plain(number)
-    return f"{int(text):,}".replace(",", "\u202f") if text.lstrip("-").isdigit() and len(text) > 4 else text
+    return (
+        f"{int(text):,}".replace(",", "\u202f")
+        if text.lstrip("-").isdigit() and len(text) > 4
+        else text
+    )
 
 
 def summary(attribute: Attribute) -> str:
@@ -209,11 +238,17 @@ def summary(attribute: Attribute) -> str:
             return f"{len(values)} values: {', '.join(values[:LISTED])}{more}{other}"
         case Integer() | Number():
             count = attribute.value_count
-            each = isinstance(attribute, Integer) and count == attribute.high - attribute.low + 1
+            each = (
+                isinstance(attribute, Integer) and count == attribute.high - attribute.low + 1
+            )
             bins = "each value" if each else "one bin" if count == 1 else f"{count} bins"
             return f"{_spaced(attribute.low)} to {_spaced(attribute.high)}, {bins}"
         case Date():
-            step = "each day" if attribute.step_days == 1 else f"steps of {attribute.step_days} days"
+            step = (
+                "each day"
+                if attribute.step_days == 1
+                else f"steps of {attribute.step_days} days"
+            )
             return f"{attribute.low} to {attribute.high}, {step}"
         case DateTime():
             return _moments(attribute)
@@ -226,7 +261,9 @@ def summary(attribute: Attribute) -> str:
         case Range():
             ends = (attribute.low, attribute.high)
             low, high = ends if attribute.of == "date" else map(_spaced, ends)
-            return f"{low} to {high} at the widest, up to {attribute.bins} bins found with budget"
+            return (
+                f"{low} to {high} at the widest, up to {attribute.bins} bins found with budget"
+            )
     return " or ".join(reversed(attribute.value_labels))
 
 
@@ -265,8 +302,14 @@ def _counted(number: int) -> str:
 
 
 def _moments(attribute: DateTime) -> str:
-    step = f"each {attribute.unit[:-1]}" if attribute.step == 1 else f"every {attribute.step} {attribute.unit}"
-    bins = "" if attribute.value_count == attribute.points else f", {attribute.value_count} bins"
+    step = (
+        f"each {attribute.unit[:-1]}"
+        if attribute.step == 1
+        else f"every {attribute.step} {attribute.unit}"
+    )
+    bins = (
+        "" if attribute.value_count == attribute.points else f", {attribute.value_count} bins"
+    )
     return f"{attribute.said(attribute.low)} to {attribute.said(attribute.high)}, {step}{bins}"
 
 
@@ -298,7 +341,10 @@ def lines(
     records = drafts.max_records(draft)
     placed = drafts.placed(draft) | set(placed)
     if payload is None:
-        known = {column.get("place", place): name for place, (name, column) in enumerate(typed.items())}
+        known = {
+            column.get("place", place): name
+            for place, (name, column) in enumerate(typed.items())
+        }
         return [
             Line(
                 index=index,
@@ -335,7 +381,11 @@ def lines(
 
 
 def _suggested(suggestion: Mapping[str, Any] | None) -> Column | None:
-    return drafts.typed_from(suggestion) | {"why": suggestion.get("why", "")} if suggestion else None
+    return (
+        drafts.typed_from(suggestion) | {"why": suggestion.get("why", "")}
+        if suggestion
+        else None
+    )
 
 
 def _examples(rows: Sequence[Sequence[str]], index: int) -> list[str]:

@@ -55,7 +55,10 @@ _LABELS = {
     "step": ("A value every", "Empty: 1."),
     "unit": ("unit", ""),
     "regenerate": ("In a synthetic table it", ""),
-    "pattern": ("Pattern", "# a digit, @ a capital letter, * either, as in P-####. Never one copied from a record."),
+    "pattern": (
+        "Pattern",
+        "# a digit, @ a capital letter, * either, as in P-####. Never one copied from a record.",
+    ),
     "bins": ("Number of bins", ""),
     "edges": ("or edges", "From lowest to highest, separated by commas."),
     "true": ("Written for yes", ""),
@@ -64,7 +67,10 @@ _LABELS = {
     "format": ("How dates are written", "Empty: %Y-%m-%d, that is 2024-12-31."),
     "set_values": ("Public list", "One value a line, each once; or take a file of such lines."),
     "set_step": ("Step", "Like 0.01."),
-    "set_pattern": ("Pattern", "Letters, [classes], (groups|alternatives) and {1,8}; no * and no +."),
+    "set_pattern": (
+        "Pattern",
+        "Letters, [classes], (groups|alternatives) and {1,8}; no * and no +.",
+    ),
     "widest_low": ("Lowest at the widest", "So low that every value is surely above it."),
     "widest_high": ("Highest at the widest", "So high that every value is surely below it."),
     "most_bins": (
@@ -74,13 +80,19 @@ _LABELS = {
     "set_low": ("Lowest", "Days like 2024-12-31."),
     "set_high": ("Highest", ""),
     "day_format": ("How days are written", "Empty: %Y-%m-%d, that is 2024-12-31."),
-    "set": ("Which values there may be", "A public set; which of them occur is found with budget."),
+    "set": (
+        "Which values there may be",
+        "A public set; which of them occur is found with budget.",
+    ),
     "separator": ("Between the two words", "One or more signs. Empty: a hyphen."),
     "with_lower": ("a to z", ""),
     "with_upper": ("A to Z", ""),
     "with_digits": ("0 to 9", ""),
     "with_blank": ("a blank", ""),
-    "alphabet": ("And these signs", "One after another, each once; a-z, A-Z and 0-9 stand for all of those."),
+    "alphabet": (
+        "And these signs",
+        "One after another, each once; a-z, A-Z and 0-9 stand for all of those.",
+    ),
     "min_length": ("Shortest", "Signs in a text."),
     "max_length": ("Longest", "Signs in a text."),
     "set_min_length": ("Shortest", "Signs in a text."),
@@ -90,7 +102,10 @@ _LABELS = {
         "Characters replaced",
         'One a line, like é = e; nothing after = takes it away; " " = _ for a blank. After the case is changed.',
     ),
-    "document": ("The set", 'As docs/domain.md has it, for example {"set": "product", "parts": […]}.'),
+    "document": (
+        "The set",
+        'As docs/domain.md has it, for example {"set": "product", "parts": […]}.',
+    ),
     "rho": ("Chance that nothing is invented", "ρ, between 0 and 1. Empty: 0.9."),
     "of": ("Of", ""),
     "lower": ("small letters", ""),
@@ -106,18 +121,27 @@ _LABELS = {
 
 
 _BY_KIND = {
-    ("integer", "bins"): ("Number of bins", "All empty: one bin a value up to 100, else 32 bins."),
+    ("integer", "bins"): (
+        "Number of bins",
+        "All empty: one bin a value up to 100, else 32 bins.",
+    ),
     ("number", "bins"): ("Number of bins", "Both empty: 32 of equal width."),
     ("date", "low"): ("First day", "Like 2024-12-31."),
     ("date", "high"): ("Last day", "Like 2024-12-31."),
     ("date", "bins"): ("Number of bins", "Or the step that makes them."),
     ("text", "min_length"): ("Shortest", "Signs in a text. Empty: 1."),
-    ("text", "pattern"): ("or a pattern", "# a digit, @ a capital letter, * either; then no length is kept."),
+    ("text", "pattern"): (
+        "or a pattern",
+        "# a digit, @ a capital letter, * either; then no length is kept.",
+    ),
     ("datetime", "low"): ("From", "Like 2024-01-01 00:00. No time zone."),
     ("datetime", "high"): ("To", "Like 2024-12-31 23:59."),
     ("datetime", "bins"): ("Number of bins", "Both empty: one a step up to 100, else 32 bins."),
     ("datetime", "width"): ("or steps in a bin", ""),
-    ("datetime", "format"): ("How they are written", "Empty: ISO, that is 2024-12-31T23:59:00. A zone is plain text."),
+    ("datetime", "format"): (
+        "How they are written",
+        "Empty: ISO, that is 2024-12-31T23:59:00. A zone is plain text.",
+    ),
 }
 
 
@@ -139,7 +163,14 @@ def of(key: str, kind: str, value: str) -> Input:
     if key in ("outside", "unit", "regenerate", "set", "set_case", "of"):
         options, usual = _choices(key, kind)
         redraws = key in ("set", "of")
-        return Input(key=key, label=label, value=value or usual, type="choice", options=options, redraws=redraws)
+        return Input(
+            key=key,
+            label=label,
+            value=value or usual,
+            type="choice",
+            options=options,
+            redraws=redraws,
+        )
     return Input(key=key, label=label, hint=hint, value=value, wide=key == "edges")
 
 
@@ -151,4 +182,8 @@ def _choices(key: str, kind: str) -> tuple[Mapping[str, str], str]:
         return sets.READ, CASES[0]
     if key in ("set", "of"):
         return (sets.CHOICES, "") if key == "set" else (SCALES, "integer")
-    return (dict(zip(UNITS, UNITS, strict=True)), "hours") if key == "unit" else (drafts.REGENERATE, "")
+    return (
+        (dict(zip(UNITS, UNITS, strict=True)), "hours")
+        if key == "unit"
+        else (drafts.REGENERATE, "")
+    )

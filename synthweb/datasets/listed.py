@@ -16,7 +16,9 @@ def split(text: str) -> list[str]:
 _QUOTED = r'"(?:[^"]|"")*"'
 _PAIR = re.compile(rf"\s*({_QUOTED}|\S+?)\s*=\s*({_QUOTED}|\S*)\s*")
 
-_LONGEST_PAIR = 2_000  # characters of a line: the steps of the pattern above may grow with their square
+_LONGEST_PAIR = (
+    2_000  # characters of a line: the steps of the pattern above may grow with their square
+)
 
 
 def split_pairs(text: str) -> list[tuple[str, str]] | None:
@@ -24,12 +26,18 @@ def split_pairs(text: str) -> list[tuple[str, str]] | None:
     no such pair."""
     lines = [line for line in text.splitlines() if line.strip()]
     found = [_PAIR.fullmatch(line) if len(line) <= _LONGEST_PAIR else None for line in lines]
-    return None if None in found else [(_unquoted(each[1]), _unquoted(each[2])) for each in found if each]
+    return (
+        None
+        if None in found
+        else [(_unquoted(each[1]), _unquoted(each[2])) for each in found if each]
+    )
 
 
 def join_pairs(pairs: Mapping[str, str]) -> str:
     """The inverse of `split_pairs`."""
-    return "\n".join(f"{_in_pair(old)} = {_in_pair(new)}".rstrip() for old, new in pairs.items())
+    return "\n".join(
+        f"{_in_pair(old)} = {_in_pair(new)}".rstrip() for old, new in pairs.items()
+    )
 
 
 def _in_pair(text: str) -> str:
@@ -50,7 +58,12 @@ def join(texts: Iterable[str]) -> str:
 
 def quoted(text: str, *, comma: bool) -> str:
     """A text that is read back as it is, in quotation marks if need be."""
-    if text == text.strip() and text and not text.startswith('"') and not (comma and "," in text):
+    if (
+        text == text.strip()
+        and text
+        and not text.startswith('"')
+        and not (comma and "," in text)
+    ):
         return text
     return '"' + text.replace('"', '""') + '"'
 

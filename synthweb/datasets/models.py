@@ -24,25 +24,41 @@ class Dataset(models.Model):
         DELETED = "deleted", "Deleted"
 
     code = models.CharField(max_length=16, unique=True, default=codes.new, editable=False)
-    organisation = models.ForeignKey(Organisation, on_delete=models.PROTECT, related_name="datasets")
-    steward = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="datasets")
+    organisation = models.ForeignKey(
+        Organisation, on_delete=models.PROTECT, related_name="datasets"
+    )
+    steward = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="datasets"
+    )
     name = models.CharField(max_length=200)
     description = models.TextField(blank=True)
     status = models.CharField(max_length=16, choices=Status, default=Status.UPLOADED)
-    refusal = models.JSONField(null=True, blank=True)  # rule, repair, column of an InputError; never a value
-    refusal_line = models.PositiveBigIntegerField(null=True, blank=True)  # for stewards alone: it depends on rows
+    refusal = models.JSONField(
+        null=True, blank=True
+    )  # rule, repair, column of an InputError; never a value
+    refusal_line = models.PositiveBigIntegerField(
+        null=True, blank=True
+    )  # for stewards alone: it depends on rows
     table_number = models.PositiveIntegerField(default=1)
     vault_name = models.CharField(max_length=64, unique=True)
     file_kind = models.CharField(max_length=16)  # a Kind of synth_engine.formats
-    dialect = models.JSONField(null=True, blank=True)  # how the CSV is written: guessed once, then said and public
+    dialect = models.JSONField(
+        null=True, blank=True
+    )  # how the CSV is written: guessed once, then said and public
     size_bytes = models.BigIntegerField()
     content_key = models.CharField(max_length=64, db_index=True)
-    draft = models.JSONField(default=dict, blank=True)  # what the steward has typed or confirmed so far, nothing else
+    draft = models.JSONField(
+        default=dict, blank=True
+    )  # what the steward has typed or confirmed so far, nothing else
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
     deleted_at = models.DateTimeField(null=True, blank=True)
     deleted_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.PROTECT, related_name="+"
+        settings.AUTH_USER_MODEL,
+        null=True,
+        blank=True,
+        on_delete=models.PROTECT,
+        related_name="+",
     )
 
     def __str__(self) -> str:
@@ -57,7 +73,9 @@ class DraftFacts(models.Model):
     """What stands beside the columns of a draft, as in a DOMAIN.json: points, partitions, totals. Apart from the draft because
     thousands of places have megabytes, which a press on the describe page neither reads nor writes."""
 
-    dataset = models.OneToOneField(Dataset, primary_key=True, on_delete=models.CASCADE, related_name="draft_facts")
+    dataset = models.OneToOneField(
+        Dataset, primary_key=True, on_delete=models.CASCADE, related_name="draft_facts"
+    )
     facts = models.JSONField(default=dict)
 
     def __str__(self) -> str:
@@ -75,13 +93,19 @@ class TableVersion(models.Model):
     size_bytes = models.BigIntegerField()
     content_key = models.CharField(max_length=64, db_index=True)
     dialect = models.JSONField(null=True, blank=True)
-    uploaded_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    uploaded_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+"
+    )
     created_at = models.DateTimeField(auto_now_add=True)
     read_at = models.DateTimeField(null=True, blank=True)  # the worker found it sound
-    erased_at = models.DateTimeField(null=True, blank=True)  # committed before the file goes: sweep() ends what is cut
+    erased_at = models.DateTimeField(
+        null=True, blank=True
+    )  # committed before the file goes: sweep() ends what is cut
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["dataset", "number"], name="table_version_number")]
+        constraints = [
+            models.UniqueConstraint(fields=["dataset", "number"], name="table_version_number")
+        ]
         ordering = ["dataset", "-number"]
 
     def __str__(self) -> str:
@@ -101,15 +125,21 @@ class RunTable(models.Model):
 class DomainVersion(AppendOnly):
     """A confirmed public description, immutable; `document` is the engine's Domain as JSON, `digest` its SHA-256."""
 
-    dataset = models.ForeignKey(Dataset, on_delete=models.PROTECT, related_name="domain_versions")
+    dataset = models.ForeignKey(
+        Dataset, on_delete=models.PROTECT, related_name="domain_versions"
+    )
     number = models.PositiveIntegerField()
     document = models.JSONField()
     digest = models.CharField(max_length=64)
-    confirmed_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    confirmed_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+"
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["dataset", "number"], name="domain_version_number")]
+        constraints = [
+            models.UniqueConstraint(fields=["dataset", "number"], name="domain_version_number")
+        ]
         ordering = ["dataset", "-number"]
 
     def __str__(self) -> str:
@@ -122,7 +152,9 @@ class DomainBasis(AppendOnly):
     that was read from the data; None where the suggestions had expired by then. Analysts never see that number: it tells
     something of the data."""
 
-    version = models.OneToOneField(DomainVersion, on_delete=models.PROTECT, related_name="basis")
+    version = models.OneToOneField(
+        DomainVersion, on_delete=models.PROTECT, related_name="basis"
+    )
     statements = models.JSONField(default=list)
     suggestions_shown = models.BooleanField(
         default=False
@@ -139,14 +171,24 @@ class DescriptionTemplate(models.Model):
     was public about one table and nothing else; where it is applied, each column is confirmed anew."""
 
     code = models.CharField(max_length=16, unique=True, default=codes.new, editable=False)
-    organisation = models.ForeignKey(Organisation, on_delete=models.PROTECT, related_name="description_templates")
+    organisation = models.ForeignKey(
+        Organisation, on_delete=models.PROTECT, related_name="description_templates"
+    )
     name = models.CharField(max_length=200)
-    version = models.ForeignKey(DomainVersion, on_delete=models.PROTECT, related_name="templates")
-    made_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    version = models.ForeignKey(
+        DomainVersion, on_delete=models.PROTECT, related_name="templates"
+    )
+    made_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+"
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["organisation", "name"], name="description_template_name")]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["organisation", "name"], name="description_template_name"
+            )
+        ]
         ordering = ["name"]
 
     def __str__(self) -> str:

@@ -32,7 +32,9 @@ MEANT = "Are north and east swapped?"
 class PointForm(forms.Form):
     """One point of every record."""
 
-    name = forms.CharField(label="Name of the place", max_length=100, help_text="Such as home, or check-in.")
+    name = forms.CharField(
+        label="Name of the place", max_length=100, help_text="Such as home, or check-in."
+    )
     northing = forms.ChoiceField(label="Column that says how far north")
     easting = forms.ChoiceField(label="Column that says how far east")
     unit = forms.ChoiceField(label="Unit of both", choices=list(UNITS.items()))
@@ -43,10 +45,15 @@ class PointForm(forms.Form):
     halvings = forms.TypedChoiceField(
         label="Each side is halved",
         coerce=int,
-        choices=[(str(n), f"{n} times: {2**n:,} parts".replace(",", "\u202f")) for n in range(1, MOST_HALVINGS + 1)],
+        choices=[
+            (str(n), f"{n} times: {2**n:,} parts".replace(",", "\u202f"))
+            for n in range(1, MOST_HALVINGS + 1)
+        ],
         initial="8",
     )
-    origin = forms.ChoiceField(label="Where this comes from", choices=list(drafts.ORIGINS.items()))
+    origin = forms.ChoiceField(
+        label="Where this comes from", choices=list(drafts.ORIGINS.items())
+    )
     because = forms.CharField(
         label="Where it is written",
         max_length=LONGEST_STATEMENT,
@@ -97,7 +104,9 @@ class Described:
     places: str
 
 
-def described(said: Mapping[str, Any], *, draft: Mapping[str, Any], names: Sequence[str]) -> Described:
+def described(
+    said: Mapping[str, Any], *, draft: Mapping[str, Any], names: Sequence[str]
+) -> Described:
     """Of a form that is valid. A place of the same name, or of the same columns, gives way."""
     pair = (said["northing"], said["easting"])
     sides = ((said["south"], said["north"]), (said["west"], said["east"]))
@@ -105,7 +114,12 @@ def described(said: Mapping[str, Any], *, draft: Mapping[str, Any], names: Seque
         name: {
             "kind": "number",
             "origin": said["origin"],
-            "fields": {"low": plain(low), "high": plain(high), "bins": str(2 ** said["halvings"]), "outside": "clamp"},
+            "fields": {
+                "low": plain(low),
+                "high": plain(high),
+                "bins": str(2 ** said["halvings"]),
+                "outside": "clamp",
+            },
             "confirmed": True,
             "because": said["because"],
             "place": list(names).index(name),
@@ -127,7 +141,9 @@ def _clashes(line: str, name: str, pair: tuple[str, str]) -> bool:
     return known.strip() == name or bool(set(split(columns)) & set(pair))
 
 
-def initial(draft: Mapping[str, Any], place: str, *, names: Sequence[str] = ()) -> dict[str, Any]:
+def initial(
+    draft: Mapping[str, Any], place: str, *, names: Sequence[str] = ()
+) -> dict[str, Any]:
     """What is described of a place already, as the form has it; for one that is not there, the two columns whose names
     say what they are, where only two do."""
     for line in str((draft.get("table") or {}).get("places", "")).splitlines():

@@ -26,7 +26,9 @@ from synthweb.datasets.models import Dataset, Preview
 NAME = re.compile(r"[0-9a-f]{32}")
 FORM = "form"  # subject of what is shown beside a question about a file's form
 LASTING = datetime.timedelta(days=36_500)  # names of columns: wanted as long as the table is
-ORPHAN_AGE = datetime.timedelta(hours=1)  # a file without a row is younger only while `put` is at work
+ORPHAN_AGE = datetime.timedelta(
+    hours=1
+)  # a file without a row is younger only while `put` is at work
 
 
 class PreviewError(files.StorageError):
@@ -36,10 +38,14 @@ class PreviewError(files.StorageError):
 def put(dataset: Dataset, kind: str, subject: str, payload: dict[str, Any]) -> Preview:
     """Encrypt `payload` (anything JSON can hold) and replace what was stored for this dataset, kind and subject."""
     name = secrets.token_hex(16)
-    recipient = pyrage.x25519.Recipient.from_str(files.read_key(settings.PREVIEW_PUBLIC_KEY_FILE))
+    recipient = pyrage.x25519.Recipient.from_str(
+        files.read_key(settings.PREVIEW_PUBLIC_KEY_FILE)
+    )
     sealed = pyrage.encrypt(json.dumps(payload, ensure_ascii=False).encode(), [recipient])
     folder = files.private_directory(Path(settings.PREVIEW_DIR))
-    with os.fdopen(os.open(folder / name, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:
+    with os.fdopen(
+        os.open(folder / name, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb"
+    ) as file:
         file.write(sealed)
         file.flush()
         os.fsync(file.fileno())
@@ -49,7 +55,11 @@ def put(dataset: Dataset, kind: str, subject: str, payload: dict[str, Any]) -> P
         if Dataset.objects.select_for_update(no_key=no_key).get(pk=dataset.pk).is_deleted:
             (folder / name).unlink()
             raise PreviewError("the dataset was deleted")
-        older = list(Preview.objects.select_for_update().filter(dataset=dataset, kind=kind, subject=subject))
+        older = list(
+            Preview.objects.select_for_update().filter(
+                dataset=dataset, kind=kind, subject=subject
+            )
+        )
         preview = Preview.objects.create(
             dataset=dataset,
             kind=kind,
@@ -63,24 +73,34 @@ def put(dataset: Dataset, kind: str, subject: str, payload: dict[str, Any]) -> P
 
 
 def _life(kind: str) -> datetime.timedelta:
-    return LASTING if kind == Preview.Kind.COLUMNS else datetime.timedelta(hours=settings.PREVIEW_HOURS)
+    return (
+        LASTING
+        if kind == Preview.Kind.COLUMNS
+        else datetime.timedelta(hours=settings.PREVIEW_HOURS)
+    )
 
 
 def latest(dataset: Dataset, kind: str, subject: str) -> Preview | None:
     """The stored object, unless it has expired."""
-    found = Preview.objects.filter(dataset=dataset, kind=kind, subject=subject, expires_at__gt=timezone.now())
+    found = Preview.objects.filter(
+        dataset=dataset, kind=kind, subject=subject, expires_at__gt=timezone.now()
+    )
     return found.order_by("-created_at", "-pk").first()
 
 
 def read(preview: Preview) -> dict[str, Any]:
     """Decrypt a stored object. Web only: it needs the web's private key. Callers write the audit log first."""
-    identity = pyrage.x25519.Identity.from_str(files.read_key(settings.PREVIEW_PRIVATE_KEY_FILE))
+    identity = pyrage.x25519.Identity.from_str(
+        files.read_key(settings.PREVIEW_PRIVATE_KEY_FILE)
+    )
     try:
         plain = pyrage.decrypt(_path(preview.store_name).read_bytes(), [identity])
     except FileNotFoundError:
         raise PreviewError("the stored object is gone") from None
     except pyrage.DecryptError:
-        raise PreviewError("the stored object is damaged or was not written for this key") from None
+        raise PreviewError(
+            "the stored object is damaged or was not written for this key"
+        ) from None
     payload: dict[str, Any] = json.loads(plain)
     return payload
 
@@ -88,7 +108,9 @@ def read(preview: Preview) -> dict[str, Any]:
 def opens(preview: Preview) -> bool:
     """Whether the web's key of today opens a stored object; it does not, after that key was lost."""
     try:
-        identity = pyrage.x25519.Identity.from_str(files.read_key(settings.PREVIEW_PRIVATE_KEY_FILE))
+        identity = pyrage.x25519.Identity.from_str(
+            files.read_key(settings.PREVIEW_PRIVATE_KEY_FILE)
+        )
         with _path(preview.store_name).open("rb") as stored:
             return files.fits(stored, identity)
     except (OSError, files.StorageError):

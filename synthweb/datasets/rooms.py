@@ -62,7 +62,9 @@ def available_memory() -> int:
     limit = _number(CGROUP / "memory.max")
     if limit is None:
         return free * 1024
-    used = (_number(CGROUP / "memory.current") or 0) - (_entry(CGROUP / "memory.stat", "inactive_file") or 0)
+    used = (_number(CGROUP / "memory.current") or 0) - (
+        _entry(CGROUP / "memory.stat", "inactive_file") or 0
+    )
     return min(free * 1024, max(0, limit - used))
 
 
@@ -95,7 +97,9 @@ def sweep() -> int:
 
 def _bases() -> list[Path]:
     """The folders of older versions that exist and are ours."""
-    parents = dict.fromkeys([RAM_DISK, Path(tempfile.gettempdir()), Path("/tmp"), Path("/var/tmp")])  # noqa: S108
+    parents = dict.fromkeys(
+        [RAM_DISK, Path(tempfile.gettempdir()), Path("/tmp"), Path("/var/tmp")]
+    )  # noqa: S108
     return [base for parent in parents if _is_ours(base := parent / f"synthweb-{os.geteuid()}")]
 
 

@@ -63,7 +63,9 @@ def crumbs(dataset: Dataset, *more: tuple[str, str]) -> list[tuple[str, str]]:
 
 def index(user: User, page: Page[Dataset], *, query: str, status: str) -> dict[str, Any]:
     """The list of datasets."""
-    kept = urlencode({key: text for key, text in {"q": query, "status": status}.items() if text})
+    kept = urlencode(
+        {key: text for key, text in {"q": query, "status": status}.items() if text}
+    )
     return {
         "rows": [_row(dataset) for dataset in page],
         "page": page,
@@ -89,14 +91,26 @@ def _row(dataset: Dataset) -> Row:
             action, name = "Describe", "datasets:describe"
         case _:
             action, name = "Open", "pages:dataset"
-    return Row(dataset=dataset, version=version, action=action, address=reverse(name, args=[dataset.code]))
+    return Row(
+        dataset=dataset,
+        version=version,
+        action=action,
+        address=reverse(name, args=[dataset.code]),
+    )
 
 
 # --- describe ------------------------------------------------------------------------------------------------------
-SHOWN = {"open": "Still open", "wrong": "To mend", "typed": "Typed, not confirmed", "confirmed": "Confirmed"}
+SHOWN = {
+    "open": "Still open",
+    "wrong": "To mend",
+    "typed": "Typed, not confirmed",
+    "confirmed": "Confirmed",
+}
 
 
-def describe(user: User, dataset: Dataset, query: QueryDict, *, errors: Sequence[DomainError] = ()) -> dict[str, Any]:
+def describe(
+    user: User, dataset: Dataset, query: QueryDict, *, errors: Sequence[DomainError] = ()
+) -> dict[str, Any]:
     """The describe page. Opens the preview, which the audit log notes."""
     payload = selectors.preview_for(user, dataset, Preview.Kind.TABLE)
     wanted, beside = query.get("edit", ""), selectors.beside(dataset)
@@ -127,13 +141,16 @@ def describe(user: User, dataset: Dataset, query: QueryDict, *, errors: Sequence
         "said_before": said_before(dataset),
         "errors": [error for error in errors if error.rule != NOT_CONFIRMED],
         "unconfirmed": [error.column for error in errors if error.rule == NOT_CONFIRMED],
-        "undescribed": [line.name for line in lines if line.typed is None] if query.get("brought") else [],
+        "undescribed": [line.name for line in lines if line.typed is None]
+        if query.get("brought")
+        else [],
         "version": latest,
         "versions": dataset.domain_versions.values_list("number", flat=True) if latest else [],
         "templates": selectors.templates_of(user),
         "fixed": selectors.fixed_terms(dataset),
         "table": (table := _table(dataset)),
-        "tells_nobody_apart": payload is not None and table["unit_column"] in payload.get("unique", ()),
+        "tells_nobody_apart": payload is not None
+        and table["unit_column"] in payload.get("unique", ()),
         "relations": RELATIONS,
         "constraints": constraining.lines(dataset.draft),
         "beside": drafts.told_beside(beside),
@@ -174,8 +191,12 @@ def numbers(text: str) -> set[int]:
     found: set[int] = set()
     for part in text.split(",")[:MOST_LINES]:
         first, _, last = part.partition("-")
-        if all(end.isascii() and end.isdigit() and len(end) < 7 for end in (first, last or first)):
-            found.update(range(int(first), min(int(last or first), int(first) + MOST_LINES) + 1))
+        if all(
+            end.isascii() and end.isdigit() and len(end) < 7 for end in (first, last or first)
+        ):
+            found.update(
+                range(int(first), min(int(last or first), int(first) + MOST_LINES) + 1)
+            )
     return found
 
 
@@ -234,11 +255,22 @@ def line_as_typed(dataset: Dataset, posted: Posted, text: str) -> grid.Line | No
         return None
     records = drafts.max_records(dataset.draft)
     name = posted.names.get(index, "")
-    return grid.Line(index=index, name=name, suggested=None, typed={**typed, "whole": True}, max_records=records)
+    return grid.Line(
+        index=index,
+        name=name,
+        suggested=None,
+        typed={**typed, "whole": True},
+        max_records=records,
+    )
 
 
 def address_after(
-    dataset: Dataset, posted: Posted, outcome: Outcome, *, query: QueryDict, brought: bool = False
+    dataset: Dataset,
+    posted: Posted,
+    outcome: Outcome,
+    *,
+    query: QueryDict,
+    brought: bool = False,
 ) -> str:
     """Where a press leads without script: the same page, the same lines open, selected and shown, at the line that was
     pressed."""
@@ -255,16 +287,24 @@ def columns_shown(user: User, dataset: Dataset) -> tuple[list[str], bool]:
     """The names of the table's columns, and whether they were read from it, which the audit log notes: without a header they
     are a row. When the preview has expired, the names that somebody declared."""
     payload = selectors.preview_for(user, dataset, Preview.Kind.TABLE)
-    return list(payload["columns"] if payload else drafts.columns(dataset.draft)), payload is not None
+    return list(
+        payload["columns"] if payload else drafts.columns(dataset.draft)
+    ), payload is not None
 
 
-def point(dataset: Dataset, form: points.PointForm, *, names: Sequence[str], real: bool) -> dict[str, Any]:
+def point(
+    dataset: Dataset, form: points.PointForm, *, names: Sequence[str], real: bool
+) -> dict[str, Any]:
     """The page of a point: its form, and public points to draw on the map. names: of columns, as `columns_shown` has them."""
     return {
         "dataset": dataset,
         "names": names,
         "real": real,
-        "crumbs": crumbs(dataset, (reverse("datasets:describe", args=[dataset.code]), "Describe"), ("", "A point")),
+        "crumbs": crumbs(
+            dataset,
+            (reverse("datasets:describe", args=[dataset.code]), "Describe"),
+            ("", "A point"),
+        ),
         "form": form,
         "points": points.public_points(selectors.beside(dataset)),
     }
@@ -298,5 +338,7 @@ def _described(attribute: Attribute) -> dict[str, Any]:
         "labels": attribute.labels if attribute.kind in ("categorical", "boolean") else (),
         "size": attribute.size,
         "missing": ", ".join(marker or "empty cell" for marker in attribute.missing or ()),
-        "origins": ", ".join(sorted({origin.replace("-", " ") for origin in attribute.facts.values()})),
+        "origins": ", ".join(
+            sorted({origin.replace("-", " ") for origin in attribute.facts.values()})
+        ),
     }

@@ -98,13 +98,19 @@ def dataset_for(user: people.Person, code: str, need: Need = Need.VIEW) -> Datas
     return dataset
 
 
-def datasets_of(user: people.Person, *, search: str = "", status: str = "", deleted: bool = False) -> QuerySet[Dataset]:
+def datasets_of(
+    user: people.Person, *, search: str = "", status: str = "", deleted: bool = False
+) -> QuerySet[Dataset]:
     """Every dataset that `user` may view, newest first, with the latest description number prefetched. Deleted ones
     are left out unless `deleted`, or their status, is asked for."""
     people.require_role(user, *Need.VIEW.roles)
-    found = Dataset.objects.filter(organisation=people.organisation_of(user)).select_related("organisation", "steward")
+    found = Dataset.objects.filter(organisation=people.organisation_of(user)).select_related(
+        "organisation", "steward"
+    )
     for word in search.split():
-        found = found.filter(Q(name__icontains=word) | Q(description__icontains=word) | Q(code__startswith=word))
+        found = found.filter(
+            Q(name__icontains=word) | Q(description__icontains=word) | Q(code__startswith=word)
+        )
     if status:
         found = found.filter(status=status)
     elif not deleted:
@@ -118,7 +124,9 @@ def current_domain(dataset: Dataset) -> DomainVersion | None:
     return dataset.domain_versions.order_by("-number").first()
 
 
-def domain_version_for(user: people.Person, code: str, number: int, need: Need = Need.VIEW) -> DomainVersion:
+def domain_version_for(
+    user: people.Person, code: str, number: int, need: Need = Need.VIEW
+) -> DomainVersion:
     """One confirmed description of a dataset that `user` may view."""
     version = dataset_for(user, code, need).domain_versions.filter(number=number).first()
     if version is None:
@@ -144,7 +152,9 @@ def _is_sitting(user: people.Person, preview: Preview) -> bool:
 
 def suggestions_were_shown(dataset: Dataset) -> bool:
     """Whether somebody has opened suggestions that were read from its data. That is no fact about the data."""
-    opened = AuditEntry.objects.filter(action=words.PREVIEW, object_kind="dataset", object_code=dataset.code)
+    opened = AuditEntry.objects.filter(
+        action=words.PREVIEW, object_kind="dataset", object_code=dataset.code
+    )
     return opened.exists()
 
 
@@ -165,11 +175,15 @@ def basis_of(version: DomainVersion) -> DomainBasis | None:
     return DomainBasis.objects.filter(version=version).first()
 
 
-def facts_as_suggested(user: people.Person, version: DomainVersion) -> tuple[int | None, int] | None:
+def facts_as_suggested(
+    user: people.Person, version: DomainVersion
+) -> tuple[int | None, int] | None:
     """How many facts of a description equal a suggestion read from the data, and of how many: for those who describe it and
     those who grant budget for it. None for others, and where it was not recorded."""
     found = basis_of(version)
-    if found is None or not (may(user, version.dataset, Need.SHARE) or may(user, version.dataset, Need.GRANT)):
+    if found is None or not (
+        may(user, version.dataset, Need.SHARE) or may(user, version.dataset, Need.GRANT)
+    ):
         return None
     return found.facts_as_suggested, found.facts
 
@@ -270,11 +284,15 @@ def refusal_for(user: people.Person, dataset: Dataset) -> dict[str, Any] | None:
 
 def dialect_for(user: people.Person, dataset: Dataset) -> dict[str, Any] | None:
     """How its CSV is written. Until a description confirms it, that is a guess from rows: for whoever may see them."""
-    public = dataset.dialect is None or len(dataset.domain_versions.all())  # prefetched where datasets are listed
+    public = dataset.dialect is None or len(
+        dataset.domain_versions.all()
+    )  # prefetched where datasets are listed
     return dataset.dialect if public or may(user, dataset, Need.REAL) else None
 
 
-def preview_exists(dataset: Dataset, kind: str = Preview.Kind.TABLE, subject: str = "") -> Preview | None:
+def preview_exists(
+    dataset: Dataset, kind: str = Preview.Kind.TABLE, subject: str = ""
+) -> Preview | None:
     """Whether an unexpired steward object lies in the store that our key opens, without opening it."""
     preview = preview_store.latest(dataset, kind, subject)
     return preview if preview is not None and preview_store.opens(preview) else None
@@ -299,12 +317,18 @@ def form_evidence(user: people.Person, dataset: Dataset) -> dict[str, Any] | Non
     """What is shown beside questions about a file's form, to whoever may see the table: first lines, and words in the
     possible encodings. Its opening is in the audit log."""
     asked = (dataset.dialect or {}).get("asked")
-    if not asked or dataset.status != Dataset.Status.REFUSED or not may(user, dataset, Need.REAL):
+    if (
+        not asked
+        or dataset.status != Dataset.Status.REFUSED
+        or not may(user, dataset, Need.REAL)
+    ):
         return None
     return preview_for(user, dataset, Preview.Kind.TABLE, preview_store.FORM)
 
 
-def preview_for(user: people.Person, dataset: Dataset, kind: str, subject: str = "") -> dict[str, Any] | None:
+def preview_for(
+    user: people.Person, dataset: Dataset, kind: str, subject: str = ""
+) -> dict[str, Any] | None:
     """Open a steward object. The audit log says who opened what before anything is decrypted: each opening of a comparison, and
     of first rows and suggestions one entry for a sitting.
 

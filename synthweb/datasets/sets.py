@@ -61,7 +61,8 @@ _USUAL_SEPARATOR = "-"
 _WORDS = {"set": "known", "name": "english-words"}
 _WHOLE = re.compile(r"[+-]?[0-9]{1,1000}")
 _RUNS = {
-    f"{run[0]}-{run[-1]}": run for run in ("abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "0123456789")
+    f"{run[0]}-{run[-1]}": run
+    for run in ("abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "0123456789")
 }
 TICKED = "on"  # what a browser sends of a box
 SIGNS = {
@@ -71,7 +72,11 @@ SIGNS = {
     "with_blank": " ",
 }
 """What a box of an alphabet stands for, in this order before the signs that are typed."""
-READ = {CASES[0]: "as they are written", "lower": "in small letters", "upper": "in capital letters"}
+READ = {
+    CASES[0]: "as they are written",
+    "lower": "in small letters",
+    "upper": "in capital letters",
+}
 """The case that texts of a table are read in."""
 _LABELS = {
     "set_low": "lowest", "set_high": "highest", "set_step": "step", "alphabet": "alphabet", "set_pattern": "pattern",
@@ -92,16 +97,34 @@ def document_of(fields: Mapping[str, str], *, column: str) -> dict[str, Any]:
         case "list":
             return {"set": "list", "values": split(fields.get("set_values") or "")}
         case "integers":
-            return {"set": chosen, **{key: _whole(fields, f"set_{key}", column=column) for key in ("low", "high")}}
+            return {
+                "set": chosen,
+                **{key: _whole(fields, f"set_{key}", column=column) for key in ("low", "high")},
+            }
         case "decimals" | "dates" | "pattern":
-            return {"set": chosen, **{_in_json(key): _needed(fields, key, column=column) for key in INPUTS[chosen]}}
+            return {
+                "set": chosen,
+                **{
+                    _in_json(key): _needed(fields, key, column=column) for key in INPUTS[chosen]
+                },
+            }
         case "strings":
-            lengths = {key: _whole(fields, f"set_{key}", column=column) for key in ("min_length", "max_length")}
+            lengths = {
+                key: _whole(fields, f"set_{key}", column=column)
+                for key in ("min_length", "max_length")
+            }
             read = _read(fields, column=column)
-            return {"set": chosen, "alphabet": _alphabet(fields, column=column), **lengths, **read}
+            return {
+                "set": chosen,
+                "alphabet": _alphabet(fields, column=column),
+                **lengths,
+                **read,
+            }
         case "json":
             return _json(fields.get("document") or "", column=column)
-    raise DomainError("the public set is not chosen", repair="choose which values there may be", column=column)
+    raise DomainError(
+        "the public set is not chosen", repair="choose which values there may be", column=column
+    )
 
 
 def typed_of(document: Mapping[str, Any]) -> dict[str, str]:
@@ -128,7 +151,9 @@ def typed_of(document: Mapping[str, Any]) -> dict[str, str]:
 
 def _strings_typed(plain: Mapping[str, Any]) -> dict[str, str] | None:
     """None where typing would lose something of it, such as a blank at the end of the signs."""
-    lengths = {key: str(plain.get(_in_json(key), "")) for key in ("set_min_length", "set_max_length")}
+    lengths = {
+        key: str(plain.get(_in_json(key), "")) for key in ("set_min_length", "set_max_length")
+    }
     found = {"set": "strings", **_alphabet_typed(str(plain.get("alphabet", ""))), **lengths}
     if (case := plain.get("case", CASES[0])) != CASES[0]:
         found["set_case"] = str(case)
@@ -139,7 +164,10 @@ def _strings_typed(plain: Mapping[str, Any]) -> dict[str, str] | None:
     except (AttributeError, TypeError, DomainError):
         return None
     return (
-        found if again == {key: value for key, value in plain.items() if (key, value) != ("case", CASES[0])} else None
+        found
+        if again
+        == {key: value for key, value in plain.items() if (key, value) != ("case", CASES[0])}
+        else None
     )
 
 
@@ -151,7 +179,11 @@ def _read(fields: Mapping[str, str], *, column: str) -> dict[str, Any]:
     pairs = split_pairs(fields.get("set_replace") or "")
     if pairs is None or len(dict(pairs)) < len(pairs):
         rule = "“characters replaced” has a line that cannot be read, or a character twice"
-        raise DomainError(rule, repair="write one a line, like é = e; nothing after = takes it away", column=column)
+        raise DomainError(
+            rule,
+            repair="write one a line, like é = e; nothing after = takes it away",
+            column=column,
+        )
     return found | ({"replace": dict(pairs)} if pairs else {})
 
 
@@ -174,7 +206,10 @@ def _separator_of(document: Any) -> str | None:
 
 
 def _is_words(part: Any) -> bool:
-    return isinstance(part, Mapping) and (part.get("set"), part.get("name")) == ("known", "english-words")
+    return isinstance(part, Mapping) and (part.get("set"), part.get("name")) == (
+        "known",
+        "english-words",
+    )
 
 
 def _needed(fields: Mapping[str, str], key: str, *, column: str) -> str:
@@ -187,14 +222,20 @@ def _needed(fields: Mapping[str, str], key: str, *, column: str) -> str:
 def _whole(fields: Mapping[str, str], key: str, *, column: str) -> int:
     text = _needed(fields, key, column=column)
     if not _WHOLE.fullmatch(text):
-        raise DomainError(f"“{_LABELS[key]}” is not a whole number", repair="write digits only", column=column)
+        raise DomainError(
+            f"“{_LABELS[key]}” is not a whole number", repair="write digits only", column=column
+        )
     return int(text)
 
 
 def _alphabet(fields: Mapping[str, str], *, column: str) -> str:
     """The boxes that are ticked, then the signs that are typed; a-z, A-Z and 0-9 stand for the whole run."""
     ticked = "".join(signs for key, signs in SIGNS.items() if fields.get(key))
-    text = str(fields.get("alphabet") or "").strip() if ticked else _needed(fields, "alphabet", column=column)
+    text = (
+        str(fields.get("alphabet") or "").strip()
+        if ticked
+        else _needed(fields, "alphabet", column=column)
+    )
     for run, letters in _RUNS.items():
         text = text.replace(run, letters)
     return ticked + text
@@ -215,5 +256,7 @@ def _json(text: str, *, column: str) -> dict[str, Any]:
     except DomainError:
         document = None
     if not isinstance(document, dict):
-        raise DomainError("the set is no JSON object", repair='write it like {"set": …}', column=column)
+        raise DomainError(
+            "the set is no JSON object", repair='write it like {"set": …}', column=column
+        )
     return document

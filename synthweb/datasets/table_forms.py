@@ -27,13 +27,28 @@ from synthweb.datasets.models import Dataset
 from synthweb.datasets.uploads import FIELD, ReceivedTable
 from synthweb.lib.names import validate_one_line
 
-DELIMITER_NAMES = {name.replace(" ", "-"): sign for sign, name in DELIMITERS.items()}  # a tab is no value of an input
+DELIMITER_NAMES = {
+    name.replace(" ", "-"): sign for sign, name in DELIMITERS.items()
+}  # a tab is no value of an input
 THOUSANDS_NAMES = {name.replace(" ", "-"): sign for sign, name in THOUSANDS.items()}
 DECIMAL_NAMES = {name.split(" ")[1]: sign for sign, name in DECIMALS.items()}
-OF_CSV = ("delimiter", "encoding", "quote", "header_lines", "names", "spaced", "literal", "escape", "extra_rows")
+OF_CSV = (
+    "delimiter",
+    "encoding",
+    "quote",
+    "header_lines",
+    "names",
+    "spaced",
+    "literal",
+    "escape",
+    "extra_rows",
+)
 OF_SHEETS = ("sheet", "error_cells")
 QUOTE_NAMES = {name.split(" ")[0]: sign for sign, name in QUOTES.items()}
-HEADERS = {"yes": "names of columns", "no": "a row like the others: columns are called column_1, column_2 …"}
+HEADERS = {
+    "yes": "names of columns",
+    "no": "a row like the others: columns are called column_1, column_2 …",
+}
 EXTRA_ROWS_NAMES = {
     "refuse": "Refuse the file, with the line",
     "keep": "Keep them as records",
@@ -46,7 +61,9 @@ class NameForm(forms.Form):
     """What a dataset is called."""
 
     name = forms.CharField(
-        max_length=200, help_text="What your colleagues call this table.", validators=[validate_one_line]
+        max_length=200,
+        help_text="What your colleagues call this table.",
+        validators=[validate_one_line],
     )
     description = forms.CharField(
         required=False,
@@ -108,7 +125,8 @@ class DialectForm(forms.Form):
     """How a CSV is written."""
 
     delimiter = forms.ChoiceField(
-        label="Between cells", choices=[(key, DELIMITERS[sign].capitalize()) for key, sign in DELIMITER_NAMES.items()]
+        label="Between cells",
+        choices=[(key, DELIMITERS[sign].capitalize()) for key, sign in DELIMITER_NAMES.items()],
     )
     encoding = forms.ChoiceField(label="Letters", choices=list(ENCODINGS.items()))
     quote = forms.ChoiceField(
@@ -116,7 +134,10 @@ class DialectForm(forms.Form):
         choices=[(key, QUOTES[sign].capitalize()) for key, sign in QUOTE_NAMES.items()],
     )
     sheet = forms.CharField(
-        required=False, strip=False, max_length=200, help_text="Its name; empty if one sheet alone has cells."
+        required=False,
+        strip=False,
+        max_length=200,
+        help_text="Its name; empty if one sheet alone has cells.",
     )
     error_cells = forms.ChoiceField(
         label="Cells that show an error, like #N/A",
@@ -124,7 +145,10 @@ class DialectForm(forms.Form):
         choices=[(key, text.capitalize()) for key, text in ERROR_CELLS.items()],
     )
     header = forms.ChoiceField(
-        label="The first line is", choices=list(HEADERS.items()), widget=forms.RadioSelect, initial="yes"
+        label="The first line is",
+        choices=list(HEADERS.items()),
+        widget=forms.RadioSelect,
+        initial="yes",
     )
     skip = forms.IntegerField(
         label="Lines above that",
@@ -141,7 +165,9 @@ class DialectForm(forms.Form):
         help_text="Left out: sums, sources.",
     )
     decimal = forms.ChoiceField(
-        label="Decimals behind", required=False, choices=[(key, DECIMALS[sign]) for key, sign in DECIMAL_NAMES.items()]
+        label="Decimals behind",
+        required=False,
+        choices=[(key, DECIMALS[sign]) for key, sign in DECIMAL_NAMES.items()],
     )
     thousands = forms.ChoiceField(
         label="Between thousands",
@@ -171,22 +197,38 @@ class DialectForm(forms.Form):
     escape = forms.ChoiceField(
         label="A backslash before a quotation mark",
         required=False,
-        choices=[("", "Refuse the file"), ("backslash", "Makes the mark a letter"), ("none", "Is a letter itself")],
+        choices=[
+            ("", "Refuse the file"),
+            ("backslash", "Makes the mark a letter"),
+            ("none", "Is a letter itself"),
+        ],
     )
-    spaced = forms.BooleanField(label="Blanks behind a delimiter are no part of the cell", required=False)
+    spaced = forms.BooleanField(
+        label="Blanks behind a delimiter are no part of the cell", required=False
+    )
     literal = forms.BooleanField(
-        label="Quotation marks inside unquoted cells are letters", required=False, help_text='As in 3" pipe.'
+        label="Quotation marks inside unquoted cells are letters",
+        required=False,
+        help_text='As in 3" pipe.',
     )
 
     def __init__(
-        self, *args: Any, file_kind: str, words: Mapping[str, Sequence[str]] | None = None, **kwargs: Any
+        self,
+        *args: Any,
+        file_kind: str,
+        words: Mapping[str, Sequence[str]] | None = None,
+        **kwargs: Any,
     ) -> None:
         """words: a few words of the table in each encoding that it may have, for its steward."""
         super().__init__(*args, **kwargs)
         if words:
-            shown = {name: f"{ENCODINGS[name]}: {', '.join(some)}" for name, some in words.items()}
+            shown = {
+                name: f"{ENCODINGS[name]}: {', '.join(some)}" for name, some in words.items()
+            }
             others = {name: text for name, text in ENCODINGS.items() if name not in shown}
-            self.fields["encoding"] = forms.ChoiceField(label="Letters", choices=list((shown | others).items()))
+            self.fields["encoding"] = forms.ChoiceField(
+                label="Letters", choices=list((shown | others).items())
+            )
         for name in OF_CSV if file_kind in WORKBOOKS else OF_SHEETS:
             del self.fields[name]
 
@@ -194,10 +236,16 @@ class DialectForm(forms.Form):
     def further(self) -> bool:
         """Whether a fact that few files need is not as usual, or wrong."""
         usual = ("", None, False, 1, "refuse")
-        return any(self[name].errors or self[name].value() not in usual for name in OF_CSV[3:] if name in self.fields)
+        return any(
+            self[name].errors or self[name].value() not in usual
+            for name in OF_CSV[3:]
+            if name in self.fields
+        )
 
     @classmethod
-    def of(cls, dataset: Dataset, *, words: Mapping[str, Sequence[str]] | None = None) -> DialectForm:
+    def of(
+        cls, dataset: Dataset, *, words: Mapping[str, Sequence[str]] | None = None
+    ) -> DialectForm:
         """As it is read now, or as it is guessed to be written."""
         now = Dialect.from_json(dataset.dialect) if dataset.dialect else Dialect()
         names = {sign: key for key, sign in DELIMITER_NAMES.items()}
@@ -248,7 +296,9 @@ class DialectForm(forms.Form):
             sheet=said.get("sheet", ""),
             error_cells=said.get("error_cells") or "refuse",
             header_lines=said.get("header_lines") or 1,
-            names=tuple(name.strip() for name in said.get("names", "").splitlines() if name.strip()),
+            names=tuple(
+                name.strip() for name in said.get("names", "").splitlines() if name.strip()
+            ),
             spaced=said.get("spaced", False),
             literal=said.get("literal", False),
             escape={"backslash": "\\"}.get(said.get("escape", ""), said.get("escape", "")),
@@ -264,7 +314,9 @@ def _name_of(sign: str, names: dict[str, str]) -> str:
 class DeleteForm(forms.Form):
     """The name of the dataset, typed: nobody deletes one by a slip."""
 
-    name = forms.CharField(widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}))
+    name = forms.CharField(
+        widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"})
+    )
 
     def __init__(self, *args: Any, dataset: Dataset, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -274,5 +326,7 @@ class DeleteForm(forms.Form):
     def clean_name(self) -> str:
         name: str = self.cleaned_data["name"]
         if name != self._wanted.strip():
-            raise forms.ValidationError("This is another name. Type it exactly as it stands above.")
+            raise forms.ValidationError(
+                "This is another name. Type it exactly as it stands above."
+            )
         return name

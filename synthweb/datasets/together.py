@@ -51,7 +51,11 @@ class Set:
 def change(column: Column, asked: Asked) -> Set:
     """The column with what is asked for, as far as its kind has it."""
     kind = asked.kind or str(column.get("kind") or "")
-    old: Fields = column["fields"] if kind == column.get("kind") else drafts.shared(column["fields"], kind)
+    old: Fields = (
+        column["fields"]
+        if kind == column.get("kind")
+        else drafts.shared(column["fields"], kind)
+    )
     found = Set(
         column={
             "kind": kind,
@@ -70,9 +74,15 @@ def change(column: Column, asked: Asked) -> Set:
 
 def differs(before: Column, after: Column) -> bool:
     """Whether anything that is typed or shown is another."""
-    if (before.get("kind"), before.get("origin") or "declared") != (after["kind"], after["origin"]):
+    if (before.get("kind"), before.get("origin") or "declared") != (
+        after["kind"],
+        after["origin"],
+    ):
         return True
-    return any(spelled(before["fields"].get(key, "")) != spelled(text) for key, text in after["fields"].items())
+    return any(
+        spelled(before["fields"].get(key, "")) != spelled(text)
+        for key, text in after["fields"].items()
+    )
 
 
 def _set_missing(found: Set, asked: Asked) -> None:
@@ -80,9 +90,15 @@ def _set_missing(found: Set, asked: Asked) -> None:
     if not asked.missing:
         return
     if "missing" not in fields:
-        found.remarks.append(("an identifier has no missing values", "choose another kind for it"))
+        found.remarks.append(
+            ("an identifier has no missing values", "choose another kind for it")
+        )
         return
-    typed = [marker for marker in split(asked.markers) if marker] if asked.missing in ("typed", "both") else []
+    typed = (
+        [marker for marker in split(asked.markers) if marker]
+        if asked.missing in ("typed", "both")
+        else []
+    )
     if asked.missing == "typed" and not typed:
         found.remarks.append(("no marker is typed", "type one, for example NA"))
         return
@@ -91,7 +107,12 @@ def _set_missing(found: Set, asked: Asked) -> None:
     if asked.missing == "none" and fields["outside"] == "missing":
         fields["outside"] = drafts.usual_outside(found.column["kind"], has_missing=False)
         told = drafts.OUTSIDES[found.column["kind"]][fields["outside"]]
-        found.remarks.append((f"nothing can be missing now, so a value outside {told}", "choose otherwise if you like"))
+        found.remarks.append(
+            (
+                f"nothing can be missing now, so a value outside {told}",
+                "choose otherwise if you like",
+            )
+        )
 
 
 def _set_outside(found: Set, asked: Asked) -> None:
@@ -99,9 +120,13 @@ def _set_outside(found: Set, asked: Asked) -> None:
     if not asked.outside:
         return
     if asked.outside not in drafts.OUTSIDES.get(kind, {}):
-        found.remarks.append((f"“{asked.outside}” is nothing for its kind", "choose another rule for it"))
+        found.remarks.append(
+            (f"“{asked.outside}” is nothing for its kind", "choose another rule for it")
+        )
     elif asked.outside == "missing" and not (fields["missing_empty"] or fields["missing"]):
-        found.remarks.append(("it declares no missing values", "set its missing values as well"))
+        found.remarks.append(
+            ("it declares no missing values", "set its missing values as well")
+        )
     else:
         fields["outside"] = asked.outside
 
@@ -114,7 +139,9 @@ def _set_bins(found: Set, asked: Asked) -> None:
         fields["most_bins"] = asked.bins
         return
     if "bins" not in fields:
-        found.remarks.append(("its kind has no bins", "choose whole number, number or a date for it"))
+        found.remarks.append(
+            ("its kind has no bins", "choose whole number, number or a date for it")
+        )
         return
     fields.update({key: "" for key in _CUTS if key in fields} | {"bins": asked.bins})
 
@@ -132,4 +159,8 @@ def named(names: list[str]) -> str:
     most = 8
     listed = ", ".join(f"“{name}”" for name in names[:most])
     word = "Column" if len(names) == 1 else "Columns"
-    return f"{word} {listed} and {len(names) - most} more" if len(names) > most else f"{word} {listed}"
+    return (
+        f"{word} {listed} and {len(names) - most} more"
+        if len(names) > most
+        else f"{word} {listed}"
+    )

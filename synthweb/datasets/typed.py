@@ -43,11 +43,18 @@ def attribute_of(name: str, column: Mapping[str, Any]) -> Attribute:
     kind = column.get("kind", "")
     if kind not in _READERS:
         raise reader.wrong("the kind is not chosen", "choose what kind of column this is")
-    document: dict[str, Any] = {"name": name, "kind": kind, "provenance": column.get("origin") or "declared"}
+    document: dict[str, Any] = {
+        "name": name,
+        "kind": kind,
+        "provenance": column.get("origin") or "declared",
+    }
     document |= _READERS[kind](reader)
     if kind != "identifier":
         document |= {"missing": reader.missing(), "outside": reader.text("outside") or None}
-    if kind not in ("categorical", "identifier", "weak") and reader.text("unordered") == CHECKED:
+    if (
+        kind not in ("categorical", "identifier", "weak")
+        and reader.text("unordered") == CHECKED
+    ):
         document["ordered"] = False
     return parse_attribute(document)
 
@@ -60,7 +67,9 @@ def equal_edges(low: float, high: float, *, bins: int) -> list[float]:
 def _categorical(reader: _Typed) -> dict[str, Any]:
     values = split(reader.text("values"))
     if not values:
-        raise reader.wrong("no value is listed", "list every category that is publicly known, one a line")
+        raise reader.wrong(
+            "no value is listed", "list every category that is publicly known, one a line"
+        )
     return {
         "values": values,
         "other": reader.text("outside") == "other",
@@ -73,7 +82,9 @@ def _integer(reader: _Typed) -> dict[str, Any]:
     document: dict[str, Any] = {"low": low, "high": high}
     match reader.one_of("bins", "width", "edges"):
         case "edges":
-            document["edges"] = [reader.as_whole(text, "edges") for text in split_numbers(reader.text("edges"))]
+            document["edges"] = [
+                reader.as_whole(text, "edges") for text in split_numbers(reader.text("edges"))
+            ]
         case "width":
             document["width"] = reader.whole("width")
         case "bins":
@@ -86,7 +97,9 @@ def _number(reader: _Typed) -> dict[str, Any]:
     document: dict[str, Any] = {"low": low, "high": high}
     match reader.one_of("bins", "edges"):
         case "edges":
-            document["edges"] = [reader.as_number(text, "edges") for text in split_numbers(reader.text("edges"))]
+            document["edges"] = [
+                reader.as_number(text, "edges") for text in split_numbers(reader.text("edges"))
+            ]
         case "bins":
             document["edges"] = equal_edges(low, high, bins=reader.bins())
     return document
@@ -94,12 +107,18 @@ def _number(reader: _Typed) -> dict[str, Any]:
 
 def _date(reader: _Typed) -> dict[str, Any]:
     style = reader.text("format") or "%Y-%m-%d"
-    document: dict[str, Any] = {"low": reader.needed("low"), "high": reader.needed("high"), "format": style}
+    document: dict[str, Any] = {
+        "low": reader.needed("low"),
+        "high": reader.needed("high"),
+        "format": style,
+    }
     match reader.one_of("bins", "step_days"):
         case "step_days":
             document["step_days"] = reader.whole("step_days")
         case "bins":
-            whole = parse_attribute({"name": reader.name, "kind": "date", **document, "step_days": _ALL_DAYS})
+            whole = parse_attribute(
+                {"name": reader.name, "kind": "date", **document, "step_days": _ALL_DAYS}
+            )
             assert isinstance(whole, Date)  # noqa: S101  # its kind says so
             document["step_days"] = reader.shared_out((whole.high - whole.low).days + 1)
     return document
@@ -140,7 +159,11 @@ def _weak(reader: _Typed) -> dict[str, Any]:
 def _range(reader: _Typed) -> dict[str, Any]:
     of = reader.text("of") or "integer"
     read = {"integer": reader.whole, "number": reader.number}.get(of, reader.needed)
-    document: dict[str, Any] = {"of": of, "low": read("widest_low"), "high": read("widest_high")}
+    document: dict[str, Any] = {
+        "of": of,
+        "low": read("widest_low"),
+        "high": read("widest_high"),
+    }
     if of == "date" and reader.text("day_format"):
         document["format"] = reader.text("day_format")
     return document | ({"bins": reader.whole("most_bins")} if reader.text("most_bins") else {})
@@ -150,10 +173,15 @@ def _text(reader: _Typed) -> dict[str, Any]:
     signs = [each for each in CLASSES if reader.text(each) == CHECKED]
     if reader.text("pattern"):
         if signs or any(reader.text(key) for key in ("min_length", "max_length", "leading")):
-            raise reader.wrong("both a pattern and lengths or kinds of signs are given", "keep one of them")
+            raise reader.wrong(
+                "both a pattern and lengths or kinds of signs are given", "keep one of them"
+            )
         return {"pattern": reader.text("pattern")}
     if not signs:
-        raise reader.wrong("no kind of sign is ticked", "tick those that the texts are made of, or give a pattern")
+        raise reader.wrong(
+            "no kind of sign is ticked",
+            "tick those that the texts are made of, or give a pattern",
+        )
     return {
         "min_length": reader.whole("min_length") if reader.text("min_length") else 1,
         "max_length": reader.whole("max_length"),
@@ -201,12 +229,17 @@ class _Typed:
 
     def as_whole(self, text: str, key: str) -> int:
         if not _WHOLE.fullmatch(text):
-            raise self.wrong(f"“{_LABELS[key]}” is not a whole number", "write digits only, without separators")
+            raise self.wrong(
+                f"“{_LABELS[key]}” is not a whole number",
+                "write digits only, without separators",
+            )
         return int(text)
 
     def as_number(self, text: str, key: str) -> float:
         if not _NUMBER.fullmatch(text):
-            raise self.wrong(f"“{_LABELS[key]}” is not a number", "write it like 12.5, without separators")
+            raise self.wrong(
+                f"“{_LABELS[key]}” is not a number", "write it like 12.5, without separators"
+            )
         return float(text)
 
     def json(self, key: str) -> Any:
@@ -214,7 +247,9 @@ class _Typed:
         try:
             return parse(self.text(key).encode())
         except DomainError:
-            raise self.wrong("the texts that complete others cannot be read", "upload a DOMAIN.json again") from None
+            raise self.wrong(
+                "the texts that complete others cannot be read", "upload a DOMAIN.json again"
+            ) from None
 
     def one_of(self, *keys: str) -> str:
         """The one of these inputs that is filled in, if any."""
@@ -222,14 +257,18 @@ class _Typed:
         if len(filled) > 1:
             said = " and ".join(f"“{_LABELS[key]}”" for key in filled)
             raise self.wrong(
-                f"{said} are all given" if len(filled) > 2 else f"both {said} are given", "keep one of them"
+                f"{said} are all given" if len(filled) > 2 else f"both {said} are given",
+                "keep one of them",
             )
         return filled[0] if filled else ""
 
     def bins(self) -> int:
         bins = self.whole("bins")
         if not 1 <= bins <= MAX_CODES:
-            raise self.wrong("the number of bins is out of range", f"give a whole number from 1 to {MAX_CODES:,}")
+            raise self.wrong(
+                "the number of bins is out of range",
+                f"give a whole number from 1 to {MAX_CODES:,}",
+            )
         return bins
 
     def shared_out(self, count: int) -> int:

@@ -48,7 +48,9 @@ def cannot_store() -> TableError:
 class ReceivedTable(_Upload):
     """What the form finds: a table waiting to be kept, or why it was refused. Its bytes are not here to be read."""
 
-    def __init__(self, *, name: str, size: int, intake: Intake | None, refusal: TableError | None) -> None:
+    def __init__(
+        self, *, name: str, size: int, intake: Intake | None, refusal: TableError | None
+    ) -> None:
         super().__init__(file=None, name=name, size=size)
         self.intake, self.refusal = intake, refusal
 
@@ -107,7 +109,10 @@ class EncryptingHandler(FileUploadHandler):
             with self._refusing():
                 self._intake.end()
         self._taken = ReceivedTable(
-            name=self.file_name or "", size=file_size, intake=self._intake, refusal=self._refusal
+            name=self.file_name or "",
+            size=file_size,
+            intake=self._intake,
+            refusal=self._refusal,
         )
         return self._taken
 

@@ -12,7 +12,9 @@ urlpatterns = [
     path("templates/", views.templates, name="templates"),
     path("templates/<slug:code>/delete/", views.delete_template, name="delete-template"),
     path("<slug:code>/describe/template/", views.apply_template, name="apply-template"),
-    path("<slug:code>/domain/<int:number>/template/", views.save_template, name="save-template"),
+    path(
+        "<slug:code>/domain/<int:number>/template/", views.save_template, name="save-template"
+    ),
     path("<slug:code>/describe/", views.describe, name="describe"),
     path("<slug:code>/describe/set/", views.told_of_set, name="set"),
     path("<slug:code>/describe/point/", views.point, name="point"),
@@ -20,5 +22,9 @@ urlpatterns = [
     path("<slug:code>/describe/DOMAIN.json", views.draft_file, name="draft-file"),
     path("<slug:code>/domain/<int:number>/", views.domain, name="domain"),
     path("<slug:code>/domain/<int:number>/DOMAIN.json", views.domain_file, name="domain-file"),
-    path("<slug:code>/domain/<int:number>/table-schema.json", views.table_schema_file, name="table-schema-file"),
+    path(
+        "<slug:code>/domain/<int:number>/table-schema.json",
+        views.table_schema_file,
+        name="table-schema-file",
+    ),
 ]

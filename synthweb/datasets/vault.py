@@ -63,14 +63,22 @@ class Writer:
     def __init__(self) -> None:
         dumps.forbid()
         folder = files.private_directory(Path(settings.VAULT_DIR))
-        recipient = pyrage.x25519.Recipient.from_str(files.read_key(settings.VAULT_PUBLIC_KEY_FILE))
+        recipient = pyrage.x25519.Recipient.from_str(
+            files.read_key(settings.VAULT_PUBLIC_KEY_FILE)
+        )
         self._part = folder / (secrets.token_hex(16) + PART)
-        self._file = _Hashed(os.fdopen(os.open(self._part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb"))
-        fcntl.flock(self._file.raw.fileno(), fcntl.LOCK_EX)  # held while we live: `sweep` leaves the living alone
+        self._file = _Hashed(
+            os.fdopen(os.open(self._part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb")
+        )
+        fcntl.flock(
+            self._file.raw.fileno(), fcntl.LOCK_EX
+        )  # held while we live: `sweep` leaves the living alone
         self._pipe = _Pipe()
         self._failure: Exception | None = None
         self._kept = False
-        self._thread = threading.Thread(target=self._encrypt, args=(recipient,), name="vault-writer", daemon=True)
+        self._thread = threading.Thread(
+            target=self._encrypt, args=(recipient,), name="vault-writer", daemon=True
+        )
         self._thread.start()
 
     def _encrypt(self, recipient: pyrage.x25519.Recipient) -> None:
@@ -127,7 +135,10 @@ class Writer:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.discard()
 
@@ -153,7 +164,9 @@ class _Pipe:
     def read(self, size: int) -> bytes:
         while not self._rest and not self._ended:
             if self.broken.is_set():
-                raise BrokenPipeError("the upload was given up")  # an InterruptedError would be retried
+                raise BrokenPipeError(
+                    "the upload was given up"
+                )  # an InterruptedError would be retried
             with contextlib.suppress(queue.Empty):
                 self._rest = memoryview(self._chunks.get(timeout=0.2))
                 self._ended = not self._rest
@@ -204,7 +217,9 @@ def open_table(name: str) -> Iterator[Path]:
         except (OSError, pyrage.DecryptError) as error:
             if filled.is_full:
                 raise VaultError(NO_ROOM) from None
-            raise TamperedError("a stored table is damaged or was not written for this worker's key") from error
+            raise TamperedError(
+                "a stored table is damaged or was not written for this worker's key"
+            ) from error
         while cipher.read(1 << 20):  # what lies behind the end that age saw is not ours either
             pass
         if not hmac.compare_digest(cipher.digest.hexdigest(), name):

@@ -34,7 +34,11 @@ def index(request: HttpRequest) -> HttpResponse:
     query, status = request.GET.get("q", "")[:200], request.GET.get("status", "")
     found = selectors.datasets_of(_me(request), search=query, status=status)
     page = Paginator(found, PAGE).get_page(request.GET.get("page"))
-    return render(request, "datasets/index.html", screens.index(_me(request), page, query=query, status=status))
+    return render(
+        request,
+        "datasets/index.html",
+        screens.index(_me(request), page, query=query, status=status),
+    )
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -46,7 +50,9 @@ def describe(request: HttpRequest, code: str) -> HttpResponse:
         return redirect("pages:upload-status", dataset.code)
     if request.method == "POST":
         return _change(request, dataset)
-    return render(request, "datasets/describe.html", screens.describe(_me(request), dataset, request.GET))
+    return render(
+        request, "datasets/describe.html", screens.describe(_me(request), dataset, request.GET)
+    )
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -61,8 +67,13 @@ def point(request: HttpRequest, code: str) -> HttpResponse:
     known = points.initial(dataset.draft, request.GET.get("place", ""), names=names)
     form = points.PointForm(posted, names=names, initial=known)
     if form.is_valid():
-        services.describe_point(actor=_me(request), dataset=dataset, said=form.cleaned_data, names=names)
-        messages.success(request, f"“{form.cleaned_data['name']}” is described, and both of its columns are confirmed.")
+        services.describe_point(
+            actor=_me(request), dataset=dataset, said=form.cleaned_data, names=names
+        )
+        messages.success(
+            request,
+            f"“{form.cleaned_data['name']}” is described, and both of its columns are confirmed.",
+        )
         return redirect("datasets:describe", dataset.code)
     context = screens.point(dataset, form, names=names, real=real)
     return render(request, "datasets/point.html", context, status=422 if form.errors else 200)
@@ -81,7 +92,11 @@ def _change(request: HttpRequest, dataset: Dataset) -> HttpResponse:
     posted = Posted(request.POST)
     outcome = _keep(request, dataset, posted)
     if getattr(request, "htmx", False):
-        return render(request, "datasets/_line_and_count.html", screens.after_a_press(dataset, posted, outcome))
+        return render(
+            request,
+            "datasets/_line_and_count.html",
+            screens.after_a_press(dataset, posted, outcome),
+        )
     if posted.verb.startswith((constraining.ADD, constraining.DROP)):
         return _constrain(request, dataset, posted.verb)
     if posted.verb == "finish":
@@ -96,7 +111,11 @@ def _constrain(request: HttpRequest, dataset: Dataset, verb: str) -> HttpRespons
     file = request.FILES.get("rule-dependency-file") if kind == "dependency" else None
     try:
         services.constrain(
-            actor=_me(request), dataset=dataset, verb=verb, typed=typed, table=file.read() if file else None
+            actor=_me(request),
+            dataset=dataset,
+            verb=verb,
+            typed=typed,
+            table=file.read() if file else None,
         )
     except DomainError as error:
         context = screens.describe(_me(request), dataset, request.GET)
@@ -108,7 +127,13 @@ def _constrain(request: HttpRequest, dataset: Dataset, verb: str) -> HttpRespons
 def _keep(request: HttpRequest, dataset: Dataset, posted: Posted) -> editing.Outcome:
     """What a press of any button does: everything typed is kept, and what came of it is told."""
     outcome = editing.apply(posted, dataset.draft)
-    services.keep(actor=_me(request), dataset=dataset, columns=outcome.columns, table=posted.table, total=posted.total)
+    services.keep(
+        actor=_me(request),
+        dataset=dataset,
+        columns=outcome.columns,
+        table=posted.table,
+        total=posted.total,
+    )
     if outcome.done:
         messages.success(request, outcome.done)
     for problem in filter(None, [outcome.problem, *outcome.remarks]):
@@ -139,17 +164,27 @@ def import_document(request: HttpRequest, code: str) -> HttpResponse:
     brought = False
     form = DocumentForm(request.POST, request.FILES)
     if form.is_valid():
-        brought = _bring(request, dataset, form.cleaned_data["document"], replaces=posted.replaces)
+        brought = _bring(
+            request, dataset, form.cleaned_data["document"], replaces=posted.replaces
+        )
     else:
         messages.error(request, " ".join(map(str, form.errors["document"])))
-    return redirect(screens.address_after(dataset, posted, outcome, query=request.GET, brought=brought))
+    return redirect(
+        screens.address_after(dataset, posted, outcome, query=request.GET, brought=brought)
+    )
 
 
-def _bring(request: HttpRequest, dataset: Dataset, document: dict[str, Any], *, replaces: bool) -> bool:
+def _bring(
+    request: HttpRequest, dataset: Dataset, document: dict[str, Any], *, replaces: bool
+) -> bool:
     try:
-        brought = services.import_document(actor=_me(request), dataset=dataset, document=document, replaces=replaces)
+        brought = services.import_document(
+            actor=_me(request), dataset=dataset, document=document, replaces=replaces
+        )
     except DomainError as error:
-        messages.error(request, f"This description cannot be used; nothing was changed. {error.text}.")
+        messages.error(
+            request, f"This description cannot be used; nothing was changed. {error.text}."
+        )
         return False
     return _tell(request, brought, source=f"The file was read as a {brought.title}")
 
@@ -174,20 +209,33 @@ def apply_template(request: HttpRequest, code: str) -> HttpResponse:
     dataset = selectors.dataset_for(_me(request), code, Need.DESCRIBE)
     posted = Posted(request.POST)
     outcome = _keep(request, dataset, posted)
-    template = selectors.templates_of(_me(request)).filter(code=request.POST.get("template", "")).first()
+    template = (
+        selectors.templates_of(_me(request))
+        .filter(code=request.POST.get("template", ""))
+        .first()
+    )
     brought = False
     if template is None:
         messages.error(request, "No template is chosen: choose one of the list.")
     else:
         brought = _apply(request, dataset, template, replaces=posted.replaces)
-    return redirect(screens.address_after(dataset, posted, outcome, query=request.GET, brought=brought))
+    return redirect(
+        screens.address_after(dataset, posted, outcome, query=request.GET, brought=brought)
+    )
 
 
-def _apply(request: HttpRequest, dataset: Dataset, template: DescriptionTemplate, *, replaces: bool) -> bool:
+def _apply(
+    request: HttpRequest, dataset: Dataset, template: DescriptionTemplate, *, replaces: bool
+) -> bool:
     try:
-        found = services.apply_template(actor=_me(request), dataset=dataset, template=template, replaces=replaces)
+        found = services.apply_template(
+            actor=_me(request), dataset=dataset, template=template, replaces=replaces
+        )
     except DomainError as error:
-        messages.error(request, f"“{template.name}” cannot be used here; nothing was changed. {error.text}.")
+        messages.error(
+            request,
+            f"“{template.name}” cannot be used here; nothing was changed. {error.text}.",
+        )
         return False
     return _tell(request, found, source=f"Template “{template.name}”")
 
@@ -198,11 +246,15 @@ def save_template(request: HttpRequest, code: str, number: int) -> HttpResponse:
     """Keep a confirmed description under a name, for other tables."""
     version = selectors.domain_version_for(_me(request), code, number, Need.DESCRIBE)
     try:
-        made = services.save_template(actor=_me(request), version=version, name=clean(request.POST.get("name", "")))
+        made = services.save_template(
+            actor=_me(request), version=version, name=clean(request.POST.get("name", ""))
+        )
     except Refused as refused:
         messages.error(request, f"No template was made: {refused}.")
         return redirect("datasets:domain", code, number)
-    messages.success(request, f"Template “{made.name}” can be applied on the describe page of any table.")
+    messages.success(
+        request, f"Template “{made.name}” can be applied on the describe page of any table."
+    )
     return redirect("datasets:templates")
 
 
@@ -210,7 +262,9 @@ def save_template(request: HttpRequest, code: str, number: int) -> HttpResponse:
 @login_required
 def templates(request: HttpRequest) -> HttpResponse:
     """The templates of the organisation."""
-    page = Paginator(selectors.templates_of(_me(request)), PAGE).get_page(request.GET.get("page"))
+    page = Paginator(selectors.templates_of(_me(request)), PAGE).get_page(
+        request.GET.get("page")
+    )
     crumbs = [(reverse("datasets:index"), "Datasets"), ("", "Templates")]
     return render(request, "datasets/templates.html", {"page": page, "crumbs": crumbs})
 
@@ -221,7 +275,9 @@ def delete_template(request: HttpRequest, code: str) -> HttpResponse:
     """Forget a template."""
     template = selectors.template_for(_me(request), code)
     services.delete_template(actor=_me(request), template=template)
-    messages.success(request, f"Template “{template.name}” is deleted; descriptions made with it stay.")
+    messages.success(
+        request, f"Template “{template.name}” is deleted; descriptions made with it stay."
+    )
     return redirect("datasets:templates")
 
 
@@ -251,7 +307,9 @@ def domain(request: HttpRequest, code: str, number: int) -> HttpResponse:
 def domain_file(request: HttpRequest, code: str, number: int) -> HttpResponse:
     """The same as a DOMAIN.json for the command line."""
     version = selectors.domain_version_for(_me(request), code, number)
-    return _as_file(version.document, name=f"domain-{version.dataset.code}-v{version.number}.json")
+    return _as_file(
+        version.document, name=f"domain-{version.dataset.code}-v{version.number}.json"
+    )
 
 
 @require_safe

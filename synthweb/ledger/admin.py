@@ -13,8 +13,20 @@ from synthweb.ledger.models import BudgetAccount, BudgetRequest, Coverage, Ledge
 
 @admin.register(BudgetAccount)
 class BudgetAccountAdmin(ReadOnlyAdmin):
-    list_display = ["name", "code", "organisation", "rule", "relation", "cap", "free", "chain_status"]
-    list_filter = [("organisation", admin.RelatedOnlyFieldListFilter), "rule"]  # none of other organisations
+    list_display = [
+        "name",
+        "code",
+        "organisation",
+        "rule",
+        "relation",
+        "cap",
+        "free",
+        "chain_status",
+    ]
+    list_filter = [
+        ("organisation", admin.RelatedOnlyFieldListFilter),
+        "rule",
+    ]  # none of other organisations
     search_fields = ["name", "code"]
 
     @admin.display
@@ -28,13 +40,27 @@ class BudgetAccountAdmin(ReadOnlyAdmin):
     @admin.display(description="Chain")
     def chain_status(self, account: BudgetAccount) -> str:
         verdict = chain.verify(account)
-        return f"intact, {verdict.length} entries" if verdict.intact else f"BROKEN: {verdict.faults[0]}"
+        return (
+            f"intact, {verdict.length} entries"
+            if verdict.intact
+            else f"BROKEN: {verdict.faults[0]}"
+        )
 
 
 @admin.register(LedgerEntry)
 class LedgerEntryAdmin(ReadOnlyAdmin):
     organisation_path = "account__organisation"
-    list_display = ["account", "sequence", "kind", "how_much", "actor", "reason", "run_code", "at", "fits_its_hash"]
+    list_display = [
+        "account",
+        "sequence",
+        "kind",
+        "how_much",
+        "actor",
+        "reason",
+        "run_code",
+        "at",
+        "fits_its_hash",
+    ]
     list_filter = ["kind", ("account", admin.RelatedOnlyFieldListFilter)]
     search_fields = ["run_code", "dataset_code", "actor", "hash"]
     ordering = ["-at", "-sequence"]
@@ -52,7 +78,16 @@ class LedgerEntryAdmin(ReadOnlyAdmin):
 @admin.register(BudgetRequest)
 class BudgetRequestAdmin(ReadOnlyAdmin):
     organisation_path = "dataset__organisation"
-    list_display = ["dataset", "code", "requested_by", "rule", "state", "decided_by", "decision_reason", "created_at"]
+    list_display = [
+        "dataset",
+        "code",
+        "requested_by",
+        "rule",
+        "state",
+        "decided_by",
+        "decision_reason",
+        "created_at",
+    ]
     list_filter = ["state"]
     list_select_related = ["dataset", "requested_by", "decided_by"]
 
@@ -68,7 +103,15 @@ class CoverageAdmin(ReadOnlyAdmin):
 class AuditEntryAdmin(ReadOnlyAdmin):
     organisation_path = "organisation_code"
     organisation_by_code = True
-    list_display = ["sequence", "at", "actor", "action", "object_kind", "object_code", "fits_its_hash"]
+    list_display = [
+        "sequence",
+        "at",
+        "actor",
+        "action",
+        "object_kind",
+        "object_code",
+        "fits_its_hash",
+    ]
     list_filter = ["action"]
     search_fields = ["actor", "object_code", "hash"]
 

@@ -35,10 +35,14 @@ class Amount:
                 raise TypeError(f"{field.name}: the ledger counts in integers")
 
     def __add__(self, other: Amount) -> Amount:
-        return Amount(**{name: getattr(self, name) + getattr(other, name) for name in CURRENCIES})
+        return Amount(
+            **{name: getattr(self, name) + getattr(other, name) for name in CURRENCIES}
+        )
 
     def __sub__(self, other: Amount) -> Amount:
-        return Amount(**{name: getattr(self, name) - getattr(other, name) for name in CURRENCIES})
+        return Amount(
+            **{name: getattr(self, name) - getattr(other, name) for name in CURRENCIES}
+        )
 
     @property
     def as_dict(self) -> dict[str, int]:
@@ -54,7 +58,9 @@ class Amount:
 
     def fits(self, rule: str) -> bool:
         """Whether it holds nothing but what the rule counts."""
-        return not any(getattr(self, name) for name in CURRENCIES if name not in COUNTED[Rule(rule)])
+        return not any(
+            getattr(self, name) for name in CURRENCIES if name not in COUNTED[Rule(rule)]
+        )
 
     def text(self, rule: str) -> str:
         """Exact, for messages: `ε 1.5, δ 1e-9`; a delta of zero is left out."""
@@ -85,8 +91,14 @@ class Lacking:
     @property
     def sentence(self) -> str:
         """`The budget has no δ left, and this costs δ 1e-9: δ 1e-9 more is needed`."""
-        left = f"{self.letter} {typed(self.currency, self.left)}" if self.left > 0 else f"no {self.letter}"
-        costs, short = (f"{self.letter} {typed(self.currency, value)}" for value in (self.costs, self.short))
+        left = (
+            f"{self.letter} {typed(self.currency, self.left)}"
+            if self.left > 0
+            else f"no {self.letter}"
+        )
+        costs, short = (
+            f"{self.letter} {typed(self.currency, value)}" for value in (self.costs, self.short)
+        )
         return f"The budget has {left} left, and this costs {costs}: {short} more is needed"
 
 

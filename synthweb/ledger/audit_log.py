@@ -106,9 +106,13 @@ def _file(request: HttpRequest, part: Part, kind: str) -> HttpResponseBase:
     narrow = _filter(request, part)
     if not narrow.is_valid():
         return downloads.refused(narrow)
-    return export.of_log(narrow.narrow(part.log), name=part.name, kind=kind, filters=narrow.chosen)
+    return export.of_log(
+        narrow.narrow(part.log), name=part.name, kind=kind, filters=narrow.chosen
+    )
 
 
 def _filter(request: HttpRequest, part: Part) -> filters.AuditFilter:
-    actions = words.choices(list(part.log.order_by().values_list("action", flat=True).distinct()))
+    actions = words.choices(
+        list(part.log.order_by().values_list("action", flat=True).distinct())
+    )
     return filters.AuditFilter(request.GET, actions=actions, without=part.without)

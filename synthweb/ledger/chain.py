@@ -58,7 +58,9 @@ def fields(entry: LedgerEntry, *, account_code: str) -> dict[str, Any]:
 def seal(entry: LedgerEntry, *, account_code: str) -> str:
     """The hash that belongs to `entry`."""
     return chain.seal(
-        sequence=entry.sequence, fields=fields(entry, account_code=account_code), previous_hash=entry.previous_hash
+        sequence=entry.sequence,
+        fields=fields(entry, account_code=account_code),
+        previous_hash=entry.previous_hash,
     )
 
 
@@ -71,7 +73,9 @@ def verify(account: BudgetAccount) -> Verdict:
     )  # sums and entries of one moment
     replay = _Replay(account)
     verdict = chain.walk(replay.links(), first=first_hash(account))
-    return Verdict(length=verdict.length, head=verdict.head, faults=(*verdict.faults, *replay.faults()))
+    return Verdict(
+        length=verdict.length, head=verdict.head, faults=(*verdict.faults, *replay.faults())
+    )
 
 
 class _Replay:
@@ -99,7 +103,11 @@ class _Replay:
         """After the last entry: what went wrong on the way, and which columns differ from the sums."""
         differing = [
             f"{currency}_{part} is {getattr(self.account, f'{currency}_{part}')}, the entries add up to {total}"
-            for part, amount in (("cap", self.cap), ("held", self.held), ("charged", self.charged))
+            for part, amount in (
+                ("cap", self.cap),
+                ("held", self.held),
+                ("charged", self.charged),
+            )
             for currency, total in amount.as_dict.items()
             if getattr(self.account, f"{currency}_{part}") != total
         ]
@@ -109,7 +117,9 @@ class _Replay:
         amount = Amount(**{currency: getattr(entry, currency) for currency in CURRENCIES})
         where = f"entry {entry.sequence}"
         if not amount.fits(self.account.rule):
-            self.found.append(f"{where}: counts what an account under the rule {self.account.rule} does not")
+            self.found.append(
+                f"{where}: counts what an account under the rule {self.account.rule} does not"
+            )
         if entry.kind == Kind.GRANT:
             self.cap += amount
         elif entry.kind == Kind.HOLD:

@@ -54,15 +54,27 @@ class _Names:
     """What codes and numbers stand for; an object that is gone keeps its code."""
 
     def __init__(self, page: list[AuditEntry]) -> None:
-        wanted: dict[str, set[str]] = {"user": set(), "dataset": set(), "account": set(), "organisation": set()}
+        wanted: dict[str, set[str]] = {
+            "user": set(),
+            "dataset": set(),
+            "account": set(),
+            "organisation": set(),
+        }
         for entry in page:
-            for kind, code in ((entry.object_kind, entry.object_code), ("dataset", entry.detail.get("dataset"))):
+            for kind, code in (
+                (entry.object_kind, entry.object_code),
+                ("dataset", entry.detail.get("dataset")),
+            ):
                 if kind in wanted and isinstance(code, str) and code:
                     wanted[kind].add(code)
         numbers = [int(number) for number in wanted["user"] if number.isdecimal()]
         users = User.objects.filter(pk__in=numbers).values_list("pk", "username")
         self.found = {("user", str(pk)): name for pk, name in users}
-        for kind, model in (("dataset", Dataset), ("account", BudgetAccount), ("organisation", Organisation)):
+        for kind, model in (
+            ("dataset", Dataset),
+            ("account", BudgetAccount),
+            ("organisation", Organisation),
+        ):
             rows = model.objects.filter(code__in=wanted[kind]).values_list("code", "name")
             self.found |= {(kind, code): name for code, name in rows}
 
@@ -87,7 +99,10 @@ def _line(entry: AuditEntry, names: _Names) -> Deed:
 
 
 def _address(entry: AuditEntry, name: str) -> str:
-    route, argument = _PAGES.get(entry.object_kind), name if entry.object_kind == "user" else entry.object_code
+    route, argument = (
+        _PAGES.get(entry.object_kind),
+        name if entry.object_kind == "user" else entry.object_code,
+    )
     try:
         return reverse(route, args=[argument]) if route and argument else ""
     except NoReverseMatch:
@@ -96,7 +111,11 @@ def _address(entry: AuditEntry, name: str) -> str:
 
 def facts(entry: AuditEntry, names: _Names | None = None) -> list[tuple[str, str]]:
     """The detail of an entry as words; what is empty is left out, hashes are shortened."""
-    return [_fact(name, value, names) for name, value in entry.detail.items() if value not in ("", [], {})]
+    return [
+        _fact(name, value, names)
+        for name, value in entry.detail.items()
+        if value not in ("", [], {})
+    ]
 
 
 def _fact(name: str, value: Any, names: _Names | None) -> tuple[str, str]:

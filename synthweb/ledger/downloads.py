@@ -70,15 +70,27 @@ def refused(form: forms.Form) -> HttpResponse:
         f"{form.fields[name].label if name in form.fields else name}: {' '.join(map(str, errors))}"
         for name, errors in form.errors.items()
     ]
-    return HttpResponse("\n".join(lines) + "\n", status=400, content_type="text/plain; charset=utf-8")
+    return HttpResponse(
+        "\n".join(lines) + "\n", status=400, content_type="text/plain; charset=utf-8"
+    )
 
 
 def _file(document: dict[str, Any], *, name: str) -> HttpResponse:
-    answer = HttpResponse(json.dumps(document, indent=1, ensure_ascii=False) + "\n", content_type="application/json")
-    answer["Content-Disposition"] = f'attachment; filename="{name}-{document["statement"]["length"]}.json"'
+    answer = HttpResponse(
+        json.dumps(document, indent=1, ensure_ascii=False) + "\n",
+        content_type="application/json",
+    )
+    answer["Content-Disposition"] = (
+        f'attachment; filename="{name}-{document["statement"]["length"]}.json"'
+    )
     return answer
 
 
 def _unsigned(request: HttpRequest, problem: Exception) -> HttpResponse:
     status = 409 if isinstance(problem, ChainBroken) else 503
-    return render(request, "ledger/unsigned.html", {"problem": problem, "broken": status == 409}, status=status)
+    return render(
+        request,
+        "ledger/unsigned.html",
+        {"problem": problem, "broken": status == 409},
+        status=status,
+    )

@@ -25,7 +25,17 @@ _COLUMNS = (
     *("account", "previous_hash", "hash"),
 )
 _AUDIT_COLUMNS = (
-    *("in_words", "sequence", "at", "actor", "action", "object_kind", "object_code", "detail", "organisation"),
+    *(
+        "in_words",
+        "sequence",
+        "at",
+        "actor",
+        "action",
+        "object_kind",
+        "object_code",
+        "detail",
+        "organisation",
+    ),
     *("previous_hash", "hash"),
 )
 _MEANS_MORE = ("=", "+", "-", "@", "\t", "\r", "'")  # … to a spreadsheet at the start of a cell
@@ -34,12 +44,21 @@ Facts = tuple[dict[str, Any], str]  # what a hash covers, and the hash
 
 
 def of_entries(
-    account: BudgetAccount, entries: QuerySet[LedgerEntry], *, kind: str, filters: Mapping[str, str]
+    account: BudgetAccount,
+    entries: QuerySet[LedgerEntry],
+    *,
+    kind: str,
+    filters: Mapping[str, str],
 ) -> StreamingHttpResponse:
     """Entries of an account as a download, oldest first, streamed."""
-    facts = (_of_entry(entry, account) for entry in entries.order_by("sequence").iterator(chunk_size=1000))
+    facts = (
+        _of_entry(entry, account)
+        for entry in entries.order_by("sequence").iterator(chunk_size=1000)
+    )
     if kind == "csv":
-        return _download(_csv(_COLUMNS, facts, cells=_entry_cells), name=f"ledger-{account.code}", kind=kind)
+        return _download(
+            _csv(_COLUMNS, facts, cells=_entry_cells), name=f"ledger-{account.code}", kind=kind
+        )
     last = LedgerEntry.objects.filter(account=account).order_by("-sequence").first()
     head = {
         "schema": "synthweb/ledger/1",
@@ -52,12 +71,20 @@ def of_entries(
     return _download(_json(head, facts), name=f"ledger-{account.code}", kind=kind)
 
 
-def of_log(entries: QuerySet[AuditEntry], *, name: str, kind: str, filters: Mapping[str, str]) -> StreamingHttpResponse:
+def of_log(
+    entries: QuerySet[AuditEntry], *, name: str, kind: str, filters: Mapping[str, str]
+) -> StreamingHttpResponse:
     """Entries of the audit log. The chain runs through all organisations, so a file of one has gaps by its nature."""
-    facts = (_of_deed(entry) for entry in entries.order_by("sequence").iterator(chunk_size=1000))
+    facts = (
+        _of_deed(entry) for entry in entries.order_by("sequence").iterator(chunk_size=1000)
+    )
     if kind == "csv":
         return _download(_csv(_AUDIT_COLUMNS, facts, cells=_deed_cells), name=name, kind=kind)
-    return _download(_json({"schema": "synthweb/audit/1", "filters": dict(filters)}, facts), name=name, kind=kind)
+    return _download(
+        _json({"schema": "synthweb/audit/1", "filters": dict(filters)}, facts),
+        name=name,
+        kind=kind,
+    )
 
 
 def _of_entry(entry: LedgerEntry, account: BudgetAccount) -> Facts:
@@ -70,7 +97,11 @@ def _of_deed(entry: AuditEntry) -> Facts:
 
 
 def _linked(fields: dict[str, Any], entry: LedgerEntry | AuditEntry) -> dict[str, Any]:
-    return dict(hashing.plain({**fields, "sequence": entry.sequence, "previous_hash": entry.previous_hash}))
+    return dict(
+        hashing.plain(
+            {**fields, "sequence": entry.sequence, "previous_hash": entry.previous_hash}
+        )
+    )
 
 
 def _download(lines: Iterable[str], *, name: str, kind: str) -> StreamingHttpResponse:
@@ -84,13 +115,22 @@ def _json(head: dict[str, Any], facts: Iterable[Facts]) -> Iterator[str]:
     yield json.dumps(head, ensure_ascii=False)[:-1] + ', "entries": ['
     comma = ""
     for covered, digest in facts:
-        yield comma + "\n" + json.dumps({"covered": covered, "hash": digest}, ensure_ascii=False, sort_keys=True)
+        yield (
+            comma
+            + "\n"
+            + json.dumps(
+                {"covered": covered, "hash": digest}, ensure_ascii=False, sort_keys=True
+            )
+        )
         comma = ","
     yield "\n]}\n"
 
 
 def _csv(
-    columns: tuple[str, ...], facts: Iterable[Facts], *, cells: Callable[[dict[str, Any]], dict[str, Any]]
+    columns: tuple[str, ...],
+    facts: Iterable[Facts],
+    *,
+    cells: Callable[[dict[str, Any]], dict[str, Any]],
 ) -> Iterator[str]:
     writer = csv.writer(_Echo())
     yield "\ufeff" + writer.writerow(columns)

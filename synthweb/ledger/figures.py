@@ -45,7 +45,11 @@ def steps(account: BudgetAccount) -> list[Step]:
     currency = counted(account.rule)[0]
     totals = {"granted": 0, "held": 0, "charged": 0}
     found = []
-    for entry in LedgerEntry.objects.filter(account=account).order_by("sequence").iterator(chunk_size=2000):
+    for entry in (
+        LedgerEntry.objects.filter(account=account)
+        .order_by("sequence")
+        .iterator(chunk_size=2000)
+    ):
         _add(totals, entry.kind, getattr(amount_of(entry), currency))
         found.append(Step(entry=entry, **totals))
     return found
@@ -95,7 +99,9 @@ def _table(found: list[Step], currency: str) -> Table:
 
 def _figure(found: list[Step], currency: str) -> dict[str, Any]:
     letter = GREEK[currency]
-    moments = [instant(step.entry.at) for step in found] + [instant(timezone.now())]  # the last step lasts until now
+    moments = [instant(step.entry.at) for step in found] + [
+        instant(timezone.now())
+    ]  # the last step lasts until now
     axis = {"gridcolor": _GRID, "zeroline": False, "linecolor": _GRID}
     return {
         "data": _traces(moments, [*found, found[-1]], currency),
@@ -109,13 +115,17 @@ def _figure(found: list[Step], currency: str) -> dict[str, Any]:
             "legend": {"orientation": "h", "y": 1.12, "traceorder": "normal"},
             "xaxis": {**axis, "type": "date"},
             "yaxis": {**axis, "rangemode": "tozero", "title": {"text": letter}},
-            "meta": {"words": f"Steps of the privacy budget {letter} over time; the table has every number"},
+            "meta": {
+                "words": f"Steps of the privacy budget {letter} over time; the table has every number"
+            },
         },
     }
 
 
 def _traces(moments: list[str], found: list[Step], currency: str) -> list[dict[str, Any]]:
-    def line(name: str, tops: Iterable[int], parts: Iterable[int], **look: Any) -> dict[str, Any]:
+    def line(
+        name: str, tops: Iterable[int], parts: Iterable[int], **look: Any
+    ) -> dict[str, Any]:
         return {
             "type": "scatter",
             "mode": "lines",
@@ -129,9 +139,22 @@ def _traces(moments: list[str], found: list[Step], currency: str) -> list[dict[s
 
     charged = [step.charged for step in found]
     spoken_for = [step.charged + step.held for step in found]
-    hatched = {"shape": "/", "fgcolor": HELD, "bgcolor": "rgba(0,0,0,0)", "size": 7, "solidity": 0.55}
+    hatched = {
+        "shape": "/",
+        "fgcolor": HELD,
+        "bgcolor": "rgba(0,0,0,0)",
+        "size": 7,
+        "solidity": 0.55,
+    }
     return [
-        line("charged", charged, charged, line=_line(CHARGED, 1.5), fill="tozeroy", fillcolor=CHARGED),
+        line(
+            "charged",
+            charged,
+            charged,
+            line=_line(CHARGED, 1.5),
+            fill="tozeroy",
+            fillcolor=CHARGED,
+        ),
         line(
             *("held", spoken_for, (step.held for step in found)),
             line=_line(HELD, 1.5, dash="dot"),

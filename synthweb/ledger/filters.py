@@ -19,18 +19,26 @@ MEANING = {"GRANT": "granted", "HOLD": "held", "CHARGE": "charged", "RELEASE": "
 
 
 def _choice(label: str = "") -> forms.ChoiceField:
-    return forms.ChoiceField(required=False, label=label, widget=forms.Select(attrs={"class": "form-select"}))
+    return forms.ChoiceField(
+        required=False, label=label, widget=forms.Select(attrs={"class": "form-select"})
+    )
 
 
 def _text(label: str, length: int) -> forms.CharField:
     return forms.CharField(
-        required=False, label=label, max_length=length, widget=forms.TextInput(attrs=_TEXT), strip=True
+        required=False,
+        label=label,
+        max_length=length,
+        widget=forms.TextInput(attrs=_TEXT),
+        strip=True,
     )
 
 
 def _day(label: str) -> forms.DateField:
     widget = forms.DateInput(attrs={"class": "form-control", "type": "date"}, format="%Y-%m-%d")
-    return forms.DateField(required=False, label=label, widget=widget, input_formats=["%Y-%m-%d"])
+    return forms.DateField(
+        required=False, label=label, widget=widget, input_formats=["%Y-%m-%d"]
+    )
 
 
 class Filter(forms.Form):
@@ -50,7 +58,11 @@ class Filter(forms.Form):
     @property
     def chosen(self) -> dict[str, str]:
         """What narrows, as it stands in an address."""
-        return {name: str(value) for name, value in self.cleaned_data.items() if value not in (None, "")}
+        return {
+            name: str(value)
+            for name, value in self.cleaned_data.items()
+            if value not in (None, "")
+        }
 
     @property
     def query(self) -> str:
@@ -67,7 +79,11 @@ class Filter(forms.Form):
     def narrow(self, rows: QuerySet[Row]) -> QuerySet[Row]:
         """The rows that fit."""
         cleaned = self.cleaned_data
-        wanted = {column: cleaned[name] for name, column in self.fields_of.items() if cleaned.get(name)}
+        wanted = {
+            column: cleaned[name]
+            for name, column in self.fields_of.items()
+            if cleaned.get(name)
+        }
         if since := cleaned.get("since"):
             wanted["at__date__gte"] = since
         if until := cleaned.get("until"):
@@ -92,8 +108,14 @@ class EntryFilter(Filter):
         super().__init__(data)
 
     def offer(self) -> None:
-        actors = LedgerEntry.objects.filter(account=self.account).order_by("actor").values_list("actor", flat=True)
-        datasets = self.account.coverages.values_list("dataset__code", "dataset__name").order_by("dataset__name")
+        actors = (
+            LedgerEntry.objects.filter(account=self.account)
+            .order_by("actor")
+            .values_list("actor", flat=True)
+        )
+        datasets = self.account.coverages.values_list(
+            "dataset__code", "dataset__name"
+        ).order_by("dataset__name")
         offered = {
             "kind": [(kind, MEANING[kind]) for kind in LedgerEntry.Kind.values],
             "actor": [(actor, actor) for actor in actors.distinct()],
@@ -115,7 +137,9 @@ class AuditFilter(Filter):
     until = _day("To")
     order = _choice("Order")
 
-    def __init__(self, data: Any, *, actions: list[tuple[str, str]], without: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, data: Any, *, actions: list[tuple[str, str]], without: tuple[str, ...] = ()
+    ) -> None:
         self.actions, self.without = actions, without
         super().__init__(data)
 

@@ -18,8 +18,14 @@ from synthweb.lib.errors import Refused
 
 NEW = ""  # the choice of no existing account
 _RULES = [
-    (Rule.BASIC.value, "Basic: ε and δ of the runs add up. Easy to explain; right for a few runs."),
-    (Rule.ZCDP.value, "zCDP: ρ adds up. Pays for many more runs of Gaussian noise with the same final (ε, δ)."),
+    (
+        Rule.BASIC.value,
+        "Basic: ε and δ of the runs add up. Easy to explain; right for a few runs.",
+    ),
+    (
+        Rule.ZCDP.value,
+        "zCDP: ρ adds up. Pays for many more runs of Gaussian noise with the same final (ε, δ).",
+    ),
 ]
 
 
@@ -53,7 +59,10 @@ def _epsilon(**options: Any) -> AmountField:
 def _delta(**options: Any) -> AmountField:
     usual = {"help_text": "Well below one over the number of people, for example 1e-9."}
     return AmountField(
-        currency="delta", label="δ, the chance that the guarantee fails", required=False, **{**usual, **options}
+        currency="delta",
+        label="δ, the chance that the guarantee fails",
+        required=False,
+        **{**usual, **options},
     )
 
 
@@ -61,8 +70,13 @@ class AskForm(forms.Form):
     """A steward asks for budget. Under zCDP the (ε, δ) they have in mind is turned into the ρ that gives it."""
 
     account = forms.ChoiceField(label="Pays from", widget=forms.RadioSelect, required=False)
-    rule = forms.ChoiceField(label="How losses add up", choices=_RULES, widget=forms.RadioSelect, required=False)
-    epsilon = _epsilon(initial="1", help_text="1 is a common, careful choice; 0.1 is strict; above 5 says little.")
+    rule = forms.ChoiceField(
+        label="How losses add up", choices=_RULES, widget=forms.RadioSelect, required=False
+    )
+    epsilon = _epsilon(
+        initial="1",
+        help_text="1 is a common, careful choice; 0.1 is strict; above 5 says little.",
+    )
     releases = forms.IntegerField(
         label="How many releases do you plan?",
         min_value=1,
@@ -86,7 +100,9 @@ class AskForm(forms.Form):
         self.records = selectors.public_records(dataset)
         self.covering = selectors.account_of(dataset)
         self.twins = selectors.accounts_with_same_content(dataset)
-        self.joinable = {account.code: account for account in selectors.joinable_accounts(dataset)}
+        self.joinable = {
+            account.code: account for account in selectors.joinable_accounts(dataset)
+        }
         if self.covering or not self.joinable:
             del self.fields["account"]
         else:
@@ -103,7 +119,9 @@ class AskForm(forms.Form):
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or self.cleaned_data
-        cleaned["rule"] = self.chosen.rule if self.chosen else cleaned.get("rule") or Rule.BASIC.value
+        cleaned["rule"] = (
+            self.chosen.rule if self.chosen else cleaned.get("rule") or Rule.BASIC.value
+        )
         cleaned["releases"] = cleaned.get("releases") or proposals.PLANNED
         if not self.errors and not str(self["delta"].value() or "").strip():
             cleaned["delta"] = self.proposed_delta(cleaned["releases"], rule=cleaned["rule"])
@@ -129,12 +147,15 @@ class AskForm(forms.Form):
             return None
         try:
             rho = conversion.rho_for(
-                Fraction(cleaned["epsilon"], scale("epsilon")), Fraction(cleaned["delta"], scale("delta"))
+                Fraction(cleaned["epsilon"], scale("epsilon")),
+                Fraction(cleaned["delta"], scale("delta")),
             )
         except SpecError as error:
             self.add_error("epsilon", error.text)
             return None
-        return Amount(rho=int(rho * NANO))  # a cap is rounded down, so that it keeps what it promises
+        return Amount(
+            rho=int(rho * NANO)
+        )  # a cap is rounded down, so that it keeps what it promises
 
 
 class GrantForm(forms.Form):
@@ -158,7 +179,10 @@ class GrantForm(forms.Form):
     delta = _delta()
     rho = AmountField(currency="rho", label="ρ, the privacy loss under zCDP")
     reason = forms.CharField(
-        label="Reason", widget=forms.Textarea(attrs={"rows": 2}), max_length=4000, help_text="Stays in the ledger."
+        label="Reason",
+        widget=forms.Textarea(attrs={"rows": 2}),
+        max_length=4000,
+        help_text="Stays in the ledger.",
     )
 
     def __init__(self, *args: Any, asked: BudgetRequest, **kwargs: Any) -> None:
@@ -196,7 +220,11 @@ class GrantForm(forms.Form):
     def _unneeded(self) -> list[str]:
         if self.covering:
             return ["account", "name", "separate_reason"]
-        return [name for name, needed in (("account", self.joinable), ("separate_reason", self.twins)) if not needed]
+        return [
+            name
+            for name, needed in (("account", self.joinable), ("separate_reason", self.twins))
+            if not needed
+        ]
 
 
 class RefuseForm(forms.Form):
@@ -204,7 +232,10 @@ class RefuseForm(forms.Form):
 
     prefix = "refuse"
     reason = forms.CharField(
-        label="Reason", widget=forms.Textarea(attrs={"rows": 2}), max_length=4000, help_text="The steward reads this."
+        label="Reason",
+        widget=forms.Textarea(attrs={"rows": 2}),
+        max_length=4000,
+        help_text="The steward reads this.",
     )
 
 

@@ -32,7 +32,9 @@ def of_account(account: BudgetAccount) -> dict[str, Any]:
         "chain": account.code,
         "identity": chain.identity(account),
         "first_hash": chain.first_hash(account),
-        "balance": {part: getattr(balance, part).as_dict for part in ("cap", "held", "charged")},
+        "balance": {
+            part: getattr(balance, part).as_dict for part in ("cap", "held", "charged")
+        },
     }
     return _signed(statement, verdict)
 
@@ -62,7 +64,10 @@ def _signed(statement: dict[str, Any], verdict: Verdict) -> dict[str, Any]:
 
 def _intact(verdict: Verdict) -> Verdict:
     if not verdict.intact:
-        raise ChainBroken(f"The chain is broken: {verdict.faults[0]}", repair="stop spending and look at the database")
+        raise ChainBroken(
+            f"The chain is broken: {verdict.faults[0]}",
+            repair="stop spending and look at the database",
+        )
     return verdict
 
 

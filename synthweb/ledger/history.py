@@ -21,7 +21,12 @@ from synthweb.audit.words import READS_REAL_ROWS
 from synthweb.datasets import selectors as datasets
 from synthweb.datasets.models import Dataset
 
-_OF_A_DATASET = ("run", "release", "sample", "table-errand")  # kinds of objects that belong to one dataset
+_OF_A_DATASET = (
+    "run",
+    "release",
+    "sample",
+    "table-errand",
+)  # kinds of objects that belong to one dataset
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,11 +81,15 @@ def of_dataset(user: Person, code: str) -> Part:
     """What was done with one table, its runs and its releases: for auditors and its stewards."""
     log = _log(user)
     if may_read_all(user):
-        dataset = Dataset.objects.filter(code=code, organisation=accounts.organisation_of(user)).first()
+        dataset = Dataset.objects.filter(
+            code=code, organisation=accounts.organisation_of(user)
+        ).first()
     else:
         dataset = datasets.dataset_for(user, code)  # of a deleted one too
         accounts.require_role(user, Role.STEWARD)
-    belongs = log.filter(object_kind__in=_OF_A_DATASET, detail__dataset=code).values("object_code")
+    belongs = log.filter(object_kind__in=_OF_A_DATASET, detail__dataset=code).values(
+        "object_code"
+    )
     log = log.filter(
         Q(object_kind="dataset", object_code=code)
         | Q(detail__dataset=code)
@@ -131,5 +140,10 @@ def _log(user: Person) -> QuerySet[AuditEntry]:
 
 
 def _part(log: QuerySet[AuditEntry], route: str, *arguments: str, **facts: object) -> Part:
-    exports = {kind: reverse(f"ledger:{route}-entries", args=[*arguments, kind]) for kind in ("csv", "json")}
-    return Part(log=log, address=reverse(f"ledger:{route}", args=arguments), exports=exports, **facts)  # type: ignore[arg-type]
+    exports = {
+        kind: reverse(f"ledger:{route}-entries", args=[*arguments, kind])
+        for kind in ("csv", "json")
+    }
+    return Part(
+        log=log, address=reverse(f"ledger:{route}", args=arguments), exports=exports, **facts
+    )  # type: ignore[arg-type]

@@ -33,13 +33,17 @@ class BudgetAccount(models.Model):
     """The budget of one population. Rule, unit and relation never change; the cap only grows, by GRANT entries."""
 
     code = models.CharField(max_length=16, unique=True, default=codes.new, editable=False)
-    organisation = models.ForeignKey(Organisation, on_delete=models.PROTECT, related_name="budget_accounts")
+    organisation = models.ForeignKey(
+        Organisation, on_delete=models.PROTECT, related_name="budget_accounts"
+    )
     name = models.CharField(max_length=200)
     rule = models.CharField(max_length=8, choices=Rule)
     relation = models.CharField(max_length=16)  # add-remove | replace-one
     max_records = models.PositiveIntegerField(default=1)
     unit_column = models.CharField(max_length=200, blank=True)
-    invariants = models.JSONField(default=list, blank=True)  # names of totals that neighbouring tables share
+    invariants = models.JSONField(
+        default=list, blank=True
+    )  # names of totals that neighbouring tables share
     epsilon_cap = models.BigIntegerField(default=0)
     epsilon_held = models.BigIntegerField(default=0)
     epsilon_charged = models.BigIntegerField(default=0)
@@ -55,14 +59,20 @@ class BudgetAccount(models.Model):
         constraints = [
             *(
                 models.CheckConstraint(
-                    condition=Q(**{f"{currency}_{part}__gte": 0}), name=f"{currency}_{part}_positive"
+                    condition=Q(**{f"{currency}_{part}__gte": 0}),
+                    name=f"{currency}_{part}_positive",
                 )
                 for currency in ("epsilon", "delta", "rho")
                 for part in ("cap", "held", "charged")
             ),
             *(
                 models.CheckConstraint(
-                    condition=Q(**{f"{currency}_cap__gte": F(f"{currency}_held") + F(f"{currency}_charged")}),
+                    condition=Q(
+                        **{
+                            f"{currency}_cap__gte": F(f"{currency}_held")
+                            + F(f"{currency}_charged")
+                        }
+                    ),
                     name=f"{currency}_within_cap",
                 )
                 for currency in ("epsilon", "delta", "rho")
@@ -77,7 +87,9 @@ class Coverage(AppendOnly):
     """Which account a dataset spends from: one account for good; tables on the same people share it."""
 
     dataset = models.OneToOneField(Dataset, on_delete=models.PROTECT, related_name="coverage")
-    account = models.ForeignKey(BudgetAccount, on_delete=models.PROTECT, related_name="coverages")
+    account = models.ForeignKey(
+        BudgetAccount, on_delete=models.PROTECT, related_name="coverages"
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     def __str__(self) -> str:
@@ -93,24 +105,36 @@ class BudgetRequest(models.Model):
         REFUSED = "refused", "Refused"
 
     code = models.CharField(max_length=16, unique=True, default=codes.new, editable=False)
-    dataset = models.ForeignKey(Dataset, on_delete=models.PROTECT, related_name="budget_requests")
-    account = models.ForeignKey(BudgetAccount, null=True, blank=True, on_delete=models.PROTECT, related_name="requests")
-    requested_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    dataset = models.ForeignKey(
+        Dataset, on_delete=models.PROTECT, related_name="budget_requests"
+    )
+    account = models.ForeignKey(
+        BudgetAccount, null=True, blank=True, on_delete=models.PROTECT, related_name="requests"
+    )
+    requested_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+"
+    )
     reason = models.TextField()
     rule = models.CharField(max_length=8, choices=Rule)
     epsilon = models.BigIntegerField(default=0)
     delta = models.BigIntegerField(default=0)
     rho = models.BigIntegerField(default=0)
-    releases = models.PositiveIntegerField(null=True, blank=True)  # how many its steward plans to make of it
+    releases = models.PositiveIntegerField(
+        null=True, blank=True
+    )  # how many its steward plans to make of it
     state = models.CharField(max_length=8, choices=State, default=State.OPEN)
-    decided_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
+    decided_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+"
+    )
     decision_reason = models.TextField(blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
     decided_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["dataset"], condition=Q(state="open"), name="one_open_request_a_dataset")
+            models.UniqueConstraint(
+                fields=["dataset"], condition=Q(state="open"), name="one_open_request_a_dataset"
+            )
         ]
         ordering = ["-created_at", "-pk"]
 
@@ -134,10 +158,16 @@ class LedgerEntry(AppendOnly):
     delta = models.BigIntegerField(default=0)
     rho = models.BigIntegerField(default=0)
     dataset_code = models.CharField(max_length=16, blank=True)
-    run_code = models.CharField(max_length=16, blank=True)  # runs lie above the ledger: named, not referenced
-    actor = models.CharField(max_length=150)  # username, or "worker" for what a run does by itself
+    run_code = models.CharField(
+        max_length=16, blank=True
+    )  # runs lie above the ledger: named, not referenced
+    actor = models.CharField(
+        max_length=150
+    )  # username, or "worker" for what a run does by itself
     reason = models.TextField(blank=True)
-    evidence = models.CharField(max_length=64, blank=True)  # SHA-256 of the plan that a HOLD or CHARGE pays for
+    evidence = models.CharField(
+        max_length=64, blank=True
+    )  # SHA-256 of the plan that a HOLD or CHARGE pays for
     at = models.DateTimeField()
     previous_hash = models.CharField(max_length=64)
     hash = models.CharField(max_length=64)
@@ -148,14 +178,21 @@ class LedgerEntry(AppendOnly):
         constraints = [
             models.UniqueConstraint(fields=["account", "sequence"], name="entry_sequence"),
             models.UniqueConstraint(fields=["hash"], name="entry_hash"),
-            models.UniqueConstraint(fields=["run_code", "kind"], condition=~Q(run_code=""), name="entry_once_a_run"),
             models.UniqueConstraint(
-                fields=["run_code"], condition=Q(kind__in=["CHARGE", "RELEASE"]), name="one_resolution_a_run"
+                fields=["run_code", "kind"], condition=~Q(run_code=""), name="entry_once_a_run"
+            ),
+            models.UniqueConstraint(
+                fields=["run_code"],
+                condition=Q(kind__in=["CHARGE", "RELEASE"]),
+                name="one_resolution_a_run",
             ),
             models.CheckConstraint(
-                condition=Q(epsilon__gte=0) & Q(delta__gte=0) & Q(rho__gte=0), name="entry_amounts_positive"
+                condition=Q(epsilon__gte=0) & Q(delta__gte=0) & Q(rho__gte=0),
+                name="entry_amounts_positive",
             ),
-            models.CheckConstraint(condition=Q(kind="GRANT") | ~Q(run_code=""), name="entry_names_its_run"),
+            models.CheckConstraint(
+                condition=Q(kind="GRANT") | ~Q(run_code=""), name="entry_names_its_run"
+            ),
         ]
 
     def __str__(self) -> str:

@@ -22,7 +22,11 @@ def lock(pk: int) -> BudgetAccount:
 
 
 def move(
-    account: BudgetAccount, *, cap: Amount | None = None, held: Amount | None = None, charged: Amount | None = None
+    account: BudgetAccount,
+    *,
+    cap: Amount | None = None,
+    held: Amount | None = None,
+    charged: Amount | None = None,
 ) -> bool:
     """Add to the sums, on the condition that the cap still covers them; False if it does not."""
     cap, held, charged = cap or Amount(), held or Amount(), charged or Amount()
@@ -41,7 +45,9 @@ def move(
     return True
 
 
-def append(account: BudgetAccount, kind: str, amount: Amount, *, actor: str, **facts: str) -> LedgerEntry:
+def append(
+    account: BudgetAccount, kind: str, amount: Amount, *, actor: str, **facts: str
+) -> LedgerEntry:
     """The next link of the account's chain; the account is locked."""
     last = LedgerEntry.objects.filter(account=account).order_by("-sequence").first()
     entry = LedgerEntry(

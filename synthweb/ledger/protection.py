@@ -23,16 +23,24 @@ class Protection:
     def of_account(cls, account: BudgetAccount) -> Protection:
         return cls(
             relation=Relation(account.relation),
-            unit=PrivacyUnit(max_records=account.max_records, column=account.unit_column or None),
+            unit=PrivacyUnit(
+                max_records=account.max_records, column=account.unit_column or None
+            ),
             invariants=tuple(account.invariants),
         )
 
     @classmethod
     def of_version(cls, version: DomainVersion) -> Protection:
         """From a confirmed description, the rest of which stays in the database: it may be long."""
-        said = DomainVersion.objects.values_list("document__relation", "document__unit", "document__invariants")
+        said = DomainVersion.objects.values_list(
+            "document__relation", "document__unit", "document__invariants"
+        )
         relation, unit, invariants = said.get(pk=version.pk)
-        return cls(relation=Relation(relation), unit=PrivacyUnit.from_json(unit), invariants=tuple(invariants or ()))
+        return cls(
+            relation=Relation(relation),
+            unit=PrivacyUnit.from_json(unit),
+            invariants=tuple(invariants or ()),
+        )
 
     @property
     def columns(self) -> dict[str, Any]:

@@ -41,7 +41,9 @@ class AccountLine:
     protects: str
     bars: list[Bar]
     delta: str = ""
-    epsilon_cap: Fraction | None = None  # of a zCDP account: what its cap and its charges are worth at `delta`
+    epsilon_cap: Fraction | None = (
+        None  # of a zCDP account: what its cap and its charges are worth at `delta`
+    )
     epsilon_charged: Fraction | None = None
 
 
@@ -68,7 +70,11 @@ def account_line(account: BudgetAccount, *, delta: str = "") -> AccountLine:
         for currency in selectors.counted(account.rule)
         if currency != "delta" or balance.cap.delta
     ]
-    line: dict[str, Any] = {"account": account, "protects": Protection.of_account(account).sentence(), "bars": bars}
+    line: dict[str, Any] = {
+        "account": account,
+        "protects": Protection.of_account(account).sentence(),
+        "bars": bars,
+    }
     if account.rule != Rule.ZCDP:
         return AccountLine(**line)
     at = delta if delta in DELTAS else "1e-9"
@@ -152,7 +158,11 @@ def asking(dataset: Dataset, form: forms.AskForm) -> dict[str, Any]:
 
 
 def deciding(
-    user: Person, asked: BudgetRequest, *, grant: forms.GrantForm | None = None, refuse: forms.RefuseForm | None = None
+    user: Person,
+    asked: BudgetRequest,
+    *,
+    grant: forms.GrantForm | None = None,
+    refuse: forms.RefuseForm | None = None,
 ) -> dict[str, Any]:
     """The page of one request; with the forms for whoever may decide it."""
     context: dict[str, Any] = {
@@ -166,7 +176,9 @@ def deciding(
     covering = selectors.account_of(asked.dataset)
     context["line"] = account_line(covering) if covering else None
     if asked.state != BudgetRequest.State.OPEN:
-        return context | {"granted": asked.account if asked.state == BudgetRequest.State.GRANTED else None}
+        return context | {
+            "granted": asked.account if asked.state == BudgetRequest.State.GRANTED else None
+        }
     context["twins"] = [] if covering else selectors.accounts_with_same_content(asked.dataset)
     if selectors.may_decide(user, asked):
         context["grant"] = grant or forms.GrantForm(asked=asked)
@@ -180,4 +192,7 @@ def _worth(asked: BudgetRequest) -> list[tuple[str, Fraction]]:
     if asked.rule != Rule.ZCDP:
         return []
     amount = selectors.amount_of(asked)
-    return [(delta, selectors.guarantee_of(amount, delta=loss.parse_amount(delta, name="delta"))) for delta in DELTAS]
+    return [
+        (delta, selectors.guarantee_of(amount, delta=loss.parse_amount(delta, name="delta")))
+        for delta in DELTAS
+    ]

@@ -59,9 +59,13 @@ def balance(account: BudgetAccount) -> Balance:
     """The sums of an account, as they stand in the row given."""
 
     def part(name: str) -> Amount:
-        return Amount(**{currency: getattr(account, f"{currency}_{name}") for currency in CURRENCIES})
+        return Amount(
+            **{currency: getattr(account, f"{currency}_{name}") for currency in CURRENCIES}
+        )
 
-    return Balance(rule=account.rule, cap=part("cap"), held=part("held"), charged=part("charged"))
+    return Balance(
+        rule=account.rule, cap=part("cap"), held=part("held"), charged=part("charged")
+    )
 
 
 def counted(rule: str) -> tuple[str, ...]:
@@ -76,7 +80,9 @@ def amount_of(row: LedgerEntry | BudgetRequest) -> Amount:
 
 def account_of(dataset: Dataset) -> BudgetAccount | None:
     """The account that a dataset spends from, if it has one."""
-    coverage = Coverage.objects.select_related("account__organisation").filter(dataset=dataset).first()
+    coverage = (
+        Coverage.objects.select_related("account__organisation").filter(dataset=dataset).first()
+    )
     return coverage.account if coverage else None
 
 
@@ -85,21 +91,28 @@ def protection_of(dataset: Dataset) -> Protection:
     version = newest(dataset)
     if version is None:
         raise NotCovered(
-            "The dataset has no confirmed description", repair="describe it first: unit and relation are part of it"
+            "The dataset has no confirmed description",
+            repair="describe it first: unit and relation are part of it",
         )
     return Protection.of_version(version)
 
 
 def public_records(dataset: Dataset) -> int | None:
     """The number of records, where the description says it is public."""
-    rows = dataset.domain_versions.order_by("-number").values_list("document__rows", flat=True).first()
+    rows = (
+        dataset.domain_versions.order_by("-number")
+        .values_list("document__rows", flat=True)
+        .first()
+    )
     return rows if isinstance(rows, int) and rows > 0 else None
 
 
 def accounts_with_same_content(dataset: Dataset) -> list[BudgetAccount]:
     """Accounts of the organisation that cover another dataset with the very same content, the oldest first."""
     twins = datasets.same_content(dataset) if dataset.content_key else Dataset.objects.none()
-    covering = BudgetAccount.objects.filter(organisation=dataset.organisation_id, coverages__dataset__in=twins)
+    covering = BudgetAccount.objects.filter(
+        organisation=dataset.organisation_id, coverages__dataset__in=twins
+    )
     return list(covering.exclude(coverages__dataset=dataset).distinct().order_by("pk"))
 
 
@@ -108,7 +121,9 @@ def counts_other_records(account: BudgetAccount, dataset: Dataset) -> bool:
     here each of the records that a row stands for, or the other way round."""
     own = _repeats(dataset)
     covered = datasets.same_content(dataset).filter(coverage__account=account)
-    return any(_repeats(twin) != own for twin in covered if datasets.current_domain(twin) is not None)
+    return any(
+        _repeats(twin) != own for twin in covered if datasets.current_domain(twin) is not None
+    )
 
 
 def _repeats(dataset: Dataset) -> object:
@@ -124,18 +139,24 @@ def guarantee_of(amount: Amount, *, delta: Fraction) -> Fraction:
 def joinable_accounts(dataset: Dataset) -> QuerySet[BudgetAccount]:
     """Accounts of the organisation that protect the same unit under the same relation."""
     columns = protection_of(dataset).columns
-    return BudgetAccount.objects.filter(organisation=dataset.organisation_id, **columns).order_by("name", "pk")
+    return BudgetAccount.objects.filter(
+        organisation=dataset.organisation_id, **columns
+    ).order_by("name", "pk")
 
 
 # --- reading as somebody ----------------------------------------------------------------------------------------
 def accounts_for(user: Person) -> QuerySet[BudgetAccount]:
     """The accounts that `user` may read; PermissionDenied for those who read none by their role."""
     roles = accounts.roles_of(user)
-    everything = BudgetAccount.objects.filter(organisation=accounts.organisation_of(user)).order_by("name", "pk")
+    everything = BudgetAccount.objects.filter(
+        organisation=accounts.organisation_of(user)
+    ).order_by("name", "pk")
     if roles & READERS_OF_ALL:
         return everything
     if Role.STEWARD in roles:
-        return everything.filter(pk__in=Coverage.objects.filter(dataset__in=_viewable(user)).values("account"))
+        return everything.filter(
+            pk__in=Coverage.objects.filter(dataset__in=_viewable(user)).values("account")
+        )
     raise PermissionDenied("Ledgers are read by stewards, custodians and auditors")
 
 
@@ -160,9 +181,9 @@ def entries_for(user: Person, code: str) -> QuerySet[LedgerEntry]:
 def requests_for(user: Person) -> QuerySet[BudgetRequest]:
     """Budget requests that `user` may read: all of the organisation, or their own, newest first."""
     roles = accounts.roles_of(user)
-    found = BudgetRequest.objects.filter(dataset__organisation=accounts.organisation_of(user)).select_related(
-        "dataset__organisation", "account", "requested_by", "decided_by"
-    )
+    found = BudgetRequest.objects.filter(
+        dataset__organisation=accounts.organisation_of(user)
+    ).select_related("dataset__organisation", "account", "requested_by", "decided_by")
     if roles & READERS_OF_ALL:
         return found
     if Role.STEWARD in roles:
@@ -183,7 +204,11 @@ def request_for(user: Person, code: str, *, need: Need = Need.READ) -> BudgetReq
 def may_decide(user: Person, request: BudgetRequest) -> bool:
     """Whether `user` is a custodian of the organisation and did not ask for this themselves."""
     custodians = accounts.holders_of(request.dataset.organisation, Role.CUSTODIAN)
-    return request.requested_by_id != user.pk and user.pk is not None and custodians.filter(pk=user.pk).exists()
+    return (
+        request.requested_by_id != user.pk
+        and user.pk is not None
+        and custodians.filter(pk=user.pk).exists()
+    )
 
 
 def _viewable(user: Person) -> QuerySet[Dataset]:

@@ -75,13 +75,20 @@ def request_budget(
                 **amount.as_dict,
             )
     except IntegrityError:
-        raise OpenRequest("This dataset has a request waiting", repair="wait for the custodian's decision") from None
+        raise OpenRequest(
+            "This dataset has a request waiting", repair="wait for the custodian's decision"
+        ) from None
     audit.record(
         actor=steward,
         action="budget.requested",
         target=("dataset", dataset.code),
         organisation=dataset.organisation,
-        detail={"request": request.code, "rule": rule, "amount": amount.text(rule), "reason": reason},
+        detail={
+            "request": request.code,
+            "rule": rule,
+            "amount": amount.text(rule),
+            "reason": reason,
+        },
     )
     return request
 
@@ -103,13 +110,17 @@ def grant(
     account covers needs a `separate_reason`: two caps on the same rows add up for the people in them."""
     request = _decidable(request, custodian=custodian, reason=reason)
     dataset = request.dataset
-    amount = amount or Amount(**{currency: getattr(request, currency) for currency in CURRENCIES})
+    amount = amount or Amount(
+        **{currency: getattr(request, currency) for currency in CURRENCIES}
+    )
     protection = selectors.protection_of(dataset)
     covering = selectors.account_of(dataset)
     chosen = covering or (None if separate else account or request.account)
     _require_amount(amount, rule=request.rule, adds=chosen is not None)
     if chosen is None:
-        chosen = _open_account(request, protection=protection, name=name, separate_reason=separate_reason)
+        chosen = _open_account(
+            request, protection=protection, name=name, separate_reason=separate_reason
+        )
     else:
         _require_same_people(chosen, rule=request.rule, protection=protection, dataset=dataset)
     if covering is None:
@@ -118,7 +129,12 @@ def grant(
     _require_room_in_columns(locked, amount)
     movements.move(locked, cap=amount)
     entry = movements.append(
-        locked, Kind.GRANT, amount, actor=custodian.get_username(), reason=reason, dataset_code=dataset.code
+        locked,
+        Kind.GRANT,
+        amount,
+        actor=custodian.get_username(),
+        reason=reason,
+        dataset_code=dataset.code,
     )
     _decide(request, State.GRANTED, custodian=custodian, reason=reason, account=locked)
     audit.record(
@@ -183,14 +199,25 @@ def hold(
             repair="describe the dataset as the account does, or ask for another account",
         )
     if not Coverage.objects.filter(account=locked, dataset__code=dataset_code).exists():
-        raise NotCovered("The dataset does not spend from this account", repair="ask for budget for the dataset")
+        raise NotCovered(
+            "The dataset does not spend from this account",
+            repair="ask for budget for the dataset",
+        )
     before = LedgerEntry.objects.filter(run_code=run_code, kind=Kind.HOLD).first()
     if before is not None:
-        if (before.account_id, selectors.amount_of(before), before.evidence) != (locked.pk, amount, evidence):
-            raise DifferentHold("This run holds another amount, or for another plan", repair="submit a new run")
+        if (before.account_id, selectors.amount_of(before), before.evidence) != (
+            locked.pk,
+            amount,
+            evidence,
+        ):
+            raise DifferentHold(
+                "This run holds another amount, or for another plan", repair="submit a new run"
+            )
         return before
     if not movements.move(locked, held=amount):
-        raise Overspend(remaining=selectors.balance(locked).free, requested=amount, rule=locked.rule)
+        raise Overspend(
+            remaining=selectors.balance(locked).free, requested=amount, rule=locked.rule
+        )
     return movements.append(
         locked,
         Kind.HOLD,
@@ -225,13 +252,20 @@ def _resolve(run_code: str, kind: str, *, actor: User | str, reason: str) -> Led
     if held is None:
         raise NothingHeld("This run holds no budget", repair="submit a new run")
     account = movements.lock(held.account_id)
-    before = LedgerEntry.objects.filter(run_code=run_code, kind__in=[Kind.CHARGE, Kind.RELEASE]).first()
+    before = LedgerEntry.objects.filter(
+        run_code=run_code, kind__in=[Kind.CHARGE, Kind.RELEASE]
+    ).first()
     if before is not None:
         if before.kind != kind:
-            raise AlreadyResolved(f"The hold of this run has met its {before.kind} already", repair="submit a new run")
+            raise AlreadyResolved(
+                f"The hold of this run has met its {before.kind} already",
+                repair="submit a new run",
+            )
         return before
     amount = selectors.amount_of(held)
-    movements.move(account, held=Amount() - amount, charged=amount if kind == Kind.CHARGE else Amount())
+    movements.move(
+        account, held=Amount() - amount, charged=amount if kind == Kind.CHARGE else Amount()
+    )
     return movements.append(
         account,
         kind,
@@ -256,7 +290,9 @@ def _decidable(request: BudgetRequest, *, custodian: User, reason: str) -> Budge
     if not custodians.filter(pk=custodian.pk).exists():
         raise NotCustodian("Only a custodian of the organisation decides about budget")
     if request.requested_by_id == custodian.pk:
-        raise OwnRequest("Nobody decides about their own request", repair="ask another custodian")
+        raise OwnRequest(
+            "Nobody decides about their own request", repair="ask another custodian"
+        )
     if request.state != State.OPEN:
         raise AlreadyDecided(f"This request is decided: {request.get_state_display().lower()}")
     _require_reason(reason)
@@ -268,18 +304,31 @@ def _own_row() -> tuple[str, ...]:
     return ("self",) if transaction.get_connection().features.has_select_for_update_of else ()
 
 
-def _decide(request: BudgetRequest, state: str, *, custodian: User, reason: str, account: BudgetAccount | None) -> None:
+def _decide(
+    request: BudgetRequest,
+    state: str,
+    *,
+    custodian: User,
+    reason: str,
+    account: BudgetAccount | None,
+) -> None:
     request.state, request.decided_by, request.decision_reason = state, custodian, reason
     request.account, request.decided_at = account, timezone.now()
-    request.save(update_fields=["state", "decided_by", "decision_reason", "account", "decided_at"])
+    request.save(
+        update_fields=["state", "decided_by", "decision_reason", "account", "decided_at"]
+    )
 
 
-def _open_account(request: BudgetRequest, *, protection: Protection, name: str, separate_reason: str) -> BudgetAccount:
+def _open_account(
+    request: BudgetRequest, *, protection: Protection, name: str, separate_reason: str
+) -> BudgetAccount:
     """A new account for the dataset of `request`; one at a time in an organisation, so that two requests for the same
     content cannot both find that the other has none."""
     dataset = request.dataset
     no_key = transaction.get_connection().features.has_select_for_no_key_update
-    organisation = Organisation.objects.select_for_update(no_key=no_key).get(pk=dataset.organisation_id)
+    organisation = Organisation.objects.select_for_update(no_key=no_key).get(
+        pk=dataset.organisation_id
+    )
     twins = selectors.accounts_with_same_content(dataset)
     if twins and not separate_reason.strip():
         raise SameContent(
@@ -288,16 +337,25 @@ def _open_account(request: BudgetRequest, *, protection: Protection, name: str, 
             field="separate_reason",
         )
     return BudgetAccount.objects.create(
-        organisation=organisation, name=names.one_line(name) or dataset.name, rule=request.rule, **protection.columns
+        organisation=organisation,
+        name=names.one_line(name) or dataset.name,
+        rule=request.rule,
+        **protection.columns,
     )
 
 
-def _require_same_people(account: BudgetAccount, *, rule: str, protection: Protection, dataset: Dataset) -> None:
+def _require_same_people(
+    account: BudgetAccount, *, rule: str, protection: Protection, dataset: Dataset
+) -> None:
     if account.organisation_id != dataset.organisation_id:
-        raise NotCovered("The account belongs to another organisation", repair="choose one of your own")
+        raise NotCovered(
+            "The account belongs to another organisation", repair="choose one of your own"
+        )
     if account.rule != rule:
         raise RuleMismatch(
-            f"The account composes by {account.get_rule_display()}", repair="ask under the same rule", field="rule"
+            f"The account composes by {account.get_rule_display()}",
+            repair="ask under the same rule",
+            field="rule",
         )
     if Protection.of_account(account) != protection:
         raise UnitMismatch(
@@ -318,13 +376,18 @@ def _require_amount(amount: Amount, *, rule: str, adds: bool = False) -> None:
     """`adds`: to an account that is there, whose δ may run out before its ε."""
     if not amount.fits(rule):
         raise RuleMismatch(
-            "The amount is in a currency that the rule does not count", repair="zCDP counts ρ alone, basic ε and δ"
+            "The amount is in a currency that the rule does not count",
+            repair="zCDP counts ρ alone, basic ε and δ",
         )
     some = any(amount.as_dict.values()) if adds else amount.main(rule) > 0
     if amount.is_negative_somewhere or not some:
-        raise LedgerConflict("The amount must be above zero", repair="give a positive privacy loss")
+        raise LedgerConflict(
+            "The amount must be above zero", repair="give a positive privacy loss"
+        )
     if max(amount.as_dict.values()) > LARGEST:
-        raise LedgerConflict("The amount is larger than the ledger counts", repair="give a smaller one")
+        raise LedgerConflict(
+            "The amount is larger than the ledger counts", repair="give a smaller one"
+        )
 
 
 def _require_room_in_columns(account: BudgetAccount, amount: Amount) -> None:
@@ -338,7 +401,9 @@ def _require_room_in_columns(account: BudgetAccount, amount: Amount) -> None:
 
 def _require_reason(reason: str) -> None:
     if not reason.strip():
-        raise LedgerConflict("A reason is needed", repair="say why, in a sentence", field="reason")
+        raise LedgerConflict(
+            "A reason is needed", repair="say why, in a sentence", field="reason"
+        )
 
 
 def _name(actor: User | str) -> str:

@@ -20,7 +20,11 @@ urlpatterns = [
     path("audit/", audit_log.page, name="audit"),
     path("audit/entries.<export_kind:kind>", audit_log.page_entries, name="audit-entries"),
     path("audit/real-rows/", audit_log.real_rows, name="real-rows"),
-    path("audit/real-rows/entries.<export_kind:kind>", audit_log.real_rows_entries, name="real-rows-entries"),
+    path(
+        "audit/real-rows/entries.<export_kind:kind>",
+        audit_log.real_rows_entries,
+        name="real-rows-entries",
+    ),
     path("audit/datasets/<slug:code>/", audit_log.of_dataset, name="history-dataset"),
     path(
         "audit/datasets/<slug:code>/entries.<export_kind:kind>",

@@ -24,9 +24,24 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
-STEPS = {"epsilon": 10**9, "delta": 10**18, "rho": 10**9}  # the ledger's integers in one of each
+STEPS = {
+    "epsilon": 10**9,
+    "delta": 10**18,
+    "rho": 10**9,
+}  # the ledger's integers in one of each
 COUNTED = {"basic": ("epsilon", "delta"), "zcdp": ("rho",)}
-ENTRY_FIELDS = {"sequence", "at", "kind", *STEPS, "dataset", "run", "actor", "reason", "evidence", "account"}
+ENTRY_FIELDS = {
+    "sequence",
+    "at",
+    "kind",
+    *STEPS,
+    "dataset",
+    "run",
+    "actor",
+    "reason",
+    "evidence",
+    "account",
+}
 Point = tuple[int, int, int, int]  # X, Y, Z, T with x = X/Z, y = Y/Z, xy = T/Z
 Facts = dict[str, Any]
 NO_TABLE = "this is neither an export of entries nor of the audit log"
@@ -43,7 +58,9 @@ class Unreadable(Exception):
 # --- hashes -------------------------------------------------------------------------------------------------------
 def canonical(value: Any) -> bytes:
     """The one spelling that is hashed and signed: sorted keys, no spaces, UTF-8."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode("utf-8")
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode(
+        "utf-8"
+    )
 
 
 def digest(value: Any) -> str:
@@ -73,7 +90,9 @@ def _from_csv(path: str) -> Facts:
 
 
 def _from_row(row: dict[str, str]) -> Facts:
-    facts: Facts = {name: text[1:] if text.startswith("'") else text for name, text in row.items()}
+    facts: Facts = {
+        name: text[1:] if text.startswith("'") else text for name, text in row.items()
+    }
     known = facts.pop("hash")
     facts.pop("in_words", None)  # for people
     facts["sequence"] = int(facts["sequence"])
@@ -125,7 +144,9 @@ def replay(entries: list[Facts]) -> Facts:
         if min(facts[name] for name in STEPS) < 0:
             raise Wrong(f"{where}: an amount below zero")
         _play(facts, sums, holds, where)
-        if any(sums["held"][name] + sums["charged"][name] > sums["cap"][name] for name in STEPS):
+        if any(
+            sums["held"][name] + sums["charged"][name] > sums["cap"][name] for name in STEPS
+        ):
             raise Wrong(f"{where}: more is held and charged than was granted")
     return sums
 
@@ -160,14 +181,19 @@ def check_export(export: Facts, head: Facts | None) -> list[str]:
     if str(export.get("schema", "")).startswith("synthweb/audit/"):
         check_links(entries, None)
         said = [_holds(entries, head, whole=False)] if head else []
-        return [f"Intact: each of {len(entries)} entries of the audit log is as it was written.", *said]
+        return [
+            f"Intact: each of {len(entries)} entries of the audit log is as it was written.",
+            *said,
+        ]
     identity = export.get("account") or (head or {}).get("identity")
     first = digest(identity) if identity else None
     _check_frame(export, identity, first)
     whole = check_links(entries, first) and not export.get("filters")
     said = [_holds(entries, head, whole=whole)] if head else []
     if not whole:
-        narrowed = ", ".join(f"{name} {value}" for name, value in export.get("filters", {}).items())
+        narrowed = ", ".join(
+            f"{name} {value}" for name, value in export.get("filters", {}).items()
+        )
         return [
             f"Intact as far as it goes: each of {len(entries)} entries is as it was written.",
             f"This is NOT the whole chain ({narrowed or 'entries are left out'}): what is missing, and the balance,"
@@ -181,9 +207,7 @@ def check_export(export: Facts, head: Facts | None) -> list[str]:
     if "length" in export:
         counted = f"Intact: {len(entries)} entries, all of the chain."
     else:
-        counted = (
-            f"Intact: {len(entries)} entries from the first on; a CSV does not say whether more follow, a head does."
-        )
+        counted = f"Intact: {len(entries)} entries from the first on; a CSV does not say whether more follow, a head does."
     return [counted, *_balance(sums, identity), *said]
 
 
@@ -211,7 +235,9 @@ def _holds(entries: list[Facts], head: Facts, *, whole: bool) -> str:
         return "The signed head is that of an empty chain."
     found = [entry for entry in entries if entry["covered"]["sequence"] == head["length"]]
     if found and found[0]["hash"] != head["head"]:
-        raise Wrong(f"entry {head['length']} is not the one that the signed head names: the chain was rewritten")
+        raise Wrong(
+            f"entry {head['length']} is not the one that the signed head names: the chain was rewritten"
+        )
     if not found and whole:
         raise Wrong(
             f"the signed head is entry {head['length']}, the file ends before it: the end was cut off or filtered out"
@@ -231,14 +257,21 @@ def _balance(sums: Facts, identity: Facts | None) -> Iterator[str]:
 
 
 def _n(value: Decimal) -> str:
-    return f"{value.normalize():f}" if value == 0 or abs(value) >= Decimal("0.0001") else f"{value.normalize():e}"
+    return (
+        f"{value.normalize():f}"
+        if value == 0 or abs(value) >= Decimal("0.0001")
+        else f"{value.normalize():e}"
+    )
 
 
 # --- a signed head ------------------------------------------------------------------------------------------------
 def check_head(document: Facts, key: bytes | None) -> Facts:
     """The statement of a signed head. `key` is the public key it must be signed with, or None for the one inside."""
     try:
-        statement, inside = dict(document["statement"]), base64.b64decode(document["public_key"], validate=True)
+        statement, inside = (
+            dict(document["statement"]),
+            base64.b64decode(document["public_key"], validate=True),
+        )
         signature = base64.b64decode(document["signature"], validate=True)
         schema = document["schema"]
     except (KeyError, TypeError, ValueError):
@@ -247,7 +280,9 @@ def check_head(document: Facts, key: bytes | None) -> Facts:
         raise Unreadable("this is not a signed head of a version that this program knows")
     if key is not None and key != inside:
         raise Wrong("the head is signed with another key than the one given")
-    if not ed25519_fits(inside, canonical({"schema": schema, "statement": statement}), signature):
+    if not ed25519_fits(
+        inside, canonical({"schema": schema, "statement": statement}), signature
+    ):
         raise Wrong("the signature does not fit: the head was changed after it was signed")
     if statement.get("key") != hashlib.sha256(inside).hexdigest():
         raise Wrong("the head names another key than the one that signed it")
@@ -283,7 +318,10 @@ def ed25519_fits(public: bytes, message: bytes, signature: bytes) -> bool:
     scalar = int.from_bytes(signature[32:], "little")
     if key is None or commitment is None or scalar >= ORDER:
         return False
-    challenge = int.from_bytes(hashlib.sha512(signature[:32] + public + message).digest(), "little") % ORDER
+    challenge = (
+        int.from_bytes(hashlib.sha512(signature[:32] + public + message).digest(), "little")
+        % ORDER
+    )
     left, right = _times(scalar, BASE), _plus(commitment, _times(challenge, key))
     return (left[0] * right[2] - right[0] * left[2]) % PRIME == 0 and (
         left[1] * right[2] - right[1] * left[2]
@@ -330,7 +368,9 @@ BASE = _point((4 * pow(5, -1, PRIME) % PRIME).to_bytes(32, "little")) or (0, 1, 
 
 # --- the program --------------------------------------------------------------------------------------------------
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("export", nargs="?", help="an export of entries, JSON or CSV")
     parser.add_argument("--head", help="a signed head of the same chain")
     parser.add_argument("--key", help="the installation's public key, signing.pub")
@@ -342,8 +382,12 @@ def main(arguments: list[str] | None = None) -> int:
         head = None
         if chosen.head:
             head = check_head(read(chosen.head), read_key(chosen.key) if chosen.key else None)
-            said.append(f"Signed: chain {head['chain']}, {head['length']} entries, at {head['at']}, by the key")
-            said.append(f"  {head['key']}{'' if chosen.key else ', which you should compare with the one you know'}")
+            said.append(
+                f"Signed: chain {head['chain']}, {head['length']} entries, at {head['at']}, by the key"
+            )
+            said.append(
+                f"  {head['key']}{'' if chosen.key else ', which you should compare with the one you know'}"
+            )
         if chosen.export:
             export = read(chosen.export)
             if head and head["chain"] != _name(export):

@@ -17,7 +17,17 @@ from synthweb.accounts.models import Role, User
 from synthweb.accounts.selectors import has_role
 from synthweb.datasets.selectors import Need as DatasetNeed
 from synthweb.datasets.selectors import dataset_for
-from synthweb.ledger import chain, downloads, export, filters, forms, history, screens, selectors, services
+from synthweb.ledger import (
+    chain,
+    downloads,
+    export,
+    filters,
+    forms,
+    history,
+    screens,
+    selectors,
+    services,
+)
 from synthweb.ledger.models import BudgetRequest
 from synthweb.ledger.selectors import Need
 from synthweb.lib import fragments
@@ -37,7 +47,10 @@ def index(request: HttpRequest) -> HttpResponse:
         "waiting": waiting,
         "lines": [screens.account_line(account) for account in page],
     }
-    context |= {"reads_all": selectors.reads_all(request.user), "audits": history.may_read_all(request.user)}
+    context |= {
+        "reads_all": selectors.reads_all(request.user),
+        "audits": history.may_read_all(request.user),
+    }
     context["sees_real_rows"] = has_role(request.user, Role.AUDITOR, Role.STEWARD)
     return render(request, "ledger/index.html", context)
 
@@ -49,9 +62,13 @@ def account(request: HttpRequest, code: str) -> HttpResponse:
     found = selectors.account_for(request.user, code)
     narrow = filters.EntryFilter(request.GET, account=found)
     page = Paginator(narrow.narrow(selectors.entries_for(request.user, code)), ENTRIES_A_PAGE)
-    context = screens.account_page(found, narrow, page.get_page(request.GET.get("page")), request.GET.get("delta", ""))
+    context = screens.account_page(
+        found, narrow, page.get_page(request.GET.get("page")), request.GET.get("delta", "")
+    )
     context["sees_history"] = has_role(request.user, Role.AUDITOR, Role.STEWARD)
-    context["waiting"] = selectors.requests_for(request.user).filter(account=found, state=BudgetRequest.State.OPEN)
+    context["waiting"] = selectors.requests_for(request.user).filter(
+        account=found, state=BudgetRequest.State.OPEN
+    )
     return render(request, "ledger/account.html", context)
 
 
@@ -61,7 +78,10 @@ def account(request: HttpRequest, code: str) -> HttpResponse:
 def chain_status(request: HttpRequest, code: str) -> HttpResponse:
     found = selectors.account_for(request.user, code)
     context = {"verdict": chain.verify(found), "brief": "brief" in request.GET}
-    crumbs = [(reverse("ledger:index"), "Ledger"), (reverse("ledger:account", args=[code]), found.name)]
+    crumbs = [
+        (reverse("ledger:index"), "Ledger"),
+        (reverse("ledger:account", args=[code]), found.name),
+    ]
     return fragments.render_fragment(
         request, "ledger/_chain.html", context, title=f"Chain of {found.name}", crumbs=crumbs
     )
@@ -85,12 +105,25 @@ def ask(request: HttpRequest, dataset_code: str) -> HttpResponse:
     dataset = dataset_for(request.user, dataset_code, DatasetNeed.SPEND)
     if (waiting := screens.before_asking(dataset)) is not None:
         return render(request, "ledger/not_yet.html", {"dataset": dataset, **waiting})
-    wanted = {name: request.GET[name][:40] for name in ("epsilon", "delta") if request.GET.get(name)}
+    wanted = {
+        name: request.GET[name][:40] for name in ("epsilon", "delta") if request.GET.get(name)
+    }
     form = forms.AskForm(request.POST or None, dataset=dataset, initial=wanted)
-    if request.method == "POST" and form.is_valid() and (asked := _ask(request, form, dataset_code)):
-        messages.success(request, "A custodian will see your request and decide; you will find the answer here.")
+    if (
+        request.method == "POST"
+        and form.is_valid()
+        and (asked := _ask(request, form, dataset_code))
+    ):
+        messages.success(
+            request,
+            "A custodian will see your request and decide; you will find the answer here.",
+        )
         return redirect("ledger:request", asked.code)
-    return render(request, "ledger/ask.html", {"dataset": dataset, "form": form, **screens.asking(dataset, form)})
+    return render(
+        request,
+        "ledger/ask.html",
+        {"dataset": dataset, "form": form, **screens.asking(dataset, form)},
+    )
 
 
 @require_safe
@@ -109,11 +142,18 @@ def grant(request: HttpRequest, code: str) -> HttpResponse:
     if form.is_valid():
         try:
             entry = services.grant(custodian=_me(request), request=asked, **form.decision)
-            messages.success(request, f"Granted: entry {entry.sequence} of {entry.account.name}.")
+            messages.success(
+                request, f"Granted: entry {entry.sequence} of {entry.account.name}."
+            )
             return redirect("ledger:account", entry.account.code)
         except Refused as refusal:
             forms.add_refusal(form, refusal)
-    return render(request, "ledger/request.html", screens.deciding(request.user, asked, grant=form), status=422)
+    return render(
+        request,
+        "ledger/request.html",
+        screens.deciding(request.user, asked, grant=form),
+        status=422,
+    )
 
 
 @require_POST
@@ -123,11 +163,18 @@ def refuse(request: HttpRequest, code: str) -> HttpResponse:
     form = forms.RefuseForm(request.POST)
     if form.is_valid():
         try:
-            services.refuse(custodian=_me(request), request=asked, reason=form.cleaned_data["reason"])
+            services.refuse(
+                custodian=_me(request), request=asked, reason=form.cleaned_data["reason"]
+            )
             return redirect("ledger:request", asked.code)
         except Refused as refusal:
             forms.add_refusal(form, refusal)
-    return render(request, "ledger/request.html", screens.deciding(request.user, asked, refuse=form), status=422)
+    return render(
+        request,
+        "ledger/request.html",
+        screens.deciding(request.user, asked, refuse=form),
+        status=422,
+    )
 
 
 def _ask(request: HttpRequest, form: forms.AskForm, dataset_code: str) -> BudgetRequest | None:

@@ -11,11 +11,15 @@ REST = "/api/"  # where every error is a problem document
 NO_NUL = "An address holds no NUL."
 
 
-def refuse_nul(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
+def refuse_nul(
+    get_response: Callable[[HttpRequest], HttpResponse],
+) -> Callable[[HttpRequest], HttpResponse]:
     """400 for a NUL in an address: PostgreSQL cannot look for one, and the page would fail with an error of ours."""
 
     def middleware(request: HttpRequest) -> HttpResponse:
-        if "\0" in request.path_info or "\0" in unquote_plus(request.META.get("QUERY_STRING", "")):
+        if "\0" in request.path_info or "\0" in unquote_plus(
+            request.META.get("QUERY_STRING", "")
+        ):
             return _refusal(of_rest=request.path_info.startswith(REST))
         return get_response(request)
 

@@ -29,7 +29,9 @@ class AppendOnlyQuerySet(models.QuerySet[Row]):
     """Reads and inserts; the rest is refused before it reaches the database."""
 
     def _refuse(self, *_args: Any, **_kwargs: Any) -> NoReturn:
-        raise AppendOnlyViolation(f"{self.model._meta.label} is append-only: write a new row instead")
+        raise AppendOnlyViolation(
+            f"{self.model._meta.label} is append-only: write a new row instead"
+        )
 
     update = delete = bulk_update = update_or_create = _refuse
 
@@ -44,17 +46,23 @@ class AppendOnly(models.Model):
 
     def save(self, *args: Any, **kwargs: Any) -> None:
         if not self._state.adding:
-            raise AppendOnlyViolation(f"{self._meta.label} is append-only: write a new row instead")
+            raise AppendOnlyViolation(
+                f"{self._meta.label} is append-only: write a new row instead"
+            )
         super().save(*args, **{**kwargs, "force_insert": True})
 
     def delete(self, *_args: Any, **_kwargs: Any) -> NoReturn:
-        raise AppendOnlyViolation(f"{self._meta.label} is append-only: nothing is ever deleted from it")
+        raise AppendOnlyViolation(
+            f"{self._meta.label} is append-only: nothing is ever deleted from it"
+        )
 
 
 def protected_models(app_configs: Iterable[AppConfig] | None = None) -> list[type[AppendOnly]]:
     """Every concrete subclass of AppendOnly, of all apps or of those given."""
     chosen = apps.get_app_configs() if app_configs is None else app_configs
-    return [model for app in chosen for model in app.get_models() if issubclass(model, AppendOnly)]
+    return [
+        model for app in chosen for model in app.get_models() if issubclass(model, AppendOnly)
+    ]
 
 
 def trigger_names(table: str, *, vendor: str) -> tuple[str, ...]:
@@ -62,7 +70,9 @@ def trigger_names(table: str, *, vendor: str) -> tuple[str, ...]:
     return tuple(f"{table}_refuse_{verb}" for verb in _VERBS[vendor])
 
 
-def install(*, using: str = DEFAULT_DB_ALIAS, app_configs: Iterable[AppConfig] | None = None) -> None:
+def install(
+    *, using: str = DEFAULT_DB_ALIAS, app_configs: Iterable[AppConfig] | None = None
+) -> None:
     """Put the triggers on the tables that exist; again and again gives the same."""
     connection = connections[using]
     if connection.vendor not in _VERBS:
@@ -145,7 +155,9 @@ def _statements(connection: BaseDatabaseWrapper, table: str) -> list[str]:
     ]
 
 
-def _existing_tables(connection: BaseDatabaseWrapper, app_configs: Iterable[AppConfig] | None) -> list[str]:
+def _existing_tables(
+    connection: BaseDatabaseWrapper, app_configs: Iterable[AppConfig] | None
+) -> list[str]:
     wanted = [
         model._meta.db_table
         for model in protected_models(app_configs)

@@ -43,12 +43,20 @@ def grant(role: str, password: str, *, using: str = DEFAULT_DB_ALIAS) -> None:
         tables = set(connection.introspection.table_names(cursor))
         cursor.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", [role])
         verb = "ALTER" if cursor.fetchone() else "CREATE"
-        for statement in _statements(verb, role, password, tables, read_only=read_only, inserted=append_only_tables):
+        for statement in _statements(
+            verb, role, password, tables, read_only=read_only, inserted=append_only_tables
+        ):
             cursor.execute(statement)
 
 
 def _statements(
-    verb: str, role: str, password: str, tables: set[str], *, read_only: set[str], inserted: set[str]
+    verb: str,
+    role: str,
+    password: str,
+    tables: set[str],
+    *,
+    read_only: set[str],
+    inserted: set[str],
 ) -> list[sql.Composed]:
     from psycopg import sql  # not every machine that runs on SQLite has PostgreSQL's library
 

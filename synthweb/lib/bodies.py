@@ -23,7 +23,9 @@ def takes_table(view: View) -> View:
     return view
 
 
-def refuse_too_large(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
+def refuse_too_large(
+    get_response: Callable[[HttpRequest], HttpResponse],
+) -> Callable[[HttpRequest], HttpResponse]:
     """413 for more than the view takes. It stands before whatever reads a form, the check against forgery included."""
 
     def middleware(request: HttpRequest) -> HttpResponse:
@@ -33,7 +35,9 @@ def refuse_too_large(get_response: Callable[[HttpRequest], HttpResponse]) -> Cal
     return middleware
 
 
-def _refusal(request: HttpRequest, view: Any, _arguments: Any, _keywords: Any) -> HttpResponse | None:
+def _refusal(
+    request: HttpRequest, view: Any, _arguments: Any, _keywords: Any
+) -> HttpResponse | None:
     length = request.META.get("CONTENT_LENGTH") or ""
     most, rest = _most(view), request.path_info.startswith(REST)
     if not length.isdecimal() or int(length) <= most + (SLACK if rest else FORM_SLACK):
@@ -41,14 +45,23 @@ def _refusal(request: HttpRequest, view: Any, _arguments: Any, _keywords: Any) -
     detail = f"The body of this request has at most {most / 1024**2:,.0f} MiB; nothing of it was read."
     if not rest:
         return HttpResponse(
-            detail, status=HTTPStatus.REQUEST_ENTITY_TOO_LARGE, content_type="text/plain; charset=utf-8"
+            detail,
+            status=HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+            content_type="text/plain; charset=utf-8",
         )
     status = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
-    body = {"type": "about:blank", "title": status.phrase, "status": status.value, "detail": detail}
+    body = {
+        "type": "about:blank",
+        "title": status.phrase,
+        "status": status.value,
+        "detail": detail,
+    }
     return JsonResponse(body, status=status.value, content_type="application/problem+json")
 
 
 def _most(view: Any) -> int:
     """Of REST framework's views the class says it."""
-    large = any(getattr(each, "takes_table", False) for each in (view, getattr(view, "cls", None)))
+    large = any(
+        getattr(each, "takes_table", False) for each in (view, getattr(view, "cls", None))
+    )
     return int(settings.UPLOAD_MAX_BYTES if large else settings.DATA_UPLOAD_MAX_MEMORY_SIZE)

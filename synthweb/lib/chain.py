@@ -13,7 +13,9 @@ from typing import Any
 
 from synthweb.lib import hashing
 
-FIRST = "0" * 64  # the hash before the first link of a chain that has no identity of its own to start from
+FIRST = (
+    "0" * 64
+)  # the hash before the first link of a chain that has no identity of its own to start from
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,10 +53,17 @@ def walk(links: Iterable[Link], *, first: str = FIRST) -> Verdict:
     for link in links:
         length += 1
         if link.sequence != expected:
-            faults.append(f"entry {link.sequence}: expected number {expected}; entries are missing or out of order")
+            faults.append(
+                f"entry {link.sequence}: expected number {expected}; entries are missing or out of order"
+            )
         if link.previous_hash != head:
             faults.append(f"entry {link.sequence}: does not continue from the hash before it")
-        if seal(sequence=link.sequence, fields=link.fields, previous_hash=link.previous_hash) != link.hash:
-            faults.append(f"entry {link.sequence}: its fields do not give its hash; it was changed")
+        if (
+            seal(sequence=link.sequence, fields=link.fields, previous_hash=link.previous_hash)
+            != link.hash
+        ):
+            faults.append(
+                f"entry {link.sequence}: its fields do not give its hash; it was changed"
+            )
         expected, head = link.sequence + 1, link.hash
     return Verdict(length=length, head=head, faults=tuple(faults))

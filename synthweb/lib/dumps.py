@@ -15,5 +15,7 @@ def forbid() -> None:
     The limit alone is not enough: Linux ignores it where core dumps are piped to a program (systemd-coredump, apport).
     """
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    with contextlib.suppress(OSError, AttributeError):  # another system than Linux: the limit alone
+    with contextlib.suppress(
+        OSError, AttributeError
+    ):  # another system than Linux: the limit alone
         ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)

@@ -10,7 +10,9 @@ from django.core.exceptions import ImproperlyConfigured
 
 TRUE = frozenset({"true", "1", "yes", "on"})
 FALSE = frozenset({"false", "0", "no", "off"})
-LOCAL = frozenset({"localhost", "127.0.0.1", "[::1]", "testserver"})  # names by which a machine calls itself
+LOCAL = frozenset(
+    {"localhost", "127.0.0.1", "[::1]", "testserver"}
+)  # names by which a machine calls itself
 
 
 def flag(name: str, *, default: bool, environment: Mapping[str, str] = os.environ) -> bool:
@@ -31,7 +33,9 @@ def secret(name: str, *, file: Path) -> str:
     try:
         return path.read_text().strip()
     except OSError:
-        raise ImproperlyConfigured(f"{name} is not set and {path} cannot be read; `make run` makes it") from None
+        raise ImproperlyConfigured(
+            f"{name} is not set and {path} cannot be read; `make run` makes it"
+        ) from None
 
 
 def refuse_debug_for_others(*, debug: bool, hosts: Sequence[str]) -> None:

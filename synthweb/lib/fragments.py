@@ -29,7 +29,11 @@ def render_fragment(
     if asked_by_page(request):
         response = render(request, template, dict(context))
     else:
-        around = {"fragment": template, "fragment_title": title, "crumbs": [*crumbs, ("", title)]}
+        around = {
+            "fragment": template,
+            "fragment_title": title,
+            "crumbs": [*crumbs, ("", title)],
+        }
         response = render(request, PAGE, {**context, **around})
     patch_vary_headers(response, ["HX-Request"])
     return response

@@ -25,7 +25,9 @@ def plain(value: Any) -> Any:
         return {key: plain(item) for key, item in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray):
         return [plain(item) for item in value]
-    raise TypeError(f"canonical JSON: a {type(value).__name__} has no single spelling; give an integer or a string")
+    raise TypeError(
+        f"canonical JSON: a {type(value).__name__} has no single spelling; give an integer or a string"
+    )
 
 
 def instant(moment: dt.datetime) -> str:

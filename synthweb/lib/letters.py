@@ -28,7 +28,11 @@ def short(number: str) -> str:
         amount = Decimal(number)
     except InvalidOperation:
         return number
-    return f"{amount.normalize():e}".replace("e-0", "e-") if 0 < amount < Decimal("0.0001") else number
+    return (
+        f"{amount.normalize():e}".replace("e-0", "e-")
+        if 0 < amount < Decimal("0.0001")
+        else number
+    )
 
 
 def delta(amount: str | Fraction) -> str:

@@ -48,7 +48,9 @@ class Listing:
         return list(self.page.object_list)
 
 
-def listing(found: QuerySet[Any], query: QueryDict, *, columns: Sequence[Column], usual: str) -> Listing:
+def listing(
+    found: QuerySet[Any], query: QueryDict, *, columns: Sequence[Column], usual: str
+) -> Listing:
     """One page of `found`, sorted as `query` says ("-made" is made, falling), or else as `usual`; what it says that no
     column answers to changes nothing."""
     chosen = query.get("sort", "")
@@ -78,6 +80,8 @@ def _head(column: Column, query: Mapping[str, Any], chosen: str) -> Head:
 def _query(query: Mapping[str, Any], changes: Mapping[str, str]) -> str:
     """The filters of `query` without its page, with these changes; ends in &."""
     kept = QueryDict(mutable=True)
-    kept.update({key: query[key] for key in query if key != "page" and query[key]} | dict(changes))
+    kept.update(
+        {key: query[key] for key in query if key != "page" and query[key]} | dict(changes)
+    )
     text = kept.urlencode()
     return f"{text}&" if text else ""

@@ -11,7 +11,9 @@ import traceback
 from types import TracebackType
 from typing import Any
 
-Raised = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
+Raised = (
+    tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
+)
 
 
 class Plain(logging.Formatter):
@@ -50,7 +52,9 @@ CONFIGURATION: dict[str, Any] = {
     "loggers": {
         "django": {"handlers": [], "level": "INFO", "propagate": True},
         "django.server": {"handlers": [], "level": "INFO", "propagate": True},
-        "celery.beat": {"level": "WARNING"},  # ten times a minute it would say that it rang for the reconciler
+        "celery.beat": {
+            "level": "WARNING"
+        },  # ten times a minute it would say that it rang for the reconciler
         "celery.worker.strategy": {"level": "WARNING"},  # "task received"; its end is logged
     },
 }

@@ -8,7 +8,9 @@ from django.core.exceptions import ValidationError
 
 from synthweb.lib.errors import Refused
 
-RULE = "a name is one line, without control characters or marks that turn the direction of writing"
+RULE = (
+    "a name is one line, without control characters or marks that turn the direction of writing"
+)
 REPAIR = "leave out line breaks, tabs and invisible marks"
 
 # Control characters, line and paragraph separators, halves of surrogate pairs.
@@ -19,7 +21,10 @@ _DIRECTION_MARKS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u
 
 def is_one_line(text: str) -> bool:
     """Whether a text can be a name."""
-    return not any(sign in _DIRECTION_MARKS or unicodedata.category(sign) in _REFUSED_CATEGORIES for sign in text)
+    return not any(
+        sign in _DIRECTION_MARKS or unicodedata.category(sign) in _REFUSED_CATEGORIES
+        for sign in text
+    )
 
 
 def one_line(text: str, *, field: str = "name") -> str:

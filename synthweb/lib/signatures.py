@@ -13,7 +13,10 @@ from typing import Any
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import (
+    Ed25519PrivateKey,
+    Ed25519PublicKey,
+)
 
 from synth_engine.privacy import signing
 from synthweb.lib import hashing
@@ -33,7 +36,9 @@ def load(path: Path) -> Ed25519PrivateKey:
     try:
         key = serialization.load_pem_private_key(path.read_bytes(), password=None)
     except OSError:
-        raise NoSigningKey(f"the signing key {path} cannot be read; docs/keys.md says how to make it") from None
+        raise NoSigningKey(
+            f"the signing key {path} cannot be read; docs/keys.md says how to make it"
+        ) from None
     except ValueError:
         raise NoSigningKey(f"{path} holds no private key in PEM") from None
     if not isinstance(key, Ed25519PrivateKey):
@@ -51,10 +56,14 @@ def key_id(public_pem: bytes) -> str:
 
 def public_pem(key: Ed25519PrivateKey) -> bytes:
     """The public half, for auditors."""
-    return key.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
+    return key.public_key().public_bytes(
+        serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+    )
 
 
-def sign(statement: Mapping[str, Any], *, schema: str, key: Ed25519PrivateKey) -> dict[str, Any]:
+def sign(
+    statement: Mapping[str, Any], *, schema: str, key: Ed25519PrivateKey
+) -> dict[str, Any]:
     """The signed document of a statement."""
     return signing.sign(hashing.plain(statement), schema=schema, key=key)
 
@@ -62,13 +71,18 @@ def sign(statement: Mapping[str, Any], *, schema: str, key: Ed25519PrivateKey) -
 def check(document: Mapping[str, Any]) -> dict[str, Any]:
     """The statement of a document whose signature fits; BadSignature otherwise. Whose key it is, its name says."""
     try:
-        public = Ed25519PublicKey.from_public_bytes(base64.b64decode(document["public_key"], validate=True))
+        public = Ed25519PublicKey.from_public_bytes(
+            base64.b64decode(document["public_key"], validate=True)
+        )
         statement = dict(document["statement"])
         public.verify(
-            base64.b64decode(document["signature"], validate=True), _bytes(str(document["schema"]), statement)
+            base64.b64decode(document["signature"], validate=True),
+            _bytes(str(document["schema"]), statement),
         )
     except (KeyError, TypeError, ValueError, InvalidSignature):
-        raise BadSignature("the signature does not fit the statement; one of them was changed") from None
+        raise BadSignature(
+            "the signature does not fit the statement; one of them was changed"
+        ) from None
     if statement.get("key") != _name(public):
         raise BadSignature("the statement names another key than the one that signed it")
     return statement

@@ -25,7 +25,13 @@ def main(arguments: list[str] | None = None) -> int:
     }
     try:
         return verbs[chosen.verb]()
-    except (broker.NoRedis, supervisor.GaveUp, installation.Refused, ImproperlyConfigured, OSError) as problem:
+    except (
+        broker.NoRedis,
+        supervisor.GaveUp,
+        installation.Refused,
+        ImproperlyConfigured,
+        OSError,
+    ) as problem:
         sys.stderr.write(f"{problem}\n")
         return 1
     except KeyboardInterrupt:

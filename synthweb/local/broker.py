@@ -9,9 +9,7 @@ import socket
 import time
 from pathlib import Path
 
-MISSING = (
-    "No redis-server found: install Redis (Debian and Ubuntu: apt-get install redis-server; macOS: brew install redis)."
-)
+MISSING = "No redis-server found: install Redis (Debian and Ubuntu: apt-get install redis-server; macOS: brew install redis)."
 
 
 class NoRedis(Exception):
@@ -33,8 +31,25 @@ def find() -> str:
 def command(*, folder: Path) -> list[str]:
     """How to start it with its socket in `folder`."""
     return [
-        *(find(), "--port", "0", "--unixsocket", str(folder / "redis.sock"), "--unixsocketperm", "600"),
-        *("--dir", str(folder), "--save", "", "--appendonly", "no", "--maxmemory-policy", "noeviction"),
+        *(
+            find(),
+            "--port",
+            "0",
+            "--unixsocket",
+            str(folder / "redis.sock"),
+            "--unixsocketperm",
+            "600",
+        ),
+        *(
+            "--dir",
+            str(folder),
+            "--save",
+            "",
+            "--appendonly",
+            "no",
+            "--maxmemory-policy",
+            "noeviction",
+        ),
         *("--daemonize", "no", "--loglevel", "notice"),
     ]
 

@@ -45,14 +45,21 @@ class Installation:
         self._places.make()
         with self._lock() as lock:
             if lock is None:
-                _say(f"synthweb is already running at {self._address()} (`make stop` stops it).")
+                _say(
+                    f"synthweb is already running at {self._address()} (`make stop` stops it)."
+                )
                 return 0
             rooms.sweep()  # before anything else: what a killed worker of an earlier version left readable
             keys.make(self._places.keys)
             listener = _listener()
             address = f"http://{HOST}:{listener.getsockname()[1]}/"
             lock.write(f"{os.getpid()}\n{address}\n".encode())
-            watching = Supervisor(logs=self._places.logs, folder=REPOSITORY, environment=self._environment(), say=_say)
+            watching = Supervisor(
+                logs=self._places.logs,
+                folder=REPOSITORY,
+                environment=self._environment(),
+                say=_say,
+            )
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
                 signal.signal(number, lambda *_signal: self._stop_soon(watching))
             try:
@@ -78,7 +85,9 @@ class Installation:
                     _say("Stopped.")
                     return 0
             time.sleep(0.1)
-        raise Refused(f"It has not stopped within {STOP_SECONDS} seconds; see {self._places.logs}.")
+        raise Refused(
+            f"It has not stopped within {STOP_SECONDS} seconds; see {self._places.logs}."
+        )
 
     def reset(self, *, force: bool) -> int:
         """Delete everything this installation made, after saying what."""
@@ -105,7 +114,9 @@ class Installation:
         try:
             sys.stdout.write(self._places.demo_logins.read_text())
         except FileNotFoundError:
-            raise Refused("There are no demo users yet: `make run` makes them at its first start.") from None
+            raise Refused(
+                "There are no demo users yet: `make run` makes them at its first start."
+            ) from None
         return 0
 
     def _start(self, watching: Supervisor, *, listener: socket.socket, address: str) -> None:
@@ -114,21 +125,39 @@ class Installation:
             _say("Making keys, the database and demo users (once; up to a minute) …")
         watching.start(processes.redis(self._places))
         if not broker.wait(folder=self._places.redis):
-            raise Refused(f"Redis does not answer. The end of its log:\n{watching.tail('redis')}")
-        self._once(watching, Process("migrate", [sys.executable, "manage.py", "migrate", "--no-input", "-v", "0"]))
+            raise Refused(
+                f"Redis does not answer. The end of its log:\n{watching.tail('redis')}"
+            )
+        self._once(
+            watching,
+            Process(
+                "migrate", [sys.executable, "manage.py", "migrate", "--no-input", "-v", "0"]
+            ),
+        )
         demo = flag("SYNTHWEB_DEMO_USERS", default=True)
         if demo and not self._places.demo_logins.exists():
-            command = [sys.executable, "manage.py", "demo_users", "make", "--logins", str(self._places.demo_logins)]
+            command = [
+                sys.executable,
+                "manage.py",
+                "demo_users",
+                "make",
+                "--logins",
+                str(self._places.demo_logins),
+            ]
             self._once(watching, Process("demo-users", command))
         for process in processes.application(self._places, listener=listener.fileno()):
             watching.start(process)
         if not _wait_for(f"{address}livez"):
-            raise Refused(f"The web server does not answer. The end of its log:\n{watching.tail('web')}")
+            raise Refused(
+                f"The web server does not answer. The end of its log:\n{watching.tail('web')}"
+            )
         _say(f"\n  synthweb is ready:  {address}\n")
         if demo:
             _say("  Names and passwords of the demo users:  make demo-logins")
             if first:
-                _say("  Two examples (UCI Adult, commutes) are being released; the first is there within a minute.")
+                _say(
+                    "  Two examples (UCI Adult, commutes) are being released; the first is there within a minute."
+                )
                 watching.start(processes.demo(), at_end=self._demo_ended)
         _say(f"  Logs: {self._places.logs}    Ctrl-C stops everything.\n")
 
@@ -140,7 +169,9 @@ class Installation:
 
     def _demo_ended(self, code: int) -> None:
         if code:
-            _say(f"The examples could not be loaded (exit code {code}); see {self._places.logs / 'demo.log'}.")
+            _say(
+                f"The examples could not be loaded (exit code {code}); see {self._places.logs / 'demo.log'}."
+            )
             return
         (self._places.run / "demo-loaded").touch(mode=0o600)
         _say("The examples are there: open Datasets, or Releases.")
@@ -205,7 +236,9 @@ def _listener() -> socket.socket:
             listener.close()
         else:
             return listener
-    raise Refused(f"No free port from {wanted} to {wanted + MORE_PORTS - 1}: set SYNTHWEB_PORT to another one.")
+    raise Refused(
+        f"No free port from {wanted} to {wanted + MORE_PORTS - 1}: set SYNTHWEB_PORT to another one."
+    )
 
 
 def _wait_for(address: str) -> bool:

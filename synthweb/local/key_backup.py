@@ -36,7 +36,9 @@ class Refused(Exception):
 def backup(folder: Path, file: Path, passphrase: str) -> list[str]:
     """Write every key of `folder` to the new `file`; gives the names of keys that are not there."""
     if len(passphrase) < SHORTEST:
-        raise Refused(f"The passphrase is shorter than {SHORTEST} characters: choose a longer one.")
+        raise Refused(
+            f"The passphrase is shorter than {SHORTEST} characters: choose a longer one."
+        )
     found = {name: (folder / name).read_bytes() for name in _names(folder)}
     if not found:
         raise Refused(f"There are no keys in {folder}: name their folder with --keys.")
@@ -44,7 +46,9 @@ def backup(folder: Path, file: Path, passphrase: str) -> list[str]:
     try:
         handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
-        raise Refused(f"{file} exists: give another name, an older copy is never overwritten.") from None
+        raise Refused(
+            f"{file} exists: give another name, an older copy is never overwritten."
+        ) from None
     with os.fdopen(handle, "wb") as out:
         out.write(sealed)
         out.flush()
@@ -56,7 +60,9 @@ def restore(folder: Path, file: Path, passphrase: str) -> list[str]:
     """Put whatever is missing in `folder` back; gives the names of what was."""
     found = read(file, passphrase)
     different = [
-        name for name, content in found.items() if (folder / name).exists() and (folder / name).read_bytes() != content
+        name
+        for name, content in found.items()
+        if (folder / name).exists() and (folder / name).read_bytes() != content
     ]
     if different:
         raise Refused(
@@ -66,7 +72,9 @@ def restore(folder: Path, file: Path, passphrase: str) -> list[str]:
     missing = [name for name in found if not (folder / name).exists()]
     for name in missing:
         path = folder / name
-        for place in reversed([parent for parent in path.parents if parent == folder or folder in parent.parents]):
+        for place in reversed(
+            [parent for parent in path.parents if parent == folder or folder in parent.parents]
+        ):
             place.mkdir(mode=0o700, parents=True, exist_ok=True)
         keys.write_private(path, found[name].decode("ascii"))
     return missing
@@ -77,7 +85,9 @@ def read(file: Path, passphrase: str) -> dict[str, bytes]:
     try:
         plain = pyrage.passphrase.decrypt(file.read_bytes(), passphrase)
     except pyrage.DecryptError:
-        raise Refused(f"{file} cannot be opened: it is damaged, or the passphrase is another one.") from None
+        raise Refused(
+            f"{file} cannot be opened: it is damaged, or the passphrase is another one."
+        ) from None
     found: dict[str, bytes] = {}
     with tarfile.open(fileobj=io.BytesIO(plain)) as archive:
         for member in archive:
@@ -89,7 +99,11 @@ def read(file: Path, passphrase: str) -> dict[str, bytes]:
 
 
 def _names(folder: Path) -> list[str]:
-    there = [path.relative_to(folder).as_posix() for path in sorted(folder.rglob("*")) if path.is_file()]
+    there = [
+        path.relative_to(folder).as_posix()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    ]
     return [name for name in there if _is_key(name)]
 
 
@@ -110,12 +124,21 @@ def _packed(found: dict[str, bytes]) -> bytes:
 def main(arguments: list[str] | None = None) -> int:
     """Do one of the verbs; problems are one line, not a traceback."""
     parser = argparse.ArgumentParser(
-        prog="python -m synthweb.local.key_backup", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+        prog="python -m synthweb.local.key_backup",
+        description=__doc__,
+        formatter_class=argparse.RawTextHelpFormatter,
     )
     parser.add_argument("verb", choices=["backup", "restore", "list"])
     parser.add_argument("file", type=Path)
-    parser.add_argument("--keys", type=Path, default=places.of_this_machine().keys, help="the folder of the keys")
-    parser.add_argument("--passphrase-file", type=Path, help="a file whose first line is the passphrase")
+    parser.add_argument(
+        "--keys",
+        type=Path,
+        default=places.of_this_machine().keys,
+        help="the folder of the keys",
+    )
+    parser.add_argument(
+        "--passphrase-file", type=Path, help="a file whose first line is the passphrase"
+    )
     chosen = parser.parse_args(arguments)
     try:
         _do(chosen, _passphrase(chosen.passphrase_file, twice=chosen.verb == "backup"))
@@ -129,11 +152,19 @@ def _do(chosen: argparse.Namespace, passphrase: str) -> None:
     match chosen.verb:
         case "backup":
             missing = backup(chosen.keys, chosen.file, passphrase)
-            said = [f"Written to {chosen.file}. Keep it, and its passphrase, apart from the copies of the vault."]
-            said += [f"Not in the copy, because not in {chosen.keys}: {', '.join(missing)}"] if missing else []
+            said = [
+                f"Written to {chosen.file}. Keep it, and its passphrase, apart from the copies of the vault."
+            ]
+            said += (
+                [f"Not in the copy, because not in {chosen.keys}: {', '.join(missing)}"]
+                if missing
+                else []
+            )
         case "restore":
             put_back = restore(chosen.keys, chosen.file, passphrase)
-            said = [f"Restored to {chosen.keys}: {', '.join(put_back) or 'nothing, all of it is there'}."]
+            said = [
+                f"Restored to {chosen.keys}: {', '.join(put_back) or 'nothing, all of it is there'}."
+            ]
         case _:
             said = sorted(read(chosen.file, passphrase))
     sys.stdout.write("\n".join(said) + "\n")

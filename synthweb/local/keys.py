@@ -27,7 +27,11 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from synthweb.lib.signatures import key_id
 
 SECRETS = ("secret.key", "web/content.key")
-PAIRS = (("vault.pub", "worker/vault.key"), ("preview.pub", "web/preview.key"), ("signing.pub", "web/signing.key"))
+PAIRS = (
+    ("vault.pub", "worker/vault.key"),
+    ("preview.pub", "web/preview.key"),
+    ("signing.pub", "web/signing.key"),
+)
 FILES = (*SECRETS, *(half for pair in PAIRS for half in pair))
 RETIRED = "retired"  # public halves of signing keys that were changed: what they signed can still be checked
 
@@ -43,7 +47,9 @@ def make(folder: Path) -> None:
             write_private(folder / name, secrets.token_urlsafe(48) + "\n")
     for public, private in PAIRS:
         _make_pair(
-            public=folder / public, private=folder / private, new=_signing_pair if "signing" in public else _age_pair
+            public=folder / public,
+            private=folder / private,
+            new=_signing_pair if "signing" in public else _age_pair,
         )
 
 
@@ -86,14 +92,20 @@ def _age_pair() -> tuple[str, str]:
 def _signing_pair() -> tuple[str, str]:
     key = Ed25519PrivateKey.generate()
     private = key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
     )
-    public = key.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
+    public = key.public_key().public_bytes(
+        serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+    )
     return private.decode(), public.decode()
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["change-signing-key"]:
-        sys.stdout.write(f"The old public key is kept as {change_signing_key(Path(sys.argv[2]))}\n")
+        sys.stdout.write(
+            f"The old public key is kept as {change_signing_key(Path(sys.argv[2]))}\n"
+        )
     else:
         make(Path(sys.argv[1] if len(sys.argv) > 1 else "secrets"))

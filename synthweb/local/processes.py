@@ -15,10 +15,23 @@ from synthweb.local import broker
 from synthweb.local.places import Places
 
 WITHHELD = "/nonexistent/withheld-from-this-process"
-WEB_KEYS = ("SYNTHWEB_PREVIEW_PRIVATE_KEY_FILE", "SYNTHWEB_CONTENT_KEY_FILE", "SYNTHWEB_SIGNING_PRIVATE_KEY_FILE")
+WEB_KEYS = (
+    "SYNTHWEB_PREVIEW_PRIVATE_KEY_FILE",
+    "SYNTHWEB_CONTENT_KEY_FILE",
+    "SYNTHWEB_SIGNING_PRIVATE_KEY_FILE",
+)
 TABLE_KEYS = ("SYNTHWEB_VAULT_PRIVATE_KEY_FILE",)
 CELERY = ["celery", "-A", "synthweb.celery"]
-WORKER = [*CELERY, "worker", "-c", "1", "--without-gossip", "--without-mingle", "--loglevel", "INFO"]
+WORKER = [
+    *CELERY,
+    "worker",
+    "-c",
+    "1",
+    "--without-gossip",
+    "--without-mingle",
+    "--loglevel",
+    "INFO",
+]
 
 
 @dataclass(frozen=True)
@@ -40,7 +53,12 @@ class Process:
 
 def redis(places: Places) -> Process:
     """The broker. It knows no key at all."""
-    return Process("redis", broker.command(folder=places.redis), withheld=(*WEB_KEYS, *TABLE_KEYS), last=True)
+    return Process(
+        "redis",
+        broker.command(folder=places.redis),
+        withheld=(*WEB_KEYS, *TABLE_KEYS),
+        last=True,
+    )
 
 
 def application(places: Places, *, listener: int) -> list[Process]:
@@ -69,7 +87,17 @@ def application(places: Places, *, listener: int) -> list[Process]:
         ),
         Process(
             "beat",
-            [*python, *CELERY, "beat", "--loglevel", "INFO", "-s", str(places.run / "beat"), "--pidfile", ""],
+            [
+                *python,
+                *CELERY,
+                "beat",
+                "--loglevel",
+                "INFO",
+                "-s",
+                str(places.run / "beat"),
+                "--pidfile",
+                "",
+            ],
             withheld=(*WEB_KEYS, *TABLE_KEYS),
         ),
     ]

@@ -68,7 +68,9 @@ class Supervisor:
 
     def start(self, process: Process, *, at_end: Callable[[int], None] | None = None) -> None:
         """Start a process and keep it running; one with `at_end` runs once and gives that its exit code."""
-        self._children.append(Child(process, self._launch(process), time.monotonic(), at_end=at_end))
+        self._children.append(
+            Child(process, self._launch(process), time.monotonic(), at_end=at_end)
+        )
 
     def run_once(self, process: Process) -> int:
         """Run a process to its end and return its exit code."""
@@ -106,7 +108,9 @@ class Supervisor:
     def tail(self, name: str, lines: int = 15) -> str:
         """The end of a process's log."""
         try:
-            return "\n".join((self._logs / f"{name}.log").read_text(errors="replace").splitlines()[-lines:])
+            return "\n".join(
+                (self._logs / f"{name}.log").read_text(errors="replace").splitlines()[-lines:]
+            )
         except OSError:
             return ""
 
@@ -115,7 +119,9 @@ class Supervisor:
             child.running.wait(timeout=2)
         except subprocess.TimeoutExpired:
             if child.process.patience > STOP_SECONDS:
-                self._say(f"Waiting for {child.process.name} to finish what it is at; Ctrl-C again stops it at once.")
+                self._say(
+                    f"Waiting for {child.process.name} to finish what it is at; Ctrl-C again stops it at once."
+                )
             with contextlib.suppress(subprocess.TimeoutExpired):
                 child.running.wait(timeout=child.process.patience)
         _end_group(child.running, signal.SIGKILL)
@@ -125,7 +131,11 @@ class Supervisor:
         now = time.monotonic()
         if child.again_at is not None:
             if now >= child.again_at:
-                child.running, child.started, child.again_at = self._launch(child.process), now, None
+                child.running, child.started, child.again_at = (
+                    self._launch(child.process),
+                    now,
+                    None,
+                )
             return
         code = child.running.poll()
         if code is None:
@@ -143,7 +153,9 @@ class Supervisor:
         child.again_at = now + wait
         how = f"was ended by signal {-code}" if code < 0 else f"stopped (exit code {code})"
         times = f", for the {child.deaths}th time in a row" if child.deaths > 3 else ""
-        self._say(f"{name} {how}{times} and is started again in {wait:g} s; see {self._logs / name}.log")
+        self._say(
+            f"{name} {how}{times} and is started again in {wait:g} s; see {self._logs / name}.log"
+        )
 
     def _count_start(self, child: Child, *, code: int) -> None:
         """Whether a process can start at all: one that was up once can, and one that somebody killed may."""
@@ -152,7 +164,9 @@ class Supervisor:
         child.failed_starts += 1
         if child.failed_starts >= MOST_FAILED_STARTS:
             name = child.process.name
-            raise GaveUp(f"{name} does not start (exit code {code}). The end of {name}.log:\n{self.tail(name)}")
+            raise GaveUp(
+                f"{name} does not start (exit code {code}). The end of {name}.log:\n{self.tail(name)}"
+            )
 
     def _launch(self, process: Process) -> subprocess.Popen[bytes]:
         path = self._logs / f"{process.name}.log"

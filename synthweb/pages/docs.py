@@ -47,7 +47,11 @@ class Page:
     @property
     def address(self) -> str:
         """The index page is /docs/ itself."""
-        return reverse("pages:docs") if self.slug == INDEX else reverse("pages:docs-page", args=[self.slug])
+        return (
+            reverse("pages:docs")
+            if self.slug == INDEX
+            else reverse("pages:docs-page", args=[self.slug])
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +87,9 @@ class Rendered:
 def pages() -> dict[str, Page]:
     """Every page by slug; read once a process, because the files ship with the code."""
     root = settings.BASE_DIR / "docs"
-    paths = sorted(root.rglob("*.md"), key=lambda path: (path.parent, path.name != "README.md", path.name))
+    paths = sorted(
+        root.rglob("*.md"), key=lambda path: (path.parent, path.name != "README.md", path.name)
+    )
     return {page.slug: page for page in (_page(path, root) for path in paths)}
 
 
@@ -92,7 +98,11 @@ def sections() -> tuple[Section, ...]:
     return tuple(
         Section(title=title, pages=members)
         for folder, title in SECTIONS
-        if (members := tuple(p for p in pages().values() if p.folder == folder and p.slug != INDEX))
+        if (
+            members := tuple(
+                p for p in pages().values() if p.folder == folder and p.slug != INDEX
+            )
+        )
     )
 
 
@@ -128,7 +138,9 @@ def render(page: Page, *, query: str = "") -> Rendered:
 def _page(path: Path, root: Path) -> Page:
     relative = PurePosixPath(path.relative_to(root).as_posix())
     folder = relative.parts[0] if len(relative.parts) > 1 else ""
-    return Page(slug=str(relative.with_suffix("")), folder=folder, title=_title(path), path=path)
+    return Page(
+        slug=str(relative.with_suffix("")), folder=folder, title=_title(path), path=path
+    )
 
 
 def _title(path: Path) -> str:
@@ -143,7 +155,9 @@ def _title(path: Path) -> str:
 
 @cache
 def _parser() -> MarkdownIt:
-    parser = MarkdownIt("commonmark", {"html": False, "typographer": False}).enable(["table", "strikethrough"])
+    parser = MarkdownIt("commonmark", {"html": False, "typographer": False}).enable(
+        ["table", "strikethrough"]
+    )
     parser.add_render_rule("link_open", _link_open)
     parser.add_render_rule("table_open", _table_open)
     parser.add_render_rule("table_close", _table_close)
@@ -162,7 +176,9 @@ def _fold(state: StateCore) -> None:
         paragraph = state.tokens[position : position + 3]
         text = paragraph[1].content if paragraph[0].type == "paragraph_open" else ""
         if begin := FOLD.fullmatch(text):
-            tokens.append(Token("fold_open", "details", 1, content=begin["summary"], block=True))
+            tokens.append(
+                Token("fold_open", "details", 1, content=begin["summary"], block=True)
+            )
             position += 3
         elif text == "</details>":
             tokens.append(Token("fold_close", "details", -1, block=True))
@@ -174,7 +190,11 @@ def _fold(state: StateCore) -> None:
 
 
 def _fold_open(
-    _renderer: RendererHTML, tokens: Sequence[Token], index: int, _options: OptionsDict, env: EnvType
+    _renderer: RendererHTML,
+    tokens: Sequence[Token],
+    index: int,
+    _options: OptionsDict,
+    env: EnvType,
 ) -> str:
     """A search unfolds every part, so that the rows it leaves are visible."""
     state = " open" if env["unfolded"] else ""
@@ -187,7 +207,9 @@ def _fold_close(*_: object) -> str:
 
 def _count_rows(tokens: Sequence[Token]) -> int:
     """Rows of all tables, their heads apart."""
-    return sum(token.type == "tr_open" for token in tokens) - sum(token.type == "thead_open" for token in tokens)
+    return sum(token.type == "tr_open" for token in tokens) - sum(
+        token.type == "thead_open" for token in tokens
+    )
 
 
 def _only_matching_rows(tokens: Sequence[Token], query: str) -> list[Token]:
@@ -222,10 +244,19 @@ def _matches(cells: Sequence[str], query: str) -> bool:
         return True
     fixed = [part for part in cells[0].replace("`", "").lower().split("…") if part.strip()]
     template = ".+".join(re.escape(part.strip()) for part in fixed)
-    return sum(map(len, fixed)) >= SHORTEST_TEMPLATE and re.search(template, query.lower()) is not None
+    return (
+        sum(map(len, fixed)) >= SHORTEST_TEMPLATE
+        and re.search(template, query.lower()) is not None
+    )
 
 
-def _link_open(renderer: RendererHTML, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType) -> str:
+def _link_open(
+    renderer: RendererHTML,
+    tokens: Sequence[Token],
+    index: int,
+    options: OptionsDict,
+    env: EnvType,
+) -> str:
     token = tokens[index]
     token.attrSet("href", _address(str(token.attrGet("href") or ""), page=env["page"]))
     if str(token.attrGet("href")).startswith(("http://", "https://")):
@@ -238,7 +269,13 @@ def _table_open(*_: object) -> str:
     return '<div class="table-responsive" tabindex="0"><table class="table table-sm">'
 
 
-def _fence(renderer: RendererHTML, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType) -> str:
+def _fence(
+    renderer: RendererHTML,
+    tokens: Sequence[Token],
+    index: int,
+    options: OptionsDict,
+    env: EnvType,
+) -> str:
     return renderer.fence(tokens, index, options, env).replace("<pre>", '<pre tabindex="0">', 1)
 
 

@@ -54,7 +54,9 @@ def form(request: HttpRequest, code: str) -> HttpResponse:
         return _wrong(request, dataset, dialect_form=said)
     try:
         with transaction.atomic():
-            changed = datasets.set_dialect(actor=_me(request), dataset=dataset, dialect=said.dialect)
+            changed = datasets.set_dialect(
+                actor=_me(request), dataset=dataset, dialect=said.dialect
+            )
             runs.request_ingest(dataset=changed, actor=_me(request))
     except Conflict as conflict:
         said.add_error(None, f"{conflict}.")
@@ -102,7 +104,9 @@ def _replaced(request: HttpRequest, dataset: Dataset, form: FileForm) -> bool:
     except TableError as error:
         form.add_error(uploads.FIELD, f"{error.text[0].upper()}{error.text[1:]}.")
     except Conflict as conflict:
-        form.add_error(None, f"{conflict.rule[0].upper()}{conflict.rule[1:]}; {conflict.repair}.")
+        form.add_error(
+            None, f"{conflict.rule[0].upper()}{conflict.rule[1:]}; {conflict.repair}."
+        )
     return not form.errors
 
 
@@ -113,9 +117,13 @@ def back(request: HttpRequest, code: str) -> HttpResponse:
     dataset = selectors.dataset_for(_me(request), code, Need.DESCRIBE)
     try:
         kept = datasets.go_back(actor=_me(request), dataset=dataset)
-        messages.success(request, f"Version {kept.table_number} of the table is in force again.")
+        messages.success(
+            request, f"Version {kept.table_number} of the table is in force again."
+        )
     except Conflict as conflict:
-        messages.error(request, f"{conflict.rule[0].upper()}{conflict.rule[1:]}; {conflict.repair}.")
+        messages.error(
+            request, f"{conflict.rule[0].upper()}{conflict.rule[1:]}; {conflict.repair}."
+        )
     return redirect("pages:settings", dataset.code)
 
 
@@ -129,19 +137,32 @@ def delete(request: HttpRequest, code: str) -> HttpResponse:
         try:
             datasets.delete(actor=_me(request), dataset=dataset)
         except Conflict as conflict:
-            form.add_error(None, f"{conflict.rule[0].upper()}{conflict.rule[1:]}; {conflict.repair}.")
+            form.add_error(
+                None, f"{conflict.rule[0].upper()}{conflict.rule[1:]}; {conflict.repair}."
+            )
         else:
-            messages.success(request, f"{dataset.name} is deleted: its table and everything made of it is erased.")
+            messages.success(
+                request,
+                f"{dataset.name} is deleted: its table and everything made of it is erased.",
+            )
             return redirect("datasets:index")
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form.is_bound else HTTPStatus.OK
-    return render(request, "datasets/delete.html", table.deleting(dataset) | {"form": form}, status=status)
+    return render(
+        request, "datasets/delete.html", table.deleting(dataset) | {"form": form}, status=status
+    )
 
 
 def _wrong(
-    request: HttpRequest, dataset: Dataset, *, status: HTTPStatus = HTTPStatus.UNPROCESSABLE_ENTITY, **forms: Any
+    request: HttpRequest,
+    dataset: Dataset,
+    *,
+    status: HTTPStatus = HTTPStatus.UNPROCESSABLE_ENTITY,
+    **forms: Any,
 ) -> HttpResponse:
     """The same page with what was typed and what is wrong with it."""
-    return render(request, "datasets/settings.html", table.settings(dataset) | forms, status=status)
+    return render(
+        request, "datasets/settings.html", table.settings(dataset) | forms, status=status
+    )
 
 
 def _in_place(request: HttpRequest) -> bool:

@@ -67,7 +67,9 @@ def released(user: User, dataset: Dataset) -> Released:
 
 def _ends(dataset: Dataset) -> dict[str, datetime]:
     """Release code → when its comparison expires, of those that lie in the store."""
-    stored = Preview.objects.filter(dataset=dataset, kind=Preview.Kind.REPORT, expires_at__gt=timezone.now())
+    stored = Preview.objects.filter(
+        dataset=dataset, kind=Preview.Kind.REPORT, expires_at__gt=timezone.now()
+    )
     return dict(stored.values_list("subject", "expires_at"))
 
 
@@ -78,6 +80,10 @@ def _states(shown: Sequence[Release]) -> dict[int, str]:
         TableErrand.State.FAILED: "failed",
         TableErrand.State.WAITING: "waiting",
     }
-    errands = TableErrand.objects.filter(kind=TableErrand.Kind.REPORT, release__in=[each.pk for each in shown])
+    errands = TableErrand.objects.filter(
+        kind=TableErrand.Kind.REPORT, release__in=[each.pk for each in shown]
+    )
     found = errands.order_by("created_at", "pk").values_list("release", "state")
-    return {pk: words.get(TableErrand.State(state), "") for pk, state in found if pk is not None}
+    return {
+        pk: words.get(TableErrand.State(state), "") for pk, state in found if pk is not None
+    }

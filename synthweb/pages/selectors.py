@@ -74,14 +74,19 @@ def home_of(user: User) -> Home:
         datasets=_lines(user) if Role.STEWARD in roles else None,
         requests=_open_requests(user) if Role.CUSTODIAN in roles else None,
         releases=_shared_with(user) if Role.ANALYST in roles else None,
-        accounts=ledger.accounts_for(user)[:HOME_ROWS] if roles & {Role.CUSTODIAN, Role.AUDITOR} else None,
+        accounts=ledger.accounts_for(user)[:HOME_ROWS]
+        if roles & {Role.CUSTODIAN, Role.AUDITOR}
+        else None,
         audits=Role.AUDITOR in roles,
     )
 
 
 def _shared_with(user: User) -> list[tuple[Release, str]]:
     titles = {one["id"]: one["title"] for one in mechanisms.describe()}
-    return [(each, titles.get(each.mechanism, each.mechanism)) for each in releases.releases_for(user)[:HOME_ROWS]]
+    return [
+        (each, titles.get(each.mechanism, each.mechanism))
+        for each in releases.releases_for(user)[:HOME_ROWS]
+    ]
 
 
 def overview_of(user: User, dataset: Dataset) -> Overview:
@@ -110,8 +115,15 @@ def overview_of(user: User, dataset: Dataset) -> Overview:
 
 def runs_of(dataset: Dataset) -> list[tuple[SynthesisRun, str]]:
     """The dataset's newest runs with where each stands; the caller has fetched the dataset for somebody."""
-    found = dataset.runs.select_related("account").defer("spec").order_by("-created_at", "-pk")[:RUNS]
-    return [(run, stages.RUN[stages.position(run.stage)].title if run.is_open else "–") for run in found]
+    found = (
+        dataset.runs.select_related("account")
+        .defer("spec")
+        .order_by("-created_at", "-pk")[:RUNS]
+    )
+    return [
+        (run, stages.RUN[stages.position(run.stage)].title if run.is_open else "–")
+        for run in found
+    ]
 
 
 def state_of(dataset: Dataset) -> str:
@@ -119,7 +131,13 @@ def state_of(dataset: Dataset) -> str:
     latest = dataset.runs.order_by("-pk").values_list("pk", "state").first() or (0, "")
     request = _newest_request(dataset)
     counts = (dataset.releases.count(), dataset.domain_versions.count())
-    parts = (dataset.status, dataset.table_number, *latest, request.state if request else "", *counts)
+    parts = (
+        dataset.status,
+        dataset.table_number,
+        *latest,
+        request.state if request else "",
+        *counts,
+    )
     return "-".join(str(part) for part in parts)
 
 
@@ -131,7 +149,9 @@ def is_busy(dataset: Dataset) -> bool:
 
 def addresses_of(dataset: Dataset) -> Addresses:
     """Where each step of this dataset happens."""
-    newest = dataset.releases.order_by("-created_at", "-pk").values_list("code", flat=True).first()
+    newest = (
+        dataset.releases.order_by("-created_at", "-pk").values_list("code", flat=True).first()
+    )
     release = reverse("runs:new", args=[dataset.code])
     return Addresses(
         upload=reverse("pages:replace", args=[dataset.code]),
@@ -161,10 +181,19 @@ def _open_requests(user: User) -> QuerySet[BudgetRequest]:
 def _facts(dataset: Dataset) -> Facts:
     account = ledger.account_of(dataset)
     request = _newest_request(dataset)
-    draft = Dataset.objects.filter(pk=dataset.pk).values(columns=F("draft__columns"), total=F("draft__total")).get()
-    undeclared, columns = open_count({name: said for name, said in draft.items() if said}) or (None, None)
+    draft = (
+        Dataset.objects.filter(pk=dataset.pk)
+        .values(columns=F("draft__columns"), total=F("draft__total"))
+        .get()
+    )
+    undeclared, columns = open_count({name: said for name, said in draft.items() if said}) or (
+        None,
+        None,
+    )
     shared = ReleaseGrant.objects.filter(release__dataset=dataset, revoked_at=None)
-    opened = AuditEntry.objects.filter(action="report.opened", object_kind="dataset", object_code=dataset.code)
+    opened = AuditEntry.objects.filter(
+        action="report.opened", object_kind="dataset", object_code=dataset.code
+    )
     return Facts(
         status=dataset.status,
         described=dataset.domain_versions.exists(),
@@ -181,10 +210,16 @@ def _facts(dataset: Dataset) -> Facts:
 
 
 def _newest_request(dataset: Dataset) -> BudgetRequest | None:
-    return dataset.budget_requests.select_related("requested_by", "decided_by").order_by("-created_at", "-pk").first()
+    return (
+        dataset.budget_requests.select_related("requested_by", "decided_by")
+        .order_by("-created_at", "-pk")
+        .first()
+    )
 
 
-def _protection(account: BudgetAccount | None, version: DomainVersion | None) -> Protection | None:
+def _protection(
+    account: BudgetAccount | None, version: DomainVersion | None
+) -> Protection | None:
     if account is not None:
         return Protection.of_account(account)
     return Protection.of_version(version) if version is not None else None

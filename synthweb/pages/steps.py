@@ -68,9 +68,13 @@ def six_steps(facts: Facts, addresses: Addresses) -> tuple[Step, ...]:
         _share(facts, addresses),
         _compare(facts, addresses),
     )
-    first = next((index for index, step in enumerate(listed) if step.state != "done"), len(listed))
+    first = next(
+        (index for index, step in enumerate(listed) if step.state != "done"), len(listed)
+    )
     return tuple(
-        step if step.state == "done" else replace(step, state="next" if index == first else "later")
+        step
+        if step.state == "done"
+        else replace(step, state="next" if index == first else "later")
         for index, step in enumerate(listed)
     )
 
@@ -112,7 +116,9 @@ def _upload(facts: Facts, addresses: Addresses) -> Step:
                 action="Upload a mended file",
                 address=addresses.upload,
             )
-    return Step(name="Upload", state="later", missing="The worker is reading the file.", waits=True)
+    return Step(
+        name="Upload", state="later", missing="The worker is reading the file.", waits=True
+    )
 
 
 def _describe(facts: Facts, addresses: Addresses) -> Step:
@@ -133,7 +139,11 @@ def _describe(facts: Facts, addresses: Addresses) -> Step:
         if facts.undeclared == 0:
             missing = "Every column is declared; confirm the description."
     return Step(
-        name="Describe", state="later", missing=missing, action="Describe the table", address=addresses.describe
+        name="Describe",
+        state="later",
+        missing=missing,
+        action="Describe the table",
+        address=addresses.describe,
     )
 
 
@@ -141,10 +151,23 @@ def _budget(facts: Facts, addresses: Addresses) -> Step:
     if facts.has_budget:
         return Step(name="Ask for budget", state="done", address=addresses.budget)
     if facts.request == "open":
-        return Step(name="Ask for budget", state="later", missing="A custodian has to decide.", waits=True)
-    missing = "A custodian refused; the reason stands below." if facts.request == "refused" else "No budget yet."
+        return Step(
+            name="Ask for budget",
+            state="later",
+            missing="A custodian has to decide.",
+            waits=True,
+        )
+    missing = (
+        "A custodian refused; the reason stands below."
+        if facts.request == "refused"
+        else "No budget yet."
+    )
     return Step(
-        name="Ask for budget", state="later", missing=missing, action="Ask for budget", address=addresses.budget
+        name="Ask for budget",
+        state="later",
+        missing=missing,
+        action="Ask for budget",
+        address=addresses.budget,
     )
 
 
@@ -167,7 +190,9 @@ def _share(facts: Facts, addresses: Addresses) -> Step:
     return Step(
         name="Share",
         state=state,
-        missing="" if facts.shared else "No analyst sees a release yet. Decide this before anybody compares.",
+        missing=""
+        if facts.shared
+        else "No analyst sees a release yet. Decide this before anybody compares.",
         action="Share with analysts",
         address=addresses.share,
     )
@@ -178,7 +203,9 @@ def _compare(facts: Facts, addresses: Addresses) -> Step:
     return Step(
         name="Compare",
         state=state,
-        missing="" if facts.compared else "See what the release is worth beside the real table.",
+        missing=""
+        if facts.compared
+        else "See what the release is worth beside the real table.",
         action="Compare with the real table",
         address=addresses.compare,
     )

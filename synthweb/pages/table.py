@@ -7,7 +7,15 @@ from typing import Any, cast
 
 from django.urls import reverse
 
-from synth_engine.formats import JSON, KIND_NAMES, QUESTIONS, WITH_SCHEMA, WORKBOOKS, Dialect, Kind
+from synth_engine.formats import (
+    JSON,
+    KIND_NAMES,
+    QUESTIONS,
+    WITH_SCHEMA,
+    WORKBOOKS,
+    Dialect,
+    Kind,
+)
 from synthweb.datasets import selectors
 from synthweb.datasets import services as datasets
 from synthweb.datasets.described import newest
@@ -21,7 +29,9 @@ def settings(dataset: Dataset) -> dict[str, Any]:
     return {
         **form(dataset),
         "crumbs": crumbs(dataset, "Settings"),
-        "name_form": NameForm(initial={"name": dataset.name, "description": dataset.description}),
+        "name_form": NameForm(
+            initial={"name": dataset.name, "description": dataset.description}
+        ),
         "kind": KIND_NAMES.get(cast(Kind, dataset.file_kind), dataset.file_kind),
         "tables": [(one, state_of(one, dataset)) for one in selectors.tables_of(dataset)],
         "missing": selectors.missing_columns(dataset),
@@ -64,7 +74,9 @@ def earlier(dataset: Dataset) -> TableVersion | None:
 def state_of(version: TableVersion, dataset: Dataset) -> str:
     """What became of a version, in words."""
     if version.number == dataset.table_number and not dataset.is_deleted:
-        return {"ready": "in force", "refused": "could not be read"}.get(dataset.status, "being read")
+        return {"ready": "in force", "refused": "could not be read"}.get(
+            dataset.status, "being read"
+        )
     if version.erased_at is not None:
         return "erased"
     return "kept until its successor is ready"

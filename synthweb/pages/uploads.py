@@ -66,8 +66,15 @@ def _receive(request: HttpRequest) -> HttpResponse:
     dataset = _store(request, form) if request.method == "POST" and form.is_valid() else None
     if dataset is None:
         status = HTTPStatus.UNPROCESSABLE_ENTITY if form.is_bound else HTTPStatus.OK
-        template = "datasets/_upload_form.html" if _in_place(request) else "datasets/upload.html"
-        return render(request, template, _page(form), status=HTTPStatus.OK if _in_place(request) else status)
+        template = (
+            "datasets/_upload_form.html" if _in_place(request) else "datasets/upload.html"
+        )
+        return render(
+            request,
+            template,
+            _page(form),
+            status=HTTPStatus.OK if _in_place(request) else status,
+        )
     if _in_place(request):
         return HttpResponseClientRedirect(resolve_url("pages:upload-status", dataset.code))
     return redirect("pages:upload-status", dataset.code)
@@ -106,7 +113,9 @@ def status(request: HttpRequest, code: str) -> HttpResponse:
     """How far the worker is with an upload; asks again by itself until the table is ready or refused."""
     dataset = selectors.dataset_for(_me(request), code)
     errand = latest_errand(kind=TableErrand.Kind.INGEST, dataset=dataset)
-    busy = dataset.status == Dataset.Status.UPLOADED or (errand is not None and errand.state == errand.State.WAITING)
+    busy = dataset.status == Dataset.Status.UPLOADED or (
+        errand is not None and errand.state == errand.State.WAITING
+    )
     context = {
         "dataset": dataset,
         "busy": busy,
@@ -120,7 +129,12 @@ def status(request: HttpRequest, code: str) -> HttpResponse:
     }
     if not _in_place(request):
         return render(request, "datasets/status.html", context)
-    return render(request, "datasets/_status.html", context, status=HTTPStatus.OK if busy else HTMX_STOP_POLLING)
+    return render(
+        request,
+        "datasets/_status.html",
+        context,
+        status=HTTPStatus.OK if busy else HTMX_STOP_POLLING,
+    )
 
 
 @require_POST
@@ -142,7 +156,9 @@ def _stages(errand: TableErrand | None, *, busy: bool) -> list[Stage]:
         elif place == at and errand is not None and place > 0:
             listed.append(Stage(name=title, state="running", fraction=errand.progress))
         else:
-            listed.append(Stage(name=title, state="waiting", note="in the queue" if place == at else ""))
+            listed.append(
+                Stage(name=title, state="waiting", note="in the queue" if place == at else "")
+            )
     return listed
 
 

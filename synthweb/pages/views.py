@@ -46,9 +46,19 @@ def dataset_runs(request: HttpRequest, code: str) -> HttpResponse:
     state = selectors.state_of(found)
     if fragments.asked_by_page(request) and request.GET.get("state") != state:
         return HttpResponseClientRefresh()
-    context = {"dataset": found, "runs": selectors.runs_of(found), "busy": selectors.is_busy(found), "state": state}
-    crumbs = [(reverse("datasets:index"), "Datasets"), (reverse("pages:dataset", args=[code]), found.name)]
-    return fragments.render_fragment(request, "pages/_runs.html", context, title=f"Runs of {found.name}", crumbs=crumbs)
+    context = {
+        "dataset": found,
+        "runs": selectors.runs_of(found),
+        "busy": selectors.is_busy(found),
+        "state": state,
+    }
+    crumbs = [
+        (reverse("datasets:index"), "Datasets"),
+        (reverse("pages:dataset", args=[code]), found.name),
+    ]
+    return fragments.render_fragment(
+        request, "pages/_runs.html", context, title=f"Runs of {found.name}", crumbs=crumbs
+    )
 
 
 @require_safe
@@ -68,7 +78,12 @@ def docs_page(request: HttpRequest, slug: str) -> HttpResponse:
 def _docs(request: HttpRequest, slug: str) -> HttpResponse:
     page = docs.page_for(slug)
     query = request.GET.get("q", "").strip()[:500]
-    context = {"page": page, "rendered": docs.render(page, query=query), "sections": docs.sections(), "query": query}
+    context = {
+        "page": page,
+        "rendered": docs.render(page, query=query),
+        "sections": docs.sections(),
+        "query": query,
+    }
     return render(request, "pages/docs.html", context)
 
 

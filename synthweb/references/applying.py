@@ -66,14 +66,24 @@ def fit(dataset: Dataset, version: ReferenceVersion, *, column: str, level: str 
     missing = attribute.missing or () if attribute is not None else ()
     found = engine.fitting(reference, values, column=column, missing=missing, level=chosen)
     partitions = tuple(engine.worthwhile(found))
-    return Fit(found=found, values=values, missing=missing, partitions=partitions, fills=attribute is None)
+    return Fit(
+        found=found,
+        values=values,
+        missing=missing,
+        partitions=partitions,
+        fills=attribute is None,
+    )
 
 
-def _weights(dataset: Dataset, version: ReferenceVersion, *, column: str, floor: float) -> dict[str, Any]:
+def _weights(
+    dataset: Dataset, version: ReferenceVersion, *, column: str, floor: float
+) -> dict[str, Any]:
     points = points_source(dataset, column)
     if points is None:
         raise DomainError(
-            "a density weighs points, and this column has none yet", repair="use a gazetteer first", column=column
+            "a density weighs points, and this column has none yet",
+            repair="use a gazetteer first",
+            column=column,
         )
     return {"points": [engine.weighted(points, version.read, floor=floor)]}
 
@@ -110,13 +120,22 @@ def use(
         values = None if listed else _all_codes(version.read, level=ITSELF, column=column)
         among = listed.values if listed else values or ()
         counts = engine.totals_of(version.read, among, column=column, source=version.source)
-        beside, taken, told = beside | {"totals": counts}, {}, [f"public totals of {len(counts['counts']):,} values"]
+        beside, taken, told = (
+            beside | {"totals": counts},
+            {},
+            [f"public totals of {len(counts['counts']):,} values"],
+        )
     elif version.kind == "density":
-        taken, told = _weights(held, version, column=column, floor=floor), ["weights of its points"]
+        taken, told = (
+            _weights(held, version, column=column, floor=floor),
+            ["weights of its points"],
+        )
     else:
         fits = fit(held, version, column=column, level=level)
         values = fits.values if fits.fills else None
-        taken, told = _entries(fits, version, column=column, partitions=partitions, weights=weights)
+        taken, told = _entries(
+            fits, version, column=column, partitions=partitions, weights=weights
+        )
     columns = {} if values is None else {column: _filled(held, column, values)}
     keep(actor=actor, dataset=held, columns=columns, beside=_merged(beside, taken))
     told = [*([f"{len(values):,} values"] if values else []), *told]
@@ -129,16 +148,28 @@ def totals_want_another_relation(dataset: Dataset) -> bool:
     """Whether the draft has public totals beside a relation, or a number of records a unit, for which they say nothing."""
     terms = dataset.draft.get("table") or {}
     neighbours = terms.get("relation"), str(terms.get("max_records") or "1")
-    return "totals" in selectors.beside(dataset) and neighbours != (Relation.REPLACE_ONE.value, "1")
+    return "totals" in selectors.beside(dataset) and neighbours != (
+        Relation.REPLACE_ONE.value,
+        "1",
+    )
 
 
 @transaction.atomic
-def use_for_place(*, actor: User, dataset: Dataset, version: ReferenceVersion, place: str, weights: bool = True) -> int:
+def use_for_place(
+    *,
+    actor: User,
+    dataset: Dataset,
+    version: ReferenceVersion,
+    place: str,
+    weights: bool = True,
+) -> int:
     """Take every point of a gazetteer as what a place, given by two columns of degrees, can be. Returns their number."""
     held = locked_dataset(dataset)
     require_no_table(version.content_key, organisation=held.organisation)
     if place not in places_of(held):
-        raise DomainError("no such place in the draft", repair="name it among the places of a row first")
+        raise DomainError(
+            "no such place in the draft", repair="name it among the places of a row first"
+        )
     reference = version.read
     _check_number(reference, column=None)
     heavy = weights and reference.weights is not None
@@ -158,8 +189,14 @@ def forget(*, actor: User, dataset: Dataset, column: str) -> None:
     if (beside.get("totals") or {}).get("column") == column:
         del beside["totals"]
     for key in ("points", "partitions"):
-        beside[key] = [each for each in beside.get(key) or () if column not in (each.get("column"), each.get("place"))]
-    keep(actor=actor, dataset=held, beside={key: facts for key, facts in beside.items() if facts})
+        beside[key] = [
+            each
+            for each in beside.get(key) or ()
+            if column not in (each.get("column"), each.get("place"))
+        ]
+    keep(
+        actor=actor, dataset=held, beside={key: facts for key, facts in beside.items() if facts}
+    )
     dataset.draft = held.draft
 
 
@@ -176,11 +213,20 @@ def _described(dataset: Dataset, column: str) -> Categorical | None:
     """The column as it is typed, if its values are; None where the reference may fill them."""
     names = selectors.columns_of(dataset)
     if names is None and column not in drafts.columns(dataset.draft):
-        raise DomainError("the columns of the table are not known any more", repair="read the table again first")
+        raise DomainError(
+            "the columns of the table are not known any more",
+            repair="read the table again first",
+        )
     if names is not None and column not in names:
-        raise DomainError("the table has no such column", repair="take its name from the header", column=column)
+        raise DomainError(
+            "the table has no such column",
+            repair="take its name from the header",
+            column=column,
+        )
     typed = drafts.columns(dataset.draft).get(column)
-    if typed is None or (typed.get("kind") in ("", "categorical") and not typed["fields"].get("values")):
+    if typed is None or (
+        typed.get("kind") in ("", "categorical") and not typed["fields"].get("values")
+    ):
         return None
     attribute = attribute_of(column, typed)
     if not isinstance(attribute, Categorical):
@@ -193,7 +239,11 @@ def _described(dataset: Dataset, column: str) -> Categorical | None:
 
 def _all_codes(reference: Reference, *, level: str, column: str) -> tuple[str, ...]:
     if level != ITSELF and level not in reference.parents:
-        raise DomainError("the reference table has no such partition", repair="choose one that it has", column=column)
+        raise DomainError(
+            "the reference table has no such partition",
+            repair="choose one that it has",
+            column=column,
+        )
     found = reference if level == ITSELF else reference.coarsened(level)
     _check_number(found, column=column)
     return found.codes
@@ -208,7 +258,12 @@ def _check_number(reference: Reference, *, column: str | None) -> None:
 
 
 def _entries(
-    fits: Fit, version: ReferenceVersion, *, column: str, partitions: Sequence[str] | None, weights: bool
+    fits: Fit,
+    version: ReferenceVersion,
+    *,
+    column: str,
+    partitions: Sequence[str] | None,
+    weights: bool,
 ) -> tuple[dict[str, Any], list[str]]:
     names = fits.partitions if partitions is None else tuple(partitions)
     source = version.source
@@ -216,15 +271,21 @@ def _entries(
     told = []
     if fits.has_points:
         weighs = weights and fits.has_weights
-        points = engine.points_of(fits.found, fits.values, column=column, source=source, weights=weighs)
+        points = engine.points_of(
+            fits.found, fits.values, column=column, source=source, weights=weighs
+        )
         taken["points"] = [points]
         told.append("points" if not weighs else "points with weights")
     if names:
-        taken["partitions"] = engine.partitions_of(fits.found, fits.values, column=column, source=source, names=names)
+        taken["partitions"] = engine.partitions_of(
+            fits.found, fits.values, column=column, source=source, names=names
+        )
         told.append(f"partition{'s' if len(names) > 1 else ''} {', '.join(names)}")
     if not told:
         raise DomainError(
-            "the reference table says nothing that this column could use", repair="choose another", column=column
+            "the reference table says nothing that this column could use",
+            repair="choose another",
+            column=column,
         )
     return taken, told
 
@@ -238,7 +299,10 @@ def _merged(beside: Mapping[str, Any], taken: Mapping[str, Any]) -> dict[str, An
     found = dict(beside)
     for key, entries in taken.items():
         mine = {about(entry) for entry in entries}
-        found[key] = [*(each for each in found.get(key) or () if about(each) not in mine), *entries]
+        found[key] = [
+            *(each for each in found.get(key) or () if about(each) not in mine),
+            *entries,
+        ]
     return found
 
 
@@ -250,11 +314,17 @@ def _filled(dataset: Dataset, column: str, values: tuple[str, ...]) -> drafts.Co
     return drafts.column_of(attribute, place=place) | {"brought": True}
 
 
-def _note(actor: User, action: str, dataset: Dataset, *, version: ReferenceVersion, column: str) -> None:
+def _note(
+    actor: User, action: str, dataset: Dataset, *, version: ReferenceVersion, column: str
+) -> None:
     audit.record(
         actor=actor,
         action=action,
         target=("dataset", dataset.code),
         organisation=dataset.organisation,
-        detail={"reference": version.reference.code, "version": version.number, "column": column},
+        detail={
+            "reference": version.reference.code,
+            "version": version.number,
+            "column": column,
+        },
     )

@@ -19,6 +19,8 @@ class ReferencesConfig(AppConfig):
 
 
 def _looked_at(*, organisation: Any, content_key: str, **_rest: Any) -> None:
-    from synthweb.references import services  # has model classes: importable once all apps are loaded
+    from synthweb.references import (
+        services,
+    )  # has model classes: importable once all apps are loaded
 
     services.require_not_public(content_key, organisation=organisation)

@@ -44,12 +44,18 @@ def table(reference: Reference) -> Table:
     rows = []
     for line in range(min(ROWS, len(reference))):
         row = [reference.codes[line]]
-        row += [f"{degrees:.5f}" for degrees in reference.at[line]] if reference.at is not None else []
+        row += (
+            [f"{degrees:.5f}" for degrees in reference.at[line]]
+            if reference.at is not None
+            else []
+        )
         row += [f"{reference.weights[line]:,.6g}"] if reference.weights is not None else []
         rows.append((*row, *(parts[line] for parts in reference.parents.values())))
     numeric = (False, *[True] * (len(head) - 1), *[False] * len(reference.parents))
     caption = f"The first {len(rows)} of {count(len(reference))} codes"
-    return Table(caption, (*head, *(name.capitalize() for name in reference.parents)), numeric, rows)
+    return Table(
+        caption, (*head, *(name.capitalize() for name in reference.parents)), numeric, rows
+    )
 
 
 def _trace(reference: Reference, step: int) -> dict[str, Any]:
@@ -77,6 +83,10 @@ def _layout(points: tuple[tuple[float, float], ...]) -> dict[str, Any]:
         "showlegend": False,
         "dragmode": False,
         "xaxis": axis,
-        "yaxis": {**axis, "scaleanchor": "x", "scaleratio": 1 / max(0.05, math.cos(math.radians(middle)))},
+        "yaxis": {
+            **axis,
+            "scaleanchor": "x",
+            "scaleratio": 1 / max(0.05, math.cos(math.radians(middle))),
+        },
         "meta": {"words": f"A map of {len(points)} points of the reference table"},
     }

@@ -18,7 +18,9 @@ def parts_of(lines: Iterable[str]) -> dict[str, tuple[tuple[str, str], ...]]:
     between them. Errors: ValueError."""
     parents, names = [], []
     for line in filter(None, map(str.strip, lines)):
-        name, column, *called = (part.strip() for part in line.split(":", 2))  # too few are a ValueError
+        name, column, *called = (
+            part.strip() for part in line.split(":", 2)
+        )  # too few are a ValueError
         if not (name and column and all(called)):
             raise ValueError("a part is empty")
         parents.append((name, column))
@@ -34,13 +36,22 @@ class FileForm(forms.Form):
         widget=forms.FileInput(attrs={"accept": ".csv,.txt,.gz"}),
         help_text=f"CSV in UTF-8, plain or packed with gzip, at most {MOST_BYTES // 2**20} MB as uploaded. Files of LODES "
         "(…_xwalk.csv.gz, …_od_main_….csv.gz) are read as they are.",
-        error_messages={"required": f"No file came in: choose a CSV of at most {MOST_BYTES // 2**20} MB."},
+        error_messages={
+            "required": f"No file came in: choose a CSV of at most {MOST_BYTES // 2**20} MB."
+        },
     )
     code = forms.CharField(required=False, max_length=200, label="Column of the codes")
-    latitude = forms.CharField(required=False, max_length=200, label="Column of latitudes, in degrees")
-    longitude = forms.CharField(required=False, max_length=200, label="Column of longitudes, in degrees")
+    latitude = forms.CharField(
+        required=False, max_length=200, label="Column of latitudes, in degrees"
+    )
+    longitude = forms.CharField(
+        required=False, max_length=200, label="Column of longitudes, in degrees"
+    )
     weight = forms.CharField(
-        required=False, max_length=200, label="Column of weights", help_text="Residents, jobs, area: 0 or more."
+        required=False,
+        max_length=200,
+        label="Column of weights",
+        help_text="Residents, jobs, area: 0 or more.",
     )
     parents = forms.CharField(
         required=False,
@@ -51,7 +62,8 @@ class FileForm(forms.Form):
         "column of its names.",
     )
     adds = forms.BooleanField(
-        required=False, label="An earlier release: codes stand in several lines, and their weights are summed"
+        required=False,
+        label="An earlier release: codes stand in several lines, and their weights are summed",
     )
     word = forms.CharField(
         max_length=20,
@@ -63,7 +75,10 @@ class FileForm(forms.Form):
     @property
     def of_columns(self) -> list[forms.BoundField]:
         """The fields that most files need not."""
-        return [self[name] for name in ("code", "latitude", "longitude", "weight", "parents", "adds")]
+        return [
+            self[name]
+            for name in ("code", "latitude", "longitude", "weight", "parents", "adds")
+        ]
 
     @property
     def columns_said(self) -> bool:
@@ -73,7 +88,9 @@ class FileForm(forms.Form):
     def clean_word(self) -> str:
         word = str(self.cleaned_data["word"]).strip().lower()
         if word != WORD:
-            raise forms.ValidationError(f"Type “{WORD}” if the file is public. If it is not, do not upload it here.")
+            raise forms.ValidationError(
+                f"Type “{WORD}” if the file is public. If it is not, do not upload it here."
+            )
         return word
 
     def clean_parents(self) -> dict[str, tuple[tuple[str, str], ...]]:
@@ -86,14 +103,17 @@ class FileForm(forms.Form):
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
-        texts: dict[str, Any] = {key: cleaned.get(key) or None for key in ("latitude", "longitude", "weight")}
+        texts: dict[str, Any] = {
+            key: cleaned.get(key) or None for key in ("latitude", "longitude", "weight")
+        }
         parents = cleaned.get("parents") or {"parents": (), "names": ()}
         told = any(texts.values()) or bool(parents["parents"]) or bool(cleaned.get("adds"))
         cleaned["roles"] = None
         if not cleaned.get("code"):
             if told:
                 self.add_error(
-                    "code", "Say the column of the codes too, or leave all columns to be found by their names."
+                    "code",
+                    "Say the column of the codes too, or leave all columns to be found by their names.",
                 )
             return cleaned
         try:
@@ -106,7 +126,9 @@ class FileForm(forms.Form):
     @property
     def brought(self) -> Brought:
         cleaned = self.cleaned_data
-        return Brought(data=cleaned["file"].read(), word=cleaned["word"], roles=cleaned["roles"])
+        return Brought(
+            data=cleaned["file"].read(), word=cleaned["word"], roles=cleaned["roles"]
+        )
 
 
 class NewForm(FileForm):
@@ -122,7 +144,12 @@ class NewForm(FileForm):
         label="Where anybody can get it",
         help_text="An address or a citation. It stands on the page of the table.",
     )
-    field_order = ["name", "published", "file", *(name for name in FileForm.base_fields if name != "file")]
+    field_order = [
+        "name",
+        "published",
+        "file",
+        *(name for name in FileForm.base_fields if name != "file"),
+    ]
 
 
 class UseForm(forms.Form):
@@ -138,5 +165,7 @@ class UseForm(forms.Form):
 
     def __init__(self, *args: Any, partitions: tuple[str, ...] = (), **more: Any) -> None:
         super().__init__(*args, **more)
-        offered = forms.MultipleChoiceField(required=False, choices=[(name, name) for name in partitions])
+        offered = forms.MultipleChoiceField(
+            required=False, choices=[(name, name) for name in partitions]
+        )
         self.fields["partitions"] = offered

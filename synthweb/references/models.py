@@ -14,7 +14,11 @@ from synth_engine.references import Reference, Source
 from synthweb.accounts.models import Organisation
 from synthweb.lib import codes
 
-KINDS = {"gazetteer": "Gazetteer: points", "partition": "Partition", "density": "Density: weights"}
+KINDS = {
+    "gazetteer": "Gazetteer: points",
+    "partition": "Partition",
+    "density": "Density: weights",
+}
 """Of synth_engine.references, and what pages call them."""
 
 
@@ -22,14 +26,24 @@ class ReferenceTable(models.Model):
     """A table under a name, shared between the datasets of an organisation; its contents are its versions."""
 
     code = models.CharField(max_length=16, unique=True, default=codes.new, editable=False)
-    organisation = models.ForeignKey(Organisation, on_delete=models.PROTECT, related_name="references")
+    organisation = models.ForeignKey(
+        Organisation, on_delete=models.PROTECT, related_name="references"
+    )
     name = models.CharField(max_length=200)
-    published = models.CharField(max_length=1000)  # where anybody can get it, in the steward's words
-    made_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    published = models.CharField(
+        max_length=1000
+    )  # where anybody can get it, in the steward's words
+    made_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+"
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["organisation", "name"], name="reference_table_name")]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["organisation", "name"], name="reference_table_name"
+            )
+        ]
         ordering = ["name"]
 
     def __str__(self) -> str:
@@ -41,7 +55,9 @@ class ReferenceVersion(models.Model):
     copies of what they use, with `sha256` of the unpacked file. `content_key` is the HMAC by which tables that are to be
     protected are recognised (datasets.models)."""
 
-    reference = models.ForeignKey(ReferenceTable, on_delete=models.CASCADE, related_name="versions")
+    reference = models.ForeignKey(
+        ReferenceTable, on_delete=models.CASCADE, related_name="versions"
+    )
     number = models.PositiveIntegerField()
     kind = models.CharField(max_length=16)  # of KINDS
     roles = models.JSONField()  # which column of the file was what
@@ -51,11 +67,17 @@ class ReferenceVersion(models.Model):
     advice = models.CharField(max_length=300, blank=True)
     sha256 = models.CharField(max_length=64)
     content_key = models.CharField(max_length=64, db_index=True)
-    uploaded_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    uploaded_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+"
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["reference", "number"], name="reference_version_number")]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["reference", "number"], name="reference_version_number"
+            )
+        ]
         ordering = ["reference", "-number"]
 
     def __str__(self) -> str:

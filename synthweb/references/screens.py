@@ -33,7 +33,11 @@ class Said:
 
 def crumbs(*more: tuple[str, str]) -> list[tuple[str, str]]:
     """Where a page of a reference table stands."""
-    return [(reverse("datasets:index"), "Datasets"), (reverse("references:index"), "Reference tables"), *more]
+    return [
+        (reverse("datasets:index"), "Datasets"),
+        (reverse("references:index"), "Reference tables"),
+        *more,
+    ]
 
 
 def listed(table: ReferenceTable) -> dict[str, Any]:
@@ -59,14 +63,23 @@ def detail(user: User, table: ReferenceTable, version: ReferenceVersion) -> dict
 
 
 def _roles(roles: Mapping[str, Any]) -> list[tuple[str, str]]:
-    named = [("codes", "code"), ("latitudes", "latitude"), ("longitudes", "longitude"), ("weights", "weight")]
+    named = [
+        ("codes", "code"),
+        ("latitudes", "latitude"),
+        ("longitudes", "longitude"),
+        ("weights", "weight"),
+    ]
     found = [(title, str(roles[key])) for title, key in named if roles.get(key)]
     names = [(f"names of {name}", column) for name, column in roles.get("names") or ()]
     return [*found, *((name, column) for name, column in roles.get("parents") or ()), *names]
 
 
 def using(
-    user: User, dataset: Dataset, asked: Mapping[str, str], *, error: InputError | Refused | None = None
+    user: User,
+    dataset: Dataset,
+    asked: Mapping[str, str],
+    *,
+    error: InputError | Refused | None = None,
 ) -> dict[str, Any]:
     """The page on which a reference table is taken for a column: what is asked, what of it fits, what is there."""
     tables = [(table.code, table.name) for table in selectors.references_of(user)]
@@ -88,17 +101,26 @@ def using(
     return {
         "dataset": dataset,
         "crumbs": of_dataset(
-            dataset, (reverse("datasets:describe", args=[dataset.code]), "Describe"), ("", "Where places lie")
+            dataset,
+            (reverse("datasets:describe", args=[dataset.code]), "Describe"),
+            ("", "Where places lie"),
         ),
         "tables": tables,
         "columns": _columns(dataset),
         "places": places,
-        "asked": {"column": column, "reference": code, "level": level, "totals": asked.get("totals", "")},
+        "asked": {
+            "column": column,
+            "reference": code,
+            "level": level,
+            "totals": asked.get("totals", ""),
+        },
         "version": version,
         "is_place": column in places,
         "levels": [applying.ITSELF, *version.partitions] if version else [],
         "fit": fit,
-        "partitions": [(name, len(set(fit.found.parts(name)))) for name in fit.partitions] if fit else [],
+        "partitions": [(name, len(set(fit.found.parts(name)))) for name in fit.partitions]
+        if fit
+        else [],
         "error": error,
         "said": said(dataset),
     }
@@ -113,7 +135,9 @@ def _columns(dataset: Dataset) -> list[str]:
 def said(dataset: Dataset) -> list[Said]:
     """What stands in the draft, column by column."""
     beside = datasets.beside(dataset)
-    points = {each.get("column") or each.get("place"): each for each in beside.get("points") or ()}
+    points = {
+        each.get("column") or each.get("place"): each for each in beside.get("points") or ()
+    }
     partitions = beside.get("partitions") or ()
     totals = beside.get("totals") or {}
     summed = [totals["column"]] if totals else []
@@ -130,7 +154,11 @@ def said(dataset: Dataset) -> list[Said]:
                 weighted=bool(listed) and len(listed[0]) > 2,
                 partitions=[(each["name"], len(set(each["of"].values()))) for each in mine],
                 totals=len(totals["counts"]) if name in summed else 0,
-                sources=list(dict.fromkeys(f"{one['name']}, version {one['version']}" for one in sources if one)),
+                sources=list(
+                    dict.fromkeys(
+                        f"{one['name']}, version {one['version']}" for one in sources if one
+                    )
+                ),
             )
         )
     return found

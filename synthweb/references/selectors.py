@@ -10,7 +10,11 @@ from synthweb.accounts.models import Role
 from synthweb.datasets.selectors import Need
 from synthweb.references.models import ReferenceTable, ReferenceVersion
 
-LISTED = ReferenceVersion.objects.defer("content").select_related("uploaded_by", "reference").order_by("-number")
+LISTED = (
+    ReferenceVersion.objects.defer("content")
+    .select_related("uploaded_by", "reference")
+    .order_by("-number")
+)
 
 
 def may_bring(user: people.Person) -> bool:
@@ -26,7 +30,9 @@ def references_of(user: people.Person) -> QuerySet[ReferenceTable]:
     """Every reference table of `user`'s organisation, by name, its versions prefetched, the newest first; `kind` is that of
     the newest."""
     people.require_role(user, *Need.VIEW.roles)
-    found = ReferenceTable.objects.filter(organisation=people.organisation_of(user)).select_related("made_by")
+    found = ReferenceTable.objects.filter(
+        organisation=people.organisation_of(user)
+    ).select_related("made_by")
     newest = ReferenceVersion.objects.filter(reference=OuterRef("pk")).order_by("-number")
     found = found.annotate(kind=Subquery(newest.values("kind")[:1]))
     return found.prefetch_related(Prefetch("versions", LISTED)).order_by("name", "pk")
@@ -44,8 +50,14 @@ def reference_for(user: people.Person, code: str) -> ReferenceTable:
 
 def version_for(user: people.Person, code: str, number: int | None = None) -> ReferenceVersion:
     """One version with its content, the newest unless a number is given; or 404."""
-    versions = ReferenceVersion.objects.filter(reference=reference_for(user, code)).select_related("reference")
-    found = versions.order_by("-number").first() if number is None else versions.filter(number=number).first()
+    versions = ReferenceVersion.objects.filter(
+        reference=reference_for(user, code)
+    ).select_related("reference")
+    found = (
+        versions.order_by("-number").first()
+        if number is None
+        else versions.filter(number=number).first()
+    )
     if found is None:
         raise Http404("no such version")
     return found

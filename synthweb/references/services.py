@@ -26,7 +26,9 @@ from synthweb.references.models import ReferenceTable, ReferenceVersion
 MOST_BYTES = 32 * 2**20
 """As uploaded: it is read in memory, and nothing of it touches a disk before it is known to be no table of a dataset."""
 WORD = "public"
-NOT_PUBLIC = "this file is the table of a dataset of your organisation, or once was: it is not public"
+NOT_PUBLIC = (
+    "this file is the table of a dataset of your organisation, or once was: it is not public"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +45,10 @@ def add(*, actor: User, name: str, published: str, file: Brought) -> ReferenceTa
     name = names.one_line(" ".join(name.split()))
     published = names.one_line(" ".join(published.split()), field="published")
     if not name or not published:
-        raise Refused("a reference table has no name, or nobody says where it is published", repair="say both")
+        raise Refused(
+            "a reference table has no name, or nobody says where it is published",
+            repair="say both",
+        )
     organisation = organisation_of(actor)
     read = _read(file, organisation=organisation)
     try:
@@ -81,12 +86,16 @@ def delete(*, actor: User, reference: ReferenceTable) -> None:
 def require_no_table(content_key: str, *, organisation: Organisation) -> None:
     """Refused for content that is, or was, to be protected: what is public about a table must not come out of it."""
     if datasets.holding([content_key], organisation_id=organisation.pk).exists():
-        raise Refused(NOT_PUBLIC, repair="take public facts from where anybody can get them", field="file")
+        raise Refused(
+            NOT_PUBLIC, repair="take public facts from where anybody can get them", field="file"
+        )
 
 
 def require_not_public(content_key: str, *, organisation: Organisation) -> None:
     """Refused: a table that this organisation has called public. Of other organisations nothing is looked at or told."""
-    same = ReferenceVersion.objects.filter(content_key=content_key, reference__organisation=organisation)
+    same = ReferenceVersion.objects.filter(
+        content_key=content_key, reference__organisation=organisation
+    )
     if found := same.select_related("reference").order_by("pk").first():
         raise TableError(
             f"this very file was called public here, as the reference table “{found.reference.name}”",
@@ -105,19 +114,29 @@ class _Read:
 def _read(file: Brought, *, organisation: Organisation) -> _Read:
     """Looks at the file's mark before anything else does, then reads it."""
     if file.word.strip().lower() != WORD:
-        raise Refused("nobody said that this file is public", repair=f"type the word “{WORD}” if it is", field="word")
+        raise Refused(
+            "nobody said that this file is public",
+            repair=f"type the word “{WORD}” if it is",
+            field="word",
+        )
     if len(file.data) > MOST_BYTES:
-        raise TableError(f"a reference file is larger than {MOST_BYTES // 2**20} MB", repair="pack it with gzip")
+        raise TableError(
+            f"a reference file is larger than {MOST_BYTES // 2**20} MB",
+            repair="pack it with gzip",
+        )
     text = engine.unpacked(file.data)
     key = hmac.new(content_secret(), text, digestmod=hashlib.sha256).hexdigest()
     require_no_table(key, organisation=organisation)
     roles = file.roles or engine.recognise(engine.read_sheet(text).names)
     if roles is None:
         raise TableError(
-            "the names of the columns do not show which one is the code", repair="say which columns to take"
+            "the names of the columns do not show which one is the code",
+            repair="say which columns to take",
         )
     found = engine.read(text, roles=roles)
-    return _Read(reference=found, roles=roles, sha256=hashlib.sha256(text).hexdigest(), content_key=key)
+    return _Read(
+        reference=found, roles=roles, sha256=hashlib.sha256(text).hexdigest(), content_key=key
+    )
 
 
 def _keep(table: ReferenceTable, *, actor: User, read: _Read) -> ReferenceVersion:
@@ -136,12 +155,21 @@ def _keep(table: ReferenceTable, *, actor: User, read: _Read) -> ReferenceVersio
         content_key=read.content_key,
         uploaded_by=actor,
     )
-    detail = {"name": table.name, "version": made.number, "sha256": made.sha256, "kind": made.kind}
+    detail = {
+        "name": table.name,
+        "version": made.number,
+        "sha256": made.sha256,
+        "kind": made.kind,
+    }
     _note(actor, "reference.declared", table, detail=detail)
     return made
 
 
 def _note(actor: User, action: str, table: ReferenceTable, *, detail: dict[str, Any]) -> None:
     audit.record(
-        actor=actor, action=action, target=("reference", table.code), organisation=table.organisation, detail=detail
+        actor=actor,
+        action=action,
+        target=("reference", table.code),
+        organisation=table.organisation,
+        detail=detail,
     )

@@ -30,7 +30,9 @@ PAGE = 25
 @login_required
 def index(request: HttpRequest) -> HttpResponse:
     """Every reference table of the organisation."""
-    page = Paginator(selectors.references_of(_me(request)), PAGE).get_page(request.GET.get("page"))
+    page = Paginator(selectors.references_of(_me(request)), PAGE).get_page(
+        request.GET.get("page")
+    )
     context = {
         "page": page,
         "rows": [screens.listed(table) for table in page],
@@ -48,7 +50,9 @@ def detail(request: HttpRequest, code: str) -> HttpResponse:
     text = request.GET.get("version", "")
     number = int(text) if text.isascii() and text.isdigit() and len(text) < 7 else None
     version = selectors.version_for(_me(request), code, number)
-    return render(request, "references/detail.html", screens.detail(_me(request), table, version))
+    return render(
+        request, "references/detail.html", screens.detail(_me(request), table, version)
+    )
 
 
 @takes_table
@@ -85,7 +89,10 @@ def _receive(request: HttpRequest, table: ReferenceTable | None) -> HttpResponse
             text = str(error)
             form.add_error(None, f"{text[0].upper()}{text[1:]}. Nothing was kept.")
         else:
-            messages.success(request, f"“{made.name}” can be used for columns of any dataset of your organisation.")
+            messages.success(
+                request,
+                f"“{made.name}” can be used for columns of any dataset of your organisation.",
+            )
             return redirect("references:detail", made.code)
     here = ("", "New") if table is None else ("", f"New version of {table.name}")
     context = {"form": form, "table": table, "crumbs": screens.crumbs(here)}
@@ -97,7 +104,9 @@ def _bring(me: User, table: ReferenceTable | None, form: FileForm) -> ReferenceT
     if table is not None:
         return services.add_version(actor=me, reference=table, file=form.brought).reference
     said = form.cleaned_data
-    return services.add(actor=me, name=said["name"], published=said["published"], file=form.brought)
+    return services.add(
+        actor=me, name=said["name"], published=said["published"], file=form.brought
+    )
 
 
 @require_POST
@@ -107,7 +116,9 @@ def delete(request: HttpRequest, code: str) -> HttpResponse:
     table = selectors.reference_for(_me(request), code)
     selectors.require_bringer(_me(request))
     services.delete(actor=_me(request), reference=table)
-    messages.success(request, f"“{table.name}” is deleted; descriptions keep what they took from it.")
+    messages.success(
+        request, f"“{table.name}” is deleted; descriptions keep what they took from it."
+    )
     return redirect("references:index")
 
 
@@ -123,7 +134,9 @@ def use(request: HttpRequest, dataset_code: str) -> HttpResponse:
         told = _take(request, dataset)
     except (InputError, Refused) as error:
         context = screens.using(_me(request), dataset, cast(Any, request.POST), error=error)
-        return render(request, "references/use.html", context, status=HTTPStatus.UNPROCESSABLE_ENTITY)
+        return render(
+            request, "references/use.html", context, status=HTTPStatus.UNPROCESSABLE_ENTITY
+        )
     messages.success(request, f"Taken into the draft: {told}. Nothing of it is confirmed yet.")
     if applying.totals_want_another_relation(dataset):
         messages.warning(
@@ -138,15 +151,23 @@ def _take(request: HttpRequest, dataset: Dataset) -> str:
     me = _me(request)
     code = request.POST.get("reference", "")[:16]
     if not selectors.references_of(me).filter(code=code).exists():
-        raise Refused("no reference table is chosen", repair="choose one of the list", field="reference")
+        raise Refused(
+            "no reference table is chosen", repair="choose one of the list", field="reference"
+        )
     version = selectors.version_for(me, code)
     form = UseForm(request.POST, partitions=tuple(version.partitions))
     if not form.is_valid():
-        raise Refused("the choice is not sound", repair="choose again", field=next(iter(form.errors)))
+        raise Refused(
+            "the choice is not sound", repair="choose again", field=next(iter(form.errors))
+        )
     said = form.cleaned_data
     if said["column"] in applying.places_of(dataset):
         number = applying.use_for_place(
-            actor=me, dataset=dataset, version=version, place=said["column"], weights=said["weights"]
+            actor=me,
+            dataset=dataset,
+            version=version,
+            place=said["column"],
+            weights=said["weights"],
         )
         return f"{number:,} points of the place {said['column']}"
     told = applying.use(
@@ -168,7 +189,9 @@ def _take(request: HttpRequest, dataset: Dataset) -> str:
 def forget(request: HttpRequest, dataset_code: str) -> HttpResponse:
     """Take points and partitions of a column off a draft."""
     dataset = dataset_for(_me(request), dataset_code, Need.DESCRIBE)
-    applying.forget(actor=_me(request), dataset=dataset, column=request.POST.get("column", "")[:200])
+    applying.forget(
+        actor=_me(request), dataset=dataset, column=request.POST.get("column", "")[:200]
+    )
     messages.success(request, "Taken off the draft.")
     return redirect("references:use", dataset.code)
 

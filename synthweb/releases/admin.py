@@ -11,7 +11,16 @@ from synthweb.releases.models import Edition, Release, ReleaseGrant, ReleaseMark
 @admin.register(Release)
 class ReleaseAdmin(ReadOnlyAdmin):
     organisation_path = "dataset__organisation"
-    list_display = ["name", "code", "dataset", "mechanism", "rows", "run_code", "created_by", "created_at"]
+    list_display = [
+        "name",
+        "code",
+        "dataset",
+        "mechanism",
+        "rows",
+        "run_code",
+        "created_by",
+        "created_at",
+    ]
     list_filter = ["mechanism"]
     search_fields = ["name", "code", "run_code"]
     list_select_related = ["dataset", "created_by"]

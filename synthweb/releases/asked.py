@@ -54,7 +54,10 @@ def asked(release: Release, report: Mapping[str, Any] | None = None) -> Asked | 
         target=workload.target,
         weights=tuple(sorted(workload.weights.items(), key=lambda item: (-item[1], item[0]))),
         tables=tuple(" × ".join(marginal) for marginal in workload.marginals),
-        with_target=_lines([each for each in pairs if workload.target in each["attributes"]], of=workload.target),
+        with_target=_lines(
+            [each for each in pairs if workload.target in each["attributes"]],
+            of=workload.target,
+        ),
         listed=_lines([each for each in entries if set(each["attributes"]) in listed]),
     )
 

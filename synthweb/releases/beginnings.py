@@ -84,10 +84,15 @@ def explore(tree: tree_cells.Cells, asked: str, *, rows: float) -> Explorer:
     return Explorer(
         text=text,
         shown=visible(text),
-        above=tuple((text[:end], visible(text[end - 1]) if end else "any text") for end in range(len(text))),
+        above=tuple(
+            (text[:end], visible(text[end - 1]) if end else "any text")
+            for end in range(len(text))
+        ),
         records=number(rows * node.share),
         share=node.share,
-        lines=tuple(_line(child, text, words, whole=node.share, rows=rows) for child in ordered),
+        lines=tuple(
+            _line(child, text, words, whole=node.share, rows=rows) for child in ordered
+        ),
         closed=None if node.depth is None else visible(text[: node.depth]),
         ends=node.ends / node.share if node.share else 0.0,
         error=error,
@@ -96,7 +101,13 @@ def explore(tree: tree_cells.Cells, asked: str, *, rows: float) -> Explorer:
 
 def _read(words: Words, asked: str) -> tuple[str, str]:
     text = asked[:LONGEST]
-    text = text.lower() if words.case == "lower" else text.upper() if words.case == "upper" else text
+    text = (
+        text.lower()
+        if words.case == "lower"
+        else text.upper()
+        if words.case == "upper"
+        else text
+    )
     if not set(words.alphabet) >= set(text):
         return "", "It has a sign that is not in the alphabet: no text begins like that."
     if len(text) >= words.depth:
@@ -104,7 +115,9 @@ def _read(words: Words, asked: str) -> tuple[str, str]:
     return text, ""
 
 
-def _line(child: tree_cells.Child, text: str, words: Words, *, whole: float, rows: float) -> Line:
+def _line(
+    child: tree_cells.Child, text: str, words: Words, *, whole: float, rows: float
+) -> Line:
     longer = text if child.ended else text + words.alphabet[child.symbol - 1]
     return Line(
         text=longer,

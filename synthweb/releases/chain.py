@@ -21,7 +21,11 @@ from synthweb.releases.models import Release, ReleaseMark, Sample
 
 def marks_of(release: Release) -> list[dict[str, Any]]:
     """The marks of a release, the oldest first."""
-    return list(ReleaseMark.objects.filter(release=release).order_by("sequence").values_list("document", flat=True))
+    return list(
+        ReleaseMark.objects.filter(release=release)
+        .order_by("sequence")
+        .values_list("document", flat=True)
+    )
 
 
 def signer() -> receipts.Sign | None:

@@ -17,9 +17,11 @@ from synthweb.lib.letters import grouped, in_letters
 from synthweb.releases import chain
 from synthweb.releases.models import Release, Sample
 
-_ESCAPED = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"} | {
-    sign: f"\\{sign}" for sign in "{}%&#_$"
-}
+_ESCAPED = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+} | {sign: f"\\{sign}" for sign in "{}%&#_$"}
 _GREEK = {"ε": r"$\varepsilon$", "δ": r"$\delta$", "ρ": r"$\rho$"}
 _SPACE = re.compile(r"\s+")
 LOOKED = "Chosen after looking at real data."
@@ -36,24 +38,40 @@ class Citation:
 
 def of_release(release: Release) -> Citation:
     document = receipts.with_marks(release.receipt, chain.marks_of(release))
-    return _cite(release, receipt=document, key=release.code, what=f"release {release.code}", at=release.created_at)
+    return _cite(
+        release,
+        receipt=document,
+        key=release.code,
+        what=f"release {release.code}",
+        at=release.created_at,
+    )
 
 
 def of_sample(sample: Sample) -> Citation:
     """A table, which the commitment to its seed names; the digest is that of its release."""
     release = sample.release
     what = f"{grouped(sample.rows)} rows, sample {sample.code} of release {release.code}"
-    return _cite(release, receipt=chain.receipt_of_sample(sample), key=sample.code, what=what, at=sample.created_at)
+    return _cite(
+        release,
+        receipt=chain.receipt_of_sample(sample),
+        key=sample.code,
+        what=what,
+        at=sample.created_at,
+    )
 
 
-def _cite(release: Release, *, receipt: dict[str, Any], key: str, what: str, at: datetime) -> Citation:
+def _cite(
+    release: Release, *, receipt: dict[str, Any], key: str, what: str, at: datetime
+) -> Citation:
     name, organisation = _line(release.name), _line(release.dataset.organisation.name)
     kind = f"Synthetic data, {what}"
     promise = in_letters(receipt["guarantee"]["sentence"]).removesuffix(".")
     made = f"Made with synthweb {receipt['versions']['synth_engine']}, method {receipt['mechanism']['id']}"
     looked = f" {LOOKED}" if receipts.is_after_looking(receipt) else ""
     edited = f" {EDITED}" if receipts.is_edited(receipt) else ""
-    drawn = f" Seed commitment {receipt['sample']['seed_commitment']}." if receipt["sample"] else ""
+    drawn = (
+        f" Seed commitment {receipt['sample']['seed_commitment']}." if receipt["sample"] else ""
+    )
     note = f"{made}. {promise}.{edited}{looked}{drawn} Receipt SHA-256 {receipt['digest']}"
     fields = {
         "author": f"{{{_tex(organisation)}}}",

@@ -63,7 +63,10 @@ def explore(tree: Cells, query: QueryDict, *, domain: Domain, rows: int) -> Expl
     asked = tuple(query.getlist("class"))[:DEEPEST]
     here, error = tree_classes.explored(found[column], asked), ""
     if here is None:
-        here, error = tree_classes.explored(found[column], ()), "The description has no such class."
+        here, error = (
+            tree_classes.explored(found[column], ()),
+            "The description has no such class.",
+        )
     assert here is not None  # noqa: S101 - every column has a widest class
     levels = named(domain, column)
     return Explorer(
@@ -72,13 +75,17 @@ def explore(tree: Cells, query: QueryDict, *, domain: Domain, rows: int) -> Expl
         levels=levels,
         level=levels[min(len(here.path), len(levels) - 1)],
         above=tuple(
-            (here.path[end - 1] if end else "all", _address(column, here.path[:end])) for end in range(len(here.path))
+            (here.path[end - 1] if end else "all", _address(column, here.path[:end]))
+            for end in range(len(here.path))
         ),
         name=here.whole.name,
         records=number(rows * here.whole.share),
         share=here.whole.share,
         apart=_of(here.whole),
-        lines=tuple(_line(part, here, column, rows=rows) for part in sorted(here.parts, key=lambda one: -one.share)),
+        lines=tuple(
+            _line(part, here, column, rows=rows)
+            for part in sorted(here.parts, key=lambda one: -one.share)
+        ),
         file=_address(column, ()),
         error=error,
     )
@@ -110,17 +117,26 @@ def _of(part: Part) -> float:
     return min(1.0, part.apart / part.share) if part.share else 1.0
 
 
-def lines(tree: Cells, query: QueryDict, *, domain: Domain, rows: int) -> Iterator[Sequence[object]] | None:
+def lines(
+    tree: Cells, query: QueryDict, *, domain: Domain, rows: int
+) -> Iterator[Sequence[object]] | None:
     """Every class of one column as a head and rows; None for a tree without classes."""
     found = tree_classes.of_classes(tree)
     return _lines(found, _column(query, found), domain=domain, rows=rows) if found else None
 
 
-def _lines(found: dict[str, Cells], column: str, *, domain: Domain, rows: int) -> Iterator[Sequence[object]]:
+def _lines(
+    found: dict[str, Cells], column: str, *, domain: Domain, rows: int
+) -> Iterator[Sequence[object]]:
     head = named(domain, column)
     yield (*head, "values", "records", "told apart")
     for path, part in tree_classes.every(found[column]):
-        yield (*_padded(path, len(head)), part.values, f"{rows * part.share:.6g}", f"{_of(part):.4g}")
+        yield (
+            *_padded(path, len(head)),
+            part.values,
+            f"{rows * part.share:.6g}",
+            f"{_of(part):.4g}",
+        )
 
 
 def named(domain: Domain, column: str) -> tuple[str, ...]:

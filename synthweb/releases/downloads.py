@@ -7,7 +7,13 @@ from http import HTTPStatus
 from typing import Any, cast
 
 from django.contrib.auth.decorators import login_required
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
+from django.http import (
+    Http404,
+    HttpRequest,
+    HttpResponse,
+    HttpResponseBase,
+    StreamingHttpResponse,
+)
 from django.shortcuts import render
 from django.utils.text import slugify
 from django.views.decorators.cache import cache_control
@@ -37,7 +43,9 @@ def file_name(release: Release, *, what: str, ending: str) -> str:
     return f"{slugify(release.name)[:60] or 'release'}-{what}.{ending}"
 
 
-def _download(request: HttpRequest, sample: Sample, *, parquet: bool = False) -> HttpResponseBase:
+def _download(
+    request: HttpRequest, sample: Sample, *, parquet: bool = False
+) -> HttpResponseBase:
     """A sample as a file, or the page that says that too many are being drawn."""
     try:
         pieces = spool.Download(
@@ -47,10 +55,16 @@ def _download(request: HttpRequest, sample: Sample, *, parquet: bool = False) ->
             request=request,
         )
     except TooManyDrawings as busy:
-        page = render(request, "releases/busy.html", {"busy": busy}, status=HTTPStatus.TOO_MANY_REQUESTS)
+        page = render(
+            request, "releases/busy.html", {"busy": busy}, status=HTTPStatus.TOO_MANY_REQUESTS
+        )
         page["Retry-After"] = str(busy.wait)
         return page
-    kind, ending = ("application/vnd.apache.parquet", "parquet") if parquet else ("text/csv; charset=utf-8", "csv")
+    kind, ending = (
+        ("application/vnd.apache.parquet", "parquet")
+        if parquet
+        else ("text/csv; charset=utf-8", "csv")
+    )
     response = StreamingHttpResponse(pieces, content_type=kind)
     return _attached(response, file_name(sample.release, what=sample.code, ending=ending))
 
@@ -77,7 +91,8 @@ def sample_parquet(request: HttpRequest, code: str, sample_code: str) -> HttpRes
 def sample_receipt(request: HttpRequest, code: str, sample_code: str) -> HttpResponseBase:
     sample = selectors.sample_for(_user(request), sample_code, release_code=code)
     return _json(
-        chain.receipt_of_sample(sample), file_name(sample.release, what=f"{sample.code}-receipt", ending="json")
+        chain.receipt_of_sample(sample),
+        file_name(sample.release, what=f"{sample.code}-receipt", ending="json"),
     )
 
 
@@ -91,7 +106,9 @@ def tree_csv(request: HttpRequest, code: str) -> HttpResponseBase:
     lines = trees.lines(release, what, request.GET)
     if lines is None:
         raise Http404("the model of this release has no such table")
-    response = StreamingHttpResponse(tables.stream_lines(lines), content_type="text/csv; charset=utf-8")
+    response = StreamingHttpResponse(
+        tables.stream_lines(lines), content_type="text/csv; charset=utf-8"
+    )
     return _attached(response, file_name(release, what=f"tree-{what}", ending="csv"))
 
 
@@ -104,7 +121,9 @@ def groups_csv(request: HttpRequest, code: str) -> HttpResponseBase:
     lines = groups.lines(release)
     if lines is None:
         raise Http404("the method of this release publishes no groups")
-    response = StreamingHttpResponse(tables.stream_lines(lines), content_type="text/csv; charset=utf-8")
+    response = StreamingHttpResponse(
+        tables.stream_lines(lines), content_type="text/csv; charset=utf-8"
+    )
     return _attached(response, file_name(release, what="groups", ending="csv"))
 
 
@@ -123,12 +142,16 @@ def map_csv(request: HttpRequest, code: str, sheet: str) -> HttpResponseBase:
 def compare_map_csv(request: HttpRequest, code: str, sheet: str) -> HttpResponseBase:
     """The same beside the real table: not private; every download is audited."""
     release = selectors.release_for(_user(request), code, selectors.Need.COMPARE)
-    report = datasets.preview_for(_user(request), release.dataset, Preview.Kind.REPORT, release.code)
+    report = datasets.preview_for(
+        _user(request), release.dataset, Preview.Kind.REPORT, release.code
+    )
     page = None if report is None else maps.beside(release, report, request.GET)
     return _sheet(page, sheet, release, what="NOT-PRIVATE-map")
 
 
-def _sheet(page: maps.Page | None, sheet: str, release: Release, *, what: str) -> HttpResponseBase:
+def _sheet(
+    page: maps.Page | None, sheet: str, release: Release, *, what: str
+) -> HttpResponseBase:
     if page is None or sheet not in page.sheets:
         raise Http404("no such table, or it has expired")
     rows = tables.stream_lines(maps.lines(page.sheets[sheet]))
@@ -142,7 +165,9 @@ def _sheet(page: maps.Page | None, sheet: str, release: Release, *, what: str) -
 def compare_json(request: HttpRequest, code: str) -> HttpResponseBase:
     """The steward's comparison as it was made: real data, not private; every download is audited."""
     release = selectors.release_for(_user(request), code, selectors.Need.COMPARE)
-    report = datasets.preview_for(_user(request), release.dataset, Preview.Kind.REPORT, release.code)
+    report = datasets.preview_for(
+        _user(request), release.dataset, Preview.Kind.REPORT, release.code
+    )
     if report is None:
         raise Http404("no comparison, or it has expired")
     for entry in report.get("commutes", ()):
@@ -173,7 +198,10 @@ def marks_head(request: HttpRequest, code: str) -> HttpResponseBase:
 @require_GET
 def verifier(_request: HttpRequest) -> HttpResponseBase:
     """The program that recomputes receipts with nothing but Python."""
-    return _attached(HttpResponse(standalone.text(), content_type="text/x-python; charset=utf-8"), standalone.NAME)
+    return _attached(
+        HttpResponse(standalone.text(), content_type="text/x-python; charset=utf-8"),
+        standalone.NAME,
+    )
 
 
 @login_required
@@ -201,14 +229,18 @@ def edition_json(request: HttpRequest, code: str, edition: str) -> HttpResponseB
 @require_GET
 def dictionary_json(request: HttpRequest, code: str) -> HttpResponseBase:
     release = selectors.release_for(_user(request), code)
-    return _json(tables.data_dictionary(release), file_name(release, what="dictionary", ending="json"))
+    return _json(
+        tables.data_dictionary(release), file_name(release, what="dictionary", ending="json")
+    )
 
 
 @login_required
 @require_GET
 def dictionary_csv(request: HttpRequest, code: str) -> HttpResponseBase:
     release = selectors.release_for(_user(request), code)
-    response = HttpResponse(tables.dictionary_csv(release), content_type="text/csv; charset=utf-8")
+    response = HttpResponse(
+        tables.dictionary_csv(release), content_type="text/csv; charset=utf-8"
+    )
     return _attached(response, file_name(release, what="dictionary", ending="csv"))
 
 

@@ -20,7 +20,9 @@ PR_SET_PDEATHSIG = 1
 def main() -> int:
     """Draw; 0 if all of the table is written."""
     with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # Linux: nobody waits for it when the server is gone
+        ctypes.CDLL(None).prctl(
+            PR_SET_PDEATHSIG, signal.SIGKILL
+        )  # Linux: nobody waits for it when the server is gone
     os.nice(NICER)
     from synth_engine.mechanisms import Model  # after the lines above: it takes a second
     from synthweb.releases import written
@@ -30,7 +32,9 @@ def main() -> int:
     if job["parquet"]:
         written.write_parquet(model, job["rows"], seed=job["seed"], file=sys.stdout.buffer)
     else:
-        blocks = written.csv_blocks(model, job["rows"], seed=job["seed"], for_spreadsheets=job["for_spreadsheets"])
+        blocks = written.csv_blocks(
+            model, job["rows"], seed=job["seed"], for_spreadsheets=job["for_spreadsheets"]
+        )
         for block in blocks:
             sys.stdout.buffer.write(block.encode())
             sys.stdout.buffer.flush()  # the download goes on while the next block is drawn

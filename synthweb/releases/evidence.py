@@ -49,13 +49,19 @@ def _plan(user: User, release: Release) -> Compared:
     hold = LedgerEntry.objects.filter(
         account=release.account_id, run_code=release.run_code, kind=LedgerEntry.Kind.HOLD
     ).first()
-    account = reverse("ledger:account", args=[release.account.code]) if _reads_account(user, release) else ""
+    account = (
+        reverse("ledger:account", args=[release.account.code])
+        if _reads_account(user, release)
+        else ""
+    )
     return Compared(
         name="Plan",
         ours=release.receipt["plan"]["sha256"],
         theirs=hold.evidence if hold else "",
         entry=f"entry {hold.sequence}, HOLD" if hold else "no entry HOLD of this run",
-        address=f"{account}?run={release.run_code}#entry-{hold.sequence}" if account and hold else "",
+        address=f"{account}?run={release.run_code}#entry-{hold.sequence}"
+        if account and hold
+        else "",
         account=release.account.name,
         account_address=account,
     )
@@ -65,12 +71,16 @@ def _core(user: User, release: Release) -> Compared:
     published = AuditEntry.objects.filter(
         action="release.published", object_kind="release", object_code=release.code
     ).first()
-    log = f"{reverse('ledger:audit')}?object={release.code}" if history.may_read_all(user) else ""
+    log = (
+        f"{reverse('ledger:audit')}?object={release.code}" if history.may_read_all(user) else ""
+    )
     return Compared(
         name="Core",
         ours=release.receipt["digest"],
         theirs=str(published.detail.get("receipt", "")) if published else "",
-        entry=f"entry {published.sequence} of the audit log" if published else "no entry of its publication",
+        entry=f"entry {published.sequence} of the audit log"
+        if published
+        else "no entry of its publication",
         address=log if published else "",
     )
 

@@ -39,7 +39,9 @@ class SampleForm(forms.Form):
     def clean_rows(self) -> int:
         text = self.cleaned_data["rows"]
         if not DIGITS.fullmatch(text) or not 1 <= int(text) <= settings.SAMPLE_MAX_ROWS:
-            raise forms.ValidationError(f"A whole number from 1 to {grouped(settings.SAMPLE_MAX_ROWS)}.")
+            raise forms.ValidationError(
+                f"A whole number from 1 to {grouped(settings.SAMPLE_MAX_ROWS)}."
+            )
         return int(text)
 
 
@@ -51,7 +53,11 @@ class EditionForm(forms.Form):
         widget=forms.FileInput(attrs={"accept": ".json,application/json"}),
         error_messages={"required": "No file came in: choose a JSON file of at most 2.5 MB."},
     )
-    note = forms.CharField(max_length=300, label="What was changed", help_text="Analysts read it beside every sample.")
+    note = forms.CharField(
+        max_length=300,
+        label="What was changed",
+        help_text="Analysts read it beside every sample.",
+    )
 
     def clean_document(self) -> dict[str, Any]:
         try:
@@ -59,14 +65,18 @@ class EditionForm(forms.Form):
         except InputError as error:
             raise forms.ValidationError(f"{error.text[0].upper()}{error.text[1:]}.") from None
         if not isinstance(document, dict):
-            raise forms.ValidationError("A description is a JSON object; see docs/description.md.")
+            raise forms.ValidationError(
+                "A description is a JSON object; see docs/description.md."
+            )
         return document
 
 
 class ShareForm(forms.Form):
     """One analyst of the organisation who does not have the release yet."""
 
-    analyst: forms.ModelChoiceField[User] = forms.ModelChoiceField(queryset=User.objects.none(), label="Analyst")
+    analyst: forms.ModelChoiceField[User] = forms.ModelChoiceField(
+        queryset=User.objects.none(), label="Analyst"
+    )
 
     def __init__(self, data: Any = None, *, release: Release) -> None:
         super().__init__(data)
@@ -81,7 +91,10 @@ class DescribeForm(forms.Form):
 
     name = forms.CharField(max_length=200, label="Name", validators=[validate_one_line])
     description = forms.CharField(
-        max_length=5000, required=False, label="Description", widget=forms.Textarea(attrs={"rows": 4})
+        max_length=5000,
+        required=False,
+        label="Description",
+        widget=forms.Textarea(attrs={"rows": 4}),
     )
 
 
@@ -94,15 +107,25 @@ class MapForm(forms.Form):
         required=False,
         label="Homes near",
         widget=forms.TextInput(
-            attrs={"list": "map-names", "autocomplete": "off", "placeholder": "a name, or 41.82, -71.41"}
+            attrs={
+                "list": "map-names",
+                "autocomplete": "off",
+                "placeholder": "a name, or 41.82, -71.41",
+            }
         ),
     )
     within = forms.FloatField(min_value=0.1, max_value=20_000, required=False, label="Within")
-    short = forms.FloatField(min_value=0.1, max_value=20_000, required=False, label="Short: up to")
-    unit = forms.ChoiceField(choices=[("km", "km"), ("miles", "miles")], required=False, label="Unit")
+    short = forms.FloatField(
+        min_value=0.1, max_value=20_000, required=False, label="Short: up to"
+    )
+    unit = forms.ChoiceField(
+        choices=[("km", "km"), ("miles", "miles")], required=False, label="Unit"
+    )
     by = forms.ChoiceField(required=False, label="Parts")
 
-    def __init__(self, *args: Any, pairs: Sequence[str], choices: Mapping[str, str], **kwargs: Any) -> None:
+    def __init__(
+        self, *args: Any, pairs: Sequence[str], choices: Mapping[str, str], **kwargs: Any
+    ) -> None:
         super().__init__(*args, **kwargs)
         fields = {"pair": [(name, name) for name in pairs], "by": list(choices.items())}
         for name, offered in fields.items():

@@ -51,7 +51,8 @@ def page(release: Release) -> Page | None:
     groups = sorted(published["groups"], key=lambda group: -group[2])
     labels = _labels(release, published["columns"], named=True)
     lines = tuple(
-        Line(values=tuple(_values(group, labels, most=NAMED)), records=round(group[2])) for group in groups[:SHOWN]
+        Line(values=tuple(_values(group, labels, most=NAMED)), records=round(group[2]))
+        for group in groups[:SHOWN]
     )
     columns = tuple(published["columns"])
     return Page(
@@ -66,7 +67,14 @@ def page(release: Release) -> Page | None:
 def _deviation(receipt: Mapping[str, Any], columns: Sequence[str]) -> float | None:
     """Of the noise of the one table that counted these columns together."""
     calls = (call for call in receipt["calls"] if call["query"].get("verb") == "measure")
-    return next((deviation_of(call["noise"]) for call in calls if call["query"]["clique"] == list(columns)), None)
+    return next(
+        (
+            deviation_of(call["noise"])
+            for call in calls
+            if call["query"]["clique"] == list(columns)
+        ),
+        None,
+    )
 
 
 def lines(release: Release) -> Iterator[Sequence[object]] | None:
@@ -82,20 +90,28 @@ def _lines(release: Release, published: dict[str, Any]) -> Iterator[Sequence[obj
         yield (*_values(group, labels), f"{group[2]:.6g}")
 
 
-def _labels(release: Release, columns: Sequence[str], *, named: bool = False) -> list[tuple[str, ...]]:
+def _labels(
+    release: Release, columns: Sequence[str], *, named: bool = False
+) -> list[tuple[str, ...]]:
     """`named`: codes with what people call them."""
     domain = Domain.from_json(release.model["domain"])
     called = {points.column: points.names for points in domain.points} if named else {}
-    return [names.titled(domain.attribute(name).labels, called.get(name, ())) for name in columns]
+    return [
+        names.titled(domain.attribute(name).labels, called.get(name, ())) for name in columns
+    ]
 
 
-def _values(group: list[Any], labels: list[tuple[str, ...]], *, most: int | None = None) -> Iterator[str]:
+def _values(
+    group: list[Any], labels: list[tuple[str, ...]], *, most: int | None = None
+) -> Iterator[str]:
     values, among, _ = group
     for place, of in enumerate(labels):
         if place < len(values):
             yield of[values[place]]
         elif place == len(values) and among:
             named = " | ".join(of[code] for code in among[:most])
-            yield f"{named} and {len(among) - most} more" if most and len(among) > most else named
+            yield (
+                f"{named} and {len(among) - most} more" if most and len(among) > most else named
+            )
         else:
             yield ANY

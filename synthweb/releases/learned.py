@@ -25,14 +25,23 @@ def learned(release: Release) -> list[Learned]:
     """The columns that the run learned; none where everything was described."""
     described = domain_of(release.domain_version)
     domain = Domain.from_json(release.model["domain"]) if described.open else described
-    return [_told(attribute) for attribute in domain.attributes if "learned" in attribute.facts.values()]
+    return [
+        _told(attribute)
+        for attribute in domain.attributes
+        if "learned" in attribute.facts.values()
+    ]
 
 
 def _told(attribute: Attribute) -> Learned:
     labels = attribute.value_labels
     if isinstance(attribute, Categorical):
         words = "1 value" if len(labels) == 1 else f"{len(labels)} values"
-        return Learned(name=attribute.name, values=labels[:SHOWN], more=max(0, len(labels) - SHOWN), words=words)
+        return Learned(
+            name=attribute.name,
+            values=labels[:SHOWN],
+            more=max(0, len(labels) - SHOWN),
+            words=words,
+        )
     low, high = getattr(attribute, "low", ""), getattr(attribute, "high", "")
     bins = "1 bin" if len(labels) == 1 else f"{len(labels)} bins"
     return Learned(name=attribute.name, values=(), more=0, words=f"{low} to {high}, in {bins}")

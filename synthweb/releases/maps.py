@@ -55,7 +55,12 @@ def _shows(code: str) -> bool:
     document = "domain_version__document"
     columns = {f"p{place}": F(f"{document}__points__{place}__column") for place in range(4)}
     places = {f"q{place}": F(f"{document}__places__{place}__name") for place in range(2)}
-    found = Release.objects.filter(code=code).annotate(**columns, **places).values(*columns, *places).first()
+    found = (
+        Release.objects.filter(code=code)
+        .annotate(**columns, **places)
+        .values(*columns, *places)
+        .first()
+    )
     return sum(value is not None for value in (found or {}).values()) >= 2
 
 
@@ -66,7 +71,9 @@ def page(release: Release, query: QueryDict) -> Page | None:
     if not found:
         return None
     synthetic = _synthetic(release.code)
-    return _page(domain, found, {name: {"synthetic": table} for name, table in synthetic.items()}, query)
+    return _page(
+        domain, found, {name: {"synthetic": table} for name, table in synthetic.items()}, query
+    )
 
 
 def beside(release: Release, report: Mapping[str, Any], query: QueryDict) -> Page | None:
@@ -83,13 +90,19 @@ def beside(release: Release, report: Mapping[str, Any], query: QueryDict) -> Pag
 
 
 def _page(
-    domain: Domain, found: Mapping[str, Commute], known: Mapping[str, Mapping[str, tallies.Table]], query: QueryDict
+    domain: Domain,
+    found: Mapping[str, Commute],
+    known: Mapping[str, Mapping[str, tallies.Table]],
+    query: QueryDict,
 ) -> Page:
     pair = str(query["pair"]) if query.get("pair") in found else next(iter(found))
     commute = found[pair]
     sides = {side: Flows.of(commute, table) for side, table in known[pair].items()}
     form = _form(
-        query, pairs=list(found), choices=parts.choices(commute, domain), near=spots.busiest(sides["synthetic"])
+        query,
+        pairs=list(found),
+        choices=parts.choices(commute, domain),
+        near=spots.busiest(sides["synthetic"]),
     )
     view = _view(form, domain=domain, commute=commute, sides=sides)
     made = commute_maps.made(view)
@@ -104,7 +117,9 @@ def _page(
     )
 
 
-def _form(query: QueryDict, *, pairs: list[str], choices: Mapping[str, str], near: Spot) -> MapForm:
+def _form(
+    query: QueryDict, *, pairs: list[str], choices: Mapping[str, str], near: Spot
+) -> MapForm:
     """As it was filled in, and the usual where it was not."""
     unit = "miles" if query.get("unit") == "miles" else "km"
     usual = {
@@ -142,7 +157,10 @@ def _spot(form: MapForm, *, domain: Domain, commute: Commute, synthetic: Flows) 
     text = form.cleaned_data.get("near", "")
     found = spots.find(text, commute=commute, domain=domain) if text else None
     if text and found is None:
-        form.add_error("near", "No public point has this name: choose one of the list, or write latitude, longitude.")
+        form.add_error(
+            "near",
+            "No public point has this name: choose one of the list, or write latitude, longitude.",
+        )
     return found or spots.busiest(synthetic)
 
 
@@ -166,4 +184,7 @@ def lines(sheet: Sheet) -> Iterable[tuple[Any, ...]]:
     """A whole table for a file, numbers without separators."""
     yield sheet.head
     for row in sheet.rows:
-        yield tuple(cell if place < sheet.names else cell.replace("\u202f", "") for place, cell in enumerate(row))
+        yield tuple(
+            cell if place < sheet.names else cell.replace("\u202f", "")
+            for place, cell in enumerate(row)
+        )

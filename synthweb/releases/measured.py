@@ -34,7 +34,11 @@ ALONE = frozenset(
     }
 )  # methods without tables of groups of columns
 LISTED = 300  # groups in the table; the receipt has all of them
-UNIT_LARGEST, UNIT_SMALLEST, TRIANGLE = 24, 6, 480  # units: of a cell of the map, and of the map without its names
+UNIT_LARGEST, UNIT_SMALLEST, TRIANGLE = (
+    24,
+    6,
+    480,
+)  # units: of a cell of the map, and of the map without its names
 NAMES = 130
 LONGEST_NAME = 18
 LEVELS = (0.02, 0.05, 0.1, 0.2, 0.4)  # lower ends of the shades of strength
@@ -186,7 +190,9 @@ def measured(release: Release) -> Measured:
     document, domain = release.model, Domain.from_json(release.model["domain"])
     tables = dict(_tables(document, domain))
     drawn = {
-        frozenset((*node["parents"], node["attribute"])) for node in document.get("network", ()) if node["parents"]
+        frozenset((*node["parents"], node["attribute"]))
+        for node in document.get("network", ())
+        if node["parents"]
     }
     found = sorted(
         (
@@ -211,7 +217,10 @@ def measured(release: Release) -> Measured:
 
 def _calls(receipt: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     for call in receipt["calls"]:
-        if call["query"]["verb"] in ("measure", "interaction") and len(call["query"]["clique"]) > 1:
+        if (
+            call["query"]["verb"] in ("measure", "interaction")
+            and len(call["query"]["clique"]) > 1
+        ):
             yield call
 
 
@@ -248,7 +257,9 @@ def deviation_of(noise: Mapping[str, Any]) -> float:
     return math.sqrt(2) * float(Fraction(noise["scale"]))
 
 
-def _tables(document: Mapping[str, Any], domain: Domain) -> Iterator[tuple[frozenset[str], Floats]]:
+def _tables(
+    document: Mapping[str, Any], domain: Domain
+) -> Iterator[tuple[frozenset[str], Floats]]:
     """The model's tables of several columns, by codes or by bins."""
     bins = {each["attribute"]: max(each["bins"]) + 1 for each in document.get("merged", ())}
     for entry in (*document.get("targets", ()), *document["tables"]):
@@ -270,7 +281,9 @@ def strength(table: Floats) -> float:
     return float(np.abs(shares - alone).sum() / 2)
 
 
-def _map(found: Sequence[Group], names: Sequence[str], *, tables: Mapping[frozenset[str], Floats]) -> Map:
+def _map(
+    found: Sequence[Group], names: Sequence[str], *, tables: Mapping[frozenset[str], Floats]
+) -> Map:
     unit = max(UNIT_SMALLEST, min(UNIT_LARGEST, TRIANGLE // max(1, len(names))))
     place = {name: index for index, name in enumerate(names)}
     best: dict[tuple[int, int], Spot] = {}
@@ -278,7 +291,14 @@ def _map(found: Sequence[Group], names: Sequence[str], *, tables: Mapping[frozen
         for pair in combinations(group.columns, 2):
             column, row = sorted(place[name] for name in pair)
             best.setdefault(
-                (column, row), _spot(group, pair, x=column * unit, y=row * unit, table=tables.get(frozenset(pair)))
+                (column, row),
+                _spot(
+                    group,
+                    pair,
+                    x=column * unit,
+                    y=row * unit,
+                    table=tables.get(frozenset(pair)),
+                ),
             )
     told = "; ".join(f"{group.name}{_told(group)}" for group in found[:10])
     return Map(

@@ -25,20 +25,36 @@ class Release(models.Model):
 
     code = models.CharField(max_length=16, unique=True, default=codes.new, editable=False)
     dataset = models.ForeignKey(Dataset, on_delete=models.PROTECT, related_name="releases")
-    account = models.ForeignKey(BudgetAccount, on_delete=models.PROTECT, related_name="releases")
-    domain_version = models.ForeignKey(DomainVersion, on_delete=models.PROTECT, related_name="releases")
+    account = models.ForeignKey(
+        BudgetAccount, on_delete=models.PROTECT, related_name="releases"
+    )
+    domain_version = models.ForeignKey(
+        DomainVersion, on_delete=models.PROTECT, related_name="releases"
+    )
     run_code = models.CharField(max_length=16, unique=True)
     name = models.CharField(max_length=200)
     description = models.TextField(blank=True)
     mechanism = models.CharField(max_length=64)
-    epsilon = models.BigIntegerField()  # the guarantee stated in the receipt, in 1e-9, rounded up
+    epsilon = (
+        models.BigIntegerField()
+    )  # the guarantee stated in the receipt, in 1e-9, rounded up
     delta = models.BigIntegerField(default=0)  # in 1e-18, rounded up
     rows = models.BigIntegerField()  # the noisy (or public) number of records
-    sample_rows = models.BigIntegerField()  # how many rows a sample has unless its requester says otherwise
-    receipt = models.JSONField()  # the core, as it was published; `chain` puts the marks beside it
-    model = models.JSONField()  # synth_engine model document: noisy answers and what was fitted to them
-    sample_secret = models.CharField(max_length=64, default=new_secret, editable=False)  # seeds of samples come from it
-    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="releases")
+    sample_rows = (
+        models.BigIntegerField()
+    )  # how many rows a sample has unless its requester says otherwise
+    receipt = (
+        models.JSONField()
+    )  # the core, as it was published; `chain` puts the marks beside it
+    model = (
+        models.JSONField()
+    )  # synth_engine model document: noisy answers and what was fitted to them
+    sample_secret = models.CharField(
+        max_length=64, default=new_secret, editable=False
+    )  # seeds of samples come from it
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="releases"
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     def __str__(self) -> str:
@@ -56,11 +72,15 @@ class ReleaseMark(AppendOnly):
     release = models.ForeignKey(Release, on_delete=models.PROTECT, related_name="marks")
     sequence = models.PositiveIntegerField()
     kind = models.CharField(max_length=32, choices=Kind)
-    hash = models.CharField(max_length=64, unique=True)  # of the whole mark and of the hash before it
+    hash = models.CharField(
+        max_length=64, unique=True
+    )  # of the whole mark and of the hash before it
     document = models.JSONField()  # the mark as receipts show it, with its signature
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["release", "sequence"], name="mark_sequence")]
+        constraints = [
+            models.UniqueConstraint(fields=["release", "sequence"], name="mark_sequence")
+        ]
 
     def __str__(self) -> str:
         return f"{self.release}, mark {self.sequence}"
@@ -70,14 +90,20 @@ class ReleaseGrant(models.Model):
     """A release shared with one analyst, until revoked."""
 
     release = models.ForeignKey(Release, on_delete=models.PROTECT, related_name="grants")
-    analyst = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="release_grants")
-    granted_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    analyst = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="release_grants"
+    )
+    granted_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+"
+    )
     created_at = models.DateTimeField(auto_now_add=True)
     revoked_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["release", "analyst"], condition=Q(revoked_at=None), name="grant_once")
+            models.UniqueConstraint(
+                fields=["release", "analyst"], condition=Q(revoked_at=None), name="grant_once"
+            )
         ]
 
     def __str__(self) -> str:
@@ -92,8 +118,12 @@ class Edition(models.Model):
     note = models.CharField(max_length=300)  # what was changed, in its editor's words
     model = models.JSONField()
     digest = models.CharField(max_length=64)  # SHA-256 of the description
-    after_looking = models.BooleanField(default=False)  # somebody had opened a comparison with real data
-    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="editions")
+    after_looking = models.BooleanField(
+        default=False
+    )  # somebody had opened a comparison with real data
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="editions"
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     def __str__(self) -> str:
@@ -107,8 +137,12 @@ class Sample(models.Model):
 
     code = models.CharField(max_length=16, unique=True, default=codes.new, editable=False)
     release = models.ForeignKey(Release, on_delete=models.PROTECT, related_name="samples")
-    edition = models.ForeignKey(Edition, on_delete=models.PROTECT, related_name="samples", null=True, blank=True)
-    requested_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="samples")
+    edition = models.ForeignKey(
+        Edition, on_delete=models.PROTECT, related_name="samples", null=True, blank=True
+    )
+    requested_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="samples"
+    )
     rows = models.BigIntegerField()
     seed = models.CharField(max_length=64)
     commitment = models.CharField(max_length=64)
@@ -120,5 +154,7 @@ class Sample(models.Model):
     @property
     def model_document(self) -> dict[str, Any]:
         """What it is drawn from: the model of the release, or one that somebody edited."""
-        found: dict[str, Any] = self.release.model if self.edition is None else self.edition.model
+        found: dict[str, Any] = (
+            self.release.model if self.edition is None else self.edition.model
+        )
         return found

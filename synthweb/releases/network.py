@@ -17,7 +17,9 @@ from django.db.models import F
 from synth_engine.domain import Domain
 from synthweb.releases.models import Release
 
-DRAWN = frozenset({"auto", "bayesian-network", "mst", "aim", "privsyn"})  # methods whose models have a network
+DRAWN = frozenset(
+    {"auto", "bayesian-network", "mst", "aim", "privsyn"}
+)  # methods whose models have a network
 LINE = 26  # units between two columns; the drawing is WIDTH units wide, about as many as a telephone has pixels
 TOP = 16
 NAMES = 132  # names end here, arcs begin a little to the right
@@ -73,27 +75,43 @@ class Network:
     @property
     def words(self) -> str:
         """What the drawing shows, for who cannot see it."""
-        told = "; ".join(f"{line.name} from {' and '.join(line.parents)}" for line in self.lines if line.parents)
+        told = "; ".join(
+            f"{line.name} from {' and '.join(line.parents)}"
+            for line in self.lines
+            if line.parents
+        )
         alone = ", ".join(line.name for line in self.lines if not line.parents)
-        return f"Columns in the order in which they are drawn. By themselves: {alone}. {told}".strip() + "."
+        return (
+            f"Columns in the order in which they are drawn. By themselves: {alone}. {told}".strip()
+            + "."
+        )
 
 
 def network_of(release: Release) -> Network | None:
     """The network of a release, or None where its method has none; reads the nodes only, not the model's tables."""
     if release.mechanism not in DRAWN:
         return None
-    nodes = Release.objects.filter(pk=release.pk).values_list(F("model__network"), flat=True).first()
+    nodes = (
+        Release.objects.filter(pk=release.pk)
+        .values_list(F("model__network"), flat=True)
+        .first()
+    )
     return lay_out(nodes, domain=Domain.from_json(release.model["domain"])) if nodes else None
 
 
 def lay_out(nodes: Sequence[Mapping[str, Any]], *, domain: Domain) -> Network:
     """Lines and arcs of the nodes of a model document."""
     height = {str(node["attribute"]): TOP + LINE * place for place, node in enumerate(nodes)}
-    lines = tuple(_line(str(node["attribute"]), tuple(node["parents"]), height=height, domain=domain) for node in nodes)
+    lines = tuple(
+        _line(str(node["attribute"]), tuple(node["parents"]), height=height, domain=domain)
+        for node in nodes
+    )
     return Network(lines=lines, height=TOP * 2 + LINE * (len(nodes) - 1))
 
 
-def _line(name: str, parents: tuple[str, ...], *, height: Mapping[str, int], domain: Domain) -> Line:
+def _line(
+    name: str, parents: tuple[str, ...], *, height: Mapping[str, int], domain: Domain
+) -> Line:
     shape = tuple(domain.shape((*parents, name)))
     longest = max(height.values()) - TOP
     return Line(
@@ -102,7 +120,14 @@ def _line(name: str, parents: tuple[str, ...], *, height: Mapping[str, int], dom
         y=height[name],
         parents=parents,
         arcs=tuple(
-            _arc(parent, name, top=height[parent], bottom=height[name], longest=longest, side=9 * place)
+            _arc(
+                parent,
+                name,
+                top=height[parent],
+                bottom=height[name],
+                longest=longest,
+                side=9 * place,
+            )
             for place, parent in enumerate(parents)
         ),
         shape=shape,

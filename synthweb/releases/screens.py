@@ -68,7 +68,14 @@ KINDS = {
 }  # what the calls of one verb are, in the plural
 
 UNDESCRIBED = frozenset(
-    {"adaptive", "adaptive-basic", "adaptive-improved", "direct-synthesis", "on-the-map", "privtree"}
+    {
+        "adaptive",
+        "adaptive-basic",
+        "adaptive-improved",
+        "direct-synthesis",
+        "on-the-map",
+        "privtree",
+    }
 )  # methods whose model has no columns to be described one by one
 TABS = (
     ("release", "Overview", Need.VIEW),
@@ -85,7 +92,11 @@ TABS = (
 )
 
 
-FILTERS = (("search", "q"), ("mechanism", "mechanism"), ("dataset", "dataset"))  # of the list: name, key in addresses
+FILTERS = (
+    ("search", "q"),
+    ("mechanism", "mechanism"),
+    ("dataset", "dataset"),
+)  # of the list: name, key in addresses
 COLUMNS = (
     Column(key="name", title="Release", order=("name",)),
     Column(key="dataset", title="Dataset", order=("dataset__name",)),
@@ -148,7 +159,9 @@ def release_list(found: QuerySet[Release], query: QueryDict) -> dict[str, Any]:
     listed = listing(found, query, columns=COLUMNS, usual="-published")
     return {
         "list": listed,
-        "releases": [(each, titles.get(each.mechanism, each.mechanism)) for each in listed.rows],
+        "releases": [
+            (each, titles.get(each.mechanism, each.mechanism)) for each in listed.rows
+        ],
         "mechanisms": titles.items(),
         "query": query,
         "narrowed": any(query.get(key) for _, key in FILTERS),
@@ -177,7 +190,11 @@ def _crumbs(release: Release, tab: str, leaf: str) -> list[tuple[str, str]]:
     return [
         (reverse("releases:index"), "Releases"),
         (reverse("releases:release", args=[release.code]), release.name),
-        *([] if tab == TABS[0][0] else [(reverse(f"releases:{tab}", args=[release.code]), title)]),
+        *(
+            []
+            if tab == TABS[0][0]
+            else [(reverse(f"releases:{tab}", args=[release.code]), title)]
+        ),
         *([("", leaf)] if leaf else []),
     ]
 
@@ -244,7 +261,10 @@ def receipt(user: User, release: Release) -> dict[str, Any]:
     pure = Fraction(guarantee["delta"]) == 0
     return {
         "receipt": document,
-        "calls": [call_line(number, call, pure=pure) for number, call in enumerate(document["calls"], start=1)],
+        "calls": [
+            call_line(number, call, pure=pure)
+            for number, call in enumerate(document["calls"], start=1)
+        ],
         "epsilon": short(guarantee["epsilon"]),
         "delta": letters.delta(guarantee["delta"]),
         "rho": short(guarantee["rho"]) if guarantee.get("rho") else "",
@@ -253,7 +273,9 @@ def receipt(user: User, release: Release) -> dict[str, Any]:
         "signed": document["seal"],
         "evidence": evidence.of(user, release),
         "sums": sums(document["calls"], pure=pure),
-        "facts": ", ".join(f"{count} {origin}" for origin, count in document["domain_facts"].items()),
+        "facts": ", ".join(
+            f"{count} {origin}" for origin, count in document["domain_facts"].items()
+        ),
     }
 
 
@@ -261,14 +283,24 @@ def sums(calls: list[dict[str, Any]], *, pure: bool) -> list[Sum]:
     """The calls by kind: how many there are and what they cost together, the dearest first."""
     groups_of: dict[str, list[dict[str, Any]]] = {}
     for call in calls:
-        groups_of.setdefault(KINDS.get(call["query"]["verb"], call["query"]["verb"]), []).append(call)
+        groups_of.setdefault(
+            KINDS.get(call["query"]["verb"], call["query"]["verb"]), []
+        ).append(call)
     currency = "epsilon" if pure or any("rho" not in call["cost"] for call in calls) else "rho"
     found = [
-        (sum((Fraction(call["cost"].get(currency, "0")) for call in group), Fraction(0)), kind, len(group))
+        (
+            sum((Fraction(call["cost"].get(currency, "0")) for call in group), Fraction(0)),
+            kind,
+            len(group),
+        )
         for kind, group in groups_of.items()
     ]
     return [
-        Sum(kind=kind, count=count, cost=f"{'ε' if currency == 'epsilon' else 'ρ'} {float(cost):.3g}")
+        Sum(
+            kind=kind,
+            count=count,
+            cost=f"{'ε' if currency == 'epsilon' else 'ρ'} {float(cost):.3g}",
+        )
         for cost, kind, count in sorted(found, key=lambda each: (-each[0], each[1]))
     ]
 
@@ -281,8 +313,13 @@ def _protects(document: dict[str, Any]) -> str:
 def call_line(number: int, call: dict[str, Any], *, pure: bool) -> CallLine:
     """One line of the journal, readable; its cost in the currency in which the calls of this receipt add up."""
     query, noise = call["query"], call["noise"]
-    law = next((value for value in noise.values() if isinstance(value, str) and value in NOISE), "")
-    scale = next(((key, value) for key, value in noise.items() if key in ("scale", "sigma_squared")), ("scale", "0"))
+    law = next(
+        (value for value in noise.values() if isinstance(value, str) and value in NOISE), ""
+    )
+    scale = next(
+        ((key, value) for key, value in noise.items() if key in ("scale", "sigma_squared")),
+        ("scale", "0"),
+    )
     size = short(scale[1]) if scale[0] == "scale" else f"{float(Fraction(scale[1])) ** 0.5:.3g}"
     norm, bound = next(iter(call["sensitivity"].items()), ("", ""))
     usual, other = ("epsilon", "rho") if pure else ("rho", "epsilon")
@@ -294,7 +331,8 @@ def call_line(number: int, call: dict[str, Any], *, pure: bool) -> CallLine:
         noise=_drawn(noise)
         or f"{NOISE.get(law, law or 'noise')}, {'scale' if scale[0] == 'scale' else 'standard deviation'} {size}",
         sensitivity=f"{NORMS.get(norm, norm)} {bound}".strip(),
-        cost=f"{'ε' if currency == 'epsilon' else 'ρ'} {short(call['cost'][currency])}" + _delta(call["cost"]),
+        cost=f"{'ε' if currency == 'epsilon' else 'ρ'} {short(call['cost'][currency])}"
+        + _delta(call["cost"]),
     )
 
 
@@ -306,7 +344,10 @@ def _drawn(noise: dict[str, Any]) -> str:
     least, most = (f"{part / noise['unit']:.3g}" for part in (min(parts), max(parts)))
     origins = [fewer[0] if fewer else noise["origins"] for _, _, *fewer in noise["priors"]]
     sizes = [size for size, *_ in noise["priors"]]
-    against = [part * of / noise["unit"] / size for size, part, of in zip(sizes, parts, origins, strict=True)]
+    against = [
+        part * of / noise["unit"] / size
+        for size, part, of in zip(sizes, parts, origins, strict=True)
+    ]
     whole = f"{min(against):.3g} to {max(against):.3g} for each record of a group"
     return f"Dirichlet-multinomial, prior {least} to {most} records an origin, which is {whole}"
 
@@ -324,7 +365,11 @@ def _what(query: dict[str, Any]) -> str:
         return f"Scored {len(query['candidates'])} groups of columns"
     if query.get("bins"):
         columns = zip(query["clique"], query["bins"], strict=True)
-        asked = "Measured the interaction of" if query["verb"] == "interaction" else "Counted by bins"
+        asked = (
+            "Measured the interaction of"
+            if query["verb"] == "interaction"
+            else "Counted by bins"
+        )
         return f"{asked} {' × '.join(f'{name} ({bins})' for name, bins in columns)}"
     if query["verb"] == "refine":
         return f"Chose one of {len(query['candidates'])} columns to divide groups by"

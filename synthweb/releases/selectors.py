@@ -22,7 +22,9 @@ from synthweb.ledger.models import BudgetAccount
 from synthweb.releases.models import Edition, Release, ReleaseGrant, ReleaseMark, Sample
 
 Person = User | AnonymousUser
-INSIDERS = frozenset({Role.STEWARD, Role.CUSTODIAN, Role.AUDITOR})  # see every release of their organisation
+INSIDERS = frozenset(
+    {Role.STEWARD, Role.CUSTODIAN, Role.AUDITOR}
+)  # see every release of their organisation
 
 
 class Need(Enum):
@@ -37,12 +39,18 @@ class Need(Enum):
 HEAVY = ("model", "receipt", "dataset__draft")  # documents that no list shows
 
 
-def releases_for(user: Person, *, search: str = "", mechanism: str = "", dataset: str = "") -> QuerySet[Release]:
+def releases_for(
+    user: Person, *, search: str = "", mechanism: str = "", dataset: str = ""
+) -> QuerySet[Release]:
     """Every release that `user` may view, newest first, narrowed by words of name, description and code, by method
     and by the code of a dataset; the models and receipts stay in the database."""
-    found = Release.objects.filter(_visible(user)).select_related("dataset__organisation", "created_by")
+    found = Release.objects.filter(_visible(user)).select_related(
+        "dataset__organisation", "created_by"
+    )
     for word in search.split():
-        found = found.filter(Q(name__icontains=word) | Q(description__icontains=word) | Q(code__startswith=word))
+        found = found.filter(
+            Q(name__icontains=word) | Q(description__icontains=word) | Q(code__startswith=word)
+        )
     if mechanism:
         found = found.filter(mechanism=mechanism)
     if dataset:
@@ -53,7 +61,9 @@ def releases_for(user: Person, *, search: str = "", mechanism: str = "", dataset
 def release_for(user: Person, code: str, need: Need = Need.VIEW) -> Release:
     """The release; Http404 for who may not know of it, PermissionDenied for who may know of it and not do this."""
     found = Release.objects.filter(_visible(user), code=code)
-    found = found.select_related("dataset__organisation", "account", "domain_version", "created_by")
+    found = found.select_related(
+        "dataset__organisation", "account", "domain_version", "created_by"
+    )
     release = found.defer("model", "dataset__draft", "domain_version__document").first()
     if release is None:
         raise Http404("no such release")
@@ -66,10 +76,18 @@ def may(user: Person, release: Release, need: Need) -> bool:
     """Whether `user`, who sees the release, may do that."""
     if need == Need.VIEW:
         return True
-    roles = set(_memberships(user).filter(organisation=release.dataset.organisation_id).values_list("role", flat=True))
+    roles = set(
+        _memberships(user)
+        .filter(organisation=release.dataset.organisation_id)
+        .values_list("role", flat=True)
+    )
     if Role.STEWARD in roles:
         return True
-    return need == Need.SAMPLE and Role.ANALYST in roles and _open_grants(user).filter(release=release).exists()
+    return (
+        need == Need.SAMPLE
+        and Role.ANALYST in roles
+        and _open_grants(user).filter(release=release).exists()
+    )
 
 
 def sample_for(user: Person, code: str, *, release_code: str) -> Sample:
@@ -88,7 +106,9 @@ def sample_for(user: Person, code: str, *, release_code: str) -> Sample:
 
 def samples_of(user: Person, release: Release) -> QuerySet[Sample]:
     """The user's own samples of a release, newest first."""
-    found = Sample.objects.filter(release=release, requested_by=user.pk).select_related("edition__created_by")
+    found = Sample.objects.filter(release=release, requested_by=user.pk).select_related(
+        "edition__created_by"
+    )
     return found.defer("edition__model").order_by("-created_at", "-pk")
 
 
@@ -114,17 +134,28 @@ def grants_of(release: Release) -> QuerySet[ReleaseGrant]:
 
 def analysts_for(release: Release) -> QuerySet[User]:
     """With whom it could be shared: analysts of the organisation who do not have it yet."""
-    return holders_of(release.dataset.organisation, Role.ANALYST).exclude(pk__in=grants_of(release).values("analyst"))
+    return holders_of(release.dataset.organisation, Role.ANALYST).exclude(
+        pk__in=grants_of(release).values("analyst")
+    )
 
 
 def looked_at_real(account: BudgetAccount) -> bool:
     """Whether anybody has opened a comparison with real data of this account's tables, or of another upload of the very
     same content, now or in an earlier version of either: later choices may rest on it."""
     own = Dataset.objects.filter(coverage__account=account)
-    keys = {key for pair in own.values_list("content_key", "tables__content_key") for key in pair if key}
+    keys = {
+        key
+        for pair in own.values_list("content_key", "tables__content_key")
+        for key in pair
+        if key
+    }
     same = datasets.holding(keys, organisation_id=account.organisation_id)
-    codes = Dataset.objects.filter(Q(pk__in=own.values("pk")) | Q(pk__in=same.values("pk"))).values("code")
-    return AuditEntry.objects.filter(action="report.opened", object_kind="dataset", object_code__in=codes).exists()
+    codes = Dataset.objects.filter(
+        Q(pk__in=own.values("pk")) | Q(pk__in=same.values("pk"))
+    ).values("code")
+    return AuditEntry.objects.filter(
+        action="report.opened", object_kind="dataset", object_code__in=codes
+    ).exists()
 
 
 def with_look(releases: QuerySet[Release]) -> QuerySet[Release]:

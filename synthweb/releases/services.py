@@ -99,16 +99,28 @@ def share(*, actor: User, release: Release, analyst: User) -> ReleaseGrant:
 
     If a comparison with real data was opened before anybody had it, the decision to share may rest on that look, and a
     mark beside the receipt says so from now on."""
-    release = Release.objects.select_for_update(of=("self",)).select_related("dataset__organisation").get(pk=release.pk)
-    existing = ReleaseGrant.objects.filter(release=release, analyst=analyst, revoked_at=None).first()
+    release = (
+        Release.objects.select_for_update(of=("self",))
+        .select_related("dataset__organisation")
+        .get(pk=release.pk)
+    )
+    existing = ReleaseGrant.objects.filter(
+        release=release, analyst=analyst, revoked_at=None
+    ).first()
     if existing:
         return existing
     if not selectors.analysts_for(release).filter(pk=analyst.pk).exists():
         raise Conflict(
-            "This person is no analyst of the organisation", repair="choose one from the list", field="analyst"
+            "This person is no analyst of the organisation",
+            repair="choose one from the list",
+            field="analyst",
         )
     undecided = not selectors.grants_of(release).exists()
-    if undecided and not chain.is_after_looking(release) and selectors.looked_at_real(release.account):
+    if (
+        undecided
+        and not chain.is_after_looking(release)
+        and selectors.looked_at_real(release.account)
+    ):
         _mark(
             release,
             kind=ReleaseMark.Kind.LOOKED,
@@ -122,7 +134,9 @@ def share(*, actor: User, release: Release, analyst: User) -> ReleaseGrant:
 @transaction.atomic
 def revoke(*, actor: User, grant: ReleaseGrant) -> ReleaseGrant:
     """Take a release back from an analyst; what they have downloaded stays with them."""
-    changed = ReleaseGrant.objects.filter(pk=grant.pk, revoked_at=None).update(revoked_at=timezone.now())
+    changed = ReleaseGrant.objects.filter(pk=grant.pk, revoked_at=None).update(
+        revoked_at=timezone.now()
+    )
     if changed:
         _record_sharing(actor, grant, "release.revoked")
     grant.refresh_from_db()
@@ -142,14 +156,23 @@ def _mark(release: Release, *, kind: ReleaseMark.Kind, text: str) -> ReleaseMark
         sign=chain.signer(),
     )
     mark = ReleaseMark.objects.create(
-        release=release, sequence=document["sequence"], kind=kind, hash=document["hash"], document=document
+        release=release,
+        sequence=document["sequence"],
+        kind=kind,
+        hash=document["hash"],
+        document=document,
     )
     audit.record(
         actor="system",
         action="release.marked",
         target=("release", release.code),
         organisation=release.dataset.organisation,
-        detail={"kind": str(kind), "number": mark.sequence, "mark": mark.hash, "receipt": release.receipt["digest"]},
+        detail={
+            "kind": str(kind),
+            "number": mark.sequence,
+            "mark": mark.hash,
+            "receipt": release.receipt["digest"],
+        },
     )
     return mark
 
@@ -170,7 +193,9 @@ def description_of(source: Release | Edition) -> dict[str, Any]:
 
 
 @transaction.atomic
-def keep_edition(*, actor: User, release: Release, document: Mapping[str, Any], note: str) -> Edition:
+def keep_edition(
+    *, actor: User, release: Release, document: Mapping[str, Any], note: str
+) -> Edition:
     """Keep a description of the release that somebody edited, to be sampled from under their name. Costs no budget:
     whether it is covered by the guarantee hangs on what they know, so it is never taken for the release itself.
     Raises InputError, Conflict."""
@@ -183,7 +208,11 @@ def keep_edition(*, actor: User, release: Release, document: Mapping[str, Any], 
             repair="change something in it, or draw from the release itself",
             field="document",
         )
-    release = Release.objects.select_for_update(of=("self",)).select_related("dataset__organisation").get(pk=release.pk)
+    release = (
+        Release.objects.select_for_update(of=("self",))
+        .select_related("dataset__organisation")
+        .get(pk=release.pk)
+    )
     edition = Edition.objects.create(
         release=release,
         note=note.strip(),
@@ -210,7 +239,12 @@ def keep_edition(*, actor: User, release: Release, document: Mapping[str, Any], 
 
 @transaction.atomic
 def draw_sample(
-    *, user: User, release: Release, rows: int, seed: str | None = None, edition: Edition | None = None
+    *,
+    user: User,
+    release: Release,
+    rows: int,
+    seed: str | None = None,
+    edition: Edition | None = None,
 ) -> Sample:
     """Note a sample of so many rows; its table is drawn at each download, the same for ever. Costs no budget.
 
@@ -218,11 +252,15 @@ def draw_sample(
     that somebody thought of can be guessed from its commitment. Raises SpecError."""
     if not 1 <= rows <= settings.SAMPLE_MAX_ROWS:
         raise SpecError(
-            f"rows must be a whole number from 1 to {settings.SAMPLE_MAX_ROWS}", repair="ask for fewer rows"
+            f"rows must be a whole number from 1 to {settings.SAMPLE_MAX_ROWS}",
+            repair="ask for fewer rows",
         )
     seed = seed or own_seed(user=user, release=release)
     if len(seed) > LONGEST_SEED or not seed.isprintable():
-        raise SpecError(f"a seed is a text of 1 to {LONGEST_SEED} printable characters", repair="or leave it out")
+        raise SpecError(
+            f"a seed is a text of 1 to {LONGEST_SEED} printable characters",
+            repair="or leave it out",
+        )
     sample = Sample.objects.create(
         release=release,
         edition=edition,
@@ -236,7 +274,8 @@ def draw_sample(
         action="sample.requested",
         target=("release", release.code),
         organisation=release.dataset.organisation,
-        detail={"sample": sample.code, "rows": rows} | ({"edition": edition.code} if edition else {}),
+        detail={"sample": sample.code, "rows": rows}
+        | ({"edition": edition.code} if edition else {}),
     )
     return sample
 
@@ -245,4 +284,6 @@ def own_seed(*, user: User, release: Release) -> str:
     """The seed that one person has for one release: 128 bits that nobody can tell from random ones, nor from another
     person's, without the release's secret."""
     asked = f"synthweb/sample-seed/1\x00{release.code}\x00{user.pk}"
-    return hmac.new(bytes.fromhex(release.sample_secret), asked.encode(), hashlib.sha256).hexdigest()[:32]
+    return hmac.new(
+        bytes.fromhex(release.sample_secret), asked.encode(), hashlib.sha256
+    ).hexdigest()[:32]

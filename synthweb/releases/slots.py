@@ -31,8 +31,14 @@ class Slot:
         self._held: list[int] = []
         own, every = settings.DRAWINGS_PER_PERSON, settings.DRAWINGS
         try:
-            self._take(f"person-{person}", own, rule=f"You have {own} tables being drawn or downloaded already")
-            self._take("all", every, rule=f"{every} tables are being drawn or downloaded already")
+            self._take(
+                f"person-{person}",
+                own,
+                rule=f"You have {own} tables being drawn or downloaded already",
+            )
+            self._take(
+                "all", every, rule=f"{every} tables are being drawn or downloaded already"
+            )
         except TooManyDrawings:
             self.close()
             raise
@@ -41,7 +47,9 @@ class Slot:
         folder = Path(settings.SPOOL_DIR) / "slots"
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         for number in range(count):
-            handle = os.open(folder / f"{name}-{number}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            handle = os.open(
+                folder / f"{name}-{number}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600
+            )
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:

@@ -108,7 +108,9 @@ def _has_gone(request: HttpRequest | None) -> Callable[[], bool]:
 def _cells(sample: Sample) -> int:
     """Of the table that the model draws for it."""
     document = sample.model_document
-    return max(sample.rows, min(int(document["rows"]), POPULATION)) * len(document["domain"]["attributes"])
+    return max(sample.rows, min(int(document["rows"]), POPULATION)) * len(
+        document["domain"]["attributes"]
+    )
 
 
 def _header(sample: Sample, *, for_spreadsheets: bool) -> bytes:
@@ -119,7 +121,9 @@ def _header(sample: Sample, *, for_spreadsheets: bool) -> bytes:
 def _small(sample: Sample, *, parquet: bool, for_spreadsheets: bool) -> Iterator[bytes]:
     model = Model.from_json(sample.model_document)
     if not parquet:
-        blocks = written.csv_blocks(model, sample.rows, seed=sample.seed, for_spreadsheets=for_spreadsheets)
+        blocks = written.csv_blocks(
+            model, sample.rows, seed=sample.seed, for_spreadsheets=for_spreadsheets
+        )
         return (block.encode() for block in blocks)
     file = io.BytesIO()
     written.write_parquet(model, sample.rows, seed=sample.seed, file=file)
@@ -134,12 +138,20 @@ class _Drawn:
         self._file: IO[bytes] = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - closed by close()
         job = {"model": sample.model_document, "rows": sample.rows, "seed": sample.seed}
         with tempfile.TemporaryFile(dir=folder) as asked:
-            asked.write(json.dumps(job | {"parquet": parquet, "for_spreadsheets": for_spreadsheets}).encode())
+            asked.write(
+                json.dumps(
+                    job | {"parquet": parquet, "for_spreadsheets": for_spreadsheets}
+                ).encode()
+            )
             asked.seek(0)
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "synthweb.releases.drawing"],
                 cwd=settings.BASE_DIR,
-                env={name: value for name, value in os.environ.items() if not name.startswith(WITHHELD)},
+                env={
+                    name: value
+                    for name, value in os.environ.items()
+                    if not name.startswith(WITHHELD)
+                },
                 stdin=asked,
                 stdout=self._file,
             )
@@ -148,7 +160,9 @@ class _Drawn:
         """What is in the file, and what comes to be in it, until the process has ended well."""
         at = 0
         while True:
-            ended = self._process.poll() is not None  # asked first: what it wrote last is read below
+            ended = (
+                self._process.poll() is not None
+            )  # asked first: what it wrote last is read below
             while piece := os.pread(self._file.fileno(), PIECE, at):
                 at += len(piece)
                 yield piece
@@ -160,7 +174,9 @@ class _Drawn:
                 if has_gone():
                     raise Left from None
         if self._process.returncode:
-            raise DrawingFailed(f"the process that drew a table ended with {self._process.returncode}")
+            raise DrawingFailed(
+                f"the process that drew a table ended with {self._process.returncode}"
+            )
 
     def close(self) -> None:
         """End the process, if it still draws, and let the file go."""

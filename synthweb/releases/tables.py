@@ -23,7 +23,9 @@ def stream_csv(sample: Sample, *, for_spreadsheets: bool = False) -> Iterator[st
     within limits."""
     model = Model.from_json(sample.model_document)
     yield written.header(model.domain, for_spreadsheets=for_spreadsheets)
-    yield from written.csv_blocks(model, sample.rows, seed=sample.seed, for_spreadsheets=for_spreadsheets)
+    yield from written.csv_blocks(
+        model, sample.rows, seed=sample.seed, for_spreadsheets=for_spreadsheets
+    )
 
 
 def stream_lines(lines: Iterable[Sequence[object]]) -> Iterator[str]:
@@ -37,7 +39,9 @@ def stream_lines(lines: Iterable[Sequence[object]]) -> Iterator[str]:
 
 def write_parquet(sample: Sample, file: IO[bytes]) -> None:
     """The table as Parquet with natural types, one row group a block."""
-    written.write_parquet(Model.from_json(sample.model_document), sample.rows, seed=sample.seed, file=file)
+    written.write_parquet(
+        Model.from_json(sample.model_document), sample.rows, seed=sample.seed, file=file
+    )
 
 
 def data_dictionary(release: Release) -> list[dict[str, Any]]:

@@ -16,7 +16,13 @@ from django.http import QueryDict
 
 from synth_engine.domain import Domain
 from synth_engine.errors import DomainError
-from synth_engine.evaluation import cell_sizes, tree_cells, tree_classes, tree_figures, tree_notes
+from synth_engine.evaluation import (
+    cell_sizes,
+    tree_cells,
+    tree_classes,
+    tree_figures,
+    tree_notes,
+)
 from synth_engine.evaluation.cards import Card
 from synth_engine.hierarchy import Hierarchy, Points, Words
 from synth_engine.mechanisms import Model
@@ -42,7 +48,11 @@ class MapForm(forms.Form):
     def __init__(self, data: Mapping[str, str], *, names: Sequence[str], finest: int) -> None:
         place = data.get("place") if data.get("place") in names else names[0]
         halvings = min(finest, USUAL_HALVINGS)
-        usual = {"place": place, "halvings": str(halvings), "size": str(min(finest, USUAL_SQUARE))}
+        usual = {
+            "place": place,
+            "halvings": str(halvings),
+            "size": str(min(finest, USUAL_SQUARE)),
+        }
         others = [name for name in names if name != place]
         usual |= {"to": others[0]} if others else {}
         cuts = [(str(n), f"{2**n} × {2**n}") for n in range(1, finest + 1)]
@@ -68,7 +78,9 @@ class MapForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         said = super().clean() or {}
         if (said.get("north") is None) != (said.get("east") is None) and not self.errors:
-            self.add_error("north" if said.get("north") is None else "east", "Give both, or neither.")
+            self.add_error(
+                "north" if said.get("north") is None else "east", "Give both, or neither."
+            )
         return said
 
 
@@ -114,7 +126,9 @@ class Told:
     @property
     def sentences(self) -> tuple[str, ...]:
         """All of it."""
-        return tree_notes.said(self.notes, of=self.of, rows=self.rows, root_alone=self.root_alone)
+        return tree_notes.said(
+            self.notes, of=self.of, rows=self.rows, root_alone=self.root_alone
+        )
 
     @property
     def warning(self) -> str:
@@ -130,7 +144,9 @@ def told(release: Release) -> Told | None:
         return None
     found = Release.objects.filter(pk=release.pk)
     roots = Q(model__tree__levels=[0]) | Q(model__tree__texts=[""], model__tree__partial=[0])
-    kind, notes, rows = found.values_list("model__tree__kind", "model__notes", "model__rows").get()
+    kind, notes, rows = found.values_list(
+        "model__tree__kind", "model__notes", "model__rows"
+    ).get()
     return Told(
         of=tree_notes.of_what(kind),
         root_alone=found.filter(roots).exists(),
@@ -151,7 +167,9 @@ def page(release: Release, query: QueryDict) -> Page | None:
         return None
     return Page(
         notes=tree_notes.sentences(model),
-        depths=tree_figures.profile(tree_cells.profile(model.tree), rows=model.rows, sizes=_sizes(model)),
+        depths=tree_figures.profile(
+            tree_cells.profile(model.tree), rows=model.rows, sizes=_sizes(model)
+        ),
         maps=maps(model, query),
         texts=beginnings.page(model.tree, query, rows=model.rows),
         classes=classes.explore(model.tree, query, domain=model.domain, rows=model.rows),
@@ -162,7 +180,10 @@ def _sizes(model: Model) -> dict[int, str]:
     """How large a cell of each depth is, in words; of a tree without places nothing."""
     assert model.tree is not None  # noqa: S101 - the caller looked
     found = model.tree.hierarchy
-    sizes = {depth: cell_sizes.of_depth(found, model.domain, depth) for depth in range(found.depth + 1)}
+    sizes = {
+        depth: cell_sizes.of_depth(found, model.domain, depth)
+        for depth in range(found.depth + 1)
+    }
     return {depth: cell_sizes.words(each) for depth, each in sizes.items() if each}
 
 
@@ -173,33 +194,55 @@ def _model(release: Release) -> Model | None:
 def maps(model: Model, query: QueryDict) -> Maps | None:
     """None where no place is in the tree."""
     tree = None if model.tree is None else tree_classes.of_points(model.tree)
-    sites = {} if tree is None else {site.name: site for site in tree_cells.sites(tree.hierarchy, model.domain)}
+    sites = (
+        {}
+        if tree is None
+        else {site.name: site for site in tree_cells.sites(tree.hierarchy, model.domain)}
+    )
     if tree is None or not sites:
         return None
-    finest = min(tree_cells.MOST_HALVINGS, max(tree_cells.deepest(tree, pair) for pair in sites.values()))
-    form = MapForm({key: str(query[key]) for key in query}, names=list(sites), finest=max(1, finest))
+    finest = min(
+        tree_cells.MOST_HALVINGS, max(tree_cells.deepest(tree, pair) for pair in sites.values())
+    )
+    form = MapForm(
+        {key: str(query[key]) for key in query}, names=list(sites), finest=max(1, finest)
+    )
     said = form.cleaned_data if form.is_valid() else {}
-    name, halvings = said.get("place") or next(iter(sites)), said.get("halvings") or min(finest, USUAL_HALVINGS)
+    name, halvings = (
+        said.get("place") or next(iter(sites)),
+        said.get("halvings") or min(finest, USUAL_HALVINGS),
+    )
     chosen = _chosen(form, tree, model.domain, sites[name])
     first = tree_cells.place_map(tree, model.domain, sites[name], halvings=halvings)
     start = tree_figures.place(first, name=name, key="place", rows=model.rows, chosen=chosen)
     if chosen is None:
         return Maps(form=form, start=start, end=None, first=first, second=None)
     inside, to = tree_cells.within(tree, sites[name], chosen), said["to"]
-    second = tree_cells.place_map(tree, model.domain, sites[to], halvings=halvings, within=inside)
-    end = tree_figures.from_a_place(second, start=name, name=to, key="other-place", rows=model.rows)
+    second = tree_cells.place_map(
+        tree, model.domain, sites[to], halvings=halvings, within=inside
+    )
+    end = tree_figures.from_a_place(
+        second, start=name, name=to, key="other-place", rows=model.rows
+    )
     return Maps(form=form, start=start, end=end, first=first, second=second)
 
 
-def _chosen(form: MapForm, tree: tree_cells.Cells, domain: Domain, site: tree_cells.Site) -> tree_cells.Square | None:
+def _chosen(
+    form: MapForm, tree: tree_cells.Cells, domain: Domain, site: tree_cells.Site
+) -> tree_cells.Square | None:
     """The square that was chosen, if one was and the tree has it; else the form says why not."""
     said = form.cleaned_data if form.is_valid() else {}
     if said.get("north") is None or not said.get("to"):
         return None
     try:
-        return tree_cells.square(tree, domain, site, at=(said["north"], said["east"]), halvings=said["size"])
+        return tree_cells.square(
+            tree, domain, site, at=(said["north"], said["east"]), halvings=said["size"]
+        )
     except DomainError as error:
-        form.add_error("north" if "north" in error.rule else "east", f"{error.rule[0].upper()}{error.rule[1:]}.")
+        form.add_error(
+            "north" if "north" in error.rule else "east",
+            f"{error.rule[0].upper()}{error.rule[1:]}.",
+        )
         return None
 
 
@@ -240,17 +283,26 @@ def _cells(model: Model) -> Lines:
     assert tree is not None  # noqa: S101 - the caller looked
     columns = _sides(tree, model.domain)
     yield ("depth", *(name for head, _ in columns for name in head), "records")
-    cells = zip(tree.levels.tolist(), *(rows for _, rows in columns), tree_cells.shares(tree).tolist(), strict=True)
+    cells = zip(
+        tree.levels.tolist(),
+        *(rows for _, rows in columns),
+        tree_cells.shares(tree).tolist(),
+        strict=True,
+    )
     for level, *sides, share in cells:
         yield (level, *(cell for side in sides for cell in side), f"{model.rows * share:.6g}")
 
 
-def _sides(tree: tree_cells.Cells, domain: Domain) -> list[tuple[Sequence[str], Sequence[Sequence[object]]]]:
+def _sides(
+    tree: tree_cells.Cells, domain: Domain
+) -> list[tuple[Sequence[str], Sequence[Sequence[object]]]]:
     """Of the points, the texts, and each column of classes: a head, and a row for each cell."""
     found: list[tuple[Sequence[str], Sequence[Sequence[object]]]] = []
     if (points := tree_classes.of_points(tree)) is not None:
         low, high = tree_cells.bounds(points, domain)
-        head = [f"{name} {end}" for name in _coordinates(points.hierarchy) for end in ("from", "to")]
+        head = [
+            f"{name} {end}" for name in _coordinates(points.hierarchy) for end in ("from", "to")
+        ]
         ends = np.stack((low, high), axis=2).reshape(len(low), -1)
         found.append((head, [[f"{end:.9g}" for end in row] for row in ends.tolist()]))
     if (texts := tree_classes.of_texts(tree)) is not None:
@@ -265,12 +317,24 @@ def _coordinates(points: Hierarchy) -> Iterator[str]:
     assert isinstance(points, Points)  # noqa: S101 - the caller looked
     for axis, name in enumerate(points.axes):
         coded = points.axes.count(name) == 2
-        yield f"{name} {'north' if points.axes.index(name) == axis else 'east'}" if coded else name
+        yield (
+            f"{name} {'north' if points.axes.index(name) == axis else 'east'}"
+            if coded
+            else name
+        )
 
 
 def _squares(found: tree_cells.Map, *, rows: int) -> Lines:
-    yield "degrees north from", "degrees north to", "degrees east from", "degrees east to", "records"
-    for (north, east), share in zip(_numbers(found), found.shares.ravel().tolist(), strict=True):
+    yield (
+        "degrees north from",
+        "degrees north to",
+        "degrees east from",
+        "degrees east to",
+        "records",
+    )
+    for (north, east), share in zip(
+        _numbers(found), found.shares.ravel().tolist(), strict=True
+    ):
         if share:
             sides = *found.latitudes[north : north + 2], *found.longitudes[east : east + 2]
             yield (*(f"{end:.9g}" for end in sides), f"{rows * share:.6g}")

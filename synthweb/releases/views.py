@@ -20,7 +20,17 @@ from synthweb.datasets import selectors as datasets
 from synthweb.datasets.models import Preview
 from synthweb.lib.errors import Refused
 from synthweb.releases import asked as purposes
-from synthweb.releases import chain, citation, evidence, maps, screens, selectors, services, signals, trees
+from synthweb.releases import (
+    chain,
+    citation,
+    evidence,
+    maps,
+    screens,
+    selectors,
+    services,
+    signals,
+    trees,
+)
 from synthweb.releases import compare as comparison
 from synthweb.releases import groups as published
 from synthweb.releases import measured as measurements
@@ -51,11 +61,17 @@ def release(request: HttpRequest, code: str) -> HttpResponse:
     need = Need.SHARE if request.method == "POST" else Need.VIEW
     found = selectors.release_for(_user(request), code, need)
     signals.opened.send(sender=type(found), release=found, user=_user(request))
-    form = DescribeForm(request.POST or None, initial={"name": found.name, "description": found.description})
+    form = DescribeForm(
+        request.POST or None, initial={"name": found.name, "description": found.description}
+    )
     if request.method == "POST" and form.is_valid():
         services.describe(actor=_user(request), release=found, **form.cleaned_data)
         return redirect("releases:release", code)
-    context = screens.frame(_user(request), found, tab="release") | screens.overview(found) | {"form": form}
+    context = (
+        screens.frame(_user(request), found, tab="release")
+        | screens.overview(found)
+        | {"form": form}
+    )
     return render(request, "releases/release.html", context)
 
 
@@ -64,7 +80,9 @@ def release(request: HttpRequest, code: str) -> HttpResponse:
 def network(request: HttpRequest, code: str) -> HttpResponse:
     """Which columns are drawn from which, for whoever may see the release."""
     found = selectors.release_for(_user(request), code)
-    context = screens.frame(_user(request), found, tab="network") | {"network": networks.network_of(found)}
+    context = screens.frame(_user(request), found, tab="network") | {
+        "network": networks.network_of(found)
+    }
     return render(request, "releases/network.html", context)
 
 
@@ -95,7 +113,9 @@ def tree(request: HttpRequest, code: str) -> HttpResponse:
 def groups(request: HttpRequest, code: str) -> HttpResponse:
     """The published table of groups with noisy counts, the largest first."""
     found = selectors.release_for(_user(request), code, Need.SAMPLE)
-    context = screens.frame(_user(request), found, tab="groups") | {"page": published.page(found)}
+    context = screens.frame(_user(request), found, tab="groups") | {
+        "page": published.page(found)
+    }
     return render(request, "releases/groups.html", context)
 
 
@@ -104,7 +124,9 @@ def groups(request: HttpRequest, code: str) -> HttpResponse:
 def map_of(request: HttpRequest, code: str) -> HttpResponse:
     """How far records go, on maps, from the model alone."""
     found = selectors.release_for(_user(request), code, Need.SAMPLE)
-    context = screens.frame(_user(request), found, tab="map") | {"page": maps.page(found, request.GET)}
+    context = screens.frame(_user(request), found, tab="map") | {
+        "page": maps.page(found, request.GET)
+    }
     return render(request, "releases/map.html", context)
 
 
@@ -114,11 +136,16 @@ def map_of(request: HttpRequest, code: str) -> HttpResponse:
 def compare_map(request: HttpRequest, code: str) -> HttpResponse:
     """The same beside the real data, for stewards alone; opening it is written to the audit log."""
     found = selectors.release_for(_user(request), code, Need.COMPARE)
-    report = datasets.preview_for(_user(request), found.dataset, Preview.Kind.REPORT, found.code)
+    report = datasets.preview_for(
+        _user(request), found.dataset, Preview.Kind.REPORT, found.code
+    )
     page = None if report is None else maps.beside(found, report, request.GET)
     if page is None:  # none, or of an earlier version
         return redirect("releases:compare", code)
-    context = screens.frame(_user(request), found, tab="compare", leaf="Map") | {"page": page, "red": style.RED_WORDS}
+    context = screens.frame(_user(request), found, tab="compare", leaf="Map") | {
+        "page": page,
+        "red": style.RED_WORDS,
+    }
     return render(request, "releases/map.html", context)
 
 
@@ -130,12 +157,19 @@ def compare(request: HttpRequest, code: str) -> HttpResponse:
     found = selectors.release_for(_user(request), code, Need.COMPARE)
     context = screens.frame(_user(request), found, tab="compare") | screens.compare(found)
     try:
-        report = datasets.preview_for(_user(request), found.dataset, Preview.Kind.REPORT, found.code)
+        report = datasets.preview_for(
+            _user(request), found.dataset, Preview.Kind.REPORT, found.code
+        )
         if report is None:
             return redirect("runs:report", code)
-        context |= {"comparison": comparison.page(report), "asked": purposes.asked(found, report)}
+        context |= {
+            "comparison": comparison.page(report),
+            "asked": purposes.asked(found, report),
+        }
         context["commutes"] = any(each["cells"] for each in report.get("commutes", ()))
-    except comparison.UnknownReport:  # of an earlier version: it can be made again, and not be shown
+    except (
+        comparison.UnknownReport
+    ):  # of an earlier version: it can be made again, and not be shown
         return render(request, "releases/compare_ask.html", context | {"expired": True})
     return render(request, "releases/compare.html", context)
 
@@ -147,7 +181,9 @@ def samples(request: HttpRequest, code: str) -> HttpResponse:
     found = selectors.release_for(_user(request), code, Need.SAMPLE)
     asked = (request.POST if request.method == "POST" else request.GET).get("edition")
     edition = selectors.edition_for(found, asked) if asked else None
-    form = SampleForm(request.POST or None, initial={"rows": found.sample_rows, "edition": asked})
+    form = SampleForm(
+        request.POST or None, initial={"rows": found.sample_rows, "edition": asked}
+    )
     if request.method == "POST" and form.is_valid():
         given = form.cleaned_data | {"edition": edition}
         try:
@@ -155,8 +191,14 @@ def samples(request: HttpRequest, code: str) -> HttpResponse:
             return redirect("releases:sample", code, sample.code)
         except SpecError as error:
             form.add_error("seed", error.text)
-    page = Paginator(selectors.samples_of(_user(request), found), PAGE).get_page(request.GET.get("page"))
-    context = screens.frame(_user(request), found, tab="samples") | {"form": form, "page": page, "edition": edition}
+    page = Paginator(selectors.samples_of(_user(request), found), PAGE).get_page(
+        request.GET.get("page")
+    )
+    context = screens.frame(_user(request), found, tab="samples") | {
+        "form": form,
+        "page": page,
+        "edition": edition,
+    }
     return render(request, "releases/samples.html", context)
 
 
@@ -169,14 +211,22 @@ def description(request: HttpRequest, code: str) -> HttpResponse:
     form = EditionForm(request.POST, request.FILES) if posted else EditionForm()
     if posted and form.is_valid():
         try:
-            edition = services.keep_edition(actor=_user(request), release=found, **form.cleaned_data)
-            messages.success(request, "Kept. Samples of it say that it was edited, and by whom.")
-            return redirect(f"{reverse('releases:samples', args=[code])}?edition={edition.code}")
+            edition = services.keep_edition(
+                actor=_user(request), release=found, **form.cleaned_data
+            )
+            messages.success(
+                request, "Kept. Samples of it say that it was edited, and by whom."
+            )
+            return redirect(
+                f"{reverse('releases:samples', args=[code])}?edition={edition.code}"
+            )
         except (InputError, Refused) as error:
             form.add_error("document", getattr(error, "text", str(error)))
     context = screens.frame(_user(request), found, tab="description") | {"form": form}
     context |= {"editions": selectors.editions_of(found)}
-    return render(request, "releases/description.html", context, status=422 if form.errors else 200)
+    return render(
+        request, "releases/description.html", context, status=422 if form.errors else 200
+    )
 
 
 @login_required
@@ -185,7 +235,11 @@ def sample(request: HttpRequest, code: str, sample_code: str) -> HttpResponse:
     """One sample of one's own: its seed, its commitment, its files."""
     found = selectors.sample_for(_user(request), sample_code, release_code=code)
     context = screens.frame(_user(request), found.release, tab="samples", leaf=found.code)
-    context |= {"sample": found, "edition": found.edition, "citation": citation.of_sample(found)}
+    context |= {
+        "sample": found,
+        "edition": found.edition,
+        "citation": citation.of_sample(found),
+    }
     return render(request, "releases/sample.html", context)
 
 
@@ -197,13 +251,21 @@ def share(request: HttpRequest, code: str) -> HttpResponse:
     form = ShareForm(request.POST or None, release=found)
     if request.method == "POST" and form.is_valid():
         try:
-            grant = services.share(actor=_user(request), release=found, analyst=form.cleaned_data["analyst"])
+            grant = services.share(
+                actor=_user(request), release=found, analyst=form.cleaned_data["analyst"]
+            )
             messages.success(request, f"Shared with {grant.analyst}.")
             return redirect("releases:share", code)
         except Refused as error:
             form.add_error("analyst", str(error))
-    context = screens.frame(_user(request), found, tab="share") | {"form": form, "grants": selectors.grants_of(found)}
-    context |= {"looked": selectors.looked_at_real(found.account), "marked": chain.is_after_looking(found)}
+    context = screens.frame(_user(request), found, tab="share") | {
+        "form": form,
+        "grants": selectors.grants_of(found),
+    }
+    context |= {
+        "looked": selectors.looked_at_real(found.account),
+        "marked": chain.is_after_looking(found),
+    }
     return render(request, "releases/share.html", context)
 
 
@@ -212,8 +274,12 @@ def share(request: HttpRequest, code: str) -> HttpResponse:
 def revoke(request: HttpRequest, code: str, grant: int) -> HttpResponse:
     """Take a release back from an analyst."""
     found = selectors.release_for(_user(request), code, Need.SHARE)
-    taken = services.revoke(actor=_user(request), grant=get_object_or_404(selectors.grants_of(found), pk=grant))
-    messages.success(request, f"{taken.analyst} can no longer open it. What was downloaded stays with them.")
+    taken = services.revoke(
+        actor=_user(request), grant=get_object_or_404(selectors.grants_of(found), pk=grant)
+    )
+    messages.success(
+        request, f"{taken.analyst} can no longer open it. What was downloaded stays with them."
+    )
     return redirect("releases:share", code)
 
 
@@ -222,7 +288,9 @@ def revoke(request: HttpRequest, code: str, grant: int) -> HttpResponse:
 def receipt(request: HttpRequest, code: str) -> HttpResponse:
     """The receipt in words and numbers."""
     found = selectors.release_for(_user(request), code)
-    context = screens.frame(_user(request), found, tab="receipt") | screens.receipt(_user(request), found)
+    context = screens.frame(_user(request), found, tab="receipt") | screens.receipt(
+        _user(request), found
+    )
     return render(request, "releases/receipt.html", context)
 
 
@@ -231,8 +299,14 @@ def receipt(request: HttpRequest, code: str) -> HttpResponse:
 def verification(request: HttpRequest, code: str) -> HttpResponse:
     """Recompute the guarantee here and now from the receipt's calls."""
     found = selectors.release_for(_user(request), code)
-    context = {"verdict": screens.check(found), "release": found, "evidence": evidence.of(_user(request), found)}
+    context = {
+        "verdict": screens.check(found),
+        "release": found,
+        "evidence": evidence.of(_user(request), found),
+    }
     if request.headers.get("HX-Request"):
         return render(request, "releases/_verdict.html", context)
-    context |= screens.frame(_user(request), found, tab="receipt") | screens.receipt(_user(request), found)
+    context |= screens.frame(_user(request), found, tab="receipt") | screens.receipt(
+        _user(request), found
+    )
     return render(request, "releases/receipt.html", context)

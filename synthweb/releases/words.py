@@ -10,15 +10,23 @@ from synth_engine.privacy.unit import PrivacyUnit, Relation
 NEARLY_CERTAIN = 99  # of 100 guesses
 
 
-def meaning(*, epsilon: Fraction, delta: Fraction, relation: Relation, unit: PrivacyUnit) -> str:
+def meaning(
+    *, epsilon: Fraction, delta: Fraction, relation: Relation, unit: PrivacyUnit
+) -> str:
     """How often an outsider who knows everything else, and guesses between two equally likely tables that differ in
     one record or person, can be right: at most (e^epsilon + delta) / (e^epsilon + 1), rounded up."""
     whom = unit.sentence().partition(",")[0]
     added = relation is Relation.ADD_REMOVE
-    guess = f"whether {whom} is in the table" if added else f"which of two versions of {whom} is in the table"
+    guess = (
+        f"whether {whom} is in the table"
+        if added
+        else f"which of two versions of {whom} is in the table"
+    )
     outsider = f"An outsider who knows everything else and has to guess {guess}"
     chance = (1 + float(delta) * math.exp(-float(epsilon))) / (1 + math.exp(-float(epsilon)))
     right = min(100, math.ceil(100 * chance - 1e-6))
     if right > NEARLY_CERTAIN:
         return f"{outsider} can be right nearly always. This is a weak promise."
-    return f"{outsider} is right at most {right} times in 100; tossing a coin is right 50 times."
+    return (
+        f"{outsider} is right at most {right} times in 100; tossing a coin is right 50 times."
+    )

@@ -27,7 +27,9 @@ def header(domain: Domain, *, for_spreadsheets: bool = False) -> str:
     return str(pd.DataFrame(columns=written).to_csv(index=False, lineterminator="\n"))
 
 
-def csv_blocks(model: Model, rows: int, *, seed: str, for_spreadsheets: bool = False) -> Iterator[str]:
+def csv_blocks(
+    model: Model, rows: int, *, seed: str, for_spreadsheets: bool = False
+) -> Iterator[str]:
     """The lines below the header. `for_spreadsheets` puts an apostrophe before texts that a spreadsheet would run as a
     formula; other programs want the values as they are."""
     for block in mechanisms.draw_blocks(model, rows, seed):
@@ -52,7 +54,11 @@ def _harmless(column: pd.Series) -> pd.Series:
     """Each text as it is, or with an apostrophe before it. Any column may hold one that a spreadsheet would run: a
     marker of missing values is a text, too, and a date is written as its format says."""
     places, texts = pd.factorize(column)
-    return pd.Series([harmless_text(text) for text in texts], dtype="str").take(places).set_axis(column.index)
+    return (
+        pd.Series([harmless_text(text) for text in texts], dtype="str")
+        .take(places)
+        .set_axis(column.index)
+    )
 
 
 def harmless_text(text: str) -> str:

@@ -11,7 +11,17 @@ from synthweb.runs.models import OutboxMessage, SynthesisRun, TableErrand
 @admin.register(SynthesisRun)
 class SynthesisRunAdmin(ReadOnlyAdmin):
     organisation_path = "dataset__organisation"
-    list_display = ["name", "code", "dataset", "state", "stage", "attempts", "lease_held", "created_by", "created_at"]
+    list_display = [
+        "name",
+        "code",
+        "dataset",
+        "state",
+        "stage",
+        "attempts",
+        "lease_held",
+        "created_by",
+        "created_at",
+    ]
     list_filter = ["state"]
     search_fields = ["name", "code", "dataset__code"]
     list_select_related = ["dataset", "created_by"]
@@ -21,7 +31,15 @@ class SynthesisRunAdmin(ReadOnlyAdmin):
 @admin.register(TableErrand)
 class TableErrandAdmin(ReadOnlyAdmin):
     organisation_path = "dataset__organisation"
-    list_display = ["kind", "code", "dataset", "state", "attempts", "requested_by", "created_at"]
+    list_display = [
+        "kind",
+        "code",
+        "dataset",
+        "state",
+        "attempts",
+        "requested_by",
+        "created_at",
+    ]
     list_filter = ["kind", "state"]
     list_select_related = ["dataset", "requested_by"]
     ordering = ["-created_at"]

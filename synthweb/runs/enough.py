@@ -12,7 +12,9 @@ from synth_engine.mechanisms.planning import enough
 from synthweb.lib.letters import grouped
 
 NAMED = 5
-OPEN = " What is still to be learned is not in that: values that are not found become “(other)”."
+OPEN = (
+    " What is still to be learned is not in that: values that are not found become “(other)”."
+)
 TITLES: dict[enough.Level, str] = {
     "enough": "Enough records",
     "thin": "Few records for what is described",
@@ -31,22 +33,39 @@ class Enough:
     assumed: bool
 
 
-def told(domain: Domain, *, rows: int, epsilon: Fraction, assumed: bool, opened_from: int | None = None) -> Enough:
+def told(
+    domain: Domain,
+    *,
+    rows: int,
+    epsilon: Fraction,
+    assumed: bool,
+    opened_from: int | None = None,
+) -> Enough:
     """The engine's verdict as sentences. `opened_from`: of a plan that grows a tree, about how many records it takes for a node to
     be divided; it counts no code of a place by itself."""
     if opened_from is not None and rows < opened_from:
-        return _nothing_opens(domain, rows=rows, epsilon=epsilon, opened_from=opened_from, assumed=assumed)
+        return _nothing_opens(
+            domain, rows=rows, epsilon=epsilon, opened_from=opened_from, assumed=assumed
+        )
     verdict = enough.verdict(domain, rows=rows, epsilon=epsilon)
     reason, advice = _reason(domain, verdict), tuple(_advice(domain, verdict))
     if opened_from is not None:
         reason = f"{reason} {_divided(domain, opened_from)}."
-        weak = verdict.lost or tuple(domain.sizes)  # where no column is lost, pairs of any may be
+        weak = verdict.lost or tuple(
+            domain.sizes
+        )  # where no column is lost, pairs of any may be
         if verdict.level != "enough" and set(weak) <= set(placed(domain)):
-            verdict, reason, advice = replace(verdict, level="thin"), _of_cells(domain, rows, opened_from), ()
+            verdict, reason, advice = (
+                replace(verdict, level="thin"),
+                _of_cells(domain, rows, opened_from),
+                (),
+            )
     certain = verdict.level == "enough"
     return Enough(
         level=verdict.level,
-        title=f"Enough, if there are {grouped(rows)} records" if certain and assumed else TITLES[verdict.level],
+        title=f"Enough, if there are {grouped(rows)} records"
+        if certain and assumed
+        else TITLES[verdict.level],
         reason=reason,
         advice=advice,
         assumed=assumed,
@@ -63,7 +82,9 @@ def _of_cells(domain: Domain, rows: int, opened_from: int) -> str:
     )
 
 
-def _nothing_opens(domain: Domain, *, rows: int, epsilon: Fraction, opened_from: int, assumed: bool) -> Enough:
+def _nothing_opens(
+    domain: Domain, *, rows: int, epsilon: Fraction, opened_from: int, assumed: bool
+) -> Enough:
     """Of a tree that most likely ends where it begins."""
     what = "which texts there are" if trees.texts_of(domain) else "where records lie"
     return Enough(
@@ -97,7 +118,9 @@ def _reason(domain: Domain, verdict: enough.Verdict) -> str:
             "between columns to be lost."
         )
     are = "is one column" if lost == 1 else f"are {lost} columns"
-    whole = "; what such a release shows is mostly noise, and the budget would be spent for nothing"
+    whole = (
+        "; what such a release shows is mostly noise, and the budget would be spent for nothing"
+    )
     return (
         f"There {are} of {count} in which noise outweighs what a code holds on average"
         f"{whole if verdict.level == 'too-little' else ''}."
@@ -120,7 +143,9 @@ def _advice(domain: Domain, verdict: enough.Verdict) -> list[str]:
     if verdict.lost:
         listed = ", ".join(f"“{name}”" for name in verdict.lost[:NAMED])
         more = f" and {len(verdict.lost) - NAMED} more" if len(verdict.lost) > NAMED else ""
-        found.append(f"Describe {listed}{more} with fewer values or wider bins, or leave them out.")
+        found.append(
+            f"Describe {listed}{more} with fewer values or wider bins, or leave them out."
+        )
     if len(domain.modelled) > NAMED:
         found.append("Leave out every column that nobody will use: each takes a share of ε.")
     if verdict.level == "too-little":

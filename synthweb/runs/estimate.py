@@ -23,8 +23,16 @@ from synthweb.runs.planning import Proposal
 from synthweb.runs.timing import Band
 
 CONFIRM_ABOVE = 0.5  # of what the account has left: dearer runs are asked for twice
-MEMORY_BASE, MEMORY_FACTOR = 250e6, 4  # bytes: the libraries; and, times the file, the table while it is read
-DISTANCE_GRADES = ((0.02, "very close"), (0.05, "close"), (0.15, "rough"), (float("inf"), "mostly noise"))
+MEMORY_BASE, MEMORY_FACTOR = (
+    250e6,
+    4,
+)  # bytes: the libraries; and, times the file, the table while it is read
+DISTANCE_GRADES = (
+    (0.02, "very close"),
+    (0.05, "close"),
+    (0.15, "rough"),
+    (float("inf"), "mostly noise"),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +66,11 @@ class Bar:
     @property
     def lacks(self) -> Lacking | None:
         """What is missing of it, in words and numbers."""
-        return None if self.fits else Lacking(currency=self.unit, left=self.free, costs=self.planned)
+        return (
+            None
+            if self.fits
+            else Lacking(currency=self.unit, left=self.free, costs=self.planned)
+        )
 
     @property
     def whole(self) -> int:
@@ -124,7 +136,9 @@ class Estimate:
     @property
     def dear(self) -> bool:
         """Whether it takes so much of what is left that it is asked for twice; what cannot be paid is refused at once."""
-        return self.affordable and any(bar.share_of_free > CONFIRM_ABOVE for bar in self.bars if bar.unit != "delta")
+        return self.affordable and any(
+            bar.share_of_free > CONFIRM_ABOVE for bar in self.bars if bar.unit != "delta"
+        )
 
 
 def estimate(proposal: Proposal, *, guess: int | None = None, hasty: bool = False) -> Estimate:
@@ -146,8 +160,13 @@ def estimate(proposal: Proposal, *, guess: int | None = None, hasty: bool = Fals
         mean_distance=error["mean"],
         rows=rows,
         rows_source=source,
-        time=timing.forecast(proposal.dataset, method=proposal.spec.mechanism, needed=needed.seconds),
-        memory=int(MEMORY_BASE + max(MEMORY_FACTOR * timing.unpacked(proposal.dataset), needed.memory_bytes)),
+        time=timing.forecast(
+            proposal.dataset, method=proposal.spec.mechanism, needed=needed.seconds
+        ),
+        memory=int(
+            MEMORY_BASE
+            + max(MEMORY_FACTOR * timing.unpacked(proposal.dataset), needed.memory_bytes)
+        ),
         digest=proposal.plan.digest,
         forecast=forecast(
             proposal.plan.domain,
@@ -180,7 +199,9 @@ def _lowered(proposal: Proposal, *, mean: float, rows: int) -> Lowered | None:
         return None
     spec = dataclasses.replace(proposal.spec, delta=Fraction(DELTA_OF_A_RELEASE, ATTO))
     try:
-        plan = mechanisms.plan(proposal.plan.domain, spec, rule=planning.rule_of(proposal.account))
+        plan = mechanisms.plan(
+            proposal.plan.domain, spec, rule=planning.rule_of(proposal.account)
+        )
         usual: float | None = plan.expected_error(rows=rows)["mean"]
     except (InputError, PrivacyError):
         usual = None
@@ -213,7 +234,12 @@ def _lines(errors: dict[str, Any]) -> tuple[ErrorLine, ...]:
     """Worst first; a bar is full at a distance of one quarter."""
     ordered = sorted(errors.items(), key=lambda item: -item[1])
     return tuple(
-        ErrorLine(column=column, distance=distance, grade=_grade(distance), width=min(1.0, 4 * distance))
+        ErrorLine(
+            column=column,
+            distance=distance,
+            grade=_grade(distance),
+            width=min(1.0, 4 * distance),
+        )
         for column, distance in ordered
     )
 

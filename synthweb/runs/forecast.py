@@ -24,12 +24,23 @@ from synth_engine.mechanisms.planning.plan import Rule
 from synth_engine.spec import Spec
 
 Measure = Literal["oneway", "pairs"]
-MEASURES: tuple[tuple[Measure, str], ...] = (("oneway", "Single columns"), ("pairs", "Pairs of columns"))
+MEASURES: tuple[tuple[Measure, str], ...] = (
+    ("oneway", "Single columns"),
+    ("pairs", "Pairs of columns"),
+)
 LEAST, MOST = -2, 1  # powers of ten of ε: the ends of the slider
 STEPS = 3  # points a power of ten
-GRID = tuple(Fraction(f"{10 ** (LEAST + step / STEPS):.3g}") for step in range((MOST - LEAST) * STEPS + 1))
+GRID = tuple(
+    Fraction(f"{10 ** (LEAST + step / STEPS):.3g}")
+    for step in range((MOST - LEAST) * STEPS + 1)
+)
 LOWEST = 0.001  # of the upright scale, which ends at 1
-WIDTH, PANEL, GAP, EDGE = 360, 96, 34, 8  # units; EDGE: half the slider's thumb, where its scale begins
+WIDTH, PANEL, GAP, EDGE = (
+    360,
+    96,
+    34,
+    8,
+)  # units; EDGE: half the slider's thumb, where its scale begins
 HEADROOM = 16  # above each panel, for its title
 REMEMBERED = 128  # curves: they depend on description, method, its parameters, δ and rows alone
 LABEL = 9.5  # units from one name at the end of a line to the next
@@ -78,7 +89,9 @@ class Forecast:
     lines: tuple[Line, ...]
     panels: tuple[Panel, ...]
     epsilons: tuple[str, ...]  # of the tables
-    tables: tuple[tuple[str, tuple[tuple[str, tuple[str, ...]], ...]], ...]  # (measure, (method, its shares by ε))
+    tables: tuple[
+        tuple[str, tuple[tuple[str, tuple[str, ...]], ...]], ...
+    ]  # (measure, (method, its shares by ε))
     marks: tuple[tuple[float, str], ...]  # of the level scale
     mark: float | None  # where the ε chosen stands; None beyond the slider
     words: str
@@ -87,7 +100,9 @@ class Forecast:
     height: int = 2 * (HEADROOM + PANEL) + GAP
 
 
-def forecast(domain: Domain, *, spec: Spec, rows: int, rule: Rule = "basic", hasty: bool = False) -> Forecast:
+def forecast(
+    domain: Domain, *, spec: Spec, rows: int, rule: Rule = "basic", hasty: bool = False
+) -> Forecast:
     """What every method would give on `domain`, with the loss of `spec` marked. `rule`: how the account that pays adds
     up losses, which some methods suit their noise to. `hasty`: leave out, for now, the lines of methods that were not asked
     for before, and of the chosen one all but where it stands; some take seconds for a wide table or one of census blocks,
@@ -101,7 +116,11 @@ def forecast(domain: Domain, *, spec: Spec, rows: int, rule: Rule = "basic", has
     for name in titles:
         parameters = chosen if name == spec.mechanism else "{}"
         if hasty and hash((facts, name)) not in _asked_before:
-            point = _points(facts, name, parameters, (spec.epsilon,)) if name == spec.mechanism else ()
+            point = (
+                _points(facts, name, parameters, (spec.epsilon,))
+                if name == spec.mechanism
+                else ()
+            )
             waiting, grid[name], here[name] = waiting + 1, (), next(iter(point), None)
             continue
         _asked_before[hash((facts, name))] = True
@@ -110,14 +129,19 @@ def forecast(domain: Domain, *, spec: Spec, rows: int, rule: Rule = "basic", has
             here[name] = next(iter(_points(facts, name, parameters, (spec.epsilon,))), None)
         else:
             here[name] = _between(grid[name], float(spec.epsilon))
-    for oldest in list(_asked_before)[:-REMEMBERED]:  # of a copy, because requests are answered side by side
+    for oldest in list(_asked_before)[
+        :-REMEMBERED
+    ]:  # of a copy, because requests are answered side by side
         _asked_before.pop(oldest, None)
     offered = [name for name in titles if grid[name] or here[name]]
     lines = tuple(
-        _line(titles[name], name == spec.mechanism, here[name], style=offered.index(name)) for name in offered
+        _line(titles[name], name == spec.mechanism, here[name], style=offered.index(name))
+        for name in offered
     )
     epsilon = f"{float(spec.epsilon):.3g}"
-    drawing = _Drawing(grid=grid, here=here, offered=offered, titles=titles, chosen=spec.mechanism)
+    drawing = _Drawing(
+        grid=grid, here=here, offered=offered, titles=titles, chosen=spec.mechanism
+    )
     return Forecast(
         epsilon=epsilon,
         lines=lines,
@@ -159,11 +183,20 @@ _asked_before: dict[int, bool] = {}
 
 
 @lru_cache(maxsize=REMEMBERED)
-def _points(facts: Facts, mechanism: str, parameters: str, epsilons: tuple[Fraction, ...]) -> tuple[Point, ...]:
+def _points(
+    facts: Facts, mechanism: str, parameters: str, epsilons: tuple[Fraction, ...]
+) -> tuple[Point, ...]:
     """What one method gives at these ε; nothing where it is not offered."""
-    spec = Spec(mechanism=mechanism, parameters=json.loads(parameters), epsilon=epsilons[0], delta=facts.delta)
+    spec = Spec(
+        mechanism=mechanism,
+        parameters=json.loads(parameters),
+        epsilon=epsilons[0],
+        delta=facts.delta,
+    )
     one = {mechanism: mechanisms.REGISTRY[mechanism]}
-    found = engine.curve(one, facts.domain.domain, spec=spec, epsilons=epsilons, rows=facts.rows, rule=facts.rule)
+    found = engine.curve(
+        one, facts.domain.domain, spec=spec, epsilons=epsilons, rows=facts.rows, rule=facts.rule
+    )
     return tuple(found)
 
 
@@ -171,9 +204,18 @@ def _between(points: Sequence[Point], epsilon: float) -> Point | None:
     """On the line that is drawn from point to point, on scales of powers of ten."""
     for left, right in pairwise(points):
         if left["epsilon"] <= epsilon <= right["epsilon"]:
-            part = math.log(epsilon / left["epsilon"]) / math.log(right["epsilon"] / left["epsilon"])
-            oneway, pairs = (_middle(left[measure], right[measure], part) for measure, _ in MEASURES)
-            return {"mechanism": left["mechanism"], "epsilon": epsilon, "oneway": oneway, "pairs": pairs}
+            part = math.log(epsilon / left["epsilon"]) / math.log(
+                right["epsilon"] / left["epsilon"]
+            )
+            oneway, pairs = (
+                _middle(left[measure], right[measure], part) for measure, _ in MEASURES
+            )
+            return {
+                "mechanism": left["mechanism"],
+                "epsilon": epsilon,
+                "oneway": oneway,
+                "pairs": pairs,
+            }
     return None
 
 
@@ -184,7 +226,9 @@ def _middle(low: float, high: float, part: float) -> float:
 
 
 def _line(title: str, chosen: bool, point: Point | None, *, style: int) -> Line:
-    oneway, pairs = (share(point[measure]) if point else "not offered" for measure, _ in MEASURES)
+    oneway, pairs = (
+        share(point[measure]) if point else "not offered" for measure, _ in MEASURES
+    )
     return Line(title=title, chosen=chosen, style=style, oneway=oneway, pairs=pairs)
 
 
@@ -201,13 +245,18 @@ class _Drawing:
     def panel(self, place: int) -> Panel:
         measure, title = MEASURES[place]
         top = HEADROOM + place * (HEADROOM + PANEL + GAP // 2)
-        drawn = sorted((name for name in self.offered if self.grid[name]), key=lambda name: name == self.chosen)
+        drawn = sorted(
+            (name for name in self.offered if self.grid[name]),
+            key=lambda name: name == self.chosen,
+        )
         point = self.here.get(self.chosen)
         return Panel(
             title=title,
             top=top,
             bottom=top + PANEL,
-            ticks=tuple((_down(value, top), f"{100 * value:g} %") for value in (1, 0.1, 0.01, 0.001)),
+            ticks=tuple(
+                (_down(value, top), f"{100 * value:g} %") for value in (1, 0.1, 0.01, 0.001)
+            ),
             paths=tuple(
                 (
                     "chosen" if name == self.chosen else str(self.offered.index(name)),
@@ -230,7 +279,12 @@ class _Drawing:
             places[index] = min(places[index], lowest)
             lowest = places[index] - LABEL
         return tuple(
-            Label(text=_short(self.titles[name]), chosen=name == self.chosen, end=end, y=round(y, 1))
+            Label(
+                text=_short(self.titles[name]),
+                chosen=name == self.chosen,
+                end=end,
+                y=round(y, 1),
+            )
             for (end, name), y in zip(ends, places, strict=True)
         )
 
@@ -240,7 +294,12 @@ class _Drawing:
         for name in self.offered:
             by_epsilon = {f"{point['epsilon']:.3g}": point for point in self.grid[name]}
             cells = (by_epsilon.get(f"{float(each):.3g}") for each in GRID)
-            found.append((self.titles[name], tuple("–" if cell is None else share(cell[measure]) for cell in cells)))
+            found.append(
+                (
+                    self.titles[name],
+                    tuple("–" if cell is None else share(cell[measure]) for cell in cells),
+                )
+            )
         return tuple(found)
 
 
@@ -248,11 +307,15 @@ def _short(title: str) -> str:
     """What stands in brackets, if there is no room for all: the name that papers use."""
     if len(title) > LONGEST_LABEL and (name := re.search(r"\(([^)]+)\)", title)):
         title = name[1]
-    return title if len(title) <= LONGEST_LABEL else title[: LONGEST_LABEL - 1].rstrip(" ,") + "…"
+    return (
+        title if len(title) <= LONGEST_LABEL else title[: LONGEST_LABEL - 1].rstrip(" ,") + "…"
+    )
 
 
 def _path(points: Sequence[Point], measure: Measure, top: int) -> str:
-    places = [f"{_across(point['epsilon']):.1f} {_down(point[measure], top):.1f}" for point in points]
+    places = [
+        f"{_across(point['epsilon']):.1f} {_down(point[measure], top):.1f}" for point in points
+    ]
     return "M" + "L".join(places)
 
 
@@ -274,5 +337,8 @@ def share(value: float) -> str:
 
 
 def _words(lines: tuple[Line, ...], epsilon: str) -> str:
-    told = "; ".join(f"{line.title}: {line.oneway} for single columns, {line.pairs} for pairs" for line in lines)
+    told = "; ".join(
+        f"{line.title}: {line.oneway} for single columns, {line.pairs} for pairs"
+        for line in lines
+    )
     return f"Expected distance by ε. At ε {epsilon}: {told}."

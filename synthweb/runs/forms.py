@@ -26,7 +26,9 @@ AMOUNT = {
     "required": "Give a number above 0, such as 1.",
     "max_length": "At most %(limit_value)d characters: write it like 1, 0.5 or 1e-9.",
 }
-SHORT = {"max_length": "At most %(limit_value)d characters, and this has %(show_value)d: shorten it."}
+SHORT = {
+    "max_length": "At most %(limit_value)d characters, and this has %(show_value)d: shorten it."
+}
 ANCHORS = ("0.1", "0.5", "1", "2", "4", "8")
 
 
@@ -36,8 +38,12 @@ class ReleaseForm(forms.Form):
     mechanism = forms.ChoiceField(widget=forms.RadioSelect, label="Method")
     epsilon = forms.CharField(max_length=40, label="Privacy loss ε", error_messages=AMOUNT)
     delta = forms.CharField(max_length=40, required=False, label="δ", error_messages=AMOUNT)
-    rows = forms.CharField(max_length=12, required=False, label="Rows of a sample", error_messages=SHORT)
-    records = forms.CharField(max_length=12, required=False, label="About how many records", error_messages=SHORT)
+    rows = forms.CharField(
+        max_length=12, required=False, label="Rows of a sample", error_messages=SHORT
+    )
+    records = forms.CharField(
+        max_length=12, required=False, label="About how many records", error_messages=SHORT
+    )
     name = forms.CharField(
         max_length=200,
         required=False,
@@ -49,7 +55,11 @@ class ReleaseForm(forms.Form):
     confirmed = forms.CharField(max_length=64, required=False, widget=forms.HiddenInput)
 
     def __init__(
-        self, data: Mapping[str, Any] | None = None, *, domain: Domain | None = None, **suggested: Any
+        self,
+        data: Mapping[str, Any] | None = None,
+        *,
+        domain: Domain | None = None,
+        **suggested: Any,
     ) -> None:
         """`domain`: of the table; methods that are not for it are not offered. `suggested`: what fields begin with, such
         as the choices of an earlier run."""
@@ -64,7 +74,9 @@ class ReleaseForm(forms.Form):
         assert isinstance(choice, forms.ChoiceField)  # noqa: S101 - declared above
         choice.choices = [(one["id"], one["title"]) for one in described]
         self.described = {one["id"]: one for one in described}
-        self.chosen = (initial if given is None else given).get("mechanism") or usual["mechanism"]
+        self.chosen = (initial if given is None else given).get("mechanism") or usual[
+            "mechanism"
+        ]
         offered = purpose.Offered.by(domain)
         self.columns = offered.columns
         for name, rule in self._schema().items():
@@ -80,13 +92,19 @@ class ReleaseForm(forms.Form):
                 purpose.with_gone(field.field.widget, field.value())
 
     def _schema(self) -> Mapping[str, Mapping[str, Any]]:
-        found: Mapping[str, Mapping[str, Any]] = self.described.get(self.chosen, {}).get("parameters", {})
+        found: Mapping[str, Mapping[str, Any]] = self.described.get(self.chosen, {}).get(
+            "parameters", {}
+        )
         rules = found.get("properties", {})
         return rules if self._completes_texts() else {**rules, **_marked(rules)}
 
     def _completes_texts(self) -> bool:
         """Whether there is no column of unknown values, or public texts to complete those of which only a beginning is found."""
-        unknown = [each for each in self.domain.attributes if isinstance(each, Weak)] if self.domain else []
+        unknown = (
+            [each for each in self.domain.attributes if isinstance(each, Weak)]
+            if self.domain
+            else []
+        )
         return not unknown or any(each.completions for each in unknown)
 
     def _defaults(self) -> dict[str, Any]:
@@ -101,13 +119,16 @@ class ReleaseForm(forms.Form):
 
     def families(self) -> list[methods.Family]:
         """The methods on offer, as cards in groups."""
-        return methods.families(list(self.described.values()), first=self.first, chosen=self.chosen)
+        return methods.families(
+            list(self.described.values()), first=self.first, chosen=self.chosen
+        )
 
     @property
     def beyond_forecast(self) -> str:
         """What forecasts of columns and pairs do not say of the recommended method, or of the one chosen."""
         said = (
-            (methods.BEYOND.get(name), word) for name, word in ((self.first, "recommended"), (self.chosen, "chosen"))
+            (methods.BEYOND.get(name), word)
+            for name, word in ((self.first, "recommended"), (self.chosen, "chosen"))
         )
         return next((words.format(word=word) for words, word in said if words), "")
 
@@ -125,7 +146,8 @@ class ReleaseForm(forms.Form):
     def parameters_changed(self) -> bool:
         """Whether one of those others is not what it begins with, or is wrong: then they are shown at once."""
         return any(
-            field.errors or str(field.value()) != str(field.field.initial or "") for field in self.parameter_fields()
+            field.errors or str(field.value()) != str(field.field.initial or "")
+            for field in self.parameter_fields()
         )
 
     @property
@@ -138,26 +160,41 @@ class ReleaseForm(forms.Form):
         groups = self._groups()
         if groups is None or not purpose.picks(self.data):
             return True
-        self.add_error(groups, "Columns are chosen for a table that was not added: add it, or choose none.")
+        self.add_error(
+            groups, "Columns are chosen for a table that was not added: add it, or choose none."
+        )
         return False
 
     def _groups(self) -> str | None:
         """The field of groups of columns."""
-        found = (name for name, field in self.fields.items() if isinstance(field, purpose.GroupsOfColumns))
+        found = (
+            name
+            for name, field in self.fields.items()
+            if isinstance(field, purpose.GroupsOfColumns)
+        )
         return next(found, None)
 
     def settled_fields(self) -> list[forms.BoundField]:
         """The fields that every mechanism has."""
-        return [field for field in self.visible_fields() if not field.html_name.startswith(PREFIX)]
+        return [
+            field for field in self.visible_fields() if not field.html_name.startswith(PREFIX)
+        ]
 
     def as_suggested(self) -> ReleaseForm:
         """The same form with everything filled in as it begins, to be checked and estimated."""
-        begun = {name: self.initial.get(name, field.initial) for name, field in self.fields.items()}
-        return ReleaseForm({name: "" if value is None else value for name, value in begun.items()}, domain=self.domain)
+        begun = {
+            name: self.initial.get(name, field.initial) for name, field in self.fields.items()
+        }
+        return ReleaseForm(
+            {name: "" if value is None else value for name, value in begun.items()},
+            domain=self.domain,
+        )
 
     def picks(self) -> list[tuple[str, str]]:
         """The lists that a group is put together with: the name of each, and what is chosen in it."""
-        return [(name, self.data.get(name, "") if self.is_bound else "") for name in purpose.PICKS]
+        return [
+            (name, self.data.get(name, "") if self.is_bound else "") for name in purpose.PICKS
+        ]
 
     def clean_rows(self) -> int | None:
         return self._count("rows")
@@ -170,7 +207,9 @@ class ReleaseForm(forms.Form):
         if not text:
             return None
         if not DIGITS.fullmatch(text) or not 1 <= int(text) <= LARGEST_ROWS:
-            raise forms.ValidationError(f"A whole number from 1 to {grouped(LARGEST_ROWS)}, or nothing.")
+            raise forms.ValidationError(
+                f"A whole number from 1 to {grouped(LARGEST_ROWS)}, or nothing."
+            )
         return int(text)
 
     def clean(self) -> dict[str, Any]:
@@ -181,11 +220,16 @@ class ReleaseForm(forms.Form):
         if self.errors:
             return cleaned
         parameters = {
-            name: cleaned[PREFIX + name] for name in self._schema() if cleaned[PREFIX + name] not in ("", None)
+            name: cleaned[PREFIX + name]
+            for name in self._schema()
+            if cleaned[PREFIX + name] not in ("", None)
         }
         try:
             cleaned["spec"] = Spec(
-                mechanism=cleaned["mechanism"], parameters=parameters, rows=cleaned["rows"], **amounts
+                mechanism=cleaned["mechanism"],
+                parameters=parameters,
+                rows=cleaned["rows"],
+                **amounts,
             )
         except SpecError as error:
             self.refuse(error)
@@ -202,13 +246,17 @@ class ReleaseForm(forms.Form):
         it names, else at the top."""
         words = NAME.findall(error.rule)
         fields = [*words[:1], *(PREFIX + word for word in words)]
-        self.add_error(next((field for field in fields if field in self.fields), None), error.text)
+        self.add_error(
+            next((field for field in fields if field in self.fields), None), error.text
+        )
 
 
 def _marked(rules: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
     """The rule by which beginnings of texts are written, with the mark suggested: nobody takes one for a text then."""
     rule = rules.get("partial", {})
-    return {"partial": {**rule, "default": "marked"}} if rule.get("default") == "completed" else {}
+    return (
+        {"partial": {**rule, "default": "marked"}} if rule.get("default") == "completed" else {}
+    )
 
 
 def choices_of(spec: Mapping[str, Any]) -> dict[str, Any]:
@@ -216,7 +264,10 @@ def choices_of(spec: Mapping[str, Any]) -> dict[str, Any]:
     that is no longer on offer."""
     if spec["mechanism"] not in {one["id"] for one in mechanisms.describe()}:
         return {}
-    parameters = {PREFIX + name: purpose.as_text(value) for name, value in spec.get("parameters", {}).items()}
+    parameters = {
+        PREFIX + name: purpose.as_text(value)
+        for name, value in spec.get("parameters", {}).items()
+    }
     amounts = {
         "epsilon": plain(Fraction(spec["epsilon"])),
         "delta": delta(spec.get("delta") or "0"),
@@ -224,7 +275,9 @@ def choices_of(spec: Mapping[str, Any]) -> dict[str, Any]:
     return {"mechanism": spec["mechanism"], "rows": spec.get("rows"), **amounts, **parameters}
 
 
-def parameter_field(name: str, rule: Mapping[str, Any], *, offered: purpose.Offered | None = None) -> forms.Field:
+def parameter_field(
+    name: str, rule: Mapping[str, Any], *, offered: purpose.Offered | None = None
+) -> forms.Field:
     """A form field for one property of a mechanism's JSON schema; the engine checks the value itself. `offered`: the
     columns that such a property may name."""
     common: dict[str, Any] = {
@@ -238,8 +291,14 @@ def parameter_field(name: str, rule: Mapping[str, Any], *, offered: purpose.Offe
     if "enum" in rule:
         labels = rule.get("x-labels", {})
         choices = [(value, in_letters(labels.get(value, value))) for value in rule["enum"]]
-        return forms.ChoiceField(choices=choices, widget=forms.Select(attrs={"class": "form-select"}), **common)
+        return forms.ChoiceField(
+            choices=choices, widget=forms.Select(attrs={"class": "form-select"}), **common
+        )
     if rule.get("type") == "boolean":
-        return forms.BooleanField(widget=forms.CheckboxInput(attrs={"class": "form-check-input"}), **common)
+        return forms.BooleanField(
+            widget=forms.CheckboxInput(attrs={"class": "form-check-input"}), **common
+        )
     common["error_messages"] = AMOUNT
-    return forms.CharField(max_length=40, widget=forms.TextInput(attrs={"class": "form-control"}), **common)
+    return forms.CharField(
+        max_length=40, widget=forms.TextInput(attrs={"class": "form-control"}), **common
+    )

@@ -39,7 +39,10 @@ def told(error: Mapping[str, Any]) -> Learning | None:
     )
     declared = found["if_declared"]
     return Learning(
-        columns=columns, share=found["share"], mean=error["mean"], if_declared=declared and declared["mean"]
+        columns=columns,
+        share=found["share"],
+        mean=error["mean"],
+        if_declared=declared and declared["mean"],
     )
 
 

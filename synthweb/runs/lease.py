@@ -53,7 +53,9 @@ def free() -> Q:
 def claim(subject: models.SynthesisRun | models.TableErrand) -> Lease | None:
     """Take the row if it is open and free. None: over, or somebody else is at work on it (a doubled message)."""
     kind = type(subject)
-    rows = kind._default_manager.filter(free(), pk=subject.pk, lease_token=subject.lease_token, state__in=kind.OPEN)
+    rows = kind._default_manager.filter(
+        free(), pk=subject.pk, lease_token=subject.lease_token, state__in=kind.OPEN
+    )
     taken = rows.update(
         lease_token=subject.lease_token + 1,
         lease_held=True,
@@ -88,7 +90,9 @@ def let_go(lease: Lease) -> None:
 def kept(lease: Lease) -> Iterator[Lease]:
     """Extend the lease from a thread while the body runs; `lease.gone` is set once an extension is refused."""
     stop = threading.Event()
-    thread = threading.Thread(target=_beat, args=(lease, stop), name=f"lease-{lease.pk}", daemon=True)
+    thread = threading.Thread(
+        target=_beat, args=(lease, stop), name=f"lease-{lease.pk}", daemon=True
+    )
     thread.start()
     try:
         yield lease
@@ -129,7 +133,11 @@ class Watch:
         self._looked: dict[str, float] = {}
 
     def unchanged(
-        self, subject: str, states: Mapping[Key, Hashable], *, leases: Mapping[Key, float] | None = None
+        self,
+        subject: str,
+        states: Mapping[Key, Hashable],
+        *,
+        leases: Mapping[Key, float] | None = None,
     ) -> set[Key]:
         """The keys of `states` whose state has been the same for the seconds that `leases` says, else for
         RUN_LEASE_SECONDS. `states` are all of this subject: one that is not named any more is forgotten."""
@@ -155,7 +163,9 @@ def expire(watch: Watch) -> list[str]:
     return _expire(models.SynthesisRun, watch) + _expire(models.TableErrand, watch)
 
 
-def _expire(kind: type[models.SynthesisRun] | type[models.TableErrand], watch: Watch) -> list[str]:
+def _expire(
+    kind: type[models.SynthesisRun] | type[models.TableErrand], watch: Watch
+) -> list[str]:
     held = kind._default_manager.filter(lease_held=True, state__in=kind.OPEN)
     found = list(held.values_list("code", "lease_token", "heartbeats", "lease_seconds"))
     states = {code: (token, beats) for code, token, beats, _ in found}

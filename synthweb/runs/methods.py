@@ -47,14 +47,28 @@ def families(described: Sequence[dict[str, Any]], *, first: str, chosen: str) ->
     """The methods on offer in groups: the one that the form begins with and others of ours, those of the literature,
     special ones. One that no group names is of the literature."""
     own = (first, *OURS)
-    recommended = tuple(sorted((one for one in described if one["id"] in own), key=lambda one: own.index(one["id"])))
+    recommended = tuple(
+        sorted(
+            (one for one in described if one["id"] in own), key=lambda one: own.index(one["id"])
+        )
+    )
     literature = tuple(one for one in described if one["id"] not in (*own, *SPECIAL))
     special = tuple(one for one in described if one["id"] not in own and one["id"] in SPECIAL)
     return [
-        Family(key="recommended", title="Recommended", words=WHY.get(first, ""), methods=recommended, folded=False),
+        Family(
+            key="recommended",
+            title="Recommended",
+            words=WHY.get(first, ""),
+            methods=recommended,
+            folded=False,
+        ),
         *(
             Family(
-                key=key, title=title, words=WORDS[key], methods=methods, folded=chosen not in {m["id"] for m in methods}
+                key=key,
+                title=title,
+                words=WORDS[key],
+                methods=methods,
+                folded=chosen not in {m["id"] for m in methods},
             )
             for key, title, methods in (
                 ("literature", "From the literature", literature),

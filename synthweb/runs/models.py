@@ -24,12 +24,16 @@ class Leased(models.Model):
     code = models.CharField(max_length=16, unique=True, default=codes.new, editable=False)
     lease_token = models.PositiveIntegerField(default=0)
     lease_held = models.BooleanField(default=False)
-    lease_seconds = models.FloatField(default=60)  # of silence after which its holder counts as gone
+    lease_seconds = models.FloatField(
+        default=60
+    )  # of silence after which its holder counts as gone
     heartbeats = models.PositiveBigIntegerField(default=0)
     attempts = models.PositiveIntegerField(default=0)
     stage = models.CharField(max_length=32, blank=True)  # a name of runs.stages; never data
     progress = models.FloatField(default=0.0)  # of this stage, 0 to 1
-    failure = models.JSONField(null=True, blank=True)  # code and our own text, never a traceback or a value
+    failure = models.JSONField(
+        null=True, blank=True
+    )  # code and our own text, never a traceback or a value
     created_at = models.DateTimeField(auto_now_add=True)
     started_at = models.DateTimeField(null=True, blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)
@@ -66,35 +70,60 @@ class SynthesisRun(Leased):
 
     dataset = models.ForeignKey(Dataset, on_delete=models.PROTECT, related_name="runs")
     account = models.ForeignKey(BudgetAccount, on_delete=models.PROTECT, related_name="runs")
-    domain_version = models.ForeignKey(DomainVersion, on_delete=models.PROTECT, related_name="runs")
-    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="runs")
+    domain_version = models.ForeignKey(
+        DomainVersion, on_delete=models.PROTECT, related_name="runs"
+    )
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="runs"
+    )
     name = models.CharField(max_length=200)
     spec = models.JSONField()  # the engine's Spec as JSON
     plan_digest = models.CharField(max_length=64)
-    epsilon = models.BigIntegerField(default=0)  # what is held and charged, in the account's currency
+    epsilon = models.BigIntegerField(
+        default=0
+    )  # what is held and charged, in the account's currency
     delta = models.BigIntegerField(default=0)
     rho = models.BigIntegerField(default=0)
-    request_key = models.CharField(max_length=64, blank=True)  # given by the asker: a repeated request is one run
-    looked_before = models.BooleanField(default=False)  # chosen after looking at a comparison with real data
+    request_key = models.CharField(
+        max_length=64, blank=True
+    )  # given by the asker: a repeated request is one run
+    looked_before = models.BooleanField(
+        default=False
+    )  # chosen after looking at a comparison with real data
     state = models.CharField(max_length=12, choices=State, default=State.REQUESTED)
-    answers_name = models.CharField(max_length=64, blank=True)  # artefact file of the noisy answers
+    answers_name = models.CharField(
+        max_length=64, blank=True
+    )  # artefact file of the noisy answers
     answers_digest = models.CharField(max_length=64, blank=True)
     charged_at = models.DateTimeField(null=True, blank=True)
-    seen_at = models.DateTimeField(null=True, blank=True)  # when its asker first saw how it ended
-    expected = models.JSONField(null=True, blank=True)  # how long it usually takes, as said when it was submitted
-    release = models.OneToOneField(Release, null=True, blank=True, on_delete=models.PROTECT, related_name="run")
+    seen_at = models.DateTimeField(
+        null=True, blank=True
+    )  # when its asker first saw how it ended
+    expected = models.JSONField(
+        null=True, blank=True
+    )  # how long it usually takes, as said when it was submitted
+    release = models.OneToOneField(
+        Release, null=True, blank=True, on_delete=models.PROTECT, related_name="run"
+    )
 
     class Meta:
-        indexes = [models.Index(fields=["state", "lease_held"]), models.Index(fields=["created_by", "state"])]
+        indexes = [
+            models.Index(fields=["state", "lease_held"]),
+            models.Index(fields=["created_by", "state"]),
+        ]
         constraints = [
             models.UniqueConstraint(
-                fields=["created_by", "request_key"], condition=~Q(request_key=""), name="one_run_a_request"
+                fields=["created_by", "request_key"],
+                condition=~Q(request_key=""),
+                name="one_run_a_request",
             ),
             models.CheckConstraint(
-                condition=~Q(state__in=["measured", "finished"]) | ~Q(answers_digest=""), name="measured_has_answers"
+                condition=~Q(state__in=["measured", "finished"]) | ~Q(answers_digest=""),
+                name="measured_has_answers",
             ),
             models.CheckConstraint(
-                condition=~Q(state="finished") | Q(release__isnull=False), name="finished_has_release"
+                condition=~Q(state="finished") | Q(release__isnull=False),
+                name="finished_has_release",
             ),
         ]
 
@@ -120,8 +149,12 @@ class TableErrand(Leased):
 
     kind = models.CharField(max_length=8, choices=Kind)
     dataset = models.ForeignKey(Dataset, on_delete=models.PROTECT, related_name="errands")
-    release = models.ForeignKey(Release, null=True, blank=True, on_delete=models.PROTECT, related_name="errands")
-    requested_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    release = models.ForeignKey(
+        Release, null=True, blank=True, on_delete=models.PROTECT, related_name="errands"
+    )
+    requested_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+"
+    )
     state = models.CharField(max_length=12, choices=State, default=State.WAITING)
 
     class Meta:
@@ -157,7 +190,11 @@ class OutboxMessage(models.Model):
 
     class Meta:
         indexes = [models.Index(fields=["sent_at", "created_at"])]
-        constraints = [models.UniqueConstraint(fields=["task", "subject_code"], name="one_message_a_subject")]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["task", "subject_code"], name="one_message_a_subject"
+            )
+        ]
 
     def __str__(self) -> str:
         return f"{self.task} {self.subject_code}"

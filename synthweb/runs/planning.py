@@ -46,7 +46,9 @@ def propose(*, dataset: Dataset, spec: Spec) -> Proposal:
     plan = mechanisms.plan(domain_of(version), spec, rule=rule_of(account))
     epsilon, delta, rho = plan.cost(rule_of(account))
     price = Amount(epsilon=epsilon, delta=delta, rho=rho)
-    return Proposal(dataset=dataset, account=account, version=version, spec=spec, plan=plan, price=price)
+    return Proposal(
+        dataset=dataset, account=account, version=version, spec=spec, plan=plan, price=price
+    )
 
 
 def rows_known(proposal: Proposal, *, guess: int | None = None) -> tuple[int, str]:
@@ -54,7 +56,9 @@ def rows_known(proposal: Proposal, *, guess: int | None = None) -> tuple[int, st
     domain = proposal.plan.domain
     if domain.rows:
         return domain.rows, "the public number of records"
-    earlier = Release.objects.filter(dataset=proposal.dataset, rows__gt=0).order_by("-created_at")
+    earlier = Release.objects.filter(dataset=proposal.dataset, rows__gt=0).order_by(
+        "-created_at"
+    )
     if rows := earlier.values_list("rows", flat=True).first():
         return rows, "the noisy number of an earlier release"
     if guess:
@@ -68,10 +72,15 @@ def basis(dataset: Dataset) -> tuple[DomainVersion, BudgetAccount]:
     """The newest confirmed description and the account that pays; NotReady names the step that is missing."""
     version = newest(dataset)
     if version is None:
-        raise errors.NotReady("this dataset has no confirmed description", repair="describe its columns and confirm")
+        raise errors.NotReady(
+            "this dataset has no confirmed description",
+            repair="describe its columns and confirm",
+        )
     account = BudgetAccount.objects.filter(coverages__dataset=dataset).first()
     if account is None:
-        raise errors.NotReady("this dataset has no privacy budget", repair="ask a custodian for one")
+        raise errors.NotReady(
+            "this dataset has no privacy budget", repair="ask a custodian for one"
+        )
     return version, account
 
 
@@ -96,9 +105,13 @@ def _check_table(dataset: Dataset, version: DomainVersion) -> None:
     if dataset.is_deleted:
         raise errors.NotReady("this dataset was deleted", repair="choose another one")
     if dataset.status == Dataset.Status.REFUSED:
-        raise errors.NotReady("the table of this dataset was refused", repair="mend it and upload it again")
+        raise errors.NotReady(
+            "the table of this dataset was refused", repair="mend it and upload it again"
+        )
     if dataset.status != Dataset.Status.READY:
-        raise errors.NotReady("the table of this dataset is not read yet", repair="wait until its status is ready")
+        raise errors.NotReady(
+            "the table of this dataset is not read yet", repair="wait until its status is ready"
+        )
     datasets.check_columns(dataset, domain_of(version))
 
 

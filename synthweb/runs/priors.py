@@ -38,7 +38,10 @@ class Told:
 
 def told(plan: Plan, *, assumes: str) -> Told | None:
     """None for methods that draw no groups anew."""
-    event = next((call.event for call in plan.calls if isinstance(call.event, DirichletMultinomial)), None)
+    event = next(
+        (call.event for call in plan.calls if isinstance(call.event, DirichletMultinomial)),
+        None,
+    )
     totals = plan.domain.totals
     if event is None or totals is None:
         return None

@@ -22,7 +22,9 @@ class Progress:
     LeaseLost as soon as another worker or a cancellation has taken the row over, so that a long computation stops.
     """
 
-    def __init__(self, grip: lease.Lease, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, grip: lease.Lease, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._grip, self._clock = grip, clock
         self._stage, self._written = "", float("-inf")
 
@@ -34,7 +36,9 @@ class Progress:
         self._stage, self._written = stage, now
         try:
             self._write(stage[:32], min(1.0, max(0.0, fraction)), fresh=fresh)
-        except DatabaseError as error:  # a bar that stands still must not cost a run that is paid for
+        except (
+            DatabaseError
+        ) as error:  # a bar that stands still must not cost a run that is paid for
             logger.warning("progress not written: %s", type(error).__name__)
             close_old_connections()
         if fresh:

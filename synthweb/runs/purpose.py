@@ -35,7 +35,11 @@ class Offered:
 
     @classmethod
     def by(cls, domain: Domain | None) -> Offered:
-        return cls() if domain is None else cls(columns=domain.names, targets=workload.targets(domain))
+        return (
+            cls()
+            if domain is None
+            else cls(columns=domain.names, targets=workload.targets(domain))
+        )
 
 
 class OneColumn(forms.CharField):
@@ -60,7 +64,9 @@ class WeightsOfColumns(forms.CharField):
             named = ", ".join(f"“{column}”" for column in faults)
             most = f"{workload.LARGEST_WEIGHT:g}"
             raise forms.ValidationError(f"{named}: write a weight like 2 or 0.5, 0 to {most}.")
-        return {column: float(str(weight).replace(",", ".")) for column, weight in found.items()}
+        return {
+            column: float(str(weight).replace(",", ".")) for column, weight in found.items()
+        }
 
 
 class GroupsOfColumns(forms.CharField):
@@ -79,13 +85,19 @@ def field(rule: Mapping[str, Any], offered: Offered, **common: Any) -> forms.Cha
     common |= {"max_length": LONGEST, "initial": as_text(rule.get("default"))}
     if rule["x-columns"] == "one":
         choices = [("", "None"), *((name, name) for name in offered.targets)]
-        return OneColumn(widget=forms.Select(choices=choices, attrs={"class": "form-select"}), **common)
+        return OneColumn(
+            widget=forms.Select(choices=choices, attrs={"class": "form-select"}), **common
+        )
     return (WeightsOfColumns if rule["x-columns"] == "each" else GroupsOfColumns)(**common)
 
 
 def as_text(value: Any) -> Any:
     """A value as a form holds it: lists and objects as JSON text."""
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, list | tuple | dict) else value
+    return (
+        json.dumps(value, ensure_ascii=False)
+        if isinstance(value, list | tuple | dict)
+        else value
+    )
 
 
 def read(text: Any) -> Any:
@@ -99,7 +111,9 @@ def read(text: Any) -> Any:
 def gathered(data: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
     """What was sent, with every table of weights made one text, and groups added or taken away as a button asks; and
     what hinders that, in words."""
-    found = {name: data[name] for name in data}  # of several of one name the last, as a form reads them
+    found = {
+        name: data[name] for name in data
+    }  # of several of one name the last, as a form reads them
     for name, weights in _weights(data).items():
         found[name] = as_text(weights)
     asked = found.pop(EDIT, "")
@@ -132,7 +146,9 @@ def _edited(data: dict[str, Any], asked: str) -> tuple[dict[str, Any], str]:
         picked = picks(data)
         if len(picked) < workload.SMALLEST_MARGINAL or len(set(picked)) < len(picked):
             return data, "Choose two or three different columns, then add them."
-        if any(isinstance(group, list) and set(map(str, group)) == set(picked) for group in groups):
+        if any(
+            isinstance(group, list) and set(map(str, group)) == set(picked) for group in groups
+        ):
             return data, "These columns are listed already."
         return data | {name: as_text([*groups, picked])} | dict.fromkeys(PICKS, ""), ""
     return data, ""
@@ -158,7 +174,8 @@ def lines(text: Any, columns: Sequence[str]) -> list[Line]:
     weights = found if isinstance(found, dict) else {}
     gone = [name for name in weights if name not in columns]
     return [
-        Line(column=name, weight=_plain(weights.get(name, "")), known=name in columns) for name in [*columns, *gone]
+        Line(column=name, weight=_plain(weights.get(name, "")), known=name in columns)
+        for name in [*columns, *gone]
     ]
 
 
@@ -181,4 +198,7 @@ def _plain(weight: Any) -> str:
 
 
 def _is_weight(text: str) -> bool:
-    return bool(WEIGHT.fullmatch(text)) and float(text.replace(",", ".")) <= workload.LARGEST_WEIGHT
+    return (
+        bool(WEIGHT.fullmatch(text))
+        and float(text.replace(",", ".")) <= workload.LARGEST_WEIGHT
+    )

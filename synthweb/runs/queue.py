@@ -43,9 +43,15 @@ def send(pk: int) -> bool:
         return True
     try:
         _knock()
-        app.send_task(message.task, args=[message.subject_code], queue=message.queue, retry=False)
+        app.send_task(
+            message.task, args=[message.subject_code], queue=message.queue, retry=False
+        )
     except (OperationalError, OSError) as error:
-        logger.warning("the broker is away (%s); the reconciler will ring for %s", type(error).__name__, message.task)
+        logger.warning(
+            "the broker is away (%s); the reconciler will ring for %s",
+            type(error).__name__,
+            message.task,
+        )
         return False
     OutboxMessage.objects.filter(pk=pk).update(sent_at=Now(), times_sent=F("times_sent") + 1)
     return True
@@ -60,4 +66,6 @@ def _knock() -> None:
             door.settimeout(PATIENCE)
             door.connect(host.removeprefix("socket://").partition("?")[0])
     elif broker.transport_cls in ("redis", "rediss"):
-        socket.create_connection((host or "localhost", broker.port or 6379), timeout=PATIENCE).close()
+        socket.create_connection(
+            (host or "localhost", broker.port or 6379), timeout=PATIENCE
+        ).close()

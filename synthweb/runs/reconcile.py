@@ -54,7 +54,9 @@ def reconcile(watch: lease.Watch = WATCH) -> Outcome:
     """One pass over everything that may be stuck. A process that begins afresh finds nothing silent before a lease has
     passed under its own eyes."""
     freed = lease.expire(watch)
-    OutboxMessage.objects.filter(subject_code__in=freed).update(sent_at=None)  # rung for below, at once
+    OutboxMessage.objects.filter(subject_code__in=freed).update(
+        sent_at=None
+    )  # rung for below, at once
     return Outcome(
         interrupted=fail_interrupted(),
         unread=read_forgotten(watch),
@@ -76,7 +78,9 @@ def fail_interrupted() -> int:
 
 @transaction.atomic
 def _fail(run: SynthesisRun) -> bool:
-    rows = SynthesisRun.objects.filter(lease.free(), pk=run.pk, lease_token=run.lease_token, state=State.CHARGED)
+    rows = SynthesisRun.objects.filter(
+        lease.free(), pk=run.pk, lease_token=run.lease_token, state=State.CHARGED
+    )
     taken = rows.update(
         state=State.FAILED,
         failure=INTERRUPTED,
@@ -85,7 +89,9 @@ def _fail(run: SynthesisRun) -> bool:
         finished_at=Now(),
     )
     if taken:
-        services.note(run, run.stage, "Failed: the worker stopped after the charge. The charge stays.")
+        services.note(
+            run, run.stage, "Failed: the worker stopped after the charge. The charge stays."
+        )
     return bool(taken)
 
 
@@ -93,7 +99,11 @@ def read_forgotten(watch: lease.Watch = WATCH) -> int:
     """Uploads that were stored and whose reading was never asked for: the web stopped between the two."""
     unread = Dataset.objects.filter(_unread())
     forgotten = watch.unchanged("Dataset", dict(unread.values_list("pk", "vault_name")))
-    found = list(unread.filter(pk__in=sorted(forgotten)[:BATCH]).select_related("steward", "organisation"))
+    found = list(
+        unread.filter(pk__in=sorted(forgotten)[:BATCH]).select_related(
+            "steward", "organisation"
+        )
+    )
     for dataset in found:
         services.request_ingest(dataset=dataset, actor=dataset.steward)
     return len(found)
@@ -105,7 +115,9 @@ def _unread() -> Q:
 
 def sweep_answers() -> int:
     """Files of noisy answers that no run names."""
-    return artefacts.sweep(is_known=lambda name: SynthesisRun.objects.filter(answers_name=name).exists())
+    return artefacts.sweep(
+        is_known=lambda name: SynthesisRun.objects.filter(answers_name=name).exists()
+    )
 
 
 def ring_again(watch: lease.Watch = WATCH) -> int:
@@ -117,16 +129,25 @@ def ring_again(watch: lease.Watch = WATCH) -> int:
 def _due(watch: lease.Watch) -> list[OutboxMessage]:
     """Take due messages by dating them: another reconciler leaves them alone, a crash here costs one lease's time. The
     date is compared with itself alone, so that the database's clock does not matter."""
-    states = {pk: (times, at) for pk, times, at in OutboxMessage.objects.values_list("pk", "times_sent", "sent_at")}
+    states = {
+        pk: (times, at)
+        for pk, times, at in OutboxMessage.objects.values_list("pk", "times_sent", "sent_at")
+    }
     silent = sorted(watch.unchanged("OutboxMessage", states))[:BATCH]
-    due = OutboxMessage.objects.filter(Q(sent_at=None) | Q(pk__in=silent)).order_by("created_at")
+    due = OutboxMessage.objects.filter(Q(sent_at=None) | Q(pk__in=silent)).order_by(
+        "created_at"
+    )
     with transaction.atomic():
         if connection.features.has_select_for_update_skip_locked:
             due = due.select_for_update(skip_locked=True)
         taken = [
-            one for one in due[:BATCH] if one.sent_at is None or states.get(one.pk) == (one.times_sent, one.sent_at)
+            one
+            for one in due[:BATCH]
+            if one.sent_at is None or states.get(one.pk) == (one.times_sent, one.sent_at)
         ]
-        OutboxMessage.objects.filter(pk__in=[message.pk for message in taken]).update(sent_at=Now())
+        OutboxMessage.objects.filter(pk__in=[message.pk for message in taken]).update(
+            sent_at=Now()
+        )
     return taken
 
 
@@ -146,5 +167,7 @@ def _ring(message: OutboxMessage) -> bool:
 def _subject(message: OutboxMessage) -> QuerySet[SynthesisRun] | QuerySet[TableErrand]:
     """The open row that a message rings for."""
     if message.task == queue.SYNTHESIZE:
-        return SynthesisRun.objects.filter(code=message.subject_code, state__in=SynthesisRun.OPEN)
+        return SynthesisRun.objects.filter(
+            code=message.subject_code, state__in=SynthesisRun.OPEN
+        )
     return TableErrand.objects.filter(code=message.subject_code, state__in=TableErrand.OPEN)

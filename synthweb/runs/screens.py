@@ -69,16 +69,24 @@ class StageLine:
 
 def frame(dataset: Dataset, *more: tuple[str, str]) -> dict[str, Any]:
     """The dataset and where a page of it stands."""
-    crumbs = [(reverse("datasets:index"), "Datasets"), (reverse("pages:dataset", args=[dataset.code]), dataset.name)]
+    crumbs = [
+        (reverse("datasets:index"), "Datasets"),
+        (reverse("pages:dataset", args=[dataset.code]), dataset.name),
+    ]
     return {"dataset": dataset, "crumbs": [*crumbs, *(more or [("", "New release")])]}
 
 
 def suggested(balance: Balance, domain: Domain) -> dict[str, str]:
     """A usual loss that the account can pay: what the form starts with."""
     if balance.rule == Rule.ZCDP:
-        drawn = mechanisms.recommended(domain) == "on-the-map"  # its delta is none that a sum of rho counts
+        drawn = (
+            mechanisms.recommended(domain) == "on-the-map"
+        )  # its delta is none that a sum of rho counts
         return {"epsilon": "1", "delta": "0" if drawn else "1e-9"}
-    epsilon, delta = min(USUAL_EPSILON, balance.free.epsilon), min(USUAL_DELTA, balance.free.delta)
+    epsilon, delta = (
+        min(USUAL_EPSILON, balance.free.epsilon),
+        min(USUAL_DELTA, balance.free.delta),
+    )
     return {
         "epsilon": exact("epsilon", epsilon) if epsilon > 0 else "1",
         "delta": "1e-9" if delta == USUAL_DELTA else exact("delta", max(0, delta)),
@@ -92,7 +100,9 @@ def again(like: SynthesisRun | None) -> dict[str, Any]:
     return choices | {"name": f"{like.name[: LONGEST_NAME - len(AGAIN)]}{AGAIN}"}
 
 
-def new_release(dataset: Dataset, form: ReleaseForm, estimate: Estimate | None) -> dict[str, Any]:
+def new_release(
+    dataset: Dataset, form: ReleaseForm, estimate: Estimate | None
+) -> dict[str, Any]:
     """The new-release page."""
     return frame(dataset) | {
         "form": form,
@@ -125,7 +135,9 @@ def notice(user: User) -> Notice:
         failed=failed,
         waits=selectors.waits_for_an_end(user),
         words=f"{count} {told} {end}",
-        address=reverse("runs:run", args=[ends[0][0]]) if len(ends) == 1 else f"{reverse('runs:index')}?seen=no",
+        address=reverse("runs:run", args=[ends[0][0]])
+        if len(ends) == 1
+        else f"{reverse('runs:index')}?seen=no",
     )
 
 
@@ -135,11 +147,16 @@ def run_list(found: QuerySet[SynthesisRun], query: QueryDict) -> dict[str, Any]:
     titles = {one["id"]: one["title"] for one in mechanisms.describe()}
     return {
         "list": listed,
-        "runs": [(each, titles.get(each.spec["mechanism"], each.spec["mechanism"])) for each in listed.rows],
+        "runs": [
+            (each, titles.get(each.spec["mechanism"], each.spec["mechanism"]))
+            for each in listed.rows
+        ],
         "states": [(state.value, state.label) for state in State if state != State.REQUESTED],
         "mechanisms": titles.items(),
         "query": query,
-        "narrowed": any(query.get(name) for name in ("q", "state", "mechanism", "dataset", "seen")),
+        "narrowed": any(
+            query.get(name) for name in ("q", "state", "mechanism", "dataset", "seen")
+        ),
     }
 
 
@@ -173,11 +190,29 @@ def stage_lines(found: SynthesisRun) -> list[StageLine]:
         if found.state == State.FINISHED or place < here:
             lines.append(StageLine(name=stage.title, state="done", fraction=1.0))
         elif place > here:
-            lines.append(StageLine(name=stage.title, state="waiting", fraction=0.0, note="" if found.is_open else "–"))
+            lines.append(
+                StageLine(
+                    name=stage.title,
+                    state="waiting",
+                    fraction=0.0,
+                    note="" if found.is_open else "–",
+                )
+            )
         elif found.is_open:
-            lines.append(StageLine(name=stage.title, state="running", fraction=found.progress, note=stage.text))
+            lines.append(
+                StageLine(
+                    name=stage.title, state="running", fraction=found.progress, note=stage.text
+                )
+            )
         else:
-            lines.append(StageLine(name=stage.title, state="stopped", fraction=found.progress, note="stopped here"))
+            lines.append(
+                StageLine(
+                    name=stage.title,
+                    state="stopped",
+                    fraction=found.progress,
+                    note="stopped here",
+                )
+            )
     return lines
 
 

@@ -24,7 +24,9 @@ def runs_for(user: AbstractBaseUser) -> QuerySet[SynthesisRun]:
         raise PermissionDenied("Runs are for stewards, custodians and auditors.")
     runs = SynthesisRun.objects.filter(dataset__organisation=organisation_of(user))
     runs = runs.select_related("dataset__organisation", "account", "release", "created_by")
-    return runs.defer("dataset__draft", "release__model", "release__receipt").order_by("-created_at", "-pk")
+    return runs.defer("dataset__draft", "release__model", "release__receipt").order_by(
+        "-created_at", "-pk"
+    )
 
 
 def run_for(user: AbstractBaseUser, code: str, *, act: bool = False) -> SynthesisRun:
@@ -50,10 +52,14 @@ def waits_for_an_end(user: AbstractBaseUser) -> bool:
     return SynthesisRun.objects.filter(created_by=user.pk, state__in=SynthesisRun.OPEN).exists()
 
 
-def latest_errand(*, kind: str, dataset: Dataset, release: Release | None = None) -> TableErrand | None:
+def latest_errand(
+    *, kind: str, dataset: Dataset, release: Release | None = None
+) -> TableErrand | None:
     """The newest errand of a kind, for its page to say whether it waits, ended or failed; the caller authorised."""
     return (
-        TableErrand.objects.filter(kind=kind, dataset=dataset, release=release).order_by("-created_at", "-pk").first()
+        TableErrand.objects.filter(kind=kind, dataset=dataset, release=release)
+        .order_by("-created_at", "-pk")
+        .first()
     )
 
 
@@ -73,5 +79,9 @@ def filtered(runs: QuerySet[SynthesisRun], query: Mapping[str, str]) -> QuerySet
     if dataset := query.get("dataset", ""):
         runs = runs.filter(dataset__code=dataset)
     for word in query.get("q", "").split():
-        runs = runs.filter(Q(name__icontains=word) | Q(dataset__name__icontains=word) | Q(code__startswith=word))
+        runs = runs.filter(
+            Q(name__icontains=word)
+            | Q(dataset__name__icontains=word)
+            | Q(code__startswith=word)
+        )
     return runs

@@ -57,13 +57,20 @@ def submit(
 
 
 def _earlier(steward: User, request_key: str) -> SynthesisRun | None:
-    return SynthesisRun.objects.filter(created_by=steward, request_key=request_key).first() if request_key else None
+    return (
+        SynthesisRun.objects.filter(created_by=steward, request_key=request_key).first()
+        if request_key
+        else None
+    )
 
 
 def _same(run: SynthesisRun, *, dataset: Dataset, spec: Spec) -> SynthesisRun:
     """The earlier run, if it is what is asked for now; nobody gets another release than the one they ask for."""
     if run.dataset_id != dataset.pk or run.spec != spec.to_json():
-        raise errors.KeyReused("this key was given with another request", repair="give every request a key of its own")
+        raise errors.KeyReused(
+            "this key was given with another request",
+            repair="give every request a key of its own",
+        )
     return run
 
 
@@ -83,7 +90,12 @@ def _expected(proposal: planning.Proposal, guess: int | None) -> timing.Band:
 
 
 def _submit(
-    *, steward: User, proposal: planning.Proposal, name: str, request_key: str, expected: timing.Band
+    *,
+    steward: User,
+    proposal: planning.Proposal,
+    name: str,
+    request_key: str,
+    expected: timing.Band,
 ) -> SynthesisRun:
     spec, price = proposal.spec, proposal.price
     run = SynthesisRun.objects.create(
@@ -103,7 +115,9 @@ def _submit(
         state=State.HELD,
         stage=stages.WAIT.name,
     )
-    datasets.take(dataset=proposal.dataset, run_code=run.code)  # from here on, the file is there until the run is over
+    datasets.take(
+        dataset=proposal.dataset, run_code=run.code
+    )  # from here on, the file is there until the run is over
     queue.ring(queue.SYNTHESIZE, run.code)
     note(run, stages.WAIT.name, "Submitted; the price is held.")
     ledger.hold(
@@ -123,7 +137,11 @@ def _submit(
         action="run.submitted",
         target=("run", run.code),
         organisation=proposal.dataset.organisation,
-        detail={"dataset": proposal.dataset.code, "mechanism": spec.mechanism, "epsilon_nano": price.epsilon},
+        detail={
+            "dataset": proposal.dataset.code,
+            "mechanism": spec.mechanism,
+            "epsilon_nano": price.epsilon,
+        },
     )
     return run
 
@@ -140,7 +158,9 @@ def cancel(*, actor: User, run: SynthesisRun) -> SynthesisRun:
     run.finished_at = timezone.now()
     run.save(update_fields=["state", "lease_token", "lease_held", "finished_at"])
     forfeited = (
-        "The budget was charged before and stays spent." if spent else "Nothing was spent; the hold is released."
+        "The budget was charged before and stays spent."
+        if spent
+        else "Nothing was spent; the hold is released."
     )
     note(run, run.stage, f"Cancelled. {forfeited}")
     if not spent:
@@ -163,16 +183,32 @@ def resume(*, actor: User, run: SynthesisRun) -> SynthesisRun:
         raise errors.NotOpen("only a run that failed after its measurement can be resumed")
     run.state, run.failure, run.attempts = State.MEASURED, None, 0
     run.lease_token, run.lease_held, run.finished_at = run.lease_token + 1, False, None
-    run.save(update_fields=["state", "failure", "attempts", "lease_token", "lease_held", "finished_at"])
+    run.save(
+        update_fields=[
+            "state",
+            "failure",
+            "attempts",
+            "lease_token",
+            "lease_held",
+            "finished_at",
+        ]
+    )
     queue.ring(queue.SYNTHESIZE, run.code)
     note(run, stages.FIT.name, "Resumed from the stored noisy answers.")
-    audit.record(actor=actor, action="run.resumed", target=("run", run.code), organisation=run.dataset.organisation)
+    audit.record(
+        actor=actor,
+        action="run.resumed",
+        target=("run", run.code),
+        organisation=run.dataset.organisation,
+    )
     return run
 
 
 def _locked(run: SynthesisRun) -> SynthesisRun:
     """The row alone is locked, not what it refers to."""
-    rows = SynthesisRun.objects.select_for_update(of=("self",)).select_related("dataset__organisation")
+    rows = SynthesisRun.objects.select_for_update(of=("self",)).select_related(
+        "dataset__organisation"
+    )
     return rows.get(pk=run.pk)
 
 
@@ -184,13 +220,19 @@ def request_ingest(*, dataset: Dataset, actor: User) -> TableErrand:
 def request_report(*, release: Release, actor: User) -> TableErrand:
     """Have a release compared with the real data, for stewards alone. Spends nothing because nothing of it may be
     published; later runs of the account say that they were chosen after looking, once somebody opens it."""
-    return _errand(kind=TableErrand.Kind.REPORT, dataset=release.dataset, release=release, actor=actor)
+    return _errand(
+        kind=TableErrand.Kind.REPORT, dataset=release.dataset, release=release, actor=actor
+    )
 
 
 @transaction.atomic
-def _errand(*, kind: str, dataset: Dataset, release: Release | None, actor: User) -> TableErrand:
+def _errand(
+    *, kind: str, dataset: Dataset, release: Release | None, actor: User
+) -> TableErrand:
     if dataset.is_deleted:
-        raise errors.NotReady("the table was deleted", repair="upload it again as a new dataset")
+        raise errors.NotReady(
+            "the table was deleted", repair="upload it again as a new dataset"
+        )
     errand, created = TableErrand.objects.get_or_create(
         kind=kind,
         dataset=dataset,

@@ -14,17 +14,45 @@ class Stage:
     text: str
 
 
-WAIT = Stage(name="wait", title="Wait for a worker", text="Budget is held. A confidential worker will take the run.")
-OPEN = Stage(name="open", title="Open the table", text="It is decrypted inside the worker; its header is checked.")
-CHARGE = Stage(name="charge", title="Charge the budget", text="The hold becomes a charge before any row is read.")
-READ = Stage(name="read", title="Read and encode", text="Rows become codes of the declared domain.")
-MEASURE = Stage(name="measure", title="Measure with noise", text="Counts are taken and noise is added.")
-STORE = Stage(name="store", title="Store the noisy answers", text="From here nothing looks at rows any more.")
-FIT = Stage(name="fit", title="Fit the model", text="Post-processing of the noisy answers; free.")
-PUBLISH = Stage(name="publish", title="Make the release", text="Receipt and model become a release.")
+WAIT = Stage(
+    name="wait",
+    title="Wait for a worker",
+    text="Budget is held. A confidential worker will take the run.",
+)
+OPEN = Stage(
+    name="open",
+    title="Open the table",
+    text="It is decrypted inside the worker; its header is checked.",
+)
+CHARGE = Stage(
+    name="charge",
+    title="Charge the budget",
+    text="The hold becomes a charge before any row is read.",
+)
+READ = Stage(
+    name="read", title="Read and encode", text="Rows become codes of the declared domain."
+)
+MEASURE = Stage(
+    name="measure", title="Measure with noise", text="Counts are taken and noise is added."
+)
+STORE = Stage(
+    name="store",
+    title="Store the noisy answers",
+    text="From here nothing looks at rows any more.",
+)
+FIT = Stage(
+    name="fit", title="Fit the model", text="Post-processing of the noisy answers; free."
+)
+PUBLISH = Stage(
+    name="publish", title="Make the release", text="Receipt and model become a release."
+)
 
 RUN = (WAIT, OPEN, CHARGE, READ, MEASURE, STORE, FIT, PUBLISH)
-COUNT = Stage(name="count", title="Count and compare", text="Real and synthetic tables are counted and compared.")
+COUNT = Stage(
+    name="count",
+    title="Count and compare",
+    text="Real and synthetic tables are counted and compared.",
+)
 REPORT = (WAIT, OPEN, READ, COUNT)
 NAMES = tuple(stage.name for stage in RUN)
 

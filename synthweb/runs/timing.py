@@ -32,7 +32,31 @@ SPREAD, SPREAD_OF_FEW = 1.5, 3.0
 ENOUGH = 4  # runs of which quantiles say something
 SAME_METHOD = 2  # runs of the same method that are preferred to those of all methods
 LOOKED_AT = 40  # newest finished runs
-ROUND = (1, 2, 3, 5, 8, 10, 15, 20, 30, 40, 60, 90, 120, 180, 240, 300, 450, 600, 900, 1200, 1800, 2700, 3600)
+ROUND = (
+    1,
+    2,
+    3,
+    5,
+    8,
+    10,
+    15,
+    20,
+    30,
+    40,
+    60,
+    90,
+    120,
+    180,
+    240,
+    300,
+    450,
+    600,
+    900,
+    1200,
+    1800,
+    2700,
+    3600,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +78,12 @@ class Band:
     runs: int = 0
 
     def to_json(self) -> dict[str, Any]:
-        return {"low": self.low, "high": self.high, "predicted": dict(self.predicted), "runs": self.runs}
+        return {
+            "low": self.low,
+            "high": self.high,
+            "predicted": dict(self.predicted),
+            "runs": self.runs,
+        }
 
 
 def predicted(dataset: Dataset, *, needed: float) -> dict[str, float]:
@@ -64,7 +93,10 @@ def predicted(dataset: Dataset, *, needed: float) -> dict[str, float]:
 
 def parts_of(size: float, *, needed: float) -> dict[str, float]:
     """The same of a table of so many bytes. What a command spends on loading libraries, a worker has behind it."""
-    return {READ: START_SECONDS + size / BYTES_A_SECOND, MODEL: max(LEAST_SECONDS, needed - START)}
+    return {
+        READ: START_SECONDS + size / BYTES_A_SECOND,
+        MODEL: max(LEAST_SECONDS, needed - START),
+    }
 
 
 def forecast(dataset: Dataset, *, method: str, needed: float) -> Band:
@@ -76,7 +108,9 @@ def band(parts: Mapping[str, float], *, method: str, history: Sequence[Observed]
     """From predictions, and ratios of earlier runs: those of the same method where there are some."""
     same = [each for each in history if each.method == method]
     fitting = same if len(same) >= SAME_METHOD else list(history)
-    unlike = not same and len(fitting) < ENOUGH  # a few runs of other methods: the band stays as wide as without them
+    unlike = (
+        not same and len(fitting) < ENOUGH
+    )  # a few runs of other methods: the band stays as wide as without them
     low = high = 0.0
     for part, seconds in parts.items():
         least, most = _span([each.ratios[part] for each in fitting if part in each.ratios])
@@ -99,7 +133,9 @@ def _span(ratios: Sequence[float]) -> tuple[float, float]:
 
 def _down(seconds: float) -> int:
     return (
-        max([each for each in ROUND if each <= seconds + 1e-6], default=1) if seconds <= ROUND[-1] else _hours(seconds)
+        max([each for each in ROUND if each <= seconds + 1e-6], default=1)
+        if seconds <= ROUND[-1]
+        else _hours(seconds)
     )
 
 

@@ -44,18 +44,32 @@ def new(request: HttpRequest, code: str) -> HttpResponse:
     try:
         version, account = planning.basis(dataset)
     except errors.NotReady as missing:
-        return render(request, "runs/not_ready.html", screens.frame(dataset) | {"missing": missing})
+        return render(
+            request, "runs/not_ready.html", screens.frame(dataset) | {"missing": missing}
+        )
     domain = domain_of(version)
-    like = selectors.run_for(_user(request), request.GET["like"]) if request.GET.get("like") else None
+    like = (
+        selectors.run_for(_user(request), request.GET["like"])
+        if request.GET.get("like")
+        else None
+    )
     suggested = screens.suggested(ledger.balance(account), domain) | screens.again(like)
-    form = ReleaseForm(request.POST if request.method == "POST" else None, domain=domain, **suggested)
+    form = ReleaseForm(
+        request.POST if request.method == "POST" else None, domain=domain, **suggested
+    )
     found = _estimate(form, dataset, hasty=not form.is_bound or form.is_pressed)
     if form.is_pressed and found and form.nothing_pending():
         if found.dear and form.cleaned_data["confirmed"] != found.digest:
-            return render(request, "runs/confirm.html", screens.frame(dataset) | {"form": form, "estimate": found})
+            return render(
+                request,
+                "runs/confirm.html",
+                screens.frame(dataset) | {"form": form, "estimate": found},
+            )
         if run := _submit(request, form, dataset):
             return redirect("runs:run", run.code)
-    return render(request, "runs/new.html", screens.new_release(dataset, form, found) | {"like": like})
+    return render(
+        request, "runs/new.html", screens.new_release(dataset, form, found) | {"like": like}
+    )
 
 
 @login_required
@@ -68,7 +82,8 @@ def preview(request: HttpRequest, code: str) -> HttpResponse:
         "form": form,
         "estimate": _estimate(form, dataset, hasty=False),
         "dataset": dataset,
-        "swapped": request.POST.get("parameters_of", form.chosen) != form.chosen,  # another method has other parameters
+        "swapped": request.POST.get("parameters_of", form.chosen)
+        != form.chosen,  # another method has other parameters
         "edited": bool(request.POST.get(purpose.EDIT)),
         "by_htmx": True,
     }
@@ -113,7 +128,9 @@ def _request_key(dataset: Dataset, asked: dict[str, Any]) -> str:
     """Of this press of the button: the same form sent again is the same request, the form gone back to and changed is
     another one."""
     key = asked["request_key"]
-    said = json.dumps([key, dataset.code, asked["name"], asked["spec"].to_json()], sort_keys=True)
+    said = json.dumps(
+        [key, dataset.code, asked["name"], asked["spec"].to_json()], sort_keys=True
+    )
     return hashlib.sha256(said.encode()).hexdigest() if key else ""
 
 
@@ -133,7 +150,9 @@ def index(request: HttpRequest) -> HttpResponse:
 def notice(request: HttpRequest) -> HttpResponse:
     """How many of one's own runs have ended since one looked; asked for by every page while one is under way."""
     require_role(_user(request), Role.STEWARD)
-    if not fragments.asked_by_page(request):  # opened by hand: there is nothing to see but a number
+    if not fragments.asked_by_page(
+        request
+    ):  # opened by hand: there is nothing to see but a number
         return redirect(f"{reverse('runs:index')}?seen=no")
     return render(request, "runs/_notice.html", {"notice": screens.notice(_user(request))})
 
@@ -153,7 +172,9 @@ def run(request: HttpRequest, code: str) -> HttpResponse:
     """One run: the whole page, or its moving part when the page asks again."""
     found = selectors.run_for(_user(request), code)
     notices.see(user=_user(request), pk=found.pk)
-    context = screens.run(found, may_act=datasets.may(_user(request), found.dataset, datasets.Need.SPEND))
+    context = screens.run(
+        found, may_act=datasets.may(_user(request), found.dataset, datasets.Need.SPEND)
+    )
     if not request.headers.get("HX-Request"):
         return render(request, "runs/run.html", context)
     if found.is_open:
@@ -197,10 +218,14 @@ def report(request: HttpRequest, code: str) -> HttpResponse:
     if request.method == "POST":
         services.request_report(release=release, actor=_user(request))
         return redirect("runs:report", code)
-    errand = selectors.latest_errand(kind=TableErrand.Kind.REPORT, dataset=release.dataset, release=release)
+    errand = selectors.latest_errand(
+        kind=TableErrand.Kind.REPORT, dataset=release.dataset, release=release
+    )
     working = errand is not None and errand.is_open
     asking_again = bool(request.headers.get("HX-Request"))
-    if not working and datasets.preview_exists(release.dataset, Preview.Kind.REPORT, release.code):
+    if not working and datasets.preview_exists(
+        release.dataset, Preview.Kind.REPORT, release.code
+    ):
         return _go(reverse("releases:compare", args=[code]), by_htmx=asking_again)
     if not working and asking_again:
         return _go(request.path, by_htmx=True)

@@ -13,7 +13,13 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any, TypedDict, cast
 
-from django.db import DatabaseError, InterfaceError, OperationalError, close_old_connections, transaction
+from django.db import (
+    DatabaseError,
+    InterfaceError,
+    OperationalError,
+    close_old_connections,
+    transaction,
+)
 from django.db.models.functions import Now
 
 from synth_engine import formats, mechanisms, pipeline
@@ -34,12 +40,20 @@ from synthweb.runs.progress import Progress
 logger = logging.getLogger(__name__)
 
 State = SynthesisRun.State
-MAX_ATTEMPTS = 5  # claims of one run: a run that keeps killing its worker must not do so for ever
-MAX_ERRAND_ATTEMPTS = 3
-RECORD_PAUSES = (0.1, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0)  # seconds between tries to store drawn answers; the last for ever
-WAITING_FOR_ROOM = (
-    "The noisy answers cannot be stored yet: disk or database do not take them. Tried again until they do."
+MAX_ATTEMPTS = (
+    5  # claims of one run: a run that keeps killing its worker must not do so for ever
 )
+MAX_ERRAND_ATTEMPTS = 3
+RECORD_PAUSES = (
+    0.1,
+    0.5,
+    1.0,
+    2.0,
+    4.0,
+    8.0,
+    15.0,
+)  # seconds between tries to store drawn answers; the last for ever
+WAITING_FOR_ROOM = "The noisy answers cannot be stored yet: disk or database do not take them. Tried again until they do."
 REPORT_ROWS = 1_000_000  # of the synthetic table in a comparison; more rows change nothing that can be seen
 NO_ROOM = (
     "The disk has no room for the noisy answers, so nothing was charged. Have the operator free space where "
@@ -67,7 +81,9 @@ def synthesize(*, code: str) -> None:
         except DatabaseError as error:  # the database is away: the lease runs out, and what is possible is done then
             logger.warning("run %s: %s; left for the reconciler", code, type(error).__name__)
         except Exception as error:  # noqa: BLE001 - whatever it was, the run gets an end and the log gets no data
-            if not grip.gone.is_set():  # else the error is how the pipeline passes on that the lease is lost
+            if (
+                not grip.gone.is_set()
+            ):  # else the error is how the pipeline passes on that the lease is lost
                 logger.error("run %s: failed with %s", code, type(error).__name__)
             fail(run, grip, failure=_failure(error, described=run.domain_version.document))
 
@@ -83,7 +99,9 @@ def _advance(run: SynthesisRun, grip: lease.Lease) -> None:
     if run.state == State.HELD:
         _check_plan(run, plan)
         progress(stages.OPEN.name, 0.0)
-        artefacts.sweep(is_known=_is_known)  # what a killed worker had reserved is room for this one
+        artefacts.sweep(
+            is_known=_is_known
+        )  # what a killed worker had reserved is room for this one
         with artefacts.reserved(plan.answers_bytes()) as room:
             answers = _charge_and_measure(run, grip, plan, progress)
             failpoints.reach(failpoints.BEFORE_STORE)
@@ -96,17 +114,23 @@ def _advance(run: SynthesisRun, grip: lease.Lease) -> None:
 def _check_plan(run: SynthesisRun, plan: Plan) -> None:
     """The hold pays for the plan that was shown; a newer engine may plan otherwise, and then nothing is spent."""
     if plan.digest != run.plan_digest:
-        raise PrivacyError("the engine was updated and plans this run differently now; submit it again")
+        raise PrivacyError(
+            "the engine was updated and plans this run differently now; submit it again"
+        )
 
 
 def _check_table(run: SynthesisRun) -> None:
     """A file is not replaced while a run waits for it; whatever else may happen to it, no run reads another one."""
     table = selectors.table_of_run(run.code)
     if table is not None and table.vault_name != run.dataset.vault_name:
-        raise PrivacyError("the table was replaced after this run was submitted; submit it again")
+        raise PrivacyError(
+            "the table was replaced after this run was submitted; submit it again"
+        )
 
 
-def _charge_and_measure(run: SynthesisRun, grip: lease.Lease, plan: Plan, progress: Progress) -> Answers:
+def _charge_and_measure(
+    run: SynthesisRun, grip: lease.Lease, plan: Plan, progress: Progress
+) -> Answers:
     """What can be known without reading a row is found out before the charge: that the plan provably meets its target,
     that the vault still has the table and that it is, byte for byte, the one that was stored, and that its header names
     the columns described. A run that fails of these costs nothing. Rows are read behind the charge alone."""
@@ -117,14 +141,18 @@ def _charge_and_measure(run: SynthesisRun, grip: lease.Lease, plan: Plan, progre
         failpoints.reach(failpoints.BEFORE_CHARGE)
         _charge(run, grip, progress)
         failpoints.reach(failpoints.AFTER_CHARGE)
-        return pipeline.measure(path, **_form(run.dataset), plan=plan, progress=progress, cancelled=progress.gone)
+        return pipeline.measure(
+            path, **_form(run.dataset), plan=plan, progress=progress, cancelled=progress.gone
+        )
 
 
 def _charge(run: SynthesisRun, grip: lease.Lease, progress: Progress) -> None:
     """The point of no return, a transaction of its own: the hold becomes a charge before any row is read."""
     progress(stages.CHARGE.name, 0.0)
     with transaction.atomic():
-        lease.write(grip, states=(State.HELD,), state=State.CHARGED, charged_at=Now(), progress=1.0)
+        lease.write(
+            grip, states=(State.HELD,), state=State.CHARGED, charged_at=Now(), progress=1.0
+        )
         ledger.charge(run_code=run.code)
     run.state = State.CHARGED
 
@@ -143,7 +171,11 @@ def _form(dataset: Dataset) -> Form:
 
 
 def _store(
-    run: SynthesisRun, grip: lease.Lease, answers: Answers, progress: Progress, room: artefacts.Reservation
+    run: SynthesisRun,
+    grip: lease.Lease,
+    answers: Answers,
+    progress: Progress,
+    room: artefacts.Reservation,
 ) -> None:
     """Answers to their file, then their digest and the state to the row under the fence. The name carries the token,
     so that a worker that was overtaken can never overwrite what its successor stored."""
@@ -184,7 +216,9 @@ def _say_waiting(grip: lease.Lease) -> None:
     """One line in the log of the run, for whoever wonders why it stands still."""
     try:
         if not RunEvent.objects.filter(run_id=grip.pk, text=WAITING_FOR_ROOM).exists():
-            RunEvent.objects.create(run_id=grip.pk, stage=stages.STORE.name, text=WAITING_FOR_ROOM)
+            RunEvent.objects.create(
+                run_id=grip.pk, stage=stages.STORE.name, text=WAITING_FOR_ROOM
+            )
     except DatabaseError as error:
         logger.warning("nothing written to the log of the run: %s", type(error).__name__)
 
@@ -205,7 +239,9 @@ def _publish(run: SynthesisRun, grip: lease.Lease, plan: Plan, progress: Progres
     model = plan.fit(answers)
     progress(stages.PUBLISH.name, 0.0)
     with transaction.atomic():
-        lease.write(grip, states=(State.MEASURED,), progress=1.0)  # the fence first: it locks the row
+        lease.write(
+            grip, states=(State.MEASURED,), progress=1.0
+        )  # the fence first: it locks the row
         release = releases.publish(
             run_code=run.code,
             dataset=run.dataset,
@@ -219,9 +255,16 @@ def _publish(run: SynthesisRun, grip: lease.Lease, plan: Plan, progress: Progres
             chosen_after_looking=run.looked_before,
         )
         lease.write(
-            grip, states=(State.MEASURED,), state=State.FINISHED, release=release, finished_at=Now(), lease_held=False
+            grip,
+            states=(State.MEASURED,),
+            state=State.FINISHED,
+            release=release,
+            finished_at=Now(),
+            lease_held=False,
         )
-        RunEvent.objects.create(run=run, stage=stages.PUBLISH.name, text="The release is ready.")
+        RunEvent.objects.create(
+            run=run, stage=stages.PUBLISH.name, text="The release is ready."
+        )
 
 
 def fail(run: SynthesisRun, grip: lease.Lease, *, failure: Mapping[str, object]) -> None:
@@ -229,7 +272,14 @@ def fail(run: SynthesisRun, grip: lease.Lease, *, failure: Mapping[str, object])
     try:
         with transaction.atomic():
             state = grip.rows().select_for_update().values_list("state", flat=True).first()
-            lease.write(grip, states=run.OPEN, state=State.FAILED, failure=failure, finished_at=Now(), lease_held=False)
+            lease.write(
+                grip,
+                states=run.OPEN,
+                state=State.FAILED,
+                failure=failure,
+                finished_at=Now(),
+                lease_held=False,
+            )
             spent = state != State.HELD
             words = "The charge stays." if spent else "Nothing was spent; the hold is released."
             RunEvent.objects.create(run=run, stage=run.stage, text=f"Failed. {words}")
@@ -239,7 +289,9 @@ def fail(run: SynthesisRun, grip: lease.Lease, *, failure: Mapping[str, object])
         logger.info("run %s: taken over or cancelled; its failure is not recorded", run.code)
 
 
-def _failure(error: Exception, *, described: Mapping[str, Any] | None = None) -> dict[str, object]:
+def _failure(
+    error: Exception, *, described: Mapping[str, Any] | None = None
+) -> dict[str, object]:
     """Code and words of ours. The engine's own errors promise to hold no value; the text of any other is dropped. A run
     is seen by more than its steward, so a line, which depends on rows, and a name that nobody described stay here."""
     match error:
@@ -255,7 +307,10 @@ def _failure(error: Exception, *, described: Mapping[str, Any] | None = None) ->
             return {"code": "no-room", "text": NO_ROOM}
         case SynthError():
             return {"code": "engine", "text": "The engine stopped."}
-    return {"code": "internal", "text": f"An error of kind {type(error).__name__} stopped the worker."}
+    return {
+        "code": "internal",
+        "text": f"An error of kind {type(error).__name__} stopped the worker.",
+    }
 
 
 def _names(document: Mapping[str, Any]) -> set[str]:
@@ -342,7 +397,13 @@ def _end_errand(
     """The errand's end and, for an upload, what became of the dataset, in one fenced transaction."""
     state = TableErrand.State.FAILED if failure else TableErrand.State.FINISHED
     lease.write(
-        grip, states=errand.OPEN, state=state, failure=failure, progress=1.0, finished_at=Now(), lease_held=False
+        grip,
+        states=errand.OPEN,
+        state=state,
+        failure=failure,
+        progress=1.0,
+        finished_at=Now(),
+        lease_held=False,
     )
     if errand.kind != TableErrand.Kind.INGEST:
         return

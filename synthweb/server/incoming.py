@@ -38,7 +38,9 @@ class Incoming:
         self.body_length = 0
         self.long_body = False
         self.streamed = False  # a thread takes the request before its body is in
-        self.continues = False  # the client has to be told to send its body; whoever tells it sets this back
+        self.continues = (
+            False  # the client has to be told to send its body; whoever tells it sets this back
+        )
         self._largest_body = largest_body
         self._searched = 0
         self._needed: int | None = None
@@ -52,17 +54,28 @@ class Incoming:
         """Take bytes that came in; what the request is now."""
         self.buffer += data
         if len(self.path) < limits.LONGEST_LINE and not self.head_is_in:
-            words = bytes(self.buffer[: limits.LONGEST_LINE]).lstrip(b"\r\n").split(b"\r\n", 1)[0].split(b" ")
+            words = (
+                bytes(self.buffer[: limits.LONGEST_LINE])
+                .lstrip(b"\r\n")
+                .split(b"\r\n", 1)[0]
+                .split(b" ")
+            )
             self.path = words[1].split(b"?", 1)[0] if len(words) > 1 else b""
         if self._needed is None and self.state is State.RECEIVING:
             self._look_for_head()
-        if self.state is State.RECEIVING and self._needed is not None and len(self.buffer) >= self._needed:
+        if (
+            self.state is State.RECEIVING
+            and self._needed is not None
+            and len(self.buffer) >= self._needed
+        ):
             self.state = State.COMPLETE
         return self.state
 
     def _look_for_head(self) -> None:
         if self.buffer.startswith(b"\r\n"):
-            del self.buffer[:2]  # an empty line before a request is passed over (RFC 9112, section 2.2)
+            del self.buffer[
+                :2
+            ]  # an empty line before a request is passed over (RFC 9112, section 2.2)
         end = self.buffer.find(END, max(0, self._searched - len(END)))
         self._searched = len(self.buffer)
         line = self.buffer.find(b"\r\n", 0, limits.LONGEST_LINE + 2)

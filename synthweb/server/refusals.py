@@ -28,7 +28,12 @@ def answer(status: HTTPStatus, *, path: bytes) -> bytes:
     """A whole HTTP/1.1 answer, after which the connection is closed."""
     if path.startswith(REST.encode()):
         kind = "application/problem+json"
-        document = {"type": "about:blank", "title": status.phrase, "status": status.value, "detail": DETAILS[status]}
+        document = {
+            "type": "about:blank",
+            "title": status.phrase,
+            "status": status.value,
+            "detail": DETAILS[status],
+        }
         body = json.dumps(document)
     else:
         kind = "text/html; charset=utf-8"

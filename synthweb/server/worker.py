@@ -54,7 +54,9 @@ class Connection(TConn):  # type: ignore[misc]  # gunicorn has no types
 
     def __init__(self, cfg: Any, sock: PacedSocket, client: Any, server: Any) -> None:
         super().__init__(cfg, sock, client, server)
-        self.initialized = self.data_ready = True  # gunicorn would wait for the first byte in a thread
+        self.initialized = self.data_ready = (
+            True  # gunicorn would wait for the first byte in a thread
+        )
         self.parser = http.get_parser(cfg, sock, client)
         self.address = client[0] if isinstance(client, tuple) else ""
         self.incoming = Incoming(largest_body=0)
@@ -90,7 +92,9 @@ class BufferedWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no typ
             elif error.errno not in (errno.EAGAIN, errno.ECONNABORTED, errno.EWOULDBLOCK):
                 raise
             return
-        connection = Connection(self.cfg, PacedSocket(accepted, self._unsent), client, listener.getsockname())
+        connection = Connection(
+            self.cfg, PacedSocket(accepted, self._unsent), client, listener.getsockname()
+        )
         self.nr_conns += 1
         self._from[connection.address] += 1
         self._await_request(connection, b"", seconds=limits.HEAD_SECONDS)
@@ -106,7 +110,13 @@ class BufferedWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no typ
         if already:
             connection.incoming.feed(already)
             seconds = limits.HEAD_SECONDS
-        self._watch(connection, selectors.EVENT_READ, self._receive, seconds=seconds, expired=self._too_slow)
+        self._watch(
+            connection,
+            selectors.EVENT_READ,
+            self._receive,
+            seconds=seconds,
+            expired=self._too_slow,
+        )
         self._look(connection)
 
     # --- a request comes in -----------------------------------------------------------------------------------------
@@ -123,7 +133,9 @@ class BufferedWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no typ
         connection.incoming.feed(data)
         if headless and connection.incoming.head_is_in:
             connection.deadline = (
-                time.monotonic() + limits.GRACE_SECONDS + connection.incoming.body_length / limits.SLOWEST
+                time.monotonic()
+                + limits.GRACE_SECONDS
+                + connection.incoming.body_length / limits.SLOWEST
             )
         self._look(connection)
 
@@ -137,7 +149,9 @@ class BufferedWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no typ
         elif incoming.continues:
             incoming.continues = False
             connection.sock.post(b"HTTP/1.1 100 Continue\r\n\r\n")
-            with contextlib.suppress(OSError):  # a client that is gone is noticed when it is read from
+            with contextlib.suppress(
+                OSError
+            ):  # a client that is gone is noticed when it is read from
                 connection.sock.flush()
         elif len(incoming.buffer) > limits.BUFFERED_TOGETHER // limits.CONNECTIONS:
             self._bound_memory()
@@ -146,7 +160,10 @@ class BufferedWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no typ
         """Where all requests together take too much, the one that takes most has to come back."""
         receiving = [each for each in self._in_loop if each.incoming.state is State.RECEIVING]
         if sum(len(each.incoming.buffer) for each in receiving) > limits.BUFFERED_TOGETHER:
-            self._refuse(max(receiving, key=lambda each: len(each.incoming.buffer)), HTTPStatus.SERVICE_UNAVAILABLE)
+            self._refuse(
+                max(receiving, key=lambda each: len(each.incoming.buffer)),
+                HTTPStatus.SERVICE_UNAVAILABLE,
+            )
 
     def _hand_over(self, connection: Connection) -> None:
         """A thread answers from here on."""
@@ -161,7 +178,9 @@ class BufferedWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no typ
         incoming.buffer.clear()
         pool: ThreadPoolExecutor = self._health.get(incoming.path) or self.tpool
         answered = pool.submit(self.handle, connection)
-        answered.add_done_callback(lambda done: self.method_queue.defer(self.finish_request, connection, done))
+        answered.add_done_callback(
+            lambda done: self.method_queue.defer(self.finish_request, connection, done)
+        )
 
     # --- in a thread ------------------------------------------------------------------------------------------------
     def handle(self, conn: Connection) -> Any:
@@ -179,12 +198,16 @@ class BufferedWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no typ
 
     def handle_error(self, req: Any, client: PacedSocket, addr: Any, exc: Exception) -> None:  # noqa: ARG002
         """gunicorn cannot read a request, or the application raised what Django should have caught."""
-        status = next((status for kind, status in STATUS_OF.items() if isinstance(exc, kind)), None)
+        status = next(
+            (status for kind, status in STATUS_OF.items() if isinstance(exc, kind)), None
+        )
         if status is None:
             broken = isinstance(exc, errors.ParseException)
             status = HTTPStatus.BAD_REQUEST if broken else HTTPStatus.INTERNAL_SERVER_ERROR
         if status is HTTPStatus.INTERNAL_SERVER_ERROR:
-            self.log.error("a request failed outside of the application: %s", type(exc).__name__)
+            self.log.error(
+                "a request failed outside of the application: %s", type(exc).__name__
+            )
         connection = getattr(self._thread, "connection", None)
         path = connection.incoming.path if connection else b""
         self._note(status, addr)
@@ -195,7 +218,12 @@ class BufferedWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no typ
     def finish_request(self, conn: Connection, fs: Future[Any]) -> None:
         if conn.incoming.long_body:
             self._long_bodies -= 1
-        again = not fs.cancelled() and fs.exception() is None and bool(fs.result()) and not conn.sock.cut
+        again = (
+            not fs.cancelled()
+            and fs.exception() is None
+            and bool(fs.result())
+            and not conn.sock.cut
+        )
         conn.sock.setblocking(False)
         self._send_rest(conn, partial(self._next_request if again else self._linger, conn))
 
@@ -264,7 +292,13 @@ class BufferedWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no typ
         except OSError:
             self._drop(connection)
             return
-        self._watch(connection, selectors.EVENT_READ, self._discard, seconds=limits.LINGER_SECONDS, expired=self._drop)
+        self._watch(
+            connection,
+            selectors.EVENT_READ,
+            self._discard,
+            seconds=limits.LINGER_SECONDS,
+            expired=self._drop,
+        )
 
     def _discard(self, connection: Connection) -> None:
         data = connection.sock.receive()
@@ -298,7 +332,9 @@ class BufferedWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no typ
         """Call `ready` whenever the connection is, and `expired` when its time is over."""
         connection.deadline, connection.expired = time.monotonic() + seconds, expired
         self._in_loop.add(connection)
-        self.poller.register(connection.sock, event, lambda _socket: self._act(connection, ready))
+        self.poller.register(
+            connection.sock, event, lambda _socket: self._act(connection, ready)
+        )
 
     def _act(self, connection: Connection, ready: Callable[[Connection], None]) -> None:
         if connection in self._in_loop:  # else an earlier event of the same round ended it
@@ -317,6 +353,10 @@ class BufferedWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no typ
             return
         self._swept = now
         for connection in list(self._in_loop):
-            idle = not self.alive and connection.incoming.state is State.RECEIVING and not connection.incoming.buffer
+            idle = (
+                not self.alive
+                and connection.incoming.state is State.RECEIVING
+                and not connection.incoming.buffer
+            )
             if idle or (connection.deadline < now and connection in self._in_loop):
                 (connection.expired or self._drop)(connection)

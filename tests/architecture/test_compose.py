@@ -13,7 +13,9 @@ from synthweb.local import processes
 from synthweb.local.places import Places
 
 ROOT = Path(__file__).resolve().parents[2]
-SERVICES: dict[str, dict[str, Any]] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
+SERVICES: dict[str, dict[str, Any]] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())[
+    "services"
+]
 OURS = ("web", "worker-confidential", "worker-default", "beat")
 DOCKERFILE = (ROOT / "Dockerfile").read_text()
 # What an image does as root before it becomes its own user.
@@ -30,7 +32,9 @@ MAY_KNOW = {
 def _local(name: str) -> list[str]:
     """What the local installation runs, without its interpreter and with the addresses of a container."""
     places = Places(Path("/tmp"))
-    found = {process.name: process for process in processes.application(places, listener=3)}[name]
+    found = {process.name: process for process in processes.application(places, listener=3)}[
+        name
+    ]
     command = found.command[2:]  # python -m
     instead = {"fd://3": "0.0.0.0:8000", str(places.run / "beat"): "/tmp/beat"}
     return [instead.get(part, part) for part in command]
@@ -63,7 +67,10 @@ def test_nobody_knows_more_keys_than_they_must(name: str) -> None:
 def test_a_service_lacks_exactly_the_private_keys_that_are_withheld_locally(name: str) -> None:
     if name == "migrate":
         return
-    local = {process.name: process for process in processes.application(Places(Path("/tmp")), listener=3)}[name]
+    local = {
+        process.name: process
+        for process in processes.application(Places(Path("/tmp")), listener=3)
+    }[name]
     private = {*processes.WEB_KEYS, *processes.TABLE_KEYS}
     assert private - set(SERVICES[name]["environment"]) == set(local.withheld)
 
@@ -99,14 +106,23 @@ def test_only_migrations_connect_as_the_owner_of_the_tables() -> None:
 
 def test_the_workers_wait_for_migrations_and_get_time_to_finish() -> None:
     for name in OURS:
-        assert SERVICES[name]["depends_on"]["migrate"]["condition"] == "service_completed_successfully"
+        assert (
+            SERVICES[name]["depends_on"]["migrate"]["condition"]
+            == "service_completed_successfully"
+        )
     seconds = int(SERVICES["worker-confidential"]["stop_grace_period"].removesuffix("s"))
-    local = {p.name: p for p in processes.application(Places(Path("/tmp")), listener=3)}["worker-confidential"]
+    local = {p.name: p for p in processes.application(Places(Path("/tmp")), listener=3)}[
+        "worker-confidential"
+    ]
     assert seconds >= local.patience
 
 
 def test_only_the_web_can_be_reached_from_outside() -> None:
-    reachable = {name for name, service in SERVICES.items() if "ports" in service or "outside" in service["networks"]}
+    reachable = {
+        name
+        for name, service in SERVICES.items()
+        if "ports" in service or "outside" in service["networks"]
+    }
     assert reachable == {"web"}
 
 
@@ -149,6 +165,10 @@ def test_what_the_web_writes_has_a_volume() -> None:
 def test_redis_keeps_nothing_and_evicts_nothing() -> None:
     command = SERVICES["redis"]["command"]
     local = processes.redis(Places(Path("/tmp"))).command
-    for option, value in (("--save", ""), ("--appendonly", "no"), ("--maxmemory-policy", "noeviction")):
+    for option, value in (
+        ("--save", ""),
+        ("--appendonly", "no"),
+        ("--maxmemory-policy", "noeviction"),
+    ):
         assert command[command.index(option) + 1] == value
         assert local[local.index(option) + 1] == value

@@ -13,7 +13,11 @@ ROOT = Path(__file__).resolve().parents[2]
 SETTINGS_PAGE = (ROOT / "docs" / "settings.md").read_text()
 DEPLOYMENT_PAGE = (ROOT / "docs" / "deployment.md").read_text()
 SETTING = re.compile(r"\b(?:SYNTHWEB_[A-Z_]+|DATABASE_URL)\b")
-CODE = [ROOT / "synthweb" / "settings.py", *(ROOT / "synthweb" / "local").glob("*.py"), ROOT / "tests" / "all.py"]
+CODE = [
+    ROOT / "synthweb" / "settings.py",
+    *(ROOT / "synthweb" / "local").glob("*.py"),
+    ROOT / "tests" / "all.py",
+]
 OF_CONTAINERS = {
     "SYNTHWEB_UID",
     "SYNTHWEB_GID",
@@ -45,14 +49,18 @@ def test_every_setting_is_on_the_page_and_nothing_else() -> None:
 
 
 def test_every_check_is_on_the_page_and_nothing_else() -> None:
-    in_code = set(re.findall(r'id="(synthweb\.[EW]\d+)"', (ROOT / "synthweb" / "checks.py").read_text()))
+    in_code = set(
+        re.findall(r'id="(synthweb\.[EW]\d+)"', (ROOT / "synthweb" / "checks.py").read_text())
+    )
     assert in_code
     assert {name for name in _rows(SETTINGS_PAGE) if name.startswith("synthweb.")} == in_code
 
 
 def test_every_command_is_on_the_page_and_nothing_else() -> None:
     commands = {
-        path.stem for path in (ROOT / "synthweb").glob("*/management/commands/*.py") if not path.stem.startswith("_")
+        path.stem
+        for path in (ROOT / "synthweb").glob("*/management/commands/*.py")
+        if not path.stem.startswith("_")
     }
     assert _rows(DEPLOYMENT_PAGE) == commands
 
@@ -71,11 +79,17 @@ def test_every_refusal_has_a_code_with_a_meaning() -> None:
 
 
 def test_every_setting_of_the_compose_file_is_known() -> None:
-    used = set(SETTING.findall((ROOT / "docker-compose.yml").read_text() + (ROOT / ".env.example").read_text()))
+    used = set(
+        SETTING.findall(
+            (ROOT / "docker-compose.yml").read_text() + (ROOT / ".env.example").read_text()
+        )
+    )
     assert used <= _in_code() | OF_CONTAINERS
 
 
-@pytest.mark.parametrize("page", sorted((ROOT / "docs").rglob("*.md")), ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "page", sorted((ROOT / "docs").rglob("*.md")), ids=lambda path: path.name
+)
 def test_links_between_pages_lead_somewhere(page: Path) -> None:
     targets = re.findall(r"\]\((?!https?:|#|/|mailto:)([^)#\s]+)", page.read_text())
     missing = [target for target in targets if not (page.parent / target).exists()]
@@ -94,7 +108,11 @@ def test_every_module_of_the_methods_stands_in_the_architecture_and_no_other() -
     text = (ROOT / "ARCHITECTURE.md").read_text()
     folder = ROOT / "synth_engine" / "mechanisms"
     registry = (folder / "__init__.py").read_text()
-    methods = set(re.findall(r"^from synth_engine\.mechanisms\.(\w+) import", registry, flags=re.MULTILINE))
+    methods = set(
+        re.findall(
+            r"^from synth_engine\.mechanisms\.(\w+) import", registry, flags=re.MULTILINE
+        )
+    )
     layers = text.split("`mechanisms/` has these layers")[1].split("\n## ")[0].split("\n- ")[1:]
     elsewhere = set(re.findall(r"`mechanisms/([\w/]+)\.py`", text))
     told: dict[str, set[str]] = {"": set()}
@@ -121,13 +139,19 @@ def test_modules_that_the_architecture_names_by_their_package_exist() -> None:
     named = set(re.findall(r"`([a-z_]+/[a-z_/]+\.py)`", text))
     assert len(named) > 10
     roots = (ROOT, ROOT / "synth_engine", ROOT / "synthweb")
-    assert [path for path in sorted(named) if not any((root / path).exists() for root in roots)] == []
+    assert [
+        path for path in sorted(named) if not any((root / path).exists() for root in roots)
+    ] == []
 
 
 @pytest.mark.parametrize("page", ["README.md", "ARCHITECTURE.md"])
 def test_paths_that_the_front_pages_name_exist(page: str) -> None:
     text = (ROOT / page).read_text()
-    named = set(re.findall(r"`((?:docs|examples|synth_engine|synthweb|tests|bench|static)/[\w./-]+)`", text))
+    named = set(
+        re.findall(
+            r"`((?:docs|examples|synth_engine|synthweb|tests|bench|static)/[\w./-]+)`", text
+        )
+    )
     assert [path for path in sorted(named) if not (ROOT / path).exists()] == []
 
 
@@ -135,11 +159,17 @@ def test_requirements_are_pinned_and_name_no_address() -> None:
     for name in ("requirements.txt", "tests/requirements.txt"):
         lines = [line.split("#")[0].strip() for line in (ROOT / name).read_text().splitlines()]
         for line in filter(None, lines):
-            assert line == "-r ../requirements.txt" or re.match(r"[A-Za-z0-9_.-]+==[\w.]+( ;.*)?$", line), line
+            assert line == "-r ../requirements.txt" or re.match(
+                r"[A-Za-z0-9_.-]+==[\w.]+( ;.*)?$", line
+            ), line
 
 
 def test_each_direct_requirement_has_its_reason() -> None:
     for name in ("requirements.txt", "tests/requirements.txt"):
         direct = (ROOT / name).read_text().split("# --- asked for by those")[0].splitlines()
-        bare = [line for line in direct if "==" in line and not line.startswith("#") and "  # " not in line]
+        bare = [
+            line
+            for line in direct
+            if "==" in line and not line.startswith("#") and "  # " not in line
+        ]
         assert not bare

@@ -13,22 +13,44 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"][
+    "contracts"
+]
 
 VIOLATIONS = [
     ("engine-layers", "synth_engine/domain/facts.py", "from synth_engine import codec"),
     ("engine-layers", "synth_engine/errors.py", "from synth_engine import domain"),
     ("engine-layers", "synth_engine/privacy/unit.py", "from synth_engine import spec"),
-    ("engine-layers", "synth_engine/evaluation/report.py", "from synth_engine.confidential import counts"),
-    ("engine-layers", "synth_engine/new_module.py", "import math"),  # nobody has said where it belongs
+    (
+        "engine-layers",
+        "synth_engine/evaluation/report.py",
+        "from synth_engine.confidential import counts",
+    ),
+    (
+        "engine-layers",
+        "synth_engine/new_module.py",
+        "import math",
+    ),  # nobody has said where it belongs
     ("mechanisms", "synth_engine/mechanisms/mst.py", "from synth_engine.mechanisms import aim"),
-    ("mechanisms", "synth_engine/mechanisms/models/tree.py", "from synth_engine.mechanisms.planning import plan"),
+    (
+        "mechanisms",
+        "synth_engine/mechanisms/models/tree.py",
+        "from synth_engine.mechanisms.planning import plan",
+    ),
     ("room", "synth_engine/commands.py", "from synth_engine.confidential import rows"),
-    ("room", "synth_engine/mechanisms/independent.py", "import synth_engine.confidential.counts"),
+    (
+        "room",
+        "synth_engine/mechanisms/independent.py",
+        "import synth_engine.confidential.counts",
+    ),
     ("room", "synthweb/runs/worker.py", "from synth_engine.confidential import ingest"),
     ("readers", "synth_engine/commands.py", "from synth_engine import readers"),
     ("pipeline", "synthweb/runs/services.py", "from synth_engine import pipeline"),
-    ("pipeline", "synthweb/datasets/selectors.py", "def late():\n    from synth_engine import pipeline"),
+    (
+        "pipeline",
+        "synthweb/datasets/selectors.py",
+        "def late():\n    from synth_engine import pipeline",
+    ),
     ("web-without-room", "synthweb/pages/views.py", "from synthweb.runs import worker"),
     ("exact-noise", "synth_engine/confidential/counts.py", "import opendp.prelude"),
     ("exact-noise", "synth_engine/marginals/oneway.py", "from opendp import measurements"),
@@ -40,9 +62,17 @@ VIOLATIONS = [
     ("inside-an-app", "synthweb/runs/models.py", "from synthweb.runs import services"),
     ("inside-an-app", "synthweb/ledger/selectors.py", "from synthweb.ledger import services"),
     ("vault", "synthweb/releases/services.py", "from synthweb.datasets import vault"),
-    ("preview-store", "synthweb/api/serializers/datasets.py", "from synthweb.datasets import preview_store"),
+    (
+        "preview-store",
+        "synthweb/api/serializers/datasets.py",
+        "from synthweb.datasets import preview_store",
+    ),
     ("verifier", "synth_engine/privacy/verify.py", "from synth_engine.privacy import loss"),
-    ("verifier", "synth_engine/privacy/verify_losses.py", "from synth_engine.privacy import pld"),
+    (
+        "verifier",
+        "synth_engine/privacy/verify_losses.py",
+        "from synth_engine.privacy import pld",
+    ),
     ("no-cycles", "synth_engine/privacy/unit.py", "from synth_engine.privacy import receipt"),
 ]
 
@@ -52,7 +82,12 @@ def lint(folder: Path, *, contract: str | None = None) -> subprocess.CompletedPr
     command = [str(Path(sys.executable).with_name("lint-imports"))]
     command += [] if contract is None else ["--contract", contract]
     return subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, check=False, env=os.environ | {"PYTHONPATH": str(folder)}
+        command,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"PYTHONPATH": str(folder)},
     )
 
 
@@ -61,7 +96,9 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the sources, to be spoilt."""
     folder = tmp_path_factory.mktemp("tree")
     for package in ("synth_engine", "synthweb"):
-        shutil.copytree(ROOT / package, folder / package, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(
+            ROOT / package, folder / package, ignore=shutil.ignore_patterns("__pycache__")
+        )
     shutil.copy(ROOT / "pyproject.toml", folder)
     return folder
 
@@ -83,7 +120,9 @@ def test_every_contract_is_kept() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("contract", "path", "line"), VIOLATIONS)
-def test_a_deliberate_violation_is_caught(spoilt: Path, contract: str, path: str, line: str) -> None:
+def test_a_deliberate_violation_is_caught(
+    spoilt: Path, contract: str, path: str, line: str
+) -> None:
     outcome = lint(spoilt, contract=contract)
     assert outcome.returncode == 1, outcome.stdout + outcome.stderr
     assert "1 broken" in outcome.stdout
@@ -95,4 +134,6 @@ def test_the_copy_without_violations_is_kept(tree: Path) -> None:
 
 
 def test_every_contract_has_a_violation_that_it_catches() -> None:
-    assert {contract["id"] for contract in CONTRACTS} == {contract for contract, _, _ in VIOLATIONS}
+    assert {contract["id"] for contract in CONTRACTS} == {
+        contract for contract, _, _ in VIOLATIONS
+    }

@@ -10,7 +10,9 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 ENGINE = sorted((ROOT / "synth_engine").rglob("*.py"))
-WEB = sorted(path for path in (ROOT / "synthweb").rglob("*.py") if "migrations" not in path.parts)
+WEB = sorted(
+    path for path in (ROOT / "synthweb").rglob("*.py") if "migrations" not in path.parts
+)
 LONGEST_FUNCTION = 60
 LONGEST_VIEW = 40
 
@@ -66,7 +68,10 @@ def tree(path: Path) -> ast.Module:
 
 def functions(path: Path) -> Iterator[tuple[str, int]]:
     for node in ast.walk(tree(path)):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.end_lineno is not None:
+        if (
+            isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+            and node.end_lineno is not None
+        ):
             yield node.name, node.end_lineno - node.lineno + 1
 
 
@@ -82,23 +87,35 @@ def mentions(path: Path, *, chains: tuple[str, ...], modules: tuple[str, ...]) -
     for node in ast.walk(tree(path)):
         if isinstance(node, ast.Attribute) and dotted(node).startswith(chains):
             return True
-        if isinstance(node, ast.Import) and any(alias.name.startswith(modules) for alias in node.names):
+        if isinstance(node, ast.Import) and any(
+            alias.name.startswith(modules) for alias in node.names
+        ):
             return True
         if isinstance(node, ast.ImportFrom) and node.level == 0:
             full = {f"{node.module}.{alias.name}" for alias in node.names} | {str(node.module)}
-            if any(one == module or one.startswith(f"{module}.") for one in full for module in modules):
+            if any(
+                one == module or one.startswith(f"{module}.")
+                for one in full
+                for module in modules
+            ):
                 return True
     return False
 
 
 @pytest.mark.parametrize("path", ENGINE + WEB, ids=name)
 def test_a_function_is_one_thought(path: Path) -> None:
-    assert [(function, lines) for function, lines in functions(path) if lines > LONGEST_FUNCTION] == []
+    assert [
+        (function, lines) for function, lines in functions(path) if lines > LONGEST_FUNCTION
+    ] == []
 
 
-@pytest.mark.parametrize("path", [path for path in WEB if path.name == "views.py" or "views" in path.parts], ids=name)
+@pytest.mark.parametrize(
+    "path", [path for path in WEB if path.name == "views.py" or "views" in path.parts], ids=name
+)
 def test_a_view_only_fetches_calls_and_renders(path: Path) -> None:
-    assert [(function, lines) for function, lines in functions(path) if lines > LONGEST_VIEW] == []
+    assert [
+        (function, lines) for function, lines in functions(path) if lines > LONGEST_VIEW
+    ] == []
 
 
 def test_numpy_randomness_is_met_in_listed_post_processing_alone() -> None:
@@ -120,12 +137,20 @@ def remembering_bytes(path: Path) -> list[str]:
     found: list[str] = []
 
     def look(node: ast.AST, inside: list[ast.AST]) -> None:
-        if isinstance(node, ast.Call) and dotted(node.func).startswith(("os.urandom", "os.getrandom", "secrets.")):
+        if isinstance(node, ast.Call) and dotted(node.func).startswith(
+            ("os.urandom", "os.getrandom", "secrets.")
+        ):
             place = f"line {node.lineno}"
             if not inside:
                 found.append(f"{place}: outside of a function")
-            found.extend(f"{place}: {reason}" for function in inside for reason in _keeps(function))
-        deeper = [*inside, node] if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) else inside
+            found.extend(
+                f"{place}: {reason}" for function in inside for reason in _keeps(function)
+            )
+        deeper = (
+            [*inside, node]
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+            else inside
+        )
         for name, part in ast.iter_fields(node):
             # Defaults and decorators of a function belong to what is around it.
             within = inside if name in ("args", "decorator_list", "returns") else deeper
@@ -148,7 +173,9 @@ def _keeps(function: ast.AST) -> list[str]:
             reasons.append("beside a name that is global or of another function")
         if isinstance(node, ast.Yield | ast.YieldFrom):
             reasons.append("in a generator")
-        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        targets = (
+            node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        )
         if any(isinstance(target, ast.Attribute) for target in targets):
             reasons.append("beside an attribute that is set")
     return reasons
@@ -191,13 +218,22 @@ def test_random_bytes_that_are_kept_are_found(tmp_path: Path, source: str) -> No
 def test_the_search_for_randomness_finds_it(tmp_path: Path, source: str) -> None:
     file = tmp_path / "module.py"
     file.write_text(source)
-    assert mentions(file, chains=("np.random", "numpy.random"), modules=("numpy.random", "random"))
+    assert mentions(
+        file, chains=("np.random", "numpy.random"), modules=("numpy.random", "random")
+    )
 
 
 def test_no_module_of_the_engine_prints_or_logs() -> None:
     """Only the command line speaks, to its own streams."""
     for path in ENGINE:
-        imported = {alias.name for node in ast.walk(tree(path)) if isinstance(node, ast.Import) for alias in node.names}
-        called = {dotted(node.func) for node in ast.walk(tree(path)) if isinstance(node, ast.Call)}
+        imported = {
+            alias.name
+            for node in ast.walk(tree(path))
+            if isinstance(node, ast.Import)
+            for alias in node.names
+        }
+        called = {
+            dotted(node.func) for node in ast.walk(tree(path)) if isinstance(node, ast.Call)
+        }
         assert not imported & {"logging", "warnings"}, name(path)
         assert "print" not in called, name(path)

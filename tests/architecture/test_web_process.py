@@ -37,7 +37,12 @@ FORBIDDEN = (
     "synthweb.runs.worker",
     "synthweb.runs.tasks",
 )
-NEEDED = {"synthweb.pages.views", "synthweb.api.views.runs", "synthweb.runs.services", "synth_engine.mechanisms"}
+NEEDED = {
+    "synthweb.pages.views",
+    "synthweb.api.views.runs",
+    "synthweb.runs.services",
+    "synth_engine.mechanisms",
+}
 HOOK = """
 import json, sys
 
@@ -57,7 +62,15 @@ class Server:
     process: subprocess.Popen[bytes]
     statuses: dict[str, set[int]] = field(default_factory=dict)
 
-    def ask(self, method: str, address: str, *, headers: dict[str, str], body: bytes = b"", route: str) -> int:
+    def ask(
+        self,
+        method: str,
+        address: str,
+        *,
+        headers: dict[str, str],
+        body: bytes = b"",
+        route: str,
+    ) -> int:
         line = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         line.request(method, address, body=body, headers=headers)
         answer = line.getresponse()
@@ -73,7 +86,9 @@ class Server:
 
 @pytest.fixture
 def played(cast: Cast) -> Scene:
-    return scene.play(steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation)
+    return scene.play(
+        steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation
+    )
 
 
 @pytest.fixture
@@ -86,8 +101,20 @@ def server(played: Scene, modules_file: Path, tmp_path: Path) -> Iterator[Server
     hook = tmp_path / "gunicorn.py"
     hook.write_text(HOOK.format(path=str(modules_file)))
     port = services.free_port()
-    command = [sys.executable, "-m", "gunicorn", "synthweb.wsgi", "--bind", f"127.0.0.1:{port}", "--config", str(hook)]
-    environment = {**os.environ, "DATABASE_URL": f"sqlite:///{connection.settings_dict['NAME']}"}
+    command = [
+        sys.executable,
+        "-m",
+        "gunicorn",
+        "synthweb.wsgi",
+        "--bind",
+        f"127.0.0.1:{port}",
+        "--config",
+        str(hook),
+    ]
+    environment = {
+        **os.environ,
+        "DATABASE_URL": f"sqlite:///{connection.settings_dict['NAME']}",
+    }
     with (tmp_path / "log").open("w") as log:
         process = subprocess.Popen(
             [*command, "--workers", "1", "--timeout", "120"],
@@ -131,9 +158,15 @@ def test_the_web_process_never_loads_what_reads_rows(
 ) -> None:
     _look_everywhere(server, cast, played)
     _do_things(server, cast, played)
-    failed = {route for route, statuses in server.statuses.items() if any(status >= 500 for status in statuses)}
+    failed = {
+        route
+        for route, statuses in server.statuses.items()
+        if any(status >= 500 for status in statuses)
+    }
     assert failed <= {"readyz"}  # there is no broker here, and it says so
-    answered = {route for route, statuses in server.statuses.items() if statuses & {200, 201, 202, 302}}
+    answered = {
+        route for route, statuses in server.statuses.items() if statuses & {200, 201, 202, 302}
+    }
     assert len(answered) > 80
 
     server.stop()
@@ -159,9 +192,16 @@ def _address(route: str, played: Scene, cast: Cast) -> str:
 
 
 def _do_things(server: Server, cast: Cast, played: Scene) -> None:
-    _, token = create_token(user=cast.steward, name="t", scopes=["read", "spend", "share"], days=1)
+    _, token = create_token(
+        user=cast.steward, name="t", scopes=["read", "spend", "share"], days=1
+    )
     bearer = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
-    wanted = {"dataset": played.dataset.code, "mechanism": "independent", "epsilon": "0.1", "delta": "1e-9"}
+    wanted = {
+        "dataset": played.dataset.code,
+        "mechanism": "independent",
+        "epsilon": "0.1",
+        "delta": "1e-9",
+    }
     posts = {
         "/api/v1/runs/": wanted,
         f"/api/v1/runs/{played.waiting.code}/cancel/": {},
@@ -169,10 +209,18 @@ def _do_things(server: Server, cast: Cast, played: Scene) -> None:
         f"/api/v1/releases/{played.release.code}/grants/": {"analyst": "analyst"},
     }
     for address, body in posts.items():
-        status = server.ask("POST", address, headers=bearer, body=json.dumps(body).encode(), route=f"POST {address}")
+        status = server.ask(
+            "POST",
+            address,
+            headers=bearer,
+            body=json.dumps(body).encode(),
+            route=f"POST {address}",
+        )
         assert status in (200, 201, 202), address
     table = {**bearer, "Content-Type": "text/csv"}
-    uploaded = server.ask("POST", "/api/v1/datasets/?name=New", headers=table, body=b"a\n1\n", route="POST upload")
+    uploaded = server.ask(
+        "POST", "/api/v1/datasets/?name=New", headers=table, body=b"a\n1\n", route="POST upload"
+    )
     assert uploaded == 202
     form = {**_cookie(cast.steward), "Content-Type": "application/x-www-form-urlencoded"}
     for address in (
@@ -181,4 +229,6 @@ def _do_things(server: Server, cast: Cast, played: Scene) -> None:
         f"/releases/{played.release.code}/report/",
     ):
         body = b"mechanism=independent&epsilon=0.5&delta=1e-9"
-        assert server.ask("POST", address, headers=form, body=body, route=f"POST {address}") < 400, address
+        assert (
+            server.ask("POST", address, headers=form, body=body, route=f"POST {address}") < 400
+        ), address

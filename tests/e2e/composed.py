@@ -24,7 +24,12 @@ from tests import services
 
 ROOT = Path(__file__).resolve().parents[2]
 FILE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
-IMAGE = dict(re.findall(r"(SYNTHWEB_\w+|DJANGO_\w+)=(\S+)", (ROOT / "Dockerfile").read_text().split("WORKDIR /app")[0]))
+IMAGE = dict(
+    re.findall(
+        r"(SYNTHWEB_\w+|DJANGO_\w+)=(\S+)",
+        (ROOT / "Dockerfile").read_text().split("WORKDIR /app")[0],
+    )
+)
 STARTED = ("worker-confidential", "worker-default", "beat", "web")
 PATIENCE = 60.0
 
@@ -44,7 +49,9 @@ class Installation:
         return f"http://127.0.0.1:{self.port}"
 
     def start(self) -> None:
-        self.manage("collectstatic", "--no-input", "-v", "0", service="web")  # the image's build does this
+        self.manage(
+            "collectstatic", "--no-input", "-v", "0", service="web"
+        )  # the image's build does this
         self.manage("migrate", "--no-input", service="migrate")
         for name in STARTED:
             self._start(name)
@@ -68,7 +75,12 @@ class Installation:
         """`manage.py` as it would run in the container of a service; what it printed."""
         command = [sys.executable, "manage.py", *arguments]
         done = subprocess.run(
-            command, cwd=ROOT, env=self.environment(service), check=False, capture_output=True, text=True
+            command,
+            cwd=ROOT,
+            env=self.environment(service),
+            check=False,
+            capture_output=True,
+            text=True,
         )
         if done.returncode:
             raise RuntimeError(f"manage.py {arguments[0]} failed: {done.stderr[-2000:]}")
@@ -79,7 +91,9 @@ class Installation:
 
     def environment(self, service: str) -> dict[str, str]:
         """The environment that the file gives a service, and nothing of ours but the way to Python."""
-        kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+        kept = {
+            name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ
+        }
         given = IMAGE | FILE["services"][service]["environment"]
         return kept | {name: self._resolved(str(value)) for name, value in given.items()}
 
@@ -87,7 +101,11 @@ class Installation:
         command = [self._resolved(part) for part in FILE["services"][name]["command"]]
         with (self.folder / f"{name}.log").open("wb") as log:
             self.processes[name] = subprocess.Popen(
-                [sys.executable, "-m", *command], cwd=ROOT, env=self.environment(name), stdout=log, stderr=log
+                [sys.executable, "-m", *command],
+                cwd=ROOT,
+                env=self.environment(name),
+                stdout=log,
+                stderr=log,
             )
 
     def _resolved(self, text: str) -> str:
@@ -125,7 +143,10 @@ def running_installation() -> Iterator[Installation]:
         keys.make(folder / "keys")
         port = services.free_port()
         installation = Installation(
-            folder=folder, port=port, replaced=_places(folder, database, broker, port), variables=_VARIABLES
+            folder=folder,
+            port=port,
+            replaced=_places(folder, database, broker, port),
+            variables=_VARIABLES,
         )
         try:
             installation.start()
@@ -145,7 +166,10 @@ _VARIABLES = {
 def _places(folder: Path, database: str, broker: str, port: int) -> dict[str, str]:
     """What stands for the container's addresses and folders here."""
     secrets: dict[str, Any] = FILE["secrets"]
-    kept = {f"/run/secrets/{name}": _secret(folder, entry["file"]) for name, entry in secrets.items()}
+    kept = {
+        f"/run/secrets/{name}": _secret(folder, entry["file"])
+        for name, entry in secrets.items()
+    }
     addresses = {
         "postgres://synthweb:unused@postgres:5432/synthweb": database,
         "postgres://synthweb_application:limited@postgres:5432/synthweb": re.sub(
@@ -157,7 +181,11 @@ def _places(folder: Path, database: str, broker: str, port: int) -> dict[str, st
     return (
         kept
         | addresses
-        | {"/app/staticfiles": f"{folder}/static", "/data": str(folder), "/tmp/beat": f"{folder}/beat-schedule"}
+        | {
+            "/app/staticfiles": f"{folder}/static",
+            "/data": str(folder),
+            "/tmp/beat": f"{folder}/beat-schedule",
+        }
     )
 
 

@@ -32,7 +32,12 @@ from synthweb.runs.models import OutboxMessage, SynthesisRun, TableErrand  # noq
 from tests.e2e.plant import CANARY  # noqa: E402
 from tests.web import scene  # noqa: E402
 
-ENDS = {"finished": ["HOLD", "CHARGE"], "held": ["HOLD"], "charged": ["HOLD", "CHARGE"], "measured": ["HOLD", "CHARGE"]}
+ENDS = {
+    "finished": ["HOLD", "CHARGE"],
+    "held": ["HOLD"],
+    "charged": ["HOLD", "CHARGE"],
+    "measured": ["HOLD", "CHARGE"],
+}
 PASSWORD = "correct horse battery staple"
 
 
@@ -48,7 +53,10 @@ def setup() -> None:
             password=PASSWORD,
             must_change_password=False,
         )
-    steward, custodian = User.objects.get(username="steward"), User.objects.get(username="custodian")
+    steward, custodian = (
+        User.objects.get(username="steward"),
+        User.objects.get(username="custodian"),
+    )
     made = datasets.store_stream(
         steward=steward,
         organisation=office,
@@ -58,11 +66,18 @@ def setup() -> None:
     )
     datasets.mark_ready(dataset=made)  # as if it had been read: these are tests of runs
     datasets.declare_domain(actor=steward, dataset=made, document=scene.DOMAIN)
-    ledger.grant(custodian=custodian, request=scene.ask(steward=steward, dataset=made, epsilon=100), reason="Tests.")
+    ledger.grant(
+        custodian=custodian,
+        request=scene.ask(steward=steward, dataset=made, epsilon=100),
+        reason="Tests.",
+    )
 
 
 def submit() -> str:
-    return scene.submit(steward=User.objects.get(username="steward"), dataset=Dataset.objects.get(name="Commutes")).code
+    return scene.submit(
+        steward=User.objects.get(username="steward"),
+        dataset=Dataset.objects.get(name="Commutes"),
+    ).code
 
 
 def upload(canary: str) -> str:
@@ -93,11 +108,15 @@ def errands() -> list[str]:
 
 
 def delete(code: str) -> None:
-    datasets.delete(actor=User.objects.get(username="steward"), dataset=Dataset.objects.get(code=code))
+    datasets.delete(
+        actor=User.objects.get(username="steward"), dataset=Dataset.objects.get(code=code)
+    )
 
 
 def cancel(code: str) -> None:
-    runs.cancel(actor=User.objects.get(username="steward"), run=SynthesisRun.objects.get(code=code))
+    runs.cancel(
+        actor=User.objects.get(username="steward"), run=SynthesisRun.objects.get(code=code)
+    )
 
 
 def ring(code: str, times: int) -> None:
@@ -155,7 +174,11 @@ def database_seconds() -> float:
 
 def say_waiting(code: str) -> bool:
     """Whether a run says that its answers cannot be stored yet."""
-    return SynthesisRun.objects.get(code=code).events.filter(text__contains="cannot be stored yet").exists()
+    return (
+        SynthesisRun.objects.get(code=code)
+        .events.filter(text__contains="cannot be stored yet")
+        .exists()
+    )
 
 
 def sent(code: str) -> bool:
@@ -164,22 +187,35 @@ def sent(code: str) -> bool:
 
 
 def entries(run: SynthesisRun) -> list[str]:
-    return list(LedgerEntry.objects.filter(run_code=run.code).order_by("sequence").values_list("kind", flat=True))
+    return list(
+        LedgerEntry.objects.filter(run_code=run.code)
+        .order_by("sequence")
+        .values_list("kind", flat=True)
+    )
 
 
 def faults() -> list[str]:
     """Everything that must hold whatever happened, and does not."""
-    found = [fault for account in BudgetAccount.objects.all() for fault in account_faults(account)]
+    found = [
+        fault for account in BudgetAccount.objects.all() for fault in account_faults(account)
+    ]
     found += [fault for run in SynthesisRun.objects.all() for fault in run_faults(run)]
     named = set(SynthesisRun.objects.values_list("answers_name", flat=True))
-    torn = [path.name for path in Path(settings.ARTEFACT_DIR).glob("*.npz") if path.name not in named]
+    torn = [
+        path.name
+        for path in Path(settings.ARTEFACT_DIR).glob("*.npz")
+        if path.name not in named
+    ]
     return found + [f"answers {name} belong to no run" for name in torn]
 
 
 def account_faults(account: BudgetAccount) -> list[str]:
     found = list(chain.verify(account).faults)
     sums = {
-        kind: LedgerEntry.objects.filter(account=account, kind=kind).aggregate(sum=Sum("epsilon"))["sum"] or 0
+        kind: LedgerEntry.objects.filter(account=account, kind=kind).aggregate(
+            sum=Sum("epsilon")
+        )["sum"]
+        or 0
         for kind in ("GRANT", "HOLD", "CHARGE", "RELEASE")
     }
     if account.epsilon_held != sums["HOLD"] - sums["CHARGE"] - sums["RELEASE"]:
@@ -193,7 +229,9 @@ def account_faults(account: BudgetAccount) -> list[str]:
 
 def run_faults(run: SynthesisRun) -> list[str]:
     moved = entries(run)
-    expected = [ENDS[run.state]] if run.state in ENDS else [["HOLD", "CHARGE"], ["HOLD", "RELEASE"]]
+    expected = (
+        [ENDS[run.state]] if run.state in ENDS else [["HOLD", "CHARGE"], ["HOLD", "RELEASE"]]
+    )
     found = [] if moved in expected else [f"run {run.code} is {run.state} with entries {moved}"]
     if run.state == "finished" and run.release is None:
         found.append(f"run {run.code} is finished without a release")

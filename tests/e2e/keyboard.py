@@ -54,7 +54,9 @@ class Keyboard:
         self.strike(Keys.ENTER)
 
     def choose(self, file: Path) -> None:
-        self.field("table").send_keys(str(file))  # the dialog of the operating system is not the page's
+        self.field("table").send_keys(
+            str(file)
+        )  # the dialog of the operating system is not the page's
 
     def reads(self, words: str) -> None:
         until(self.browser, lambda page: words in page.find_element(By.TAG_NAME, "main").text)

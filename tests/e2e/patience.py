@@ -6,7 +6,11 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from selenium import webdriver
-from selenium.common.exceptions import NoSuchElementException, StaleElementReferenceException, WebDriverException
+from selenium.common.exceptions import (
+    NoSuchElementException,
+    StaleElementReferenceException,
+    WebDriverException,
+)
 from selenium.webdriver.support.wait import WebDriverWait
 
 SECONDS = 20.0
@@ -26,7 +30,12 @@ _PASSING = (
 T = TypeVar("T")
 
 
-def until(browser: webdriver.Chrome, happened: Callable[[webdriver.Chrome], T], *, seconds: float = SECONDS) -> T:
+def until(
+    browser: webdriver.Chrome,
+    happened: Callable[[webdriver.Chrome], T],
+    *,
+    seconds: float = SECONDS,
+) -> T:
     """The first thing that is not nothing.
 
     Raises:
@@ -54,5 +63,7 @@ def is_swapped(error: WebDriverException) -> bool:
 
 def complaints(browser: webdriver.Chrome) -> list[str]:
     """What the console has to say since it was read last, but for what passes."""
-    severe = [entry["message"] for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
+    severe = [
+        entry["message"] for entry in browser.get_log("browser") if entry["level"] == "SEVERE"
+    ]
     return [message for message in severe if not any(words in message for words in _PASSING)]

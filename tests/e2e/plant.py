@@ -31,7 +31,9 @@ PATIENCE = 60.0  # seconds until something that should happen counts as not happ
 class Worker:
     """One Celery worker with its pool child, in a process group of its own."""
 
-    def __init__(self, plant: Plant, *arguments: str, failpoints: str = "", lease: int = LEASE) -> None:
+    def __init__(
+        self, plant: Plant, *arguments: str, failpoints: str = "", lease: int = LEASE
+    ) -> None:
         self._folder = Path(tempfile.mkdtemp(dir=plant.folder, prefix="marks-"))
         self.log = self._folder / "log"
         environment = plant.environment | {
@@ -39,7 +41,18 @@ class Worker:
             "SYNTHWEB_RUN_LEASE_SECONDS": str(lease),
             "SYNTHWEB_DEBUG_FAILPOINTS": str(self._folder) if failpoints else "",
         }
-        command = [sys.executable, "-m", "celery", "-A", "synthweb.celery", "worker", "-c", "1", "-l", "INFO"]
+        command = [
+            sys.executable,
+            "-m",
+            "celery",
+            "-A",
+            "synthweb.celery",
+            "worker",
+            "-c",
+            "1",
+            "-l",
+            "INFO",
+        ]
         quiet = ["--without-gossip", "--without-mingle", "-n", f"{self._folder.name}@plant"]
         with self.log.open("wb") as log:
             self._process = subprocess.Popen(
@@ -98,7 +111,12 @@ class Plant:
     def start(self) -> None:
         self.start_redis()
         keys.make(self.folder / "var" / "keys")
-        subprocess.run([sys.executable, "manage.py", "migrate", "-v", "0"], cwd=ROOT, env=self.environment, check=True)
+        subprocess.run(
+            [sys.executable, "manage.py", "migrate", "-v", "0"],
+            cwd=ROOT,
+            env=self.environment,
+            check=True,
+        )
         self.driver = subprocess.Popen(
             [sys.executable, "-m", "tests.e2e.driver"],
             cwd=ROOT,
@@ -119,8 +137,20 @@ class Plant:
                 process.kill()
                 process.wait()
 
-    def worker(self, *arguments: str, failpoints: str = "", queue: str = "confidential", lease: int = LEASE) -> Worker:
-        started = Worker(self, *(("-Q", queue) if queue else ()), *arguments, failpoints=failpoints, lease=lease)
+    def worker(
+        self,
+        *arguments: str,
+        failpoints: str = "",
+        queue: str = "confidential",
+        lease: int = LEASE,
+    ) -> Worker:
+        started = Worker(
+            self,
+            *(("-Q", queue) if queue else ()),
+            *arguments,
+            failpoints=failpoints,
+            lease=lease,
+        )
         self.workers.append(started)
         return started
 
@@ -160,7 +190,9 @@ class Plant:
 
     def until(self, code: str, *states: str) -> dict[str, Any]:
         """Wait until a run is in one of `states`."""
-        return self.wait_for(lambda: found if (found := self.ask("look", code))["state"] in states else None)
+        return self.wait_for(
+            lambda: found if (found := self.ask("look", code))["state"] in states else None
+        )
 
     def wait_for(self, happened: Callable[[], Any]) -> Any:
         """The first thing that is not nothing; a failure with what the workers said after PATIENCE."""
@@ -170,7 +202,8 @@ class Plant:
                 return found
             time.sleep(0.1)
         said = "\n".join(
-            f"--- {worker.log}\n{worker.log.read_text()[-2000:]}" for worker in self.workers[:1] + self.workers[-2:]
+            f"--- {worker.log}\n{worker.log.read_text()[-2000:]}"
+            for worker in self.workers[:1] + self.workers[-2:]
         )
         raise AssertionError(f"it did not happen in time; the workers said:\n{said}")
 
@@ -182,9 +215,14 @@ class Plant:
 @contextlib.contextmanager
 def running_plant() -> Iterator[Plant]:
     """A plant from its foundations to its end."""
-    with tempfile.TemporaryDirectory(prefix="swt-plant-") as name, services.start_postgres() as database:
+    with (
+        tempfile.TemporaryDirectory(prefix="swt-plant-") as name,
+        services.start_postgres() as database,
+    ):
         folder = Path(name)
-        kept = {key: value for key, value in os.environ.items() if not key.startswith("SYNTHWEB_")}
+        kept = {
+            key: value for key, value in os.environ.items() if not key.startswith("SYNTHWEB_")
+        }
         environment = kept | {
             "DJANGO_SETTINGS_MODULE": "synthweb.settings",
             "DATABASE_URL": database,

@@ -32,7 +32,10 @@ LOOKS = (
     ("light", 1440, ("steward", "custodian", "analyst", "auditor", "staff")),
     ("dark", 390, ("steward", "analyst", "staff")),
 )
-NOT_OURS = ("admin/", "api/")  # the admin is django-unfold's; of the REST interface, the reference is looked at below
+NOT_OURS = (
+    "admin/",
+    "api/",
+)  # the admin is django-unfold's; of the REST interface, the reference is looked at below
 REFERENCE = "api/v1/docs/"
 
 
@@ -48,16 +51,27 @@ def pages(client: Client, cast: Cast, played: Scene) -> Iterator[str]:
             continue
         address = addresses.fill(route, scene=played, cast=cast)
         answer = client.get(address)
-        whole = answer.status_code == 200 and not answer.streaming and b"<html" in answer.content[:500]
+        whole = (
+            answer.status_code == 200
+            and not answer.streaming
+            and b"<html" in answer.content[:500]
+        )
         if whole and answer.headers["Content-Type"].startswith("text/html"):
             yield address
 
 
 @pytest.mark.parametrize(("theme", "width", "names"), LOOKS)
 def test_no_page_has_a_serious_violation(
-    theme: str, width: int, names: tuple[str, ...], cast: Cast, live_server: LiveServer, chrome: webdriver.Chrome
+    theme: str,
+    width: int,
+    names: tuple[str, ...],
+    cast: Cast,
+    live_server: LiveServer,
+    chrome: webdriver.Chrome,
 ) -> None:
-    played = scene.play(steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation)
+    played = scene.play(
+        steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation
+    )
     chrome.set_window_size(width, 900)
     faults: list[str] = []
     visited = 0
@@ -72,15 +86,22 @@ def test_no_page_has_a_serious_violation(
         for address in pages(client, cast, played):
             visited += 1
             chrome.get(live_server.url + address)
-            assert chrome.execute_script("return document.documentElement.dataset.bsTheme") == theme
+            assert (
+                chrome.execute_script("return document.documentElement.dataset.bsTheme")
+                == theme
+            )
             faults += [f"{address} ({name}): {fault}" for fault in judged(chrome)]
     assert not faults, "\n".join(faults)
     assert visited > 20 * len(names)
 
 
-def test_the_judge_sees_a_planted_fault(live_server: LiveServer, chrome: webdriver.Chrome) -> None:
+def test_the_judge_sees_a_planted_fault(
+    live_server: LiveServer, chrome: webdriver.Chrome
+) -> None:
     chrome.get(f"{live_server.url}/account/login/")
-    chrome.execute_script("document.body.insertAdjacentHTML('beforeend', '<img src=\"/static/icon.svg\">')")
+    chrome.execute_script(
+        "document.body.insertAdjacentHTML('beforeend', '<img src=\"/static/icon.svg\">')"
+    )
     assert [fault.split(" ")[0] for fault in judged(chrome)] == ["image-alt"]
 
 
@@ -89,4 +110,6 @@ def judged(chrome: webdriver.Chrome) -> list[str]:
     chrome.execute_script(AXE)
     found: list[dict[str, Any]] = chrome.execute_async_script(JUDGE)
     serious = [fault for fault in found if fault["impact"] in ("serious", "critical")]
-    return [f"{fault['id']} at {' | '.join(fault['nodes'])}".replace("\n", " ") for fault in serious]
+    return [
+        f"{fault['id']} at {' | '.join(fault['nodes'])}".replace("\n", " ") for fault in serious
+    ]

@@ -42,11 +42,13 @@ def test_constraints_are_added_refused_and_taken_away_by_keyboard(
     keyboard.reads("the table has no such column")
     keyboard.reads("It was not added")
     assert chrome.find_element("id", "rule-order-second").get_property("value") == "nobody"
-    chrome.execute_script("document.querySelectorAll('.rule-forms details').forEach(each => each.open = true)")
-    assert judged(chrome) == []
-    assert chrome.execute_script("return document.documentElement.scrollWidth <= window.innerWidth"), (
-        "it scrolls sideways"
+    chrome.execute_script(
+        "document.querySelectorAll('.rule-forms details').forEach(each => each.open = true)"
     )
+    assert judged(chrome) == []
+    assert chrome.execute_script(
+        "return document.documentElement.scrollWidth <= window.innerWidth"
+    ), "it scrolls sideways"
 
     chrome.get(address)
     keyboard.press("Take away")

@@ -32,7 +32,9 @@ def dataset(cast: Cast) -> Dataset:
 
 
 @pytest.fixture
-def describing(chrome: webdriver.Chrome, live_server: LiveServer, cast: Cast, dataset: Dataset) -> Open:
+def describing(
+    chrome: webdriver.Chrome, live_server: LiveServer, cast: Cast, dataset: Dataset
+) -> Open:
     """Opens the page of the dataset with a query."""
     client = Client()
     client.force_login(cast.steward)
@@ -54,19 +56,27 @@ def choose(chrome: webdriver.Chrome, name: str, value: str, *, then: str) -> Non
     until(chrome, lambda _: chrome.find_elements(By.NAME, then))
 
 
-def test_the_size_of_a_set_follows_what_is_typed(chrome: webdriver.Chrome, describing: Open, dataset: Dataset) -> None:
+def test_the_size_of_a_set_follows_what_is_typed(
+    chrome: webdriver.Chrome, describing: Open, dataset: Dataset
+) -> None:
     describing("?edit=0")
     choose(chrome, "0-kind", "weak", then="0-set")
     assert "the public set is not chosen" in told(chrome)
     choose(chrome, "0-set", "strings", then="0-alphabet")
-    for name, text in (("0-alphabet", "a-z"), ("0-set_min_length", "1"), ("0-set_max_length", "3")):
+    for name, text in (
+        ("0-alphabet", "a-z"),
+        ("0-set_min_length", "1"),
+        ("0-set_max_length", "3"),
+    ):
         chrome.find_element(By.NAME, name).send_keys(text)
     until(chrome, lambda _: "18\u202f278 values" in told(chrome))
     chrome.find_element(By.NAME, "0-set_max_length").send_keys("00")
     until(chrome, lambda _: "more than 10^30 values" in told(chrome))
     dataset.refresh_from_db()
     assert "max_length" not in str(dataset.draft)  # typing keeps nothing; a press does
-    chrome.execute_script("scrollTo(0, document.body.scrollHeight)")  # or the bar of the page stands before a button
+    chrome.execute_script(
+        "scrollTo(0, document.body.scrollHeight)"
+    )  # or the bar of the page stands before a button
     assert not judged(chrome)
     assert not complaints(chrome)
 
@@ -81,14 +91,31 @@ def test_a_file_of_lines_becomes_a_public_list(
     chrome.find_element(By.CSS_SELECTOR, ".fills").send_keys(str(tmp_path / "jobs.txt"))
     until(chrome, lambda _: "3 values." in told(chrome))
     chrome.find_element(By.CSS_SELECTOR, "button[value='confirm:0']").send_keys(Keys.ENTER)
-    until(chrome, lambda _: "Only what is known without this table" in chrome.find_element(By.ID, "line-0").text)
+    until(
+        chrome,
+        lambda _: (
+            "Only what is known without this table" in chrome.find_element(By.ID, "line-0").text
+        ),
+    )
     chrome.find_element(By.NAME, "0-because").send_keys("The register of trades.", Keys.ENTER)
-    until(chrome, lambda _: "found with budget among 3 public values" in chrome.find_element(By.ID, "line-0").text)
+    until(
+        chrome,
+        lambda _: (
+            "found with budget among 3 public values"
+            in chrome.find_element(By.ID, "line-0").text
+        ),
+    )
     dataset.refresh_from_db()
-    assert dataset.draft["columns"]["sector"]["fields"]["set_values"].split() == ["clerk", "cook", "smith"]
+    assert dataset.draft["columns"]["sector"]["fields"]["set_values"].split() == [
+        "clerk",
+        "cook",
+        "smith",
+    ]
 
 
-def test_arrows_lead_from_line_to_line_past_what_is_filtered_out(chrome: webdriver.Chrome, describing: Open) -> None:
+def test_arrows_lead_from_line_to_line_past_what_is_filtered_out(
+    chrome: webdriver.Chrome, describing: Open
+) -> None:
     describing("?edit=2")
 
     def here() -> str:
@@ -96,7 +123,9 @@ def test_arrows_lead_from_line_to_line_past_what_is_filtered_out(chrome: webdriv
 
     chrome.find_element(By.CSS_SELECTOR, "button[value='confirm:0']").send_keys(Keys.ARROW_DOWN)
     assert here() == "confirm:1"
-    chrome.switch_to.active_element.send_keys(Keys.ARROW_DOWN)  # the third line is open in its editor
+    chrome.switch_to.active_element.send_keys(
+        Keys.ARROW_DOWN
+    )  # the third line is open in its editor
     assert here() == "confirm:3"
     chrome.switch_to.active_element.send_keys(Keys.ARROW_DOWN)
     assert here() == "confirm:3"

@@ -46,20 +46,34 @@ def frozen(plant: Plant, worker: Worker, point: str) -> int:
 
 
 def check_finished(found: dict[str, Any]) -> None:
-    assert (found["state"], found["entries"], found["releases"]) == ("finished", ["HOLD", "CHARGE"], 1)
+    assert (found["state"], found["entries"], found["releases"]) == (
+        "finished",
+        ["HOLD", "CHARGE"],
+        1,
+    )
     assert found["times_measured"] == 1
 
 
 def check_forfeited(found: dict[str, Any]) -> None:
     assert (found["state"], found["failure"]) == ("failed", "interrupted-after-charge")
-    assert (found["entries"], found["releases"], found["answers"]) == (["HOLD", "CHARGE"], 0, "")
+    assert (found["entries"], found["releases"], found["answers"]) == (
+        ["HOLD", "CHARGE"],
+        0,
+        "",
+    )
 
 
 def test_a_pool_child_killed_at_each_place_in_turn(plant: Plant) -> None:
     plant.worker(failpoints="before-charge,after-charge,before-store,after-measure,during-fit")
-    check_forfeited(plant.until(plant.ask("submit"), *OVER))  # dies before, comes back, dies after the charge
-    check_forfeited(plant.until(plant.ask("submit"), *OVER))  # dies with the noise drawn and not stored
-    check_finished(plant.until(plant.ask("submit"), *OVER))  # dies twice with the answers stored
+    check_forfeited(
+        plant.until(plant.ask("submit"), *OVER)
+    )  # dies before, comes back, dies after the charge
+    check_forfeited(
+        plant.until(plant.ask("submit"), *OVER)
+    )  # dies with the noise drawn and not stored
+    check_finished(
+        plant.until(plant.ask("submit"), *OVER)
+    )  # dies twice with the answers stored
 
 
 def test_a_whole_worker_killed_at_each_place_in_turn(plant: Plant) -> None:
@@ -90,10 +104,14 @@ def test_five_copies_of_a_message_for_two_workers_are_one_charge(plant: Plant) -
     found = plant.until(code, *OVER)
     check_finished(found)
     time.sleep(1)
-    assert plant.ask("look", code)["token"] == found["token"]  # the copies that came late claimed nothing
+    assert (
+        plant.ask("look", code)["token"] == found["token"]
+    )  # the copies that came late claimed nothing
 
 
-def test_a_worker_frozen_before_its_charge_wakes_up_after_another_finished(plant: Plant) -> None:
+def test_a_worker_frozen_before_its_charge_wakes_up_after_another_finished(
+    plant: Plant,
+) -> None:
     zombie = plant.worker(failpoints="before-charge:stop")
     code = plant.ask("submit")
     child = frozen(plant, zombie, "before-charge")
@@ -106,7 +124,9 @@ def test_a_worker_frozen_before_its_charge_wakes_up_after_another_finished(plant
 
 
 @pytest.mark.parametrize("point", ["after-charge", "before-store"])
-def test_a_worker_frozen_after_its_charge_wakes_up_after_the_run_was_failed(plant: Plant, point: str) -> None:
+def test_a_worker_frozen_after_its_charge_wakes_up_after_the_run_was_failed(
+    plant: Plant, point: str
+) -> None:
     zombie = plant.worker(failpoints=f"{point}:stop")
     code = plant.ask("submit")
     child = frozen(plant, zombie, point)
@@ -117,7 +137,9 @@ def test_a_worker_frozen_after_its_charge_wakes_up_after_the_run_was_failed(plan
     assert plant.ask("look", code) == found
 
 
-def test_a_run_cancelled_under_its_worker_keeps_its_charge_and_gets_no_release(plant: Plant) -> None:
+def test_a_run_cancelled_under_its_worker_keeps_its_charge_and_gets_no_release(
+    plant: Plant,
+) -> None:
     worker = plant.worker(failpoints="before-store:stop")
     code = plant.ask("submit")
     child = frozen(plant, worker, "before-store")
@@ -125,10 +147,16 @@ def test_a_run_cancelled_under_its_worker_keeps_its_charge_and_gets_no_release(p
     os.kill(child, signal.SIGCONT)
     plant.wait_for(lambda: "taken over or cancelled" in worker.log.read_text())
     found = plant.ask("look", code)
-    assert (found["state"], found["entries"], found["releases"]) == ("cancelled", ["HOLD", "CHARGE"], 0)
+    assert (found["state"], found["entries"], found["releases"]) == (
+        "cancelled",
+        ["HOLD", "CHARGE"],
+        0,
+    )
 
 
-def test_a_database_that_cuts_every_connection_after_the_draw_loses_nothing(plant: Plant) -> None:
+def test_a_database_that_cuts_every_connection_after_the_draw_loses_nothing(
+    plant: Plant,
+) -> None:
     worker = plant.worker(failpoints="before-store:stop", lease=60)
     code = plant.ask("submit")
     child = frozen(plant, worker, "before-store")
@@ -156,7 +184,11 @@ def test_a_disk_that_is_full_before_the_charge_costs_nothing(plant: Plant) -> No
     worker.limit_files(child, 1_000)
     os.kill(child, signal.SIGCONT)
     found = plant.until(code, *OVER)
-    assert (found["state"], found["failure"], found["entries"]) == ("failed", "no-room", ["HOLD", "RELEASE"])
+    assert (found["state"], found["failure"], found["entries"]) == (
+        "failed",
+        "no-room",
+        ["HOLD", "RELEASE"],
+    )
 
 
 def test_a_disk_that_is_full_after_the_draw_costs_only_time(plant: Plant) -> None:

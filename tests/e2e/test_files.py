@@ -80,5 +80,7 @@ def test_a_file_is_uploaded_corrected_replaced_and_deleted_by_keyboard_alone(
     keyboard.reads("Fables is deleted")
     dataset.refresh_from_db()
     assert dataset.status == "deleted"
-    assert AuditEntry.objects.filter(object_code=dataset.code, action="dataset.deleted").exists()
+    assert AuditEntry.objects.filter(
+        object_code=dataset.code, action="dataset.deleted"
+    ).exists()
     assert not keyboard.complaints()

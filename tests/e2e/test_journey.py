@@ -92,7 +92,9 @@ class Person:
     def click(self, by: str, what: str) -> None:
         def clicked(browser: webdriver.Chrome) -> bool:
             element = browser.find_element(by, what)
-            browser.execute_script("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", element)
+            browser.execute_script(
+                "arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", element
+            )
             element.click()
             return True
 
@@ -120,7 +122,10 @@ class Person:
 
         def gone(browser: webdriver.Chrome) -> bool:
             now = browser.find_element(By.TAG_NAME, "html")
-            return now != before and browser.execute_script("return document.readyState") == "complete"
+            return (
+                now != before
+                and browser.execute_script("return document.readyState") == "complete"
+            )
 
         self.until(gone)
         self.check_console()
@@ -139,7 +144,9 @@ def people(installation: Installation) -> dict[str, str]:
     installation.manage("create_organisation", "Statistics Office")
     found = {}
     for role in ("steward", "custodian", "analyst", "auditor"):
-        said = installation.manage("add_user", f"the-{role}", "--organisation", "Statistics Office", "--role", role)
+        said = installation.manage(
+            "add_user", f"the-{role}", "--organisation", "Statistics Office", "--role", role
+        )
         found[role] = said.strip().rsplit(" ", 1)[1]
     return found
 
@@ -191,7 +198,9 @@ def test_the_main_job_from_upload_to_audit(
     # --- the custodian grants
     person.sign_in("the-custodian", once=people["custodian"])
     person.go(asked)
-    person.find(f"form[action='{asked}grant/'] [name=reason]").send_keys("Public data, small budget.")
+    person.find(f"form[action='{asked}grant/'] [name=reason]").send_keys(
+        "Public data, small budget."
+    )
     person.picture("05-grant")
     person.press("Grant this budget")
     person.wait_for_text("Granted")
@@ -273,7 +282,13 @@ def _check_rest(installation: Installation, *, token: str, release: str, dataset
     receipt = _ask(installation, token, f"/api/v1/releases/{release}/receipt/")
     assert verify.verify(receipt).epsilon <= 1
     drawn = _ask(installation, token, f"/api/v1/releases/{release}/samples/", {"rows": 500})
-    rows = list(csv.DictReader(io.StringIO(_text(installation, token, f"/api/v1/samples/{drawn['code']}/table.csv"))))
+    rows = list(
+        csv.DictReader(
+            io.StringIO(
+                _text(installation, token, f"/api/v1/samples/{drawn['code']}/table.csv")
+            )
+        )
+    )
     assert len(rows) == 500
     assert set(rows[0]) == set(next(csv.reader(_header())))
     with pytest.raises(urllib.error.HTTPError) as refused:
@@ -286,11 +301,15 @@ def _header() -> list[str]:
         return [file.readline()]
 
 
-def _ask(installation: Installation, token: str, path: str, body: dict[str, Any] | None = None) -> Any:
+def _ask(
+    installation: Installation, token: str, path: str, body: dict[str, Any] | None = None
+) -> Any:
     return json.loads(_text(installation, token, path, body))
 
 
-def _text(installation: Installation, token: str, path: str, body: dict[str, Any] | None = None) -> str:
+def _text(
+    installation: Installation, token: str, path: str, body: dict[str, Any] | None = None
+) -> str:
     request = urllib.request.Request(
         installation.address + path,
         headers={"Authorization": f"Bearer {token}", "Content-Type": "application/json"},

@@ -60,7 +60,9 @@ def test_upload_to_comparison_by_keyboard_alone(
     keyboard.field("reason").send_keys("To publish a synthetic table.")
     keyboard.press("Send the request")
     keyboard.reads("Waiting for a custodian")
-    ledger.grant(custodian=cast.custodian, request=BudgetRequest.objects.get(), reason="Agreed.")
+    ledger.grant(
+        custodian=cast.custodian, request=BudgetRequest.objects.get(), reason="Agreed."
+    )
 
     keyboard.press("Datasets")
     keyboard.press("Commutes")

@@ -115,7 +115,9 @@ def test_a_pool_child_whose_worker_was_killed_finishes_and_ends(plant: Plant) ->
 
 
 @pytest.mark.parametrize("point", ["stage-read", "stage-suggest"])
-def test_a_pool_child_killed_in_the_check_of_an_upload_leaves_nothing(plant: Plant, point: str) -> None:
+def test_a_pool_child_killed_in_the_check_of_an_upload_leaves_nothing(
+    plant: Plant, point: str
+) -> None:
     codes: list[str] = []
     worker, child = at(plant, point, lambda: codes.append(plant.ask("upload", CANARY)))
     assert open_tables(worker)

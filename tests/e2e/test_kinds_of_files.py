@@ -39,7 +39,9 @@ def chosen(page: Keyboard, path: Path, content: bytes) -> str:
     return page.browser.find_element(By.ID, "upload-problem").text
 
 
-def test_names_of_every_ending_are_let_through_and_others_are_refused(page: Keyboard, tmp_path: Path) -> None:
+def test_names_of_every_ending_are_let_through_and_others_are_refused(
+    page: Keyboard, tmp_path: Path
+) -> None:
     for ending in formats.endings(UPLOADED):
         assert chosen(page, tmp_path / f"People{ending}", b"x") == "", ending
         assert chosen(page, tmp_path / f"PEOPLE{ending.upper()}", b"x") == "", ending
@@ -47,18 +49,25 @@ def test_names_of_every_ending_are_let_through_and_others_are_refused(page: Keyb
         assert name.get_attribute("placeholder") == "PEOPLE"
     others = [ending for ending in ENDINGS if ending not in formats.endings(UPLOADED)]
     for ending in [*others, ".pdf", ".ods", ""]:
-        assert "name ends neither in .csv" in chosen(page, tmp_path / f"people{ending}", b"x"), ending
+        assert "name ends neither in .csv" in chosen(
+            page, tmp_path / f"people{ending}", b"x"
+        ), ending
 
 
 @pytest.mark.parametrize("kind", UPLOADED)
-def test_a_file_of_every_kind_is_uploaded_and_read(page: Keyboard, tmp_path: Path, kind: Kind) -> None:
+def test_a_file_of_every_kind_is_uploaded_and_read(
+    page: Keyboard, tmp_path: Path, kind: Kind
+) -> None:
     page.field("name").send_keys("People")
     assert chosen(page, tmp_path / f"people.{kind}", written(kind)) == ""
     page.press("Upload and encrypt")
     until(page.browser, lambda _: Dataset.objects.exists())
     page.reads("A worker is reading your table")
     work()
-    if kind in (*DELIMITED, "zip"):  # the archive holds a CSV, of which nobody knows whether its first line is a header
+    if kind in (
+        *DELIMITED,
+        "zip",
+    ):  # the archive holds a CSV, of which nobody knows whether its first line is a header
         page.reads("This cannot be seen in the file for certain")
         page.press("Read the file this way")
         page.reads("A worker is reading your table")

@@ -27,17 +27,26 @@ BEYOND = """return Math.max(...[...document.querySelectorAll(".forecast-label")]
 pytestmark = [pytest.mark.services, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 
 
-def test_slider_number_and_price_move_together_and_the_button_spends_it(cast: Cast, live_server: LiveServer) -> None:
+def test_slider_number_and_price_move_together_and_the_button_spends_it(
+    cast: Cast, live_server: LiveServer
+) -> None:
     services.require(services.find_chromium)
     dataset = scene.read(scene.upload(steward=cast.steward, organisation=cast.organisation))
     datasets_services.declare_domain(actor=cast.steward, dataset=dataset, document=scene.DOMAIN)
-    ledger.grant(custodian=cast.custodian, request=scene.ask(steward=cast.steward, dataset=dataset), reason="Agreed.")
+    ledger.grant(
+        custodian=cast.custodian,
+        request=scene.ask(steward=cast.steward, dataset=dataset),
+        reason="Agreed.",
+    )
     client = Client()
     client.force_login(cast.steward)
     with services.chromium() as browser:
         browser.get(f"{live_server.url}/livez")
         browser.add_cookie(
-            {"name": settings.SESSION_COOKIE_NAME, "value": client.cookies[settings.SESSION_COOKIE_NAME].value}
+            {
+                "name": settings.SESSION_COOKIE_NAME,
+                "value": client.cookies[settings.SESSION_COOKIE_NAME].value,
+            }
         )
         browser.get(live_server.url + reverse("runs:new", args=[dataset.code]))
 
@@ -47,9 +56,13 @@ def test_slider_number_and_price_move_together_and_the_button_spends_it(cast: Ca
         def price(words: str) -> None:
             shown(words, "#estimate button")
 
-        until(browser, lambda page: "in a moment" not in page.find_element(By.ID, "forecast").text)
+        until(
+            browser, lambda page: "in a moment" not in page.find_element(By.ID, "forecast").text
+        )
         for width in (600, 698, 840, 980, 1180, 1380, 1440):
-            browser.set_window_size(width, 1000)  # what depends on the width follows a frame later
+            browser.set_window_size(
+                width, 1000
+            )  # what depends on the width follows a frame later
             until(browser, lambda page: page.execute_script(BEYOND) <= 0)
         field = browser.find_element(By.ID, "id_epsilon")
         slider = browser.find_element(By.ID, "epsilon-range")

@@ -31,7 +31,9 @@ def shown(chrome: webdriver.Chrome, words: str, where: str) -> None:
 def choose(chrome: webdriver.Chrome) -> None:
     """A column to predict, a weight and a table, the last two in folds that open by keyboard."""
     Select(chrome.find_element(By.NAME, "param-target")).select_by_visible_text("works")
-    for summary in chrome.find_elements(By.CSS_SELECTOR, "#parameters .fold:not([open]) > summary"):
+    for summary in chrome.find_elements(
+        By.CSS_SELECTOR, "#parameters .fold:not([open]) > summary"
+    ):
         summary.send_keys(Keys.ENTER)
     chrome.find_element(By.NAME, "param-weights:age").send_keys("2")
     for name, column in (("pick-1", "age"), ("pick-2", "region")):
@@ -48,7 +50,10 @@ def test_a_release_with_a_target_and_a_listed_table(
     client.force_login(cast.steward)
     chrome.get(f"{live_server.url}/livez")
     chrome.add_cookie(
-        {"name": settings.SESSION_COOKIE_NAME, "value": client.cookies[settings.SESSION_COOKIE_NAME].value}
+        {
+            "name": settings.SESSION_COOKIE_NAME,
+            "value": client.cookies[settings.SESSION_COOKIE_NAME].value,
+        }
     )
     chrome.get(live_server.url + reverse("runs:new", args=[dataset.code]))
     assert chrome.find_element(By.ID, "mechanism-auto").is_selected()
@@ -83,4 +88,7 @@ def test_a_release_with_a_target_and_a_listed_table(
     assert judged(chrome) == []
     chrome.get(live_server.url + reverse("runs:new", args=[dataset.code]) + f"?like={run.code}")
     shown(chrome, "age × region", ".chips")
-    assert Select(chrome.find_element(By.NAME, "param-target")).first_selected_option.text == "works"
+    assert (
+        Select(chrome.find_element(By.NAME, "param-target")).first_selected_option.text
+        == "works"
+    )

@@ -30,20 +30,28 @@ DELTA = Fraction(1, 10**9)
 
 
 def domain_of(*sizes: int, **changes: Any) -> Domain:
-    attributes = tuple(Integer(name=f"c{place}", low=0, high=size - 1, width=1) for place, size in enumerate(sizes))
+    attributes = tuple(
+        Integer(name=f"c{place}", low=0, high=size - 1, width=1)
+        for place, size in enumerate(sizes)
+    )
     return Domain(attributes=attributes, **changes)
 
 
-def planned(domain: Domain, *, epsilon: str = "4", delta: Fraction = DELTA, **parameters: Any) -> Any:
+def planned(
+    domain: Domain, *, epsilon: str = "4", delta: Fraction = DELTA, **parameters: Any
+) -> Any:
     return mechanisms.plan(
-        domain, Spec(mechanism="auto", epsilon=Fraction(epsilon), delta=delta, parameters=parameters)
+        domain,
+        Spec(mechanism="auto", epsilon=Fraction(epsilon), delta=delta, parameters=parameters),
     )
 
 
 def answered(plan: Any, table: np.ndarray) -> Answers:
     domain = plan.domain
     codes = {name: table[:, place].astype(np.uint16) for place, name in enumerate(domain.names)}
-    found: Answers = plan.run(open_session(Rows(codes, domain=domain), domain=domain, cap=plan.loss))
+    found: Answers = plan.run(
+        open_session(Rows(codes, domain=domain), domain=domain, cap=plan.loss)
+    )
     return found
 
 
@@ -65,7 +73,10 @@ def distance(table: np.ndarray, model: Model, first: int, second: int) -> float:
         table[:, first] * size + table[:, second],
         codes[names[first]].astype(np.int64) * size + codes[names[second]],
     ]
-    counts = [np.bincount(place, minlength=model.domain.sizes[names[first]] * size) / len(place) for place in places]
+    counts = [
+        np.bincount(place, minlength=model.domain.sizes[names[first]] * size) / len(place)
+        for place in places
+    ]
     return float(0.5 * np.abs(counts[0] - counts[1]).sum())
 
 
@@ -88,13 +99,18 @@ def test_all_pairs_are_learned_not_those_of_a_tree_alone(delta: Fraction) -> Non
         ((7,), {}),
         ((2, 2), {}),
         ((1, 1, 5), {}),
-        ((1, 3, 4), {"relation": Relation.REPLACE_ONE, "rows": 300, "rows_provenance": "declared"}),
+        (
+            (1, 3, 4),
+            {"relation": Relation.REPLACE_ONE, "rows": 300, "rows_provenance": "declared"},
+        ),
         ((3, 4), {"unit": PrivacyUnit(max_records=3)}),
         ((2_000, 3), {}),
     ],
 )
 @pytest.mark.parametrize("delta", [Fraction(0), DELTA])
-def test_any_domain_gives_a_model(sizes: tuple[int, ...], changes: dict[str, Any], delta: Fraction) -> None:
+def test_any_domain_gives_a_model(
+    sizes: tuple[int, ...], changes: dict[str, Any], delta: Fraction
+) -> None:
     changes = {key: value for key, value in changes.items() if key != "rows_provenance"}
     plan = planned(domain_of(*sizes, **changes), epsilon="1", delta=delta)
     answers = answered(plan, chain(300, *sizes))
@@ -154,7 +170,9 @@ def test_a_hundred_columns_are_planned_and_forecast_at_once() -> None:
 
 
 @pytest.mark.slow
-def test_columns_of_ten_thousand_values_go_through_in_bins_and_keep_their_own_histogram() -> None:
+def test_columns_of_ten_thousand_values_go_through_in_bins_and_keep_their_own_histogram() -> (
+    None
+):
     table = chain(4_000, 10_000, 6, 3)
     plan = planned(domain_of(10_000, 6, 3), epsilon="40")
     answers = answered(plan, table)
@@ -164,12 +182,17 @@ def test_columns_of_ten_thousand_values_go_through_in_bins_and_keep_their_own_hi
     assert 100 < cut.size <= 512, "its tables with others are by bins"
     codes = {name: one.astype(np.int64) for name, one in model.sample(4_000, seed="x").items()}
     assert codes["c0"].max() < 10_000
-    halves = [np.bincount(one // 500, minlength=20) / 4_000 for one in (table[:, 0], codes["c0"])]
+    halves = [
+        np.bincount(one // 500, minlength=20) / 4_000 for one in (table[:, 0], codes["c0"])
+    ]
     assert np.abs(halves[0] - halves[1]).sum() / 2 < 0.15
     low = [
-        float(np.mean(one[1][one[0] < 2_000] == 0)) for one in ((table[:, 0], table[:, 1]), (codes["c0"], codes["c1"]))
+        float(np.mean(one[1][one[0] < 2_000] == 0))
+        for one in ((table[:, 0], table[:, 1]), (codes["c0"], codes["c1"]))
     ]
-    assert low[0] == pytest.approx(low[1], abs=0.1), "what a wide column has to do with others is kept by its bins"
+    assert low[0] == pytest.approx(low[1], abs=0.1), (
+        "what a wide column has to do with others is kept by its bins"
+    )
 
 
 @pytest.mark.nightly
@@ -184,7 +207,9 @@ def test_a_hundred_columns_go_through() -> None:
     for place in range(99):
         first, second = (table[:, at] for at in (place, place + 1))
         real = np.bincount(first * 4 + second, minlength=16)
-        drawn = np.bincount(codes[f"c{place}"].astype(np.int64) * 4 + codes[f"c{place + 1}"], minlength=16)
+        drawn = np.bincount(
+            codes[f"c{place}"].astype(np.int64) * 4 + codes[f"c{place + 1}"], minlength=16
+        )
         assert np.abs(real - drawn).sum() / 4_000 < 0.15
 
 
@@ -205,7 +230,9 @@ def test_bins_are_nested_keep_common_codes_apart_and_merge_no_more_than_a_quarte
             assert (level == level[17]).sum() == 1
             assert rare or held[np.bincount(level) > 1].max() <= histogram.sum() / 4 + 1
     table = rng.random((200, 3))
-    assert np.allclose(bins.summed(table, [levels[-1], np.arange(3)]).sum(axis=0), table.sum(axis=0))
+    assert np.allclose(
+        bins.summed(table, [levels[-1], np.arange(3)]).sum(axis=0), table.sum(axis=0)
+    )
 
 
 SHARES = [0.16, 0.16, 0.16, 0.12, 0.11, 0.10, 0.09, 0.06, 0.04]
@@ -221,18 +248,27 @@ def test_the_same_bins_have_the_same_numbers() -> None:
         assert level.tolist() == [0, 1, 2, 3, 4]
 
 
-def test_a_pair_counted_most_coarsely_is_read_as_it_was_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pair_counted_most_coarsely_is_read_as_it_was_counted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     rng = np.random.default_rng(4)
     first, chance = (rng.choice(9, 20_000, p=SHARES) for _ in range(2))
     table = np.stack([first, np.where(rng.random(20_000) < 0.8, first, chance)], axis=1)
     coarsest = len(bins.LEVELS) - 1
     monkeypatch.setattr(Columns, "_resolutions", lambda *_: ((coarsest, coarsest),))
-    monkeypatch.setattr(Columns, "gain_of_columns", lambda *_: 0.0)  # it would not pay to count it so coarsely
-    columns = (Categorical(name=name, values=tuple("abcdefghi"), outside="clamp") for name in ("c0", "c1"))
+    monkeypatch.setattr(
+        Columns, "gain_of_columns", lambda *_: 0.0
+    )  # it would not pay to count it so coarsely
+    columns = (
+        Categorical(name=name, values=tuple("abcdefghi"), outside="clamp")
+        for name in ("c0", "c1")
+    )
     plan = planned(Domain(attributes=tuple(columns)))
     model = plan.fit(answered(plan, table))
     codes = model.sample(20_000, seed="x")
-    assert np.mean((codes["c0"] == 0) & (codes["c1"] == 0)) == pytest.approx(0.8 * 0.16, abs=0.04)
+    assert np.mean((codes["c0"] == 0) & (codes["c1"] == 0)) == pytest.approx(
+        0.8 * 0.16, abs=0.04
+    )
 
 
 def test_where_no_relation_can_be_told_all_that_is_left_goes_to_columns() -> None:
@@ -259,7 +295,14 @@ def test_where_no_relation_can_be_told_all_that_is_left_goes_to_columns() -> Non
 def test_more_is_spent_where_more_is_to_be_learned_and_never_more_than_there_is() -> None:
     side = Side(sizes=(allocation.sizes_of(np.full(10, 100.0)),), lost=(0.0,))
     wishes = [
-        Wish(number=n, distance=far, weight=1.0, sides=(side, side), levels=((0, 0),), deviations=(0.5,))
+        Wish(
+            number=n,
+            distance=far,
+            weight=1.0,
+            sides=(side, side),
+            levels=((0, 0),),
+            deviations=(0.5,),
+        )
         for n, far in enumerate((0.5, 0.02, 0.5, 0.003))
     ]
     found = allocation.allocate(wishes, rows=1000, power=0.5)
@@ -271,35 +314,53 @@ def test_more_is_spent_where_more_is_to_be_learned_and_never_more_than_there_is(
 
 
 @pytest.mark.parametrize("law", ["gaussian", "laplace"])
-def test_shrinkage_finds_ratios_and_leaves_expectations_that_noise_hides(law: shrinkage.Law) -> None:
+def test_shrinkage_finds_ratios_and_leaves_expectations_that_noise_hides(
+    law: shrinkage.Law,
+) -> None:
     rng = np.random.default_rng(4)
     expected = np.full((30, 30), 200.0)
     true = expected.copy()
     true[:5] *= 3
-    noise = rng.normal(0, 40, true.shape) if law == "gaussian" else rng.laplace(0, 40 / 2**0.5, true.shape)
+    noise = (
+        rng.normal(0, 40, true.shape)
+        if law == "gaussian"
+        else rng.laplace(0, 40 / 2**0.5, true.shape)
+    )
     ratios = shrinkage.shrunk(true + noise, expected, variance=1600.0, law=law).ratios
     assert np.abs(ratios * expected - true).mean() < 0.5 * np.abs(noise).mean()
-    drowned = shrinkage.shrunk(expected + rng.normal(0, 1e5, true.shape), expected, variance=1e10, law=law).ratios
+    drowned = shrinkage.shrunk(
+        expected + rng.normal(0, 1e5, true.shape), expected, variance=1e10, law=law
+    ).ratios
     assert np.ptp(drowned) < 0.2
 
 
 def test_a_mixture_learns_from_tables_what_a_pair_without_one_looks_like() -> None:
     rng = np.random.default_rng(5)
     hidden = rng.integers(0, 2, 20_000)
-    codes = [np.where(rng.random(20_000) < 0.9, hidden, 1 - hidden) * 3 + rng.integers(0, 3, 20_000) for _ in range(3)]
+    codes = [
+        np.where(rng.random(20_000) < 0.9, hidden, 1 - hidden) * 3 + rng.integers(0, 3, 20_000)
+        for _ in range(3)
+    ]
     columns = [np.bincount(one, minlength=6).astype(np.float64) for one in codes]
     levels = [bins.nested(one, ordered=False) for one in columns]
 
     def counted(a: int, b: int) -> np.ndarray:
-        return np.bincount(codes[a] * 6 + codes[b], minlength=36).reshape(6, 6).astype(np.float64)
+        return (
+            np.bincount(codes[a] * 6 + codes[b], minlength=36).reshape(6, 6).astype(np.float64)
+        )
 
     pairs = [
-        mixture.Pair(axes=pair, levels=(0, 0), values=counted(*pair), variance=100.0, distance=0.6)
+        mixture.Pair(
+            axes=pair, levels=(0, 0), values=counted(*pair), variance=100.0, distance=0.6
+        )
         for pair in ((0, 1), (1, 2))
     ]
     found = mixture.fit(columns, levels, pairs, rows=20_000, rng=np.random.default_rng(0))
     left = 0.5 * np.abs(found.table((0, 2)) - counted(0, 2) / 20_000).sum()
-    product = 0.5 * np.abs(np.outer(columns[0], columns[2]) / 20_000**2 - counted(0, 2) / 20_000).sum()
+    product = (
+        0.5
+        * np.abs(np.outer(columns[0], columns[2]) / 20_000**2 - counted(0, 2) / 20_000).sum()
+    )
     assert left < product / 3
     assert found.table((0, 1, 2)).sum() == pytest.approx(1)
 
@@ -317,7 +378,9 @@ def test_of_two_expectations_the_likelier_is_the_one_that_foresaw_the_table() ->
     wrong = np.full(right.shape, right.mean())
     noisy = right + rng.normal(0, 30, right.shape)
     near = shrinkage.start(shrinkage.GRID)
-    likely = [shrinkage.evidence(noisy, one, variance=900.0, prior=near) for one in (right, wrong)]
+    likely = [
+        shrinkage.evidence(noisy, one, variance=900.0, prior=near) for one in (right, wrong)
+    ]
     assert likely[0] > likely[1]
 
 

@@ -19,13 +19,25 @@ import pytest
 from synth_engine import cli, mechanisms
 
 ROOT = Path(__file__).parents[2]
-PLACES = {"on-the-map", "adaptive", "adaptive-basic", "adaptive-improved", "direct-synthesis", "privtree"}
+PLACES = {
+    "on-the-map",
+    "adaptive",
+    "adaptive-basic",
+    "adaptive-improved",
+    "direct-synthesis",
+    "privtree",
+}
 EVERY = [name for name in mechanisms.REGISTRY if name not in PLACES]
 """The others take tables of places alone, and refuse these: test_on_the_map.py, test_adaptive.py, test_direct.py."""
 MARKER = "zebra7"
 """A cell of the table: it must not be repeated by any message."""
 COLUMNS = [
-    {"name": "job", "kind": "categorical", "values": ["clerk", "smith", MARKER], "missing": [""]},
+    {
+        "name": "job",
+        "kind": "categorical",
+        "values": ["clerk", "smith", MARKER],
+        "missing": [""],
+    },
     {"name": "age", "kind": "integer", "low": 0, "high": 9},
     {"name": "member", "kind": "boolean", "true": "yes", "false": "no"},
 ]
@@ -42,7 +54,12 @@ class Case:
         self.table(ROWS)
         self.describe(COLUMNS)
 
-    def table(self, rows: Sequence[Sequence[object]], *, names: Sequence[str] = ("job", "age", "member")) -> Case:
+    def table(
+        self,
+        rows: Sequence[Sequence[object]],
+        *,
+        names: Sequence[str] = ("job", "age", "member"),
+    ) -> Case:
         with (self.folder / "data.csv").open("w", newline="") as file:
             csv.writer(file).writerows([names, *rows])
         return self
@@ -51,17 +68,42 @@ class Case:
         (self.folder / "domain.json").write_text(json.dumps({"attributes": columns, **more}))
         return self
 
-    def arguments(self, mechanism: str, *, data: str = "data.csv", **given: object) -> list[str]:
+    def arguments(
+        self, mechanism: str, *, data: str = "data.csv", **given: object
+    ) -> list[str]:
         options = {"epsilon": "1", "delta": "1e-9", **given}
         made = [f"--{name}={value}" for name, value in options.items() if name != "param"]
         made += [f"--param={one}" for one in options.get("param", ())]  # type: ignore[attr-defined]
-        places = ["--domain", "domain.json", "--out", "out.csv", "--receipt", "receipt.json", "--model", "model.json"]
-        paths = [str(self.folder / one) if one.endswith((".json", ".csv")) else one for one in places]
-        return ["synthesize", str(self.folder / data), *paths, "--overwrite", "--mechanism", mechanism, *made]
+        places = [
+            "--domain",
+            "domain.json",
+            "--out",
+            "out.csv",
+            "--receipt",
+            "receipt.json",
+            "--model",
+            "model.json",
+        ]
+        paths = [
+            str(self.folder / one) if one.endswith((".json", ".csv")) else one for one in places
+        ]
+        return [
+            "synthesize",
+            str(self.folder / data),
+            *paths,
+            "--overwrite",
+            "--mechanism",
+            mechanism,
+            *made,
+        ]
 
     @property
     def written(self) -> list[str]:
-        return [name for name in ("out.csv", "receipt.json", "model.json") if (self.folder / name).exists()]
+        return [
+            name
+            for name in ("out.csv", "receipt.json", "model.json")
+            if (self.folder / name).exists()
+        ]
 
 
 @pytest.fixture
@@ -97,7 +139,9 @@ def refused(
     assert case.written == []
 
 
-def handled(case: Case, capsys: pytest.CaptureFixture[str], mechanism: str, **given: Any) -> list[list[str]]:
+def handled(
+    case: Case, capsys: pytest.CaptureFixture[str], mechanism: str, **given: Any
+) -> list[list[str]]:
     """A table with the right columns, and a receipt that verifies. Returns the rows."""
     assert run(case.arguments(mechanism, **given)) == 0, capsys.readouterr().err
     assert run(["verify", str(case.folder / "receipt.json")]) == 0
@@ -120,11 +164,15 @@ def test_losses_that_are_no_losses_are_refused(
 ) -> None:
     for text in ["0", *UNUSABLE] if field == "epsilon" else [*UNUSABLE, "1", "0.5"]:
         repeated = [text] if len(text) > 4 else []
-        refused(case, capsys, mechanism, naming=rf"{field}.*; ", values=repeated, **{field: text})
+        refused(
+            case, capsys, mechanism, naming=rf"{field}.*; ", values=repeated, **{field: text}
+        )
 
 
 @every_mechanism
-def test_rows_that_are_no_number_are_refused(case: Case, capsys: pytest.CaptureFixture[str], mechanism: str) -> None:
+def test_rows_that_are_no_number_are_refused(
+    case: Case, capsys: pytest.CaptureFixture[str], mechanism: str
+) -> None:
     for text in [*UNUSABLE, "1.5", "1e3", str(10**10)]:
         refused(case, capsys, mechanism, naming="rows.*; ", rows=text)
 
@@ -141,10 +189,20 @@ def test_extreme_losses_are_refused_or_give_a_table(
     handled(case, capsys, mechanism, delta="1e-18", rows=7)
 
 
-def test_more_parents_than_other_columns_are_refused(case: Case, capsys: pytest.CaptureFixture[str]) -> None:
-    refused(case, capsys, "bayesian-network", naming="degree is 3.*only 2 others; give", param=["degree=3"])
+def test_more_parents_than_other_columns_are_refused(
+    case: Case, capsys: pytest.CaptureFixture[str]
+) -> None:
+    refused(
+        case,
+        capsys,
+        "bayesian-network",
+        naming="degree is 3.*only 2 others; give",
+        param=["degree=3"],
+    )
     for text in ("-1", "6", "1" * 400, "\uff12", "nan", "1.5", "", "1e0"):
-        refused(case, capsys, "bayesian-network", naming="'degree'.*; ", param=[f"degree={text}"])
+        refused(
+            case, capsys, "bayesian-network", naming="'degree'.*; ", param=[f"degree={text}"]
+        )
     assert len(handled(case, capsys, "bayesian-network", param=["degree=2"], rows=9)) == 9
 
 
@@ -152,7 +210,13 @@ def test_more_parents_than_other_columns_are_refused(case: Case, capsys: pytest.
 def test_parameters_that_do_not_exist_or_come_twice_are_refused(
     case: Case, capsys: pytest.CaptureFixture[str], mechanism: str
 ) -> None:
-    for given in (["parents=2"], ["degree=1", "degree=1"], ["degree"], ["=1"], ["\uff44egree=1"]):
+    for given in (
+        ["parents=2"],
+        ["degree=1", "degree=1"],
+        ["degree"],
+        ["=1"],
+        ["\uff44egree=1"],
+    ):
         refused(case, capsys, mechanism, naming="parameter.*; ", param=given)
 
 
@@ -211,7 +275,9 @@ def test_ten_thousand_categories_are_handled_and_more_are_refused(
     for path in ("out.csv", "receipt.json", "model.json"):
         (case.folder / path).unlink()
     case.describe([{**many, "values": names}, *COLUMNS[1:]])
-    refused(case, capsys, mechanism, naming="column 'job'.*10,000 codes; ", values=names[9_000:])
+    refused(
+        case, capsys, mechanism, naming="column 'job'.*10,000 codes; ", values=names[9_000:]
+    )
 
 
 def nested(case: Case, *, inside: str) -> None:
@@ -220,7 +286,9 @@ def nested(case: Case, *, inside: str) -> None:
         "job": pa.array([str(row[0]) for row in ROWS]), "age": pa.array([row[1] for row in ROWS]),
         "member": pa.array([row[2] for row in ROWS]), "notes": pa.array(["x"] * count),
     }  # fmt: skip
-    columns[inside] = pa.array([[MARKER]] * count) if inside == "age" else pa.array([{"a": MARKER}] * count)
+    columns[inside] = (
+        pa.array([[MARKER]] * count) if inside == "age" else pa.array([{"a": MARKER}] * count)
+    )
     pq.write_table(pa.table(columns), case.folder / "data.parquet")
 
 
@@ -265,7 +333,12 @@ def test_what_is_no_description_is_refused(
 
 def test_the_program_itself_ends_with_two_and_one_line(case: Case) -> None:
     """One real process, with text that a shell hands over as it is."""
-    command = [sys.executable, "-m", "synth_engine", *case.arguments("independent", epsilon="\uff11")]
+    command = [
+        sys.executable,
+        "-m",
+        "synth_engine",
+        *case.arguments("independent", epsilon="\uff11"),
+    ]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
     assert "epsilon" in done.stderr

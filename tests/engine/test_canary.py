@@ -23,10 +23,22 @@ SINGER = "declared-singer"
 DOMAIN: dict[str, Any] = {
     "unit": {"max_records": 2, "column": "who"},
     "attributes": [
-        {"name": "job", "kind": "categorical", "values": [SINGER, "clerk"], "other": True, "missing": ["?"]},
+        {
+            "name": "job",
+            "kind": "categorical",
+            "values": [SINGER, "clerk"],
+            "other": True,
+            "missing": ["?"],
+        },
         {"name": "pay", "kind": "integer", "low": 0, "high": 99},
         {"name": "rate", "kind": "number", "low": 0, "high": 1},
-        {"name": "born", "kind": "date", "low": "2020-01-01", "high": "2020-12-31", "step_days": 30},
+        {
+            "name": "born",
+            "kind": "date",
+            "low": "2020-01-01",
+            "high": "2020-12-31",
+            "step_days": 30,
+        },
         {"name": "member", "kind": "boolean"},
         {"name": "note", "kind": "identifier"},
     ],
@@ -34,7 +46,9 @@ DOMAIN: dict[str, Any] = {
 HEADER = "who,job,pay,rate,born,member,note,extra"
 ROW = ",".join([CANARY, CANARY, CANARY_NUMBER, CANARY_NUMBER, CANARY, CANARY, CANARY, CANARY])
 SOUND = f"u1,{SINGER},5,0.5,2020-02-02,true,n,e"
-CHORUS = [SOUND.replace("u1", f"u{i}") for i in range(300)]  # of 300 units, so that none of it is truncated
+CHORUS = [
+    SOUND.replace("u1", f"u{i}") for i in range(300)
+]  # of 300 units, so that none of it is truncated
 
 BROKEN = {
     "ragged": f"{ROW}\n{CANARY},{CANARY}\n",
@@ -90,16 +104,24 @@ def test_no_output_of_a_run_shows_a_cell_that_was_not_declared(
 def test_no_stored_answer_or_representation_shows_a_cell(place: Path) -> None:
     public = Domain.from_json(DOMAIN)
     release = pipeline.synthesize(
-        place / "table.csv", domain=public, spec=Spec(mechanism="independent", epsilon=Fraction(3))
+        place / "table.csv",
+        domain=public,
+        spec=Spec(mechanism="independent", epsilon=Fraction(3)),
     )
     release.answers.save(place / "answers.npz")
     assert not found((place / "answers.npz").read_bytes().decode("latin-1"))
-    assert not found(repr(release) + repr(release.answers) + repr(release.model) + repr(release.plan))
+    assert not found(
+        repr(release) + repr(release.answers) + repr(release.model) + repr(release.plan)
+    )
 
 
 @pytest.mark.parametrize(("why", "content"), BROKEN.items(), ids=BROKEN.keys())
 def test_no_refusal_shows_a_cell(
-    place: Path, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture, why: str, content: str
+    place: Path,
+    capsys: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+    why: str,
+    content: str,
 ) -> None:
     caplog.set_level(logging.DEBUG)
     (place / "table.csv").write_bytes(f"{HEADER}\n{content}".encode("latin-1"))
@@ -112,7 +134,9 @@ def test_no_refusal_shows_a_cell(
     for way_in in ways_in:
         with pytest.raises(SynthError) as refusal:
             way_in()
-        assert not found(f"{refusal.value!r} {refusal.value} {getattr(refusal.value, 'as_dict', dict)()}")
+        assert not found(
+            f"{refusal.value!r} {refusal.value} {getattr(refusal.value, 'as_dict', dict)()}"
+        )
     assert not found("".join(capsys.readouterr()) + caplog.text)
     assert (place / "out.csv").exists() == is_record
     if is_record:
@@ -121,7 +145,9 @@ def test_no_refusal_shows_a_cell(
 
 def test_a_report_shows_cells_only_in_the_rows_it_puts_side_by_side(place: Path) -> None:
     """The steward's report is not private, yet values that nobody declared are in no table of it."""
-    report = pipeline.compare(place / "table.csv", place / "table.csv", domain=Domain.from_json(DOMAIN))
+    report = pipeline.compare(
+        place / "table.csv", place / "table.csv", domain=Domain.from_json(DOMAIN)
+    )
     shown = report.pop("side_by_side")
     assert found(json.dumps(shown["real"]))
     assert not found(json.dumps(report))

@@ -25,10 +25,21 @@ from synth_engine.privacy import receipt as receipts
 ROOT = Path(__file__).parents[2]
 FULL = {
     "attributes": [
-        {"name": "job", "kind": "categorical", "values": ["clerk", "smith", "cook"], "missing": ["?"]},
+        {
+            "name": "job",
+            "kind": "categorical",
+            "values": ["clerk", "smith", "cook"],
+            "missing": ["?"],
+        },
         {"name": "age", "kind": "integer", "low": 0, "high": 99},
         {"name": "height", "kind": "number", "low": 1.0, "high": 2.5},
-        {"name": "born", "kind": "date", "low": "2000-01-01", "high": "2009-12-31", "step_days": 365},
+        {
+            "name": "born",
+            "kind": "date",
+            "low": "2000-01-01",
+            "high": "2009-12-31",
+            "step_days": 365,
+        },
         {"name": "member", "kind": "boolean", "true": "yes", "false": "no", "missing": ["?"]},
         {"name": "key", "kind": "identifier"},
     ]
@@ -53,14 +64,25 @@ def folder(tmp_path: Path) -> Path:
         for i in range(400):
             job = ["clerk", "smith", "?", "juggler"][rng.integers(4)]
             writer.writerow(
-                [f"p{i}", job, 20 + i % 60, 1.5 + i / 1000, f"200{i % 10}-05-17", ["yes", "no", "?"][i % 3]]
+                [
+                    f"p{i}",
+                    job,
+                    20 + i % 60,
+                    1.5 + i / 1000,
+                    f"200{i % 10}-05-17",
+                    ["yes", "no", "?"][i % 3],
+                ]
             )
     (tmp_path / "domain.json").write_text(json.dumps(FULL))
     return tmp_path
 
 
 def synthesize(
-    folder: Path, *more: object, epsilon: object = 5, mechanism: str = "independent", out: str = "out.csv"
+    folder: Path,
+    *more: object,
+    epsilon: object = 5,
+    mechanism: str = "independent",
+    out: str = "out.csv",
 ) -> int:
     return run(
         "synthesize", folder / "people.csv", "--domain", folder / "domain.json", "--mechanism", mechanism,
@@ -85,7 +107,9 @@ def test_mechanisms_are_listed_as_json(capsys: pytest.CaptureFixture[str]) -> No
 
 
 @pytest.mark.parametrize("delta", ["0", "1e-9"])
-def test_a_table_is_made_and_its_receipt_verifies(folder: Path, capsys: pytest.CaptureFixture[str], delta: str) -> None:
+def test_a_table_is_made_and_its_receipt_verifies(
+    folder: Path, capsys: pytest.CaptureFixture[str], delta: str
+) -> None:
     paths = ("--receipt", folder / "receipt.json", "--model", folder / "model.json")
     assert synthesize(folder, "--delta", delta, *paths) == 0
     header, *rows = rows_of(folder / "out.csv")
@@ -94,7 +118,10 @@ def test_a_table_is_made_and_its_receipt_verifies(folder: Path, capsys: pytest.C
     assert {row[0] for row in rows} <= {"clerk", "smith", "cook", "?"}
     receipt = load(folder / "receipt.json")
     assert receipt["sample"]["rows"] == len(rows)
-    assert receipt["sample"]["table_sha256"] == hashlib.sha256((folder / "out.csv").read_bytes()).hexdigest()
+    assert (
+        receipt["sample"]["table_sha256"]
+        == hashlib.sha256((folder / "out.csv").read_bytes()).hexdigest()
+    )
     assert receipt["domain_sha256"] == domain.read(folder / "domain.json").digest
     assert capsys.readouterr() == ("", "")
     assert run("verify", folder / "receipt.json") == 0
@@ -106,20 +133,31 @@ def key_files(folder: Path, name: str) -> tuple[Path, Path]:
     key = Ed25519PrivateKey.generate()
     private, public = folder / f"{name}.key", folder / f"{name}.pub"
     private.write_bytes(
-        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+        key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
     )
     public.write_bytes(
-        key.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
+        key.public_key().public_bytes(
+            serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+        )
     )
     return private, public
 
 
-def test_the_command_line_signs_and_its_signature_is_checked(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_line_signs_and_its_signature_is_checked(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     private, public = key_files(folder, "mine")
     _, other = key_files(folder, "other")
     assert synthesize(folder, "--receipt", folder / "receipt.json", "--sign-with", private) == 0
     receipt = load(folder / "receipt.json")
-    assert run("verify", folder / "receipt.json", "--key", public, "--digest", receipt["digest"]) == 0
+    assert (
+        run("verify", folder / "receipt.json", "--key", public, "--digest", receipt["digest"])
+        == 0
+    )
     assert "signed with the key that was given" in capsys.readouterr().out
     assert run("verify", folder / "receipt.json", "--key", other) == 1
     refused(capsys, "another key than the one given")
@@ -147,7 +185,9 @@ def test_a_key_that_cannot_sign_is_refused_before_anything_is_drawn(
 ) -> None:
     private, public = key_files(folder, "mine")
     for wrong in (public, folder / "nothing.key", folder / "domain.json"):
-        assert synthesize(folder, "--receipt", folder / "receipt.json", "--sign-with", wrong) == 2
+        assert (
+            synthesize(folder, "--receipt", folder / "receipt.json", "--sign-with", wrong) == 2
+        )
         refused(capsys, "key")
     assert synthesize(folder, "--sign-with", private) == 2
     refused(capsys, "--receipt")
@@ -159,7 +199,9 @@ def test_a_key_that_cannot_sign_is_refused_before_anything_is_drawn(
 def test_a_budget_too_small_for_one_table_is_a_valid_release_with_advice(
     folder: Path, capsys: pytest.CaptureFixture[str], mechanism: str, delta: str
 ) -> None:
-    (folder / "domain.json").write_text(json.dumps(FULL | {"relation": "replace-one", "rows": 400}))
+    (folder / "domain.json").write_text(
+        json.dumps(FULL | {"relation": "replace-one", "rows": 400})
+    )
     asked = ("--delta", delta, "--rows", 50, "--receipt", folder / "receipt.json")
     assert synthesize(folder, *asked, epsilon="0.001", mechanism=mechanism) == 0
     said, advice = capsys.readouterr()
@@ -184,21 +226,54 @@ def test_no_rows_asked_for_means_the_noisy_number_of_records(folder: Path) -> No
 
 
 def test_a_seed_given_is_public_and_replays_the_table_byte_for_byte(folder: Path) -> None:
-    assert synthesize(folder, "--seed", "tea", "--receipt", folder / "r.json", "--model", folder / "m.json") == 0
+    assert (
+        synthesize(
+            folder,
+            "--seed",
+            "tea",
+            "--receipt",
+            folder / "r.json",
+            "--model",
+            folder / "m.json",
+        )
+        == 0
+    )
     sample = load(folder / "r.json")["sample"]
     assert sample["seed"] == "tea"
     assert "seed_commitment" not in sample
     assert (
-        run("sample", folder / "m.json", "--rows", sample["rows"], "--seed", "tea", "--out", folder / "again.csv") == 0
+        run(
+            "sample",
+            folder / "m.json",
+            "--rows",
+            sample["rows"],
+            "--seed",
+            "tea",
+            "--out",
+            folder / "again.csv",
+        )
+        == 0
     )
     assert (folder / "again.csv").read_bytes() == (folder / "out.csv").read_bytes()
     assert (
-        run("sample", folder / "m.json", "--rows", sample["rows"], "--seed", "milk", "--out", folder / "other.csv") == 0
+        run(
+            "sample",
+            folder / "m.json",
+            "--rows",
+            sample["rows"],
+            "--seed",
+            "milk",
+            "--out",
+            folder / "other.csv",
+        )
+        == 0
     )
     assert (folder / "other.csv").read_bytes() != (folder / "out.csv").read_bytes()
 
 
-def test_a_seed_not_given_is_secret_and_committed_to(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_seed_not_given_is_secret_and_committed_to(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     drawn: list[str] = []
     original = mechanisms.draw_blocks
 
@@ -221,7 +296,10 @@ def test_noise_differs_from_run_to_run_even_with_the_same_seed(folder: Path) -> 
     """A seed is of the drawing alone."""
     digests = set()
     for _ in range(2):
-        assert synthesize(folder, "--seed", "tea", "--receipt", folder / "r.json", "--overwrite") == 0
+        assert (
+            synthesize(folder, "--seed", "tea", "--receipt", folder / "r.json", "--overwrite")
+            == 0
+        )
         digests.add(load(folder / "r.json")["answers_sha256"])
     assert len(digests) == 2
 
@@ -235,7 +313,13 @@ def test_parquet_goes_in_and_comes_out(folder: Path) -> None:
         "--epsilon", 5, "--out", folder / "out.parquet",
     ) == 0  # fmt: skip
     drawn = pq.read_table(folder / "out.parquet")
-    assert [str(kind) for kind in drawn.schema.types] == ["string", "int64", "double", "date32[day]", "string"]
+    assert [str(kind) for kind in drawn.schema.types] == [
+        "string",
+        "int64",
+        "double",
+        "date32[day]",
+        "string",
+    ]
     assert drawn["member"].null_count > 0
     assert drawn["age"].null_count == 0
     public = domain.read(folder / "domain.json")
@@ -243,14 +327,23 @@ def test_parquet_goes_in_and_comes_out(folder: Path) -> None:
     assert codec.encode(public, texts)["born"].max() < public.sizes["born"]
 
 
-def test_a_table_written_otherwise_is_read_with_its_form(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_table_written_otherwise_is_read_with_its_form(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Guessed, corrected by hand, given to whatever reads the table."""
     rows = (folder / "people.csv").read_text().splitlines()
     turned = [row.replace(".", "|").replace(",", ";").replace("|", ",") for row in rows]
-    (folder / "other.csv").write_bytes("\r\n".join(["Our people", *turned, "Source: us", ""]).encode("cp1252"))
+    (folder / "other.csv").write_bytes(
+        "\r\n".join(["Our people", *turned, "Source: us", ""]).encode("cp1252")
+    )
     assert run("form", folder / "other.csv", "--out", folder / "form.json") == 0
     form = json.loads((folder / "form.json").read_text())
-    assert (form["delimiter"], form["skip"], form["decimal"], form["footer"]) == (";", 1, ",", 0)
+    assert (form["delimiter"], form["skip"], form["decimal"], form["footer"]) == (
+        ";",
+        1,
+        ",",
+        0,
+    )
     (folder / "form.json").write_text(json.dumps(form | {"footer": 1}))
     given = ("--form", folder / "form.json")
     arguments = ("--domain", folder / "domain.json", "--mechanism", "random", "--epsilon", "1")
@@ -259,7 +352,9 @@ def test_a_table_written_otherwise_is_read_with_its_form(folder: Path, capsys: p
     assert run("synthesize", folder / "other.csv", *arguments, *out, *given) == 0
     for name in ("people", "other"):
         extra = given if name == "other" else ()
-        assert run("domain", folder / f"{name}.csv", "--out", folder / f"{name}.json", *extra) == 0
+        assert (
+            run("domain", folder / f"{name}.csv", "--out", folder / f"{name}.json", *extra) == 0
+        )
     assert (folder / "people.json").read_text() == (folder / "other.json").read_text()
     compared = ("--domain", folder / "domain.json", "--out", folder / "report.json")
     assert run("compare", folder / "other.csv", folder / "people.csv", *compared, *given) == 0
@@ -282,7 +377,10 @@ def test_a_compressed_table_gives_the_same_plan(folder: Path) -> None:
 def test_a_draft_says_that_it_read_the_data_and_is_refused_until_confirmed(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run("domain", folder / "people.csv", "--out", folder / "domain.json", "--overwrite") == 0
+    assert (
+        run("domain", folder / "people.csv", "--out", folder / "domain.json", "--overwrite")
+        == 0
+    )
     assert "read off the data" in capsys.readouterr().err
     draft = load(folder / "domain.json")
     assert {entry["provenance"] for entry in draft["attributes"]} == {"suggested"}
@@ -347,7 +445,9 @@ def test_a_comparison_is_one_page_that_needs_no_network(folder: Path) -> None:
     ["0", "-1", "nan", "inf", "-inf", "1e-400", "1e400", "１", "9" * 400, "", " 1", "1_0", "0x1", "1,5", "NaN", "1e-19", "abc",
      "1/3", "1/1", "2/4"],
 )  # fmt: skip
-def test_an_unusable_epsilon_is_refused(folder: Path, capsys: pytest.CaptureFixture[str], epsilon: str) -> None:
+def test_an_unusable_epsilon_is_refused(
+    folder: Path, capsys: pytest.CaptureFixture[str], epsilon: str
+) -> None:
     assert synthesize(folder, epsilon=epsilon) == 2
     refused(capsys, "epsilon")
     assert not (folder / "out.csv").exists()
@@ -393,12 +493,16 @@ def test_any_other_wrong_argument_is_refused(
     assert not (folder / "out.csv").exists()
 
 
-def test_an_unknown_mechanism_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_mechanism_is_refused(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert synthesize(folder, mechanism="magic") == 2
     refused(capsys, "mechanism", "independent")
 
 
-@pytest.mark.parametrize("out", ["out.xlsx", "out", "absent/out.csv", "people.csv", "domain.json/x.csv"])
+@pytest.mark.parametrize(
+    "out", ["out.xlsx", "out", "absent/out.csv", "people.csv", "domain.json/x.csv"]
+)
 def test_an_unusable_output_is_refused_before_anything_is_read(
     folder: Path, capsys: pytest.CaptureFixture[str], out: str
 ) -> None:
@@ -412,8 +516,14 @@ def test_an_unusable_output_is_refused_before_anything_is_read(
     ("arguments", "words"),
     [
         (("synthesize", "absent.csv", "--domain", "domain.json"), ("cannot be opened",)),
-        (("synthesize", "people.csv", "--domain", "absent.json"), ("domain file cannot be read",)),
-        (("synthesize", "domain.json", "--domain", "domain.json"), ("JSON objects", "which keys are its columns")),
+        (
+            ("synthesize", "people.csv", "--domain", "absent.json"),
+            ("domain file cannot be read",),
+        ),
+        (
+            ("synthesize", "domain.json", "--domain", "domain.json"),
+            ("JSON objects", "which keys are its columns"),
+        ),
     ],
 )
 def test_a_file_that_cannot_be_used_is_refused(
@@ -429,20 +539,28 @@ def test_a_file_that_cannot_be_used_is_refused(
     refused(capsys, *words)
 
 
-def test_a_ragged_line_is_named_without_its_cells(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_ragged_line_is_named_without_its_cells(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     with (folder / "people.csv").open("a") as file:
         file.write("SECRET,1,2\n")
     assert synthesize(folder) == 2
-    assert "SECRET" not in refused(capsys, "line 402", "more or fewer cells than the 6 of the header")
+    assert "SECRET" not in refused(
+        capsys, "line 402", "more or fewer cells than the 6 of the header"
+    )
 
 
-def test_a_column_of_the_domain_that_the_table_lacks_is_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_column_of_the_domain_that_the_table_lacks_is_named(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (folder / "domain.json").write_text('{"job": 3, "shoe size": 9}')
     assert synthesize(folder) == 2
     refused(capsys, "'shoe size'", "no such column")
 
 
-def test_a_changed_receipt_does_not_verify(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_changed_receipt_does_not_verify(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert synthesize(folder, "--receipt", folder / "r.json") == 0
     receipt = load(folder / "r.json")
     receipt["guarantee"]["epsilon"] = "1/10"
@@ -451,21 +569,41 @@ def test_a_changed_receipt_does_not_verify(folder: Path, capsys: pytest.CaptureF
     refused(capsys)
 
 
-@pytest.mark.parametrize("content", [b"", b"[]", b"{", b"\xff", b'{"schema": "synthweb/receipt/1"}'])
-def test_what_is_no_receipt_does_not_verify(tmp_path: Path, capsys: pytest.CaptureFixture[str], content: bytes) -> None:
+@pytest.mark.parametrize(
+    "content", [b"", b"[]", b"{", b"\xff", b'{"schema": "synthweb/receipt/1"}']
+)
+def test_what_is_no_receipt_does_not_verify(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: bytes
+) -> None:
     (tmp_path / "r.json").write_bytes(content)
     assert run("verify", tmp_path / "r.json") != 0
     refused(capsys)
 
 
 @pytest.mark.parametrize("content", [b"{}", b'{"schema": "synth_engine/model/1"}', b"nonsense"])
-def test_what_is_no_model_gives_no_sample(tmp_path: Path, capsys: pytest.CaptureFixture[str], content: bytes) -> None:
+def test_what_is_no_model_gives_no_sample(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: bytes
+) -> None:
     (tmp_path / "m.json").write_bytes(content)
-    assert run("sample", tmp_path / "m.json", "--rows", 5, "--seed", 1, "--out", tmp_path / "out.csv") == 2
+    assert (
+        run(
+            "sample",
+            tmp_path / "m.json",
+            "--rows",
+            5,
+            "--seed",
+            1,
+            "--out",
+            tmp_path / "out.csv",
+        )
+        == 2
+    )
     refused(capsys, "model")
 
 
-def test_an_output_appears_whole_or_not_at_all(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_output_appears_whole_or_not_at_all(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fail(*_: object) -> None:
         raise OSError(28, "no space")
 
@@ -473,7 +611,11 @@ def test_an_output_appears_whole_or_not_at_all(folder: Path, monkeypatch: pytest
     monkeypatch.setattr(codec, "as_text", fail)
     assert synthesize(folder) == 2
     assert (folder / "out.csv").read_text() == "before"
-    assert sorted(path.name for path in folder.iterdir()) == ["domain.json", "out.csv", "people.csv"]
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "domain.json",
+        "out.csv",
+        "people.csv",
+    ]
 
 
 def test_a_wrong_call_is_answered_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
@@ -495,11 +637,15 @@ def test_a_receipt_is_verified_without_loading_numpy_pandas_or_the_room() -> Non
         "import sys; from synth_engine.cli import main; main(['verify', 'absent.json']);"
         "print([m for m in ('numpy', 'pandas', 'pyarrow', 'opendp', 'synth_engine.pipeline') if m in sys.modules])"
     )
-    outcome = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    outcome = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False
+    )
     assert outcome.stdout == "[]\n"
 
 
-@pytest.mark.parametrize("forged", ['"guarantee": {"sentence": "epsilon = 0.001"}, ', '"versions": {"x": NaN}, '])
+@pytest.mark.parametrize(
+    "forged", ['"guarantee": {"sentence": "epsilon = 0.001"}, ', '"versions": {"x": NaN}, ']
+)
 def test_a_receipt_that_says_something_twice_or_is_no_json_is_refused(
     folder: Path, capsys: pytest.CaptureFixture[str], forged: str
 ) -> None:

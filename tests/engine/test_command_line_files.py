@@ -18,7 +18,16 @@ import pytest
 from synth_engine import cli, outputs
 
 ROOT = Path(__file__).parents[2]
-DOMAIN = {"attributes": [{"name": "job", "kind": "categorical", "values": ["clerk", "smith", "cook"], "other": True}]}
+DOMAIN = {
+    "attributes": [
+        {
+            "name": "job",
+            "kind": "categorical",
+            "values": ["clerk", "smith", "cook"],
+            "other": True,
+        }
+    ]
+}
 SAID = "name another file, or add --overwrite"
 DRAWN_FOR_LONG = "30000000"  # rows: more than are drawn before a signal comes
 
@@ -35,7 +44,18 @@ def asked(folder: Path, *more: str) -> list[str]:
     names = ("people.csv", "domain.json", "out.csv", "receipt.json")
     people, domain, out, receipt = (str(folder / name) for name in names)
     shared = ["--mechanism", "independent", "--epsilon", "0.5", "--rows", "20"]
-    return ["synthesize", people, "--domain", domain, *shared, "--out", out, "--receipt", receipt, *more]
+    return [
+        "synthesize",
+        people,
+        "--domain",
+        domain,
+        *shared,
+        "--out",
+        out,
+        "--receipt",
+        receipt,
+        *more,
+    ]
 
 
 def left(folder: Path) -> list[str]:
@@ -66,15 +86,33 @@ COMMANDS = {
     "sample": ["sample", "{model}", "--seed", "1", "--out", "{taken}.csv"],
     "describe": ["describe", "{model}", "--out", "{taken}.json"],
     "verifier": ["verifier", "--out", "{taken}.py"],
-    "compare": ["compare", "{people}", "{people}", "--domain", "{domain}", "--out", "{taken}.json"],
-    "compare as a page": ["compare", "{people}", "{people}", "--domain", "{domain}", "--out", "{taken}.html"],
+    "compare": [
+        "compare",
+        "{people}",
+        "{people}",
+        "--domain",
+        "{domain}",
+        "--out",
+        "{taken}.json",
+    ],
+    "compare as a page": [
+        "compare",
+        "{people}",
+        "{people}",
+        "--domain",
+        "{domain}",
+        "--out",
+        "{taken}.html",
+    ],
     "domain": ["domain", "{people}", "--out", "{taken}.json"],
     "form": ["form", "{people}", "--out", "{taken}.json"],
 }
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_no_command_overwrites_a_file_unasked(folder: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
+def test_no_command_overwrites_a_file_unasked(
+    folder: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
     model = folder / "model.json"
     assert cli.main(asked(folder, "--model", str(model))) == 0
     places = {"model": model, "people": folder / "people.csv", "domain": folder / "domain.json"}
@@ -89,12 +127,16 @@ def test_no_command_overwrites_a_file_unasked(folder: Path, capsys: pytest.Captu
     assert taken.read_text() != "mine"
 
 
-def test_an_output_is_never_an_input_nor_another_output(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_output_is_never_an_input_nor_another_output(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     before = (folder / "people.csv").read_bytes()
     os.link(folder / "people.csv", folder / "again.csv")
     command = asked(folder, "--overwrite")
     for other in ("people.csv", "again.csv", "receipt.json"):
-        changed = [str(folder / other) if word.endswith("out.csv") else word for word in command]
+        changed = [
+            str(folder / other) if word.endswith("out.csv") else word for word in command
+        ]
         wanted = "two of the files are the same" if other.endswith("csv") else "another format"
         assert cli.main(changed) == 2
         assert wanted in capsys.readouterr().err
@@ -116,15 +158,21 @@ def test_a_file_that_appears_meanwhile_is_not_replaced(folder: Path) -> None:
     assert (folder / "out.csv").read_text() == "theirs"
 
 
-def test_without_hard_links_an_output_is_kept_all_the_same(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_hard_links_an_output_is_kept_all_the_same(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refused(*_: object) -> None:
         raise PermissionError
 
     monkeypatch.setattr(os, "link", refused)
-    outputs.replace(folder / "one", lambda path: path.write_text("ours") and None, overwrite=False)
+    outputs.replace(
+        folder / "one", lambda path: path.write_text("ours") and None, overwrite=False
+    )
     assert (folder / "one").read_text() == "ours"
     with pytest.raises(outputs.InputError, match="exists by now"):
-        outputs.replace(folder / "one", lambda path: path.write_text("other") and None, overwrite=False)
+        outputs.replace(
+            folder / "one", lambda path: path.write_text("other") and None, overwrite=False
+        )
     assert left(folder) == ["one"]
 
 
@@ -142,7 +190,9 @@ def limited(folder: Path, *command: str, size: int) -> subprocess.CompletedProce
     )
 
 
-def test_a_disk_that_fills_after_the_draw_keeps_receipt_and_model_and_says_what_was_spent(folder: Path) -> None:
+def test_a_disk_that_fills_after_the_draw_keeps_receipt_and_model_and_says_what_was_spent(
+    folder: Path,
+) -> None:
     """Failed before: no receipt, "check space and rights", exit code 2, which says that nothing was drawn."""
     done = limited(folder, *asked(folder, "--rows", "2000000"), size=4_000_000)
     assert done.returncode == 1, done.stderr
@@ -154,10 +204,15 @@ def test_a_disk_that_fills_after_the_draw_keeps_receipt_and_model_and_says_what_
     assert cli.main(["verify", str(folder / "receipt.json")]) == 0
     assert json.loads((folder / "receipt.json").read_text())["sample"] is None
     out = str(folder / "out.csv")
-    assert cli.main(["sample", str(folder / "out.csv.model.json"), "--rows", "7", "--out", out]) == 0
+    assert (
+        cli.main(["sample", str(folder / "out.csv.model.json"), "--rows", "7", "--out", out])
+        == 0
+    )
 
 
-def test_a_disk_without_room_for_the_receipt_is_found_before_anything_is_spent(folder: Path) -> None:
+def test_a_disk_without_room_for_the_receipt_is_found_before_anything_is_spent(
+    folder: Path,
+) -> None:
     done = limited(folder, *asked(folder), size=10_000)
     assert done.returncode == 2
     assert "there is no room for" in done.stderr
@@ -180,7 +235,9 @@ def test_what_fails_once_noise_may_have_been_drawn_says_so(
 
 
 # --- signals -------------------------------------------------------------------------------------------------------
-def started(*command: str, environment: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
+def started(
+    *command: str, environment: Mapping[str, str] | None = None
+) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-m", "synth_engine", *command],
         cwd=ROOT,
@@ -206,7 +263,11 @@ def wait(happened: Callable[[], object], process: subprocess.Popen[str]) -> None
         time.sleep(0.01)
 
 
-ENDS = {signal.SIGINT: outputs.INTERRUPTED, signal.SIGTERM: -signal.SIGTERM, signal.SIGHUP: -signal.SIGHUP}
+ENDS = {
+    signal.SIGINT: outputs.INTERRUPTED,
+    signal.SIGTERM: -signal.SIGTERM,
+    signal.SIGHUP: -signal.SIGHUP,
+}
 
 
 @pytest.mark.parametrize("number", ENDS)
@@ -214,9 +275,14 @@ def test_a_signal_leaves_nothing_half_written_and_what_was_paid_for_is_there(
     folder: Path, number: signal.Signals
 ) -> None:
     """Failed before: SIGTERM and SIGHUP left `.out.csv.…`, and there was no receipt of what was spent."""
-    process = started(*asked(folder, "--rows", DRAWN_FOR_LONG, "--model", str(folder / "model.json")))
+    process = started(
+        *asked(folder, "--rows", DRAWN_FOR_LONG, "--model", str(folder / "model.json"))
+    )
     try:
-        wait(lambda: any(path.stat().st_size > 10_000 for path in folder.glob(".out.csv.*")), process)
+        wait(
+            lambda: any(path.stat().st_size > 10_000 for path in folder.glob(".out.csv.*")),
+            process,
+        )
         process.send_signal(number)
         assert process.communicate(timeout=120) == ("", "")
         assert process.returncode == ENDS[number]
@@ -228,7 +294,9 @@ def test_a_signal_leaves_nothing_half_written_and_what_was_paid_for_is_there(
 
 
 @pytest.mark.parametrize("number", ENDS)
-def test_a_signal_while_modules_are_imported_ends_quietly(tmp_path: Path, number: signal.Signals) -> None:
+def test_a_signal_while_modules_are_imported_ends_quietly(
+    tmp_path: Path, number: signal.Signals
+) -> None:
     """Failed before: Ctrl-C gave a traceback."""
     mark = tmp_path / "mark"
     slow = f"import pathlib, time\npathlib.Path({str(mark)!r}).touch()\ntime.sleep(600)\n"
@@ -245,11 +313,11 @@ def test_a_signal_while_modules_are_imported_ends_quietly(tmp_path: Path, number
 
 
 def test_a_command_under_nohup_goes_on_after_its_terminal_is_gone(folder: Path) -> None:
-    script = (
-        "import signal, sys, os; signal.signal(signal.SIGHUP, signal.SIG_IGN); os.execv(sys.executable, sys.argv[1:])"
-    )
+    script = "import signal, sys, os; signal.signal(signal.SIGHUP, signal.SIG_IGN); os.execv(sys.executable, sys.argv[1:])"
     command = [sys.executable, "-m", "synth_engine", *asked(folder, "--rows", "400000")]
-    process = subprocess.Popen([sys.executable, "-c", script, *command], cwd=ROOT, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [sys.executable, "-c", script, *command], cwd=ROOT, stderr=subprocess.PIPE, text=True
+    )
     try:
         wait(lambda: any(folder.glob(".out.csv.*")), process)
         process.send_signal(signal.SIGHUP)

@@ -55,9 +55,22 @@ TOWN = (
     Integer(name="married_at", low=0, high=99, width=5, missing=("",)),
     Number(name="net", low=0, high=10),
     Number(name="gross", low=0, high=20, edges=(0, 5, 20)),
-    Date(name="born", low=datetime.date(2000, 1, 1), high=datetime.date(2003, 12, 31), step_days=100),
-    Date(name="died", low=datetime.date(2001, 1, 1), high=datetime.date(2004, 12, 31), step_days=365, missing=("-",)),
-    DateTime(name="in", low=moment(2024, 1, 1), high=moment(2024, 1, 31), step=15, unit="minutes"),
+    Date(
+        name="born",
+        low=datetime.date(2000, 1, 1),
+        high=datetime.date(2003, 12, 31),
+        step_days=100,
+    ),
+    Date(
+        name="died",
+        low=datetime.date(2001, 1, 1),
+        high=datetime.date(2004, 12, 31),
+        step_days=365,
+        missing=("-",),
+    ),
+    DateTime(
+        name="in", low=moment(2024, 1, 1), high=moment(2024, 1, 31), step=15, unit="minutes"
+    ),
     DateTime(name="out", low=moment(2024, 1, 1), high=moment(2024, 6, 30), unit="months"),
 )
 RULES: tuple[Constraint, ...] = (
@@ -88,17 +101,24 @@ def breaking(domain: Domain, frame: pd.DataFrame) -> dict[str, int]:
                 wanted = frame[a].map({str(k): v for k, v in table})
                 bad = wanted.notna() & (wanted != frame[b])
             case MissingIff(column=a, when=b, values=listed):
-                bad = frame[a].isna() != frame[b].isin([v for v in listed if isinstance(v, str)])
+                bad = frame[a].isna() != frame[b].isin(
+                    [v for v in listed if isinstance(v, str)]
+                )
             case _:
                 codes = codec.encode(domain, dict(codec.as_text(domain, frame).items()))
-                bad = pd.Series(~relation(rule, {a.name: a for a in domain.attributes}).holds(codes))
+                bad = pd.Series(
+                    ~relation(rule, {a.name: a for a in domain.attributes}).holds(codes)
+                )
         found[rule.sentence] = int(bad.sum())
     return found
 
 
 def flat(domain: Domain, *, seed: int = 0) -> Model:
     rng = np.random.default_rng(seed)
-    tables = tuple(Table(clique=(n,), weights=whole_weights(rng.exponential(size=k))) for n, k in domain.sizes.items())
+    tables = tuple(
+        Table(clique=(n,), weights=whole_weights(rng.exponential(size=k)))
+        for n, k in domain.sizes.items()
+    )
     return Model(mechanism="independent", domain=domain, rows=4_000, tables=tables)
 
 
@@ -108,11 +128,15 @@ def network(domain: Domain, parents: dict[str, tuple[str, ...]], *, seed: int = 
     tables = tuple(
         Table(
             clique=(*node.parents, node.attribute),
-            weights=whole_weights(rng.exponential(size=domain.shape((*node.parents, node.attribute)))),
+            weights=whole_weights(
+                rng.exponential(size=domain.shape((*node.parents, node.attribute)))
+            ),
         )
         for node in nodes
     )
-    return Model(mechanism="bayesian-network", domain=domain, rows=4_000, tables=tables, network=nodes)
+    return Model(
+        mechanism="bayesian-network", domain=domain, rows=4_000, tables=tables, network=nodes
+    )
 
 
 PARENTS = {
@@ -135,12 +159,18 @@ def test_every_row_keeps_to_every_constraint(mechanism: str) -> None:
     model = MODELS[mechanism](domain)
     drawn = mechanisms.draw_table(model, 3_000, "seed")
     assert breaking(domain, drawn) == dict.fromkeys((rule.sentence for rule in RULES), 0)
-    plain = codec.decode(domain, model.sample(3_000, seed="seed", enforce=False), np.random.default_rng(0))
-    assert all(count > 0 for count in breaking(domain, plain).values()), "nothing was to be mended"
+    plain = codec.decode(
+        domain, model.sample(3_000, seed="seed", enforce=False), np.random.default_rng(0)
+    )
+    assert all(count > 0 for count in breaking(domain, plain).values()), (
+        "nothing was to be mended"
+    )
 
 
 @pytest.mark.parametrize("mechanism", MODELS)
-def test_the_same_seed_gives_the_same_table_and_files_keep_to_the_constraints(mechanism: str, tmp_path: Path) -> None:
+def test_the_same_seed_gives_the_same_table_and_files_keep_to_the_constraints(
+    mechanism: str, tmp_path: Path
+) -> None:
     domain = town(*RULES)
     model = MODELS[mechanism](domain)
     again = Model.from_json(json.loads(json.dumps(model.to_json())))
@@ -163,9 +193,13 @@ def test_columns_that_no_constraint_is_about_are_as_they_were(mechanism: str) ->
     )
     domain = town(*rules)
     model = MODELS[mechanism](domain)
-    before, after = (model.sample(2_000, seed="s", enforce=enforce) for enforce in (False, True))
+    before, after = (
+        model.sample(2_000, seed="s", enforce=enforce) for enforce in (False, True)
+    )
     touched = {name for rule in rules for name in rule.columns}
-    for name in set(domain.names) - touched - {"died"}:  # what is drawn from a mended table follows it
+    for name in (
+        set(domain.names) - touched - {"died"}
+    ):  # what is drawn from a mended table follows it
         assert np.array_equal(before[name], after[name]), name
 
 
@@ -174,7 +208,10 @@ def test_in_one_table_the_histograms_that_were_measured_stay() -> None:
     attributes = (Integer(name="a", low=0, high=9), Integer(name="b", low=0, high=9))
     domain = Domain(attributes=attributes, constraints=(Order(first="a", second="b"),))
     falling = np.linspace(10, 1, 10)
-    tables_ = tuple(Table(clique=(n,), weights=whole_weights(w)) for n, w in (("a", falling), ("b", falling[::-1])))
+    tables_ = tuple(
+        Table(clique=(n,), weights=whole_weights(w))
+        for n, w in (("a", falling), ("b", falling[::-1]))
+    )
     model = Model(mechanism="independent", domain=domain, rows=10_000, tables=tables_)
     codes = model.sample(10_000, seed="s")
     assert (codes["a"] <= codes["b"]).all()
@@ -193,7 +230,10 @@ def test_random_values_are_uniform_among_those_that_can_be() -> None:
 
 
 def test_values_in_one_bin_are_uniform_among_the_ordered() -> None:
-    attributes = (Integer(name="a", low=0, high=3, width=4), Integer(name="b", low=0, high=3, width=4))
+    attributes = (
+        Integer(name="a", low=0, high=3, width=4),
+        Integer(name="b", low=0, high=3, width=4),
+    )
     domain = Domain(attributes=attributes, constraints=(Order(first="a", second="b"),))
     drawn = mechanisms.draw_table(uniform.model(domain, rows=1), 60_000, "s")
     counts = np.bincount(drawn["a"] * 4 + drawn["b"], minlength=16).reshape(4, 4)
@@ -242,22 +282,60 @@ def test_what_is_left_after_drawing_again_takes_the_smallest_values_in_order() -
             None,
             "circle",
         ),
-        ([{"kind": "impossible", "columns": {"sex": ["Norfolk"]}}], "sex", "value 1 of a constraint is not declared"),
+        (
+            [{"kind": "impossible", "columns": {"sex": ["Norfolk"]}}],
+            "sex",
+            "value 1 of a constraint is not declared",
+        ),
         ([{"kind": "impossible", "columns": {"sex": [None]}}], "sex", "cannot have"),
         ([{"kind": "impossible", "columns": {"sex": [{"from": 1}]}}], "sex", "no scale"),
         ([{"kind": "impossible", "columns": {"age": [{"to": 14}]}}], "age", "cuts a bin"),
-        ([{"kind": "impossible", "columns": {"age": [{"from": 200}]}}], "age", "holds no value"),
-        ([{"kind": "impossible", "columns": {"sex": ["female", "male"]}}], "sex", "no record possible"),
+        (
+            [{"kind": "impossible", "columns": {"age": [{"from": 200}]}}],
+            "age",
+            "holds no value",
+        ),
+        (
+            [{"kind": "impossible", "columns": {"sex": ["female", "male"]}}],
+            "sex",
+            "no record possible",
+        ),
         ([{"kind": "impossible", "columns": {"sex": ["male"]}}], "sex", "exclude value 2"),
         ([{"kind": "impossible", "columns": {}}], None, "names no columns"),
-        ([{"kind": "missing-iff", "column": "sex", "when": "age", "values": [{"to": 9}]}], "sex", "cannot have"),
-        ([{"kind": "missing-iff", "column": "zip", "when": "zip", "values": [None]}], "zip", "itself"),
         (
-            [{"kind": "dependency", "from": "zip", "to": "county", "table": [["02139", "Norfolk"]]}],
+            [{"kind": "missing-iff", "column": "sex", "when": "age", "values": [{"to": 9}]}],
+            "sex",
+            "cannot have",
+        ),
+        (
+            [{"kind": "missing-iff", "column": "zip", "when": "zip", "values": [None]}],
+            "zip",
+            "itself",
+        ),
+        (
+            [
+                {
+                    "kind": "dependency",
+                    "from": "zip",
+                    "to": "county",
+                    "table": [["02139", "Norfolk"]],
+                }
+            ],
             "county",
             "declared",
         ),
-        ([{"kind": "dependency", "from": "zip", "to": "county", "table": [["9", "Hampshire"]]}], "zip", "declared"),
+        (
+            [
+                {
+                    "kind": "dependency",
+                    "from": "zip",
+                    "to": "county",
+                    "table": [["9", "Hampshire"]],
+                }
+            ],
+            "zip",
+            "declared",
+        ),
         (
             [
                 {
@@ -272,8 +350,18 @@ def test_what_is_left_after_drawing_again_takes_the_smallest_values_in_order() -
         ),
         (
             [
-                {"kind": "dependency", "from": "zip", "to": "county", "table": [["02139", "Hampshire"]]},
-                {"kind": "dependency", "from": "zip", "to": "county", "table": [["02139", "Middlesex"]]},
+                {
+                    "kind": "dependency",
+                    "from": "zip",
+                    "to": "county",
+                    "table": [["02139", "Hampshire"]],
+                },
+                {
+                    "kind": "dependency",
+                    "from": "zip",
+                    "to": "county",
+                    "table": [["02139", "Middlesex"]],
+                },
             ],
             "zip",
             "two dependencies",
@@ -286,10 +374,22 @@ def test_what_is_left_after_drawing_again_takes_the_smallest_values_in_order() -
             "county",
             "exclude value 1",
         ),
-        ([{"kind": "order", "first": "net", "second": "gross", "provenance": "suggested"}], "net", "neither declared"),
-        ([{"kind": "order", "first": "net", "second": "gross", "provenance": "learned"}], "net", "neither declared"),
+        (
+            [{"kind": "order", "first": "net", "second": "gross", "provenance": "suggested"}],
+            "net",
+            "neither declared",
+        ),
+        (
+            [{"kind": "order", "first": "net", "second": "gross", "provenance": "learned"}],
+            "net",
+            "neither declared",
+        ),
         ([{"kind": "unheard-of"}], None, "unknown kind"),
-        ([{"kind": "order", "first": "net", "second": "gross", "more": 1}], None, "unknown field"),
+        (
+            [{"kind": "order", "first": "net", "second": "gross", "more": 1}],
+            None,
+            "unknown field",
+        ),
         (["net <= gross"], None, "not an object"),
     ],
 )
@@ -303,7 +403,9 @@ def test_a_bad_constraint_is_refused(rules: list[Any], column: str | None, says:
         assert value not in caught.value.text
 
 
-def test_an_order_that_the_bounds_exclude_is_refused_even_where_a_value_may_be_missing() -> None:
+def test_an_order_that_the_bounds_exclude_is_refused_even_where_a_value_may_be_missing() -> (
+    None
+):
     early = Integer(name="early", low=0, high=9, missing=("",))
     middle = Integer(name="middle", low=0, high=99)
     late = Integer(name="late", low=10, high=19)
@@ -316,7 +418,10 @@ def test_an_order_that_the_bounds_exclude_is_refused_even_where_a_value_may_be_m
 
 def _all_unlike(columns: int, *, values: int) -> Domain:
     digits = tuple("12345678"[:values])
-    attributes = tuple(Categorical(name=f"c{place}", values=digits, outside="clamp") for place in range(columns))
+    attributes = tuple(
+        Categorical(name=f"c{place}", values=digits, outside="clamp")
+        for place in range(columns)
+    )
     rules = tuple(
         Impossible(combination={a.name: (digit,), b.name: (digit,)})
         for a, b in itertools.combinations(attributes, 2)
@@ -351,19 +456,35 @@ def _attribute(draw: st.DrawFn, name: str) -> Any:
     match kind:
         case "categorical":
             count = draw(st.integers(1, 3))
-            return Categorical(name=name, values=tuple("abc"[:count]), other=True, missing=missing)
+            return Categorical(
+                name=name, values=tuple("abc"[:count]), other=True, missing=missing
+            )
         case "integer":
             low = draw(st.integers(-3, 3))
             return Integer(
-                name=name, low=low, high=low + draw(st.integers(0, 8)), width=draw(st.integers(1, 4)), missing=missing
+                name=name,
+                low=low,
+                high=low + draw(st.integers(0, 8)),
+                width=draw(st.integers(1, 4)),
+                missing=missing,
             )
         case "number":
             low = draw(st.sampled_from([-1.0, 0.0, 0.5]))
-            return Number(name=name, low=low, high=low + 2, edges=(low, low + 0.7, low + 2), missing=missing)
+            return Number(
+                name=name,
+                low=low,
+                high=low + 2,
+                edges=(low, low + 0.7, low + 2),
+                missing=missing,
+            )
         case "date":
             day = datetime.date(2020, 1, draw(st.integers(1, 9)))
             return Date(
-                name=name, low=day, high=datetime.date(2020, 1, 12), step_days=draw(st.integers(1, 5)), missing=missing
+                name=name,
+                low=day,
+                high=datetime.date(2020, 1, 12),
+                step_days=draw(st.integers(1, 5)),
+                missing=missing,
             )
     start = moment(2020, 1, draw(st.integers(1, 3)), 12)
     unit = draw(st.sampled_from(["hours", "days", "months"]))
@@ -387,11 +508,15 @@ def _rule(draw: st.DrawFn, attributes: list[Any]) -> Constraint:
         case "dependency":
             given_ = _values(draw, first)
             return Dependency(
-                given=first.name, gives=second.name, table=tuple((v, _values(draw, second)[0]) for v in given_)
+                given=first.name,
+                gives=second.name,
+                table=tuple((v, _values(draw, second)[0]) for v in given_),
             )
         case "missing-iff":
             return MissingIff(column=first.name, when=second.name, values=_values(draw, second))
-    return Impossible(combination={first.name: _values(draw, first), second.name: _values(draw, second)})
+    return Impossible(
+        combination={first.name: _values(draw, first), second.name: _values(draw, second)}
+    )
 
 
 @st.composite
@@ -413,19 +538,29 @@ def constrained_models(draw: st.DrawFn) -> Model:
         case "random":
             return uniform.model(domain, rows=200)
     names = domain.names
-    parents = {n: tuple(draw(st.sets(st.sampled_from(names[:i]), max_size=2))) for i, n in enumerate(names) if i}
+    parents = {
+        n: tuple(draw(st.sets(st.sampled_from(names[:i]), max_size=2)))
+        for i, n in enumerate(names)
+        if i
+    }
     return network(domain, parents, seed=seed)
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+@settings(
+    max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
+)
 @given(model=constrained_models(), rows=st.integers(0, 200), joins=st.booleans())
 def test_no_constraint_is_ever_broken(model: Model, rows: int, joins: bool) -> None:
     domain = model.domain
     with pytest.MonkeyPatch.context() as patch:
-        if not joins:  # as where tables are too large to be joined: records are mended one by one
+        if (
+            not joins
+        ):  # as where tables are too large to be joined: records are mended one by one
             patch.setattr("synth_engine.constraints.tables.JOINED_UP_TO", 1)
         codes = model.sample(rows, seed="s")
-        untouched = set(domain.names) - {name for rule in domain.constraints for name in rule.columns}
+        untouched = set(domain.names) - {
+            name for rule in domain.constraints for name in rule.columns
+        }
         plain = model.sample(rows, seed="s", enforce=False)
         frame = mechanisms.draw_table(model, rows, "s")
     for component in domain.components:
@@ -435,7 +570,9 @@ def test_no_constraint_is_ever_broken(model: Model, rows: int, joins: bool) -> N
     if not model.network:
         assert all(np.array_equal(codes[name], plain[name]) for name in untouched)
     read = codec.encode(domain, dict(codec.as_text(domain, frame).items()))
-    assert all(np.array_equal(read[name], codes[name]) for name in domain.names), "a value left its bin"
+    assert all(np.array_equal(read[name], codes[name]) for name in domain.names), (
+        "a value left its bin"
+    )
 
 
 # --- what the steward reads ------------------------------------------------------------------------------------------
@@ -464,7 +601,9 @@ def test_the_stewards_report_counts_records_that_break_a_constraint(tmp_path: Pa
     text = page.html(found)
     assert "a ≤ b" in text
     assert "some real records do not" in text
-    (tmp_path / "drawn.csv").write_bytes(b"".join(tables.csv_pieces(release.model, 300, seed="s")))
+    (tmp_path / "drawn.csv").write_bytes(
+        b"".join(tables.csv_pieces(release.model, 300, seed="s"))
+    )
     compared = pipeline.compare(path, tmp_path / "drawn.csv", domain=domain)
     assert [entry["records"] for entry in compared["constraints"]][-1] == {
         "real": 10,

@@ -47,17 +47,24 @@ def _of_columns(count: int) -> dict[str, Any]:
 
 
 def _of_points(count: int) -> dict[str, Any]:
-    points = [{"column": f"c{number}", "at": {"a": [1, 2], "b": [2, 3]}} for number in range(count)]
+    points = [
+        {"column": f"c{number}", "at": {"a": [1, 2], "b": [2, 3]}} for number in range(count)
+    ]
     return {"attributes": [_column(number) for number in range(count)], "points": points}
 
 
 def _of_partitions(count: int) -> dict[str, Any]:
-    parts = [{"name": "halves", "column": f"c{number}", "of": {"a": "x", "b": "y"}} for number in range(count)]
+    parts = [
+        {"name": "halves", "column": f"c{number}", "of": {"a": "x", "b": "y"}}
+        for number in range(count)
+    ]
     return {"attributes": [_column(number) for number in range(count)], "partitions": parts}
 
 
 @pytest.mark.parametrize("described", [_of_columns, _of_points, _of_partitions])
-def test_twice_the_columns_are_twice_the_work(described: Callable[[int], dict[str, Any]]) -> None:
+def test_twice_the_columns_are_twice_the_work(
+    described: Callable[[int], dict[str, Any]],
+) -> None:
     Domain.from_json(described(10)).to_json()  # what is made once
     small, large = (described(count) for count in (100, 400))
 
@@ -71,7 +78,9 @@ class Compared(Exception):
     """Somebody compared two attributes."""
 
 
-def test_columns_are_told_apart_without_comparing_each_with_all(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_columns_are_told_apart_without_comparing_each_with_all(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     from synth_engine.domain import Integer
 
     def compared(_self: object, _other: object) -> bool:

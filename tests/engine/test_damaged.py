@@ -20,25 +20,46 @@ from synth_engine.formats.evidence import weigh
 
 Table = list[list[str]]
 SEEDS = range(12)
-NAMES = ["Ann", "Bob", "Chloé", "Dmitri", "Eva", "Farid", "Grace", "Hugo", "Ines", "Jürgen", "Kofi", "Lena"]
+NAMES = [
+    "Ann",
+    "Bob",
+    "Chloé",
+    "Dmitri",
+    "Eva",
+    "Farid",
+    "Grace",
+    "Hugo",
+    "Ines",
+    "Jürgen",
+    "Kofi",
+    "Lena",
+]
 CITIES = ["Rome", "Paris", "Köln", "New York", "Oslo", "Łódź"]
 
 
 def people(draw: random.Random, rows: int) -> Table:
     table = [["name", "age", "city"]]
-    return table + [[draw.choice(NAMES), str(draw.randint(1, 99)), draw.choice(CITIES)] for _ in range(rows)]
+    return table + [
+        [draw.choice(NAMES), str(draw.randint(1, 99)), draw.choice(CITIES)] for _ in range(rows)
+    ]
 
 
 def visits(draw: random.Random, rows: int) -> Table:
     def day() -> str:
         return f"2018-{draw.randint(1, 12):02}-{draw.randint(1, 28):02}"
 
-    return [["day", "visitor", "count"]] + [[day(), draw.choice(NAMES), str(draw.randint(0, 9))] for _ in range(rows)]
+    return [["day", "visitor", "count"]] + [
+        [day(), draw.choice(NAMES), str(draw.randint(0, 9))] for _ in range(rows)
+    ]
 
 
 def sales(draw: random.Random, rows: int) -> Table:
     def sale() -> list[str]:
-        return [f"{draw.randint(1, 28)}/{draw.randint(1, 12)}/21", f"${draw.randint(10, 99)}.5", draw.choice(CITIES)]
+        return [
+            f"{draw.randint(1, 28)}/{draw.randint(1, 12)}/21",
+            f"${draw.randint(10, 99)}.5",
+            draw.choice(CITIES),
+        ]
 
     return [["date", "price", "place"]] + [sale() for _ in range(rows)]
 
@@ -49,7 +70,10 @@ def words(draw: random.Random, rows: int) -> Table:
 
 def codes(draw: random.Random, rows: int) -> Table:
     table = [["patient_id", "ward", "result"]]
-    return table + [[f"P{draw.randint(100, 999)}", draw.choice("ABC"), str(draw.random())[:5]] for _ in range(rows)]
+    return table + [
+        [f"P{draw.randint(100, 999)}", draw.choice("ABC"), str(draw.random())[:5]]
+        for _ in range(rows)
+    ]
 
 
 TABLES = {one.__name__: one for one in (people, visits, sales, words, codes)}
@@ -67,7 +91,10 @@ def joined(table: Table, between: str) -> str:
 
 def damaged_first_line(table: Table, draw: random.Random) -> str:
     """The header lost its delimiters, and the first record has a word in place of each number."""
-    first = [draw.choice(["x", "?", "-", "unknown"]) if cell[:1].isdigit() else cell for cell in table[1]]
+    first = [
+        draw.choice(["x", "?", "-", "unknown"]) if cell[:1].isdigit() else cell
+        for cell in table[1]
+    ]
     return " ".join(table[0]) + "\n" + text([first, *table[2:]])
 
 
@@ -86,17 +113,29 @@ def marks_inside(table: Table, draw: random.Random) -> str:
 
 def one_mark(table: Table, draw: random.Random) -> str:
     at = draw.randrange(1, len(table))
-    return text(table[:at]) + ",".join([f'{table[at][0]}"', *table[at][1:]]) + "\n" + text(table[at:])
+    return (
+        text(table[:at])
+        + ",".join([f'{table[at][0]}"', *table[at][1:]])
+        + "\n"
+        + text(table[at:])
+    )
 
 
 def backslashes(table: Table, draw: random.Random) -> str:
     at = draw.randrange(1, len(table))
-    return text(table[:at]) + ",".join(['"say \\"hi\\""', *table[at][1:]]) + "\n" + text(table[at:])
+    return (
+        text(table[:at])
+        + ",".join(['"say \\"hi\\""', *table[at][1:]])
+        + "\n"
+        + text(table[at:])
+    )
 
 
 def header_again(table: Table, draw: random.Random) -> str:
     at = draw.randrange(2, len(table))
-    again = draw.choice([", ".join(table[0]), ",".join(f'"{cell}"' for cell in table[0]), ",".join(table[0])])
+    again = draw.choice(
+        [", ".join(table[0]), ",".join(f'"{cell}"' for cell in table[0]), ",".join(table[0])]
+    )
     return text(table[:at]) + again + "\n" + text(table[at:])
 
 
@@ -172,7 +211,9 @@ def outcome(path: Path, dialect: Dialect | None) -> Table | TableError:
 
 @pytest.mark.parametrize("kind", TABLES)
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_damaged_table_is_never_read_wrong_without_a_word(tmp_path: Path, kind: str, damage: str) -> None:
+def test_a_damaged_table_is_never_read_wrong_without_a_word(
+    tmp_path: Path, kind: str, damage: str
+) -> None:
     for seed in SEEDS:
         draw = random.Random(f"{kind} {damage} {seed}")
         table = TABLES[kind](draw, draw.choice([3, 5, 20, 200]))
@@ -182,12 +223,17 @@ def test_a_damaged_table_is_never_read_wrong_without_a_word(tmp_path: Path, kind
         if isinstance(found, TableError):
             assert found.rule and found.repair
             continue
-        assert damage in ("no header",), (damage, seed)  # nothing else can be read rightly without a word
+        assert damage in ("no header",), (
+            damage,
+            seed,
+        )  # nothing else can be read rightly without a word
         assert found[1:] == table[1:]
         assert not {cell for row in table[1:] for cell in row} & set(found[0])
 
 
-@pytest.mark.parametrize("encoding", ["cp1250", "cp1252", "latin-1", "mac-roman", "iso8859-2", "cp852"])
+@pytest.mark.parametrize(
+    "encoding", ["cp1250", "cp1252", "latin-1", "mac-roman", "iso8859-2", "cp852"]
+)
 @pytest.mark.parametrize("kind", ["people", "words"])
 def test_a_legacy_encoding_is_asked_for(tmp_path: Path, kind: str, encoding: str) -> None:
     for seed in SEEDS:
@@ -203,12 +249,16 @@ def test_a_legacy_encoding_is_asked_for(tmp_path: Path, kind: str, encoding: str
         assert "encoding" in found.rule
         assert guessed is not None
         answered = outcome(path, replace(guessed, encoding=encoding, asked=(), header=True))
-        assert answered == [[cell.encode(encoding, "replace").decode(encoding) for cell in row] for row in table]
+        assert answered == [
+            [cell.encode(encoding, "replace").decode(encoding) for cell in row] for row in table
+        ]
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
 @pytest.mark.parametrize("kind", TABLES)
-def test_an_ordinary_table_is_read_without_a_question(tmp_path: Path, kind: str, delimiter: str) -> None:
+def test_an_ordinary_table_is_read_without_a_question(
+    tmp_path: Path, kind: str, delimiter: str
+) -> None:
     for seed in SEEDS:
         table = TABLES[kind](random.Random(seed), 20)
         path = tmp_path / f"{seed}.csv"
@@ -241,13 +291,22 @@ def test_an_answered_question_reads_the_table_rightly(tmp_path: Path) -> None:
 @pytest.mark.parametrize("delimiter", [";", "\t", "|"])
 def test_a_number_that_may_be_a_thousand_is_asked_about(tmp_path: Path, delimiter: str) -> None:
     path = tmp_path / "table.csv"
-    for cells in (["1.096", "2.5"], ["1.096", "12345.678"], ["1.096", "0.250"], ["1.234,5", "1.096"]):
-        path.write_text(f"place{delimiter}amount\n" + "".join(f"x{delimiter}{cell}\n" for cell in cells))
+    for cells in (
+        ["1.096", "2.5"],
+        ["1.096", "12345.678"],
+        ["1.096", "0.250"],
+        ["1.234,5", "1.096"],
+    ):
+        path.write_text(
+            f"place{delimiter}amount\n" + "".join(f"x{delimiter}{cell}\n" for cell in cells)
+        )
         found = readers.detect(path, kind="csv")
         assert found is not None
         assert "decimal" not in found.asked, cells
     for cells in (["1.096", "2.345"], ["1,096", "2,345"], ["1.096", "7"], ["1.096", "-2.000"]):
-        path.write_text(f"place{delimiter}amount\n" + "".join(f"x{delimiter}{cell}\n" for cell in cells))
+        path.write_text(
+            f"place{delimiter}amount\n" + "".join(f"x{delimiter}{cell}\n" for cell in cells)
+        )
         found = readers.detect(path, kind="csv")
         assert found is not None
         assert "decimal" in found.asked, cells

@@ -55,12 +55,16 @@ def test_exact_tables_come_back_and_the_rest_is_independent(cliques: list[Clique
     rng = np.random.default_rng(1)
     true = rng.poisson(20 * rng.random(tuple(SIZES.values())) ** 2).astype(np.float64)
     total = float(true.sum())
-    noisy = [Noisy(clique=c, values=factors.margin(true, NAMES, c), variance=1.0) for c in cliques]
+    noisy = [
+        Noisy(clique=c, values=factors.margin(true, NAMES, c), variance=1.0) for c in cliques
+    ]
     order = decomposable.fit(noisy, sizes=SIZES, total=total)
     assert sorted(drawn.attribute for drawn in order) == sorted(NAMES)
     whole = joint(order, total)
     for clique in cliques:
-        assert np.allclose(factors.margin(whole, NAMES, clique), factors.margin(true, NAMES, clique), atol=1e-6)
+        assert np.allclose(
+            factors.margin(whole, NAMES, clique), factors.margin(true, NAMES, clique), atol=1e-6
+        )
     # No other table with these margins has more entropy if its logarithm is a sum of functions of single cliques.
     rest = np.log(np.maximum(whole, 1e-300))[whole > 0]
     design = np.hstack([indicators(clique)[(whole > 0).ravel()] for clique in cliques])
@@ -81,7 +85,10 @@ def indicators(clique: Clique) -> Floats:
 def test_noisy_tables_become_counts_that_agree(cliques: list[Clique], seed: int) -> None:
     rng = np.random.default_rng(seed)
     shapes = {clique: tuple(SIZES[name] for name in clique) for clique in cliques}
-    noisy = [Noisy(clique=c, values=50 * rng.normal(size=shapes[c]), variance=2500.0) for c in cliques]
+    noisy = [
+        Noisy(clique=c, values=50 * rng.normal(size=shapes[c]), variance=2500.0)
+        for c in cliques
+    ]
     order = decomposable.fit(noisy, sizes=SIZES, total=100.0)
     known: dict[str, Floats] = {}
     for drawn in order:
@@ -103,7 +110,11 @@ def test_overlapping_tables_are_weighted_by_their_precision() -> None:
     ]
     order = decomposable.fit(noisy, sizes=SIZES, total=100.0)
     (pair,) = [drawn for drawn in order if {*drawn.parents, drawn.attribute} == {"a", "b"}]
-    assert np.allclose(factors.margin(pair.table, (*pair.parents, pair.attribute), ("a", "b")), exact, atol=1e-3)
+    assert np.allclose(
+        factors.margin(pair.table, (*pair.parents, pair.attribute), ("a", "b")),
+        exact,
+        atol=1e-3,
+    )
 
 
 def test_cells_that_cannot_be_stay_empty() -> None:
@@ -121,9 +132,14 @@ def test_cells_that_cannot_be_stay_empty() -> None:
 
 
 def test_cliques_that_are_not_decomposable_are_refused() -> None:
-    noisy = [Noisy(clique=c, values=np.ones([SIZES[n] for n in c]), variance=1.0) for c in [("a", "b"), ("b", "c")]]
+    noisy = [
+        Noisy(clique=c, values=np.ones([SIZES[n] for n in c]), variance=1.0)
+        for c in [("a", "b"), ("b", "c")]
+    ]
     with pytest.raises(ValueError, match="not decomposable"):
-        decomposable.fit(noisy, sizes=SIZES, total=1.0, cliques=[("a", "b"), ("b", "c"), ("a", "c")])
+        decomposable.fit(
+            noisy, sizes=SIZES, total=1.0, cliques=[("a", "b"), ("b", "c"), ("a", "c")]
+        )
 
 
 def test_the_spanning_tree_has_the_greatest_weight_of_all() -> None:
@@ -134,7 +150,8 @@ def test_the_spanning_tree_has_the_greatest_weight_of_all() -> None:
         best = max(
             sum(weights[pair] for pair in chosen)
             for chosen in itertools.combinations(weights, 3)
-            if {name for pair in chosen for name in pair} == set(NAMES) and decomposable.is_decomposable(chosen)
+            if {name for pair in chosen for name in pair} == set(NAMES)
+            and decomposable.is_decomposable(chosen)
         )
         assert found == pytest.approx(best)
 

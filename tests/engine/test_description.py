@@ -39,9 +39,15 @@ def random_weights(shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarr
 
 def flat(seed: int = 1) -> Model:
     rng = np.random.default_rng(seed)
-    tables = tuple(Table(clique=(n,), weights=random_weights((s,), rng)) for n, s in DOMAIN.sizes.items())
+    tables = tuple(
+        Table(clique=(n,), weights=random_weights((s,), rng)) for n, s in DOMAIN.sizes.items()
+    )
     return Model(
-        mechanism="independent", domain=DOMAIN, rows=400, tables=tables, groups=whole_weights(np.array([3.0, 1]))
+        mechanism="independent",
+        domain=DOMAIN,
+        rows=400,
+        tables=tables,
+        groups=whole_weights(np.array([3.0, 1])),
     )
 
 
@@ -53,10 +59,15 @@ def network(seed: int = 1) -> Model:
         Node(attribute="member", parents=("job", "age")),
     )
     tables = tuple(
-        Table(clique=(*n.parents, n.attribute), weights=random_weights(DOMAIN.shape((*n.parents, n.attribute)), rng))
+        Table(
+            clique=(*n.parents, n.attribute),
+            weights=random_weights(DOMAIN.shape((*n.parents, n.attribute)), rng),
+        )
         for n in nodes
     )
-    return Model(mechanism="bayesian-network", domain=DOMAIN, rows=400, tables=tables, network=nodes)
+    return Model(
+        mechanism="bayesian-network", domain=DOMAIN, rows=400, tables=tables, network=nodes
+    )
 
 
 def stored(model: Model) -> Document:
@@ -67,7 +78,9 @@ def stored(model: Model) -> Document:
 
 @settings(max_examples=100)
 @given(seed=st.integers(0, 2**32), make=st.sampled_from([flat, network]))
-def test_what_nobody_edited_is_the_model_that_it_was_written_from(seed: int, make: Callable[[int], Model]) -> None:
+def test_what_nobody_edited_is_the_model_that_it_was_written_from(
+    seed: int, make: Callable[[int], Model]
+) -> None:
     model = make(seed)
     document = stored(model)
     read = description.read(document)
@@ -112,7 +125,9 @@ def test_an_edited_domain_may_have_values_that_nobody_measured() -> None:
     job["values"].append("astronaut")
     entry = next(entry for entry in document["columns"] if entry["column"] == "job")
     entry["shares"] = {"astronaut": 1}
-    assert set(mechanisms.draw_table(description.read(document), 20, "s")["job"]) == {"astronaut"}
+    assert set(mechanisms.draw_table(description.read(document), 20, "s")["job"]) == {
+        "astronaut"
+    }
 
 
 def test_labels_that_stand_for_two_codes_are_told_apart() -> None:
@@ -124,7 +139,11 @@ def test_labels_that_stand_for_two_codes_are_told_apart() -> None:
 
 def test_shares_that_people_rounded_are_mended() -> None:
     document = stored(flat())
-    document["columns"][2]["shares"] = {"0 to 9": 0.3333333, "10 to 19": 0.3333333, "20 to 29": 0.3333333}
+    document["columns"][2]["shares"] = {
+        "0 to 9": 0.3333333,
+        "10 to 19": 0.3333333,
+        "20 to 29": 0.3333333,
+    }
     weights = description.read(document).tables[2].weights
     assert int(weights.sum()) == WHOLE
     assert weights.tolist() == pytest.approx([WHOLE / 3] * 3, abs=1)
@@ -166,36 +185,98 @@ WRONG = [
     pytest.param(put(("rows",), 10**10), "rows", None, id="too many rows"),
     pytest.param(put(("mechanism",), ""), "mechanism", None, id="mechanism"),
     pytest.param(put(("domain",), None), "domain", None, id="domain"),
-    pytest.param(put(("domain", "attributes", 1, "provenance"), "suggested"), "suggested", "job", id="a suggestion"),
+    pytest.param(
+        put(("domain", "attributes", 1, "provenance"), "suggested"),
+        "suggested",
+        "job",
+        id="a suggestion",
+    ),
     pytest.param(put(("columns",), {}), "columns", None, id="columns"),
     pytest.param(double, "twice", "age", id="a column twice"),
     pytest.param(drop("columns", 2), "not described", "member", id="a column lacks"),
-    pytest.param(put(("columns", 0, "column"), "nobody"), "no column", None, id="unknown column"),
+    pytest.param(
+        put(("columns", 0, "column"), "nobody"), "no column", None, id="unknown column"
+    ),
     pytest.param(put(("columns", 0, "column"), "who"), "no column", None, id="an identifier"),
-    pytest.param(put(("columns", 0, "note"), "x"), "unknown field", "age", id="unknown field of a column"),
+    pytest.param(
+        put(("columns", 0, "note"), "x"), "unknown field", "age", id="unknown field of a column"
+    ),
     pytest.param(drop("columns", 0, "given"), "given", "age", id="given here and not there"),
     pytest.param(put(("columns", 1, "given"), ["member"]), "before", "job", id="given later"),
-    pytest.param(put(("columns", 1, "given"), ["age", "age"]), "before", "job", id="given twice"),
+    pytest.param(
+        put(("columns", 1, "given"), ["age", "age"]), "before", "job", id="given twice"
+    ),
     pytest.param(put(("columns", 1, "given"), "age"), "list", "job", id="given is a text"),
     pytest.param(put(("columns", 0, "shares"), {}), "no shares", "age", id="no shares"),
-    pytest.param(put(("columns", 0, "shares"), {"0 to 9": 0.9}), "add up", "age", id="sum below 1"),
-    pytest.param(put(("columns", 0, "shares"), {"0 to 9": 1, "10 to 19": 1}), "add up", "age", id="sum above 1"),
-    pytest.param(put(("columns", 0, "shares"), {"0 to 9": -0.5, "10 to 19": 1}), "share 1", "age", id="below zero"),
+    pytest.param(
+        put(("columns", 0, "shares"), {"0 to 9": 0.9}), "add up", "age", id="sum below 1"
+    ),
+    pytest.param(
+        put(("columns", 0, "shares"), {"0 to 9": 1, "10 to 19": 1}),
+        "add up",
+        "age",
+        id="sum above 1",
+    ),
+    pytest.param(
+        put(("columns", 0, "shares"), {"0 to 9": -0.5, "10 to 19": 1}),
+        "share 1",
+        "age",
+        id="below zero",
+    ),
     pytest.param(put(("columns", 0, "shares"), {"0 to 9": "1"}), "share 1", "age", id="a text"),
-    pytest.param(put(("columns", 0, "shares"), {"0 to 9": True}), "share 1", "age", id="a truth value"),
-    pytest.param(put(("columns", 0, "shares"), {"0 to 9": float("nan")}), "share 1", "age", id="no number"),
-    pytest.param(put(("columns", 0, "shares"), {"0-9": 1}), "label 1", "age", id="unknown label"),
+    pytest.param(
+        put(("columns", 0, "shares"), {"0 to 9": True}), "share 1", "age", id="a truth value"
+    ),
+    pytest.param(
+        put(("columns", 0, "shares"), {"0 to 9": float("nan")}),
+        "share 1",
+        "age",
+        id="no number",
+    ),
+    pytest.param(
+        put(("columns", 0, "shares"), {"0-9": 1}), "label 1", "age", id="unknown label"
+    ),
     pytest.param(put(("columns", 1, "tables"), []), "tables", "job", id="no tables"),
     pytest.param(double_table, "twice", "job", id="a combination twice"),
-    pytest.param(put(("columns", 1, "tables", 0, "when"), {}), "table 1", "job", id="when names nothing"),
-    pytest.param(put(("columns", 1, "tables", 0, "when"), {"age": "x"}), "table 1", "job", id="when has no label"),
-    pytest.param(put(("columns", 1, "tables", 0, "when"), {"age": ["x"]}), "table 1", "job", id="when has a list"),
-    pytest.param(put(("columns", 1, "tables", 0, "share"), 0), "table 1", "job", id="share of nothing"),
-    pytest.param(put(("columns", 1, "tables", 0, "share"), 1), "add up", "job", id="shares of tables"),
-    pytest.param(put(("columns", 1, "tables", 0, "shares"), {"cook": 2}), "table 1", "job", id="share in a table"),
-    pytest.param(drop("columns", 1, "tables", 0, "share"), "table 1", "job", id="a table without share"),
-    pytest.param(put(("rows_a_person",), {"4": 1}), "rows_a_person", "who", id="more rows than a person may have"),
-    pytest.param(put(("rows_a_person",), {"1": 0.5}), "rows_a_person", "who", id="persons do not add up"),
+    pytest.param(
+        put(("columns", 1, "tables", 0, "when"), {}), "table 1", "job", id="when names nothing"
+    ),
+    pytest.param(
+        put(("columns", 1, "tables", 0, "when"), {"age": "x"}),
+        "table 1",
+        "job",
+        id="when has no label",
+    ),
+    pytest.param(
+        put(("columns", 1, "tables", 0, "when"), {"age": ["x"]}),
+        "table 1",
+        "job",
+        id="when has a list",
+    ),
+    pytest.param(
+        put(("columns", 1, "tables", 0, "share"), 0), "table 1", "job", id="share of nothing"
+    ),
+    pytest.param(
+        put(("columns", 1, "tables", 0, "share"), 1), "add up", "job", id="shares of tables"
+    ),
+    pytest.param(
+        put(("columns", 1, "tables", 0, "shares"), {"cook": 2}),
+        "table 1",
+        "job",
+        id="share in a table",
+    ),
+    pytest.param(
+        drop("columns", 1, "tables", 0, "share"), "table 1", "job", id="a table without share"
+    ),
+    pytest.param(
+        put(("rows_a_person",), {"4": 1}),
+        "rows_a_person",
+        "who",
+        id="more rows than a person may have",
+    ),
+    pytest.param(
+        put(("rows_a_person",), {"1": 0.5}), "rows_a_person", "who", id="persons do not add up"
+    ),
     pytest.param(put(("rows_a_person",), []), "rows_a_person", "who", id="persons as a list"),
 ]
 
@@ -219,7 +300,11 @@ def test_a_column_of_too_many_combinations_is_refused_before_any_is_made() -> No
         "domain": domain.to_json(),
         "columns": [
             {"column": "a", "given": [], "shares": one},
-            {"column": "b", "given": ["a"], "tables": [{"when": {"a": "0"}, "share": 1, "shares": one}]},
+            {
+                "column": "b",
+                "given": ["a"],
+                "tables": [{"when": {"a": "0"}, "share": 1, "shares": one}],
+            },
         ],
     }
     del document["rows_a_person"]
@@ -264,15 +349,57 @@ def test_the_command_line_writes_descriptions_and_samples_from_them(
     model.write_text(json.dumps(network().to_json()))
     assert main(["describe", str(model), "--out", str(described)]) == 0
     for source, out in ((model, "a.csv"), (described, "b.csv")):
-        assert main(["sample", str(source), "--rows", "50", "--seed", "7", "--out", str(tmp_path / out)]) == 0
+        assert (
+            main(
+                [
+                    "sample",
+                    str(source),
+                    "--rows",
+                    "50",
+                    "--seed",
+                    "7",
+                    "--out",
+                    str(tmp_path / out),
+                ]
+            )
+            == 0
+        )
     assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
     assert capsys.readouterr().err == ""
     document = json.loads(described.read_text())
     document["columns"][0]["shares"] = {"0 to 9": 1}
     described.write_text(json.dumps(document))
-    assert main(["sample", str(described), "--rows", "50", "--seed", "7", "--out", str(tmp_path / "c.csv")]) == 0
+    assert (
+        main(
+            [
+                "sample",
+                str(described),
+                "--rows",
+                "50",
+                "--seed",
+                "7",
+                "--out",
+                str(tmp_path / "c.csv"),
+            ]
+        )
+        == 0
+    )
     assert "edited" in capsys.readouterr().err
     document["columns"][0]["shares"] = {"0 to 9": 2}
     described.write_text(json.dumps(document))
-    assert main(["sample", str(described), "--rows", "50", "--seed", "7", "--out", str(tmp_path / "d.csv")]) == 2
+    assert (
+        main(
+            [
+                "sample",
+                str(described),
+                "--rows",
+                "50",
+                "--seed",
+                "7",
+                "--out",
+                str(tmp_path / "d.csv"),
+            ]
+        )
+        == 2
+    )
     assert "'age'" in capsys.readouterr().err

@@ -110,7 +110,9 @@ LEGACY = {
 
 
 @pytest.mark.parametrize("encoding", LEGACY)
-def test_a_text_in_a_legacy_encoding_is_read_in_none_before_a_person_chooses(file: Path, encoding: str) -> None:
+def test_a_text_in_a_legacy_encoding_is_read_in_none_before_a_person_chooses(
+    file: Path, encoding: str
+) -> None:
     file.write_bytes(LEGACY[encoding].encode(encoding))
     guessed = readers.detect(file, kind="csv")
     assert guessed is not None
@@ -134,7 +136,9 @@ LETTERS = {
     **dict.fromkeys(["cp1253", "iso8859-7"], "λΩ"),
     **dict.fromkeys(["cp1255", "iso8859-8"], "אש"),
     **dict.fromkeys(["cp1256", "iso8859-6"], "سل"),
-    **dict.fromkeys(["cp932", "euc_jp"], "表ソ"),  # the second byte of the first two is a backslash in Shift-JIS
+    **dict.fromkeys(
+        ["cp932", "euc_jp"], "表ソ"
+    ),  # the second byte of the first two is a backslash in Shift-JIS
     **dict.fromkeys(["gb18030", "big5", "big5hkscs"], "中文"),
     "cp949": "서울",
     "cp874": "กข",
@@ -152,8 +156,12 @@ def test_what_is_said_is_how_it_is_read(file: Path, encoding: str, delimiter: st
     assert readers.columns(file, kind="csv", dialect=dialect) == (one, "b")
 
 
-@pytest.mark.parametrize(("content", "encoding"), [(b"a,b\n1,2\n", "utf-16"), (b"a,b\n1,\x81\n", "cp1252")])
-def test_what_is_not_of_the_encoding_said_is_refused(file: Path, content: bytes, encoding: str) -> None:
+@pytest.mark.parametrize(
+    ("content", "encoding"), [(b"a,b\n1,2\n", "utf-16"), (b"a,b\n1,\x81\n", "cp1252")]
+)
+def test_what_is_not_of_the_encoding_said_is_refused(
+    file: Path, content: bytes, encoding: str
+) -> None:
     file.write_bytes(content)
     with pytest.raises(TableError, match="not text in"):
         cells(file, Dialect(encoding=encoding, delimiter=","))
@@ -170,7 +178,10 @@ def test_marks_inside_cells_are_letters_where_that_is_said(file: Path) -> None:
     with pytest.raises(TableError, match="a quotation mark inside"):
         cells(file, Dialect(delimiter=","))
     file.write_bytes(b'a,b\n3",4"\n' + "\ufeffx,2\n".encode())
-    assert cells(file, Dialect(delimiter=",", literal=True)) == {"a": ['3"', "\ufeffx"], "b": ['4"', "2"]}
+    assert cells(file, Dialect(delimiter=",", literal=True)) == {
+        "a": ['3"', "\ufeffx"],
+        "b": ['4"', "2"],
+    }
 
 
 def test_without_quotation_marks_they_are_letters(file: Path) -> None:
@@ -188,16 +199,24 @@ def test_without_a_header_columns_are_counted_and_the_first_line_is_a_row(file: 
     assert reading.dialect == Dialect(delimiter=",", header=False, columns=2)
 
 
-def test_the_names_of_counted_columns_are_known_without_a_look_at_the_file(tmp_path: Path) -> None:
+def test_the_names_of_counted_columns_are_known_without_a_look_at_the_file(
+    tmp_path: Path,
+) -> None:
     """The check before a charge must not depend on a row, and the first line is one."""
     nowhere = tmp_path / "nowhere.csv"
     dialect = Dialect(delimiter=",", header=False, columns=3)
-    assert readers.columns(nowhere, kind="csv", dialect=dialect) == ("column_1", "column_2", "column_3")
+    assert readers.columns(nowhere, kind="csv", dialect=dialect) == (
+        "column_1",
+        "column_2",
+        "column_3",
+    )
 
 
 def test_a_first_row_of_another_length_is_refused_like_any_other(file: Path) -> None:
     file.write_bytes(b"1,2,3\n4,5\n")
-    with pytest.raises(TableError, match="more or fewer cells than the 2 of the header") as refusal:
+    with pytest.raises(
+        TableError, match="more or fewer cells than the 2 of the header"
+    ) as refusal:
         cells(file, Dialect(delimiter=",", header=False, columns=2))
     assert refusal.value.line == 1
 
@@ -210,7 +229,9 @@ def test_one_row_cannot_change_how_another_is_read(file: Path) -> None:
     file.write_bytes("a,b\nä,1\n€;'x',2\n".encode())
     assert {name: column[:1] for name, column in cells(file, dialect).items()} == before
     file.write_bytes("a,b\nä,1\n".encode() + b"\xe9,2\n")
-    with pytest.raises(TableError, match="not text"):  # refused, and not read as another encoding
+    with pytest.raises(
+        TableError, match="not text"
+    ):  # refused, and not read as another encoding
         cells(file, None)
 
 
@@ -248,7 +269,9 @@ def test_what_is_no_form_is_refused(stored: dict[str, object]) -> None:
 def test_a_form_is_stored_and_read_back() -> None:
     for encoding in ENCODINGS:
         for quote in QUOTES:
-            dialect = Dialect(encoding=encoding, delimiter="|", quote=quote, header=False, columns=4)
+            dialect = Dialect(
+                encoding=encoding, delimiter="|", quote=quote, header=False, columns=4
+            )
             assert Dialect.from_json(dialect.to_json()) == dialect
             assert "vertical bar" in dialect.sentence
 
@@ -257,13 +280,20 @@ def test_the_same_table_gives_the_same_rows_in_every_form(file: Path) -> None:
     from synth_engine.confidential.counts import contingency
     from synth_engine.confidential.rows import open_table
 
-    facts = {"kind": "categorical", "values": ["ä", "b"], "other": True, "provenance": "declared"}
+    facts = {
+        "kind": "categorical",
+        "values": ["ä", "b"],
+        "other": True,
+        "provenance": "declared",
+    }
     domain = Domain.from_json({"attributes": [{"name": "x", **facts}]})
     plain, western = "x,y\nä,1\nb,2\nä,3\n", "x;y\nä;1\nb;2\nä;3\n"
     file.write_text(plain)
     expected = contingency(open_table(file, domain, kind="csv"), ("x",)).tolist()
     file.write_bytes(western.encode("cp1252"))
-    read = open_table(file, domain, kind="csv", dialect=Dialect(encoding="cp1252", delimiter=";"))
+    read = open_table(
+        file, domain, kind="csv", dialect=Dialect(encoding="cp1252", delimiter=";")
+    )
     assert contingency(read, ("x",)).tolist() == expected == [2, 1, 0]
 
 
@@ -292,7 +322,9 @@ def test_a_name_that_promises_nothing_is_refused(name: str) -> None:
 
 
 @pytest.mark.parametrize(("packed", "name"), [(False, "anything"), (True, "table.dat")])
-def test_without_a_kind_the_content_says_it_and_no_name(tmp_path: Path, packed: bool, name: str) -> None:
+def test_without_a_kind_the_content_says_it_and_no_name(
+    tmp_path: Path, packed: bool, name: str
+) -> None:
     path = tmp_path / name
     path.write_bytes(gzip.compress(b"a,b\n1,2\n") if packed else b"a,b\n1,2\n")
     assert ingest.read(path).columns == ("a", "b")

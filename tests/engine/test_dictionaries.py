@@ -18,7 +18,14 @@ DICTIONARY: dict[str, Any] = {
     "SEX": {"description": "Sex", "values": {"1": "Male", "2": "Female"}},
     "AGEP": {"description": "Age", "values": {"min": 0, "max": 99}},
     "NOC": {"values": {"N": "N/A (no household)", "0": "None", "min": 1, "max": 19}},
-    "POVPIP": {"values": {"N": "not applicable", "min": 0, "max": 500, "501": "above five times the line"}},
+    "POVPIP": {
+        "values": {
+            "N": "not applicable",
+            "min": 0,
+            "max": 500,
+            "501": "above five times the line",
+        }
+    },
     "PINCP": {"values": {"N": "N/A", "min": -9000, "max": 1341000}},
     "DENSITY": {"values": {"min": 16.3, "max": 52864.7}},
     "INDP": {"description": "Industry", "details": "271 codes", "link": "somewhere"},
@@ -46,7 +53,14 @@ def test_every_fact_of_a_dictionary_comes_from_a_public_file() -> None:
 
 
 def test_codes_are_categories_and_not_applicable_is_missing() -> None:
-    found = read(DICTIONARY | {"MSP": {"values": {"N": "N/A (age less than 15)", "1": "Married", "6": "Not reported"}}})
+    found = read(
+        DICTIONARY
+        | {
+            "MSP": {
+                "values": {"N": "N/A (age less than 15)", "1": "Married", "6": "Not reported"}
+            }
+        }
+    )
     assert column(found, "SEX").values == ("1", "2")
     assert column(found, "SEX").missing is None
     msp = column(found, "MSP")
@@ -62,9 +76,13 @@ def test_a_code_next_to_a_range_belongs_to_it() -> None:
 
 
 def test_other_codes_beside_a_range_count_as_missing_and_that_is_told() -> None:
-    found = read({"age": {"values": {"min": 0, "max": 99, "999": "not stated", "T": "too old to say"}}})
+    found = read(
+        {"age": {"values": {"min": 0, "max": 99, "999": "not stated", "T": "too old to say"}}}
+    )
     assert column(found, "age").missing == ("999", "T")
-    assert [(each.column, "count as missing" in each.rule) for each in found.remarks] == [("age", True)]
+    assert [(each.column, "count as missing" in each.rule) for each in found.remarks] == [
+        ("age", True)
+    ]
 
 
 def test_a_column_without_values_is_left_out_and_that_is_told() -> None:
@@ -75,7 +93,14 @@ def test_a_column_without_values_is_left_out_and_that_is_told() -> None:
 
 
 @pytest.mark.parametrize(
-    "values", [{"min": 1}, {"1": 2}, ["a"], {"min": 9, "max": 1}, {"min": 0, "max": 9, "N": "N/A", "x": None}]
+    "values",
+    [
+        {"min": 1},
+        {"1": 2},
+        ["a"],
+        {"min": 9, "max": 1},
+        {"min": 0, "max": 9, "N": "N/A", "x": None},
+    ],
 )
 def test_a_column_that_is_half_said_stays_open(values: Any) -> None:
     found = read(DICTIONARY | {"odd": {"values": values}})
@@ -85,7 +110,9 @@ def test_a_column_that_is_half_said_stays_open(values: Any) -> None:
 
 
 def test_min_and_max_may_be_codes() -> None:
-    assert column(read({"setting": {"values": {"min": "lowest", "max": "highest"}}}), "setting").values == (
+    assert column(
+        read({"setting": {"values": {"min": "lowest", "max": "highest"}}}), "setting"
+    ).values == (
         "min",
         "max",
     )
@@ -111,12 +138,16 @@ def test_a_range_beyond_all_measure_is_no_accident(kind: str, most: Any) -> None
         {"income": {"values": {"min": -1, "max": most}}, "other": {"values": {"1": "One"}}},
     ):
         found = read(document)
-        assert "income" in {attribute.name for attribute in found.attributes} | {r.column for r in found.remarks}
+        assert "income" in {attribute.name for attribute in found.attributes} | {
+            r.column for r in found.remarks
+        }
         assert all(remark.repair for remark in found.remarks)
 
 
 @pytest.mark.parametrize("whole", [True, False])
-@pytest.mark.parametrize(("low", "high"), [(0, 1), (0, 999), (1, 10_000), (-70_000, -20), (-5, 2**40), (0, 10**15)])
+@pytest.mark.parametrize(
+    ("low", "high"), [(0, 1), (0, 999), (1, 10_000), (-70_000, -20), (-5, 2**40), (0, 10**15)]
+)
 def test_edges_run_from_end_to_end_and_increase(low: int, high: int, whole: bool) -> None:
     found = edges(low, high, whole=whole)
     if found is not None:
@@ -129,13 +160,20 @@ def test_edges_run_from_end_to_end_and_increase(low: int, high: int, whole: bool
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        ({"constraints": {"enum": ["a", "b"]}}, Categorical(name="it", values=("a", "b"), missing=("",))),
+        (
+            {"constraints": {"enum": ["a", "b"]}},
+            Categorical(name="it", values=("a", "b"), missing=("",)),
+        ),
         (
             {"type": "integer", "constraints": {"enum": [1, 2], "required": True}},
             Categorical(name="it", values=("1", "2"), outside="clamp"),
         ),
         (
-            {"categories": [{"value": "lo", "label": "Low"}, "hi"], "categoriesOrdered": True, "missingValues": ["-"]},
+            {
+                "categories": [{"value": "lo", "label": "Low"}, "hi"],
+                "categoriesOrdered": True,
+                "missingValues": ["-"],
+            },
             Categorical(name="it", values=("lo", "hi"), ordered=True, missing=("-",)),
         ),
         (
@@ -147,7 +185,10 @@ def test_edges_run_from_end_to_end_and_increase(low: int, high: int, whole: bool
             Integer(name="it", low=0, high=9, missing=("",)),
         ),
         (
-            {"type": "integer", "constraints": {"exclusiveMinimum": 0, "exclusiveMaximum": 9, "required": True}},
+            {
+                "type": "integer",
+                "constraints": {"exclusiveMinimum": 0, "exclusiveMaximum": 9, "required": True},
+            },
             Integer(name="it", low=1, high=8),
         ),
         (
@@ -172,7 +213,11 @@ def test_fields_become_attributes(given: dict[str, Any], expected: Attribute) ->
 def test_dates_are_read_as_the_schema_writes_them() -> None:
     ends = {"minimum": "01.02.1990", "maximum": "2020-12-31", "required": True}
     found = column(read(field(type="date", format="%d.%m.%Y", constraints=ends)), "it")
-    assert (str(found.low), str(found.high), found.format) == ("1990-02-01", "2020-12-31", "%d.%m.%Y")
+    assert (str(found.low), str(found.high), found.format) == (
+        "1990-02-01",
+        "2020-12-31",
+        "%d.%m.%Y",
+    )
     assert found.size <= 1_000
     moments = {"minimum": "2020-01-01T00:00:00Z", "maximum": "2020-12-31T23:59:59"}
     found = column(read(field(type="datetime", constraints=moments)), "it")
@@ -181,12 +226,20 @@ def test_dates_are_read_as_the_schema_writes_them() -> None:
 
 def test_a_pattern_of_many_texts_is_found_with_budget_and_that_is_told() -> None:
     found = read(field(constraints={"pattern": "^[A-Z]{2}[0-9]{4}$"}))
-    assert (column(found, "it").kind, column(found, "it").values.size) == ("weak", 26**2 * 10**4)
+    assert (column(found, "it").kind, column(found, "it").values.size) == (
+        "weak",
+        26**2 * 10**4,
+    )
     assert "6,760,000 texts: which of them occur is found with budget" in found.remarks[0].rule
 
 
 def test_keys_are_identifiers() -> None:
-    found = read({"fields": [{"name": "id"}, {"name": "u", "type": "string", "format": "uuid"}], "primaryKey": "id"})
+    found = read(
+        {
+            "fields": [{"name": "id"}, {"name": "u", "type": "string", "format": "uuid"}],
+            "primaryKey": "id",
+        }
+    )
     assert [a.kind for a in found.attributes] == ["identifier", "identifier"]
 
 
@@ -198,7 +251,11 @@ def test_keys_are_identifiers() -> None:
         {"type": "number", "constraints": {"minimum": 1}},
         {"type": "integer", "constraints": {"minimum": "x", "maximum": 2}},
         {"type": "integer", "constraints": {"minimum": 9, "maximum": 2}},
-        {"type": "date", "format": "any", "constraints": {"minimum": "2020-01-01", "maximum": "2021-01-01"}},
+        {
+            "type": "date",
+            "format": "any",
+            "constraints": {"minimum": "2020-01-01", "maximum": "2021-01-01"},
+        },
         {"type": "date", "constraints": {"minimum": 3, "maximum": None}},
         {"type": "geopoint"},
         {"type": ["integer"]},
@@ -254,13 +311,37 @@ def test_kinds_are_recognised() -> None:
 FULL = Domain.from_json(
     {
         "attributes": [
-            {"name": "sector", "kind": "categorical", "values": ["b", "a"], "other": True, "missing": ["?", ""]},
-            {"name": "grade", "kind": "categorical", "values": ["1", "2"], "ordered": True, "outside": "clamp"},
+            {
+                "name": "sector",
+                "kind": "categorical",
+                "values": ["b", "a"],
+                "other": True,
+                "missing": ["?", ""],
+            },
+            {
+                "name": "grade",
+                "kind": "categorical",
+                "values": ["1", "2"],
+                "ordered": True,
+                "outside": "clamp",
+            },
             {"name": "age", "kind": "integer", "low": 0, "high": 50},
             {"name": "height", "kind": "number", "low": 0.5, "high": 2.5, "missing": [""]},
             {"name": "works", "kind": "boolean", "true": "j", "false": "n"},
-            {"name": "born", "kind": "date", "low": "1990-01-01", "high": "1990-12-31", "format": "%d.%m.%Y"},
-            {"name": "seen", "kind": "datetime", "low": "2024-01-01", "high": "2024-01-02", "unit": "seconds"},
+            {
+                "name": "born",
+                "kind": "date",
+                "low": "1990-01-01",
+                "high": "1990-12-31",
+                "format": "%d.%m.%Y",
+            },
+            {
+                "name": "seen",
+                "kind": "datetime",
+                "low": "2024-01-01",
+                "high": "2024-01-02",
+                "unit": "seconds",
+            },
             {"name": "key", "kind": "identifier", "regenerate": "uuid"},
             {"name": "name", "kind": "identifier"},
         ]
@@ -270,7 +351,13 @@ FULL = Domain.from_json(
 
 def test_what_is_open_goes_out_as_wide_as_it_is_declared() -> None:
     weak = {"name": "job", "kind": "weak", "values": {"set": "known", "name": "currencies"}}
-    wide = {"name": "born", "kind": "range", "of": "date", "low": "1900-01-01", "high": "2030-01-01"}
+    wide = {
+        "name": "born",
+        "kind": "range",
+        "of": "date",
+        "low": "1900-01-01",
+        "high": "2030-01-01",
+    }
     pay = {"name": "pay", "kind": "range", "of": "integer", "low": 0, "high": 10**9}
     schema = dictionaries.to_schema(Domain.from_json({"attributes": [weak, wide, pay]}))
     assert schema["fields"] == [
@@ -280,7 +367,11 @@ def test_what_is_open_goes_out_as_wide_as_it_is_declared() -> None:
             "type": "date",
             "constraints": {"required": True, "minimum": "1900-01-01", "maximum": "2030-01-01"},
         },
-        {"name": "pay", "type": "integer", "constraints": {"required": True, "minimum": 0, "maximum": 10**9}},
+        {
+            "name": "pay",
+            "type": "integer",
+            "constraints": {"required": True, "minimum": 0, "maximum": 10**9},
+        },
     ]
 
 
@@ -299,5 +390,11 @@ def test_the_dictionary_of_the_excerpts_describes_all_but_industry_codes() -> No
     assert [each.column for each in found.remarks] == ["INDP"]
     assert len(found.attributes) == len(document) == 24
     sizes = Domain(attributes=found.attributes).sizes
-    assert (sizes["PUMA"], sizes["AGEP"], sizes["MSP"], sizes["NOC"], sizes["NPF"]) == (31, 100, 7, 21, 20)
+    assert (sizes["PUMA"], sizes["AGEP"], sizes["MSP"], sizes["NOC"], sizes["NPF"]) == (
+        31,
+        100,
+        7,
+        21,
+        20,
+    )
     assert max(sizes.values()) == 100

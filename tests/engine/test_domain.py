@@ -29,7 +29,12 @@ EVERY_KIND = (
     Integer(name="gain", low=0, high=100_000, edges=(0, 1, 1_000, 100_000)),
     Number(name="height", low=1.0, high=2.5, provenance="public-file"),
     Boolean(name="member", true="yes", false="no"),
-    Date(name="born", low=datetime.date(1930, 1, 1), high=datetime.date(2010, 12, 31), step_days=365),
+    Date(
+        name="born",
+        low=datetime.date(1930, 1, 1),
+        high=datetime.date(2010, 12, 31),
+        step_days=365,
+    ),
     Identifier(name="key"),
 )
 
@@ -40,7 +45,9 @@ def one(**attribute: Any) -> dict[str, Any]:
 
 
 def test_the_published_schema_is_the_one_in_the_code() -> None:
-    assert domain.SCHEMA == PUBLISHED, "regenerate it: python -m synth_engine.domain > docs/domain.schema.json"
+    assert domain.SCHEMA == PUBLISHED, (
+        "regenerate it: python -m synth_engine.domain > docs/domain.schema.json"
+    )
     jsonschema.Draft202012Validator.check_schema(PUBLISHED)
 
 
@@ -90,15 +97,23 @@ def test_the_shorthand_counts_as_declared_and_says_so() -> None:
 
 def test_provenance_is_kept_for_every_fact() -> None:
     document = one(
-        kind="integer", low=0, high=9, provenance={"kind": "declared", "bounds": "public-file", "missing": "learned"}
+        kind="integer",
+        low=0,
+        high=9,
+        provenance={"kind": "declared", "bounds": "public-file", "missing": "learned"},
     )
     assert Domain.from_json(document).facts == {"declared": 1, "learned": 1, "public-file": 1}
-    assert Domain.from_json(document).to_json()["attributes"][0]["provenance"]["bounds"] == "public-file"  # type: ignore[index]
+    assert (
+        Domain.from_json(document).to_json()["attributes"][0]["provenance"]["bounds"]
+        == "public-file"
+    )  # type: ignore[index]
 
 
 @pytest.mark.parametrize("fact", ["kind", "bounds", "missing"])
 def test_a_single_suggested_fact_keeps_a_domain_from_being_used(fact: str) -> None:
-    origins = {"kind": "declared", "bounds": "declared", "missing": "declared"} | {fact: "suggested"}
+    origins = {"kind": "declared", "bounds": "declared", "missing": "declared"} | {
+        fact: "suggested"
+    }
     suggested = Domain.from_json(one(kind="integer", low=0, high=9, provenance=origins))
     with pytest.raises(DomainError, match=f"'x': {fact} only suggested"):
         suggested.require_confirmed()
@@ -228,7 +243,9 @@ def test_a_refusal_names_the_column_and_no_value() -> None:
         (b"[" * 100_000, "nested more than 8 deep"),
     ],
 )
-def test_a_file_that_is_not_sound_json_is_refused(tmp_path: Path, text: bytes, rule: str) -> None:
+def test_a_file_that_is_not_sound_json_is_refused(
+    tmp_path: Path, text: bytes, rule: str
+) -> None:
     file = tmp_path / "domain.json"
     file.write_bytes(text)
     with pytest.raises(DomainError, match=rule):
@@ -264,7 +281,9 @@ names = texts.filter(lambda text: text.isprintable() and text.strip())
 def test_any_list_of_texts_makes_a_domain_that_its_schema_accepts(
     values: list[str], name: str, ordered: bool, origin: domain.Provenance
 ) -> None:
-    attribute = Categorical(name=name, values=tuple(values), outside="clamp", ordered=ordered, provenance=origin)
+    attribute = Categorical(
+        name=name, values=tuple(values), outside="clamp", ordered=ordered, provenance=origin
+    )
     full = Domain(attributes=(attribute,))
     document = json.loads(json.dumps(full.to_json()))
     VALIDATOR.validate(document)

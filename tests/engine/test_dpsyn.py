@@ -35,8 +35,16 @@ def domain(**sizes: int) -> Domain:
     return Domain.from_json(sizes or SIZES)
 
 
-def spec(*, epsilon: str = "1", delta: Fraction = DELTA, rows: int | None = None, **parameters: Any) -> Spec:
-    return Spec(mechanism="dpsyn", epsilon=Fraction(epsilon), delta=delta, rows=rows, parameters=parameters)
+def spec(
+    *, epsilon: str = "1", delta: Fraction = DELTA, rows: int | None = None, **parameters: Any
+) -> Spec:
+    return Spec(
+        mechanism="dpsyn",
+        epsilon=Fraction(epsilon),
+        delta=delta,
+        rows=rows,
+        parameters=parameters,
+    )
 
 
 def plan(asked: Spec | None = None, *, of: Domain | None = None) -> DPSynPlan:
@@ -99,7 +107,10 @@ def test_the_number_of_random_views_can_be_given() -> None:
 def test_more_records_or_a_larger_epsilon_make_larger_views() -> None:
     of = domain(**{f"c{place}": 4 for place in range(12)})
     largest = [
-        max(call.query.cells for call in plan(spec(epsilon=epsilon, records=records), of=of).calls)
+        max(
+            call.query.cells
+            for call in plan(spec(epsilon=epsilon, records=records), of=of).calls
+        )
         for epsilon, records in (("0.1", 1_000), ("1", 10_000), ("10", 1_000_000))
     ]
     assert largest == sorted(largest)
@@ -124,7 +135,8 @@ def test_views_of_more_cells_get_less_noise_a_cell() -> None:
     for delta in (Fraction(0), DELTA):
         found = plan(spec(views="covering", cells=24, delta=delta))
         noisy = sorted(
-            (call.query.cells, float(noise.scale)) for call, noise in zip(found.calls, found.noises, strict=True)
+            (call.query.cells, float(noise.scale))
+            for call, noise in zip(found.calls, found.noises, strict=True)
         )
         assert noisy[0][1] > noisy[-1][1]
 
@@ -135,7 +147,10 @@ def test_views_of_more_cells_get_less_noise_a_cell() -> None:
 def test_the_calls_cost_no_more_than_the_target_and_the_verifier_agrees(
     tmp_path: Any, delta: Fraction, relation: str, records: int
 ) -> None:
-    document = domain().to_json() | {"relation": relation, "unit": {"max_records": records, "column": None}}
+    document = domain().to_json() | {
+        "relation": relation,
+        "unit": {"max_records": records, "column": None},
+    }
     of = Domain.from_json(document)
     made = plan(spec(delta=delta, cells=12), of=of)
     found = verify.verify(receipts_of(made))
@@ -148,7 +163,9 @@ def receipts_of(made: DPSynPlan, **changes: Any) -> dict[str, Any]:
     document = made.receipt(true_answers(made, people(50)))
     if changes:
         document |= changes
-        document["digest"] = receipts.digest({key: value for key, value in document.items() if key != "digest"})
+        document["digest"] = receipts.digest(
+            {key: value for key, value in document.items() if key != "digest"}
+        )
     return document
 
 
@@ -161,7 +178,10 @@ def test_the_verifier_refuses_calls_that_are_no_views() -> None:
     nothing = json.loads(json.dumps(calls))
     nothing[0]["query"] |= {"clique": [], "cells": 1}
     for wrong in (twice, part, nothing):
-        changed = honest | {"calls": wrong, "plan": honest["plan"] | {"calls_sha256": receipts.digest(wrong)}}
+        changed = honest | {
+            "calls": wrong,
+            "plan": honest["plan"] | {"calls_sha256": receipts.digest(wrong)},
+        }
         with pytest.raises(VerificationError, match="not the ones that this mechanism makes"):
             verify.verify(resealed(changed))
 
@@ -170,10 +190,15 @@ def test_the_verifier_refuses_calls_that_are_no_views() -> None:
 
 
 @pytest.mark.parametrize(("synthesis", "within"), [("mcf", 0.01), ("sts", 0.12)])
-def test_without_noise_records_have_the_tables_that_were_measured(synthesis: str, within: float) -> None:
+def test_without_noise_records_have_the_tables_that_were_measured(
+    synthesis: str, within: float
+) -> None:
     made, codes = plan(spec(cells=24, views="covering", synthesis=synthesis)), people()
     drawn = made.fit(true_answers(made, codes)).sample(4_000, seed="s")
-    apart = [np.abs(table(drawn, pair) - table(codes, pair)).sum() / 2 for pair in itertools.combinations(SIZES, 2)]
+    apart = [
+        np.abs(table(drawn, pair) - table(codes, pair)).sum() / 2
+        for pair in itertools.combinations(SIZES, 2)
+    ]
     assert float(np.mean(apart)) < within
 
 
@@ -185,8 +210,13 @@ def test_the_same_answers_and_seed_give_the_same_rows_and_the_model_survives_jso
     assert again.to_json() == model.to_json()
     for rows in (0, 1, 700, 5_000):
         one, other = model.sample(rows, seed="x"), again.sample(rows, seed="x")
-        assert all((one[name] == other[name]).all() and len(one[name]) == rows for name in SIZES)
-    assert any((model.sample(700, seed="y")[name] != model.sample(700, seed="x")[name]).any() for name in SIZES)
+        assert all(
+            (one[name] == other[name]).all() and len(one[name]) == rows for name in SIZES
+        )
+    assert any(
+        (model.sample(700, seed="y")[name] != model.sample(700, seed="x")[name]).any()
+        for name in SIZES
+    )
 
 
 def test_a_public_number_of_records_is_kept() -> None:
@@ -198,7 +228,10 @@ def test_a_public_number_of_records_is_kept() -> None:
 def test_a_table_without_records_gives_a_model_that_can_be_drawn_from() -> None:
     made = plan(spec(cells=12))
     empty = true_answers(made, {name: np.zeros(0, dtype=int) for name in SIZES})
-    minus = Answers(measurements=tuple(replace(m, values=m.values - 3) for m in empty.measurements), calls=empty.calls)
+    minus = Answers(
+        measurements=tuple(replace(m, values=m.values - 3) for m in empty.measurements),
+        calls=empty.calls,
+    )
     for answers in (empty, minus):
         model = made.fit(answers)
         assert model.rows == 0
@@ -211,12 +244,18 @@ def test_answers_of_another_plan_are_refused() -> None:
         plan(spec(cells=12)).fit(other)
 
 
-@pytest.mark.parametrize("sizes", [{"only": 7}, {"only": 1}, {"a": 1, "b": 1}, {"a": 9_999, "b": 2}], ids=str)
-def test_tables_of_one_column_or_of_trivial_or_huge_ones(tmp_path: Any, sizes: dict[str, int]) -> None:
+@pytest.mark.parametrize(
+    "sizes", [{"only": 7}, {"only": 1}, {"a": 1, "b": 1}, {"a": 9_999, "b": 2}], ids=str
+)
+def test_tables_of_one_column_or_of_trivial_or_huge_ones(
+    tmp_path: Any, sizes: dict[str, int]
+) -> None:
     rows = pd.DataFrame({name: np.arange(40) % size for name, size in sizes.items()})
     rows.to_csv(tmp_path / "rows.csv", index=False)
     asked = spec(delta=Fraction(0), cells=1_000)
-    release = pipeline.synthesize(tmp_path / "rows.csv", domain=Domain.from_json(sizes), spec=asked)
+    release = pipeline.synthesize(
+        tmp_path / "rows.csv", domain=Domain.from_json(sizes), spec=asked
+    )
     codes = release.model.sample(30, seed="s")
     assert list(codes) == list(sizes)
     assert all(column.max() < sizes[name] for name, column in codes.items())
@@ -233,7 +272,9 @@ def test_views_that_are_too_large_together_are_refused_before_anything_is_spent(
 
 def test_a_bound_on_memory_makes_views_smaller_and_is_kept() -> None:
     of = domain(**{f"c{place}": 8 for place in range(9)})
-    free, bound = (plan(spec(epsilon="10", records=10**6, memory_mb=most), of=of) for most in (0, 1))
+    free, bound = (
+        plan(spec(epsilon="10", records=10**6, memory_mb=most), of=of) for most in (0, 1)
+    )
     cells = [sum(call.query.cells for call in one.calls) for one in (free, bound)]
     assert cells[1] * BYTES <= 10**6 < cells[0] * BYTES
 
@@ -250,15 +291,23 @@ def test_views_take_no_more_memory_than_is_reckoned_with() -> None:
     assert peak <= BYTES * sum(call.query.cells for call in made.calls)
 
 
-@pytest.mark.parametrize("wrong", [{"views": "all"}, {"cells": -1}, {"number": 10**6}, {"synthesis": "copy"}], ids=str)
+@pytest.mark.parametrize(
+    "wrong",
+    [{"views": "all"}, {"cells": -1}, {"number": 10**6}, {"synthesis": "copy"}],
+    ids=str,
+)
 def test_parameters_beyond_their_bounds_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(SpecError, match=next(iter(wrong))):
         plan(spec(**wrong))
 
 
 def test_a_forecast_falls_with_epsilon_and_is_near_what_happens() -> None:
-    found = [plan(spec(epsilon=epsilon)).expected_error(rows=4_000) for epsilon in ("0.1", "1", "10")]
+    found = [
+        plan(spec(epsilon=epsilon)).expected_error(rows=4_000) for epsilon in ("0.1", "1", "10")
+    ]
     for measure in ("mean", "mean_pairs"):
         values = [one[measure] for one in found]
         assert values == sorted(values, reverse=True)
-    assert all(0 <= one["mean_pairs"] <= 1 and set(one["attributes"]) == set(SIZES) for one in found)
+    assert all(
+        0 <= one["mean_pairs"] <= 1 and set(one["attributes"]) == set(SIZES) for one in found
+    )

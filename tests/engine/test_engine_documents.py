@@ -34,7 +34,9 @@ def test_every_kind_and_origin_is_explained() -> None:
         assert f"`{word}`" in text
 
 
-def test_commands_and_options_are_those_of_the_program(capsys: pytest.CaptureFixture[str]) -> None:
+def test_commands_and_options_are_those_of_the_program(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     text = (DOCS / "command-line.md").read_text()
     synopsis = text.split("```")[1]
     documented = set(re.findall(r"python -m synth_engine (\w+)", synopsis))
@@ -42,7 +44,9 @@ def test_commands_and_options_are_those_of_the_program(capsys: pytest.CaptureFix
         with pytest.raises(SystemExit):
             cli.main([command, "--help"])
         usage = capsys.readouterr().out
-        shown = re.search(rf"synth_engine {command}\b(.*?)(?=python -m|\Z)", synopsis, flags=re.DOTALL)
+        shown = re.search(
+            rf"synth_engine {command}\b(.*?)(?=python -m|\Z)", synopsis, flags=re.DOTALL
+        )
         assert shown is not None
         options = set(re.findall(r"--[a-z]+", usage)) - {"--help"}
         assert set(re.findall(r"--[a-z]+", shown[1])) == options

@@ -39,7 +39,11 @@ def test_more_records_a_person_and_replace_one_weaken_it() -> None:
 @pytest.mark.parametrize(
     ("sizes", "rows", "level"),
     [
-        ((100, 100, 2, 2), 399, "too-little"),  # two of four columns at a strength just below one
+        (
+            (100, 100, 2, 2),
+            399,
+            "too-little",
+        ),  # two of four columns at a strength just below one
         ((100, 100, 2, 2), 400, "thin"),  # at one, they are not lost; their pairs are
         ((1_000, 2, 2, 2), 3_999, "thin"),  # one of four is lost
         ((2, 2, 2, 2), 16, "enough"),
@@ -59,8 +63,12 @@ def test_what_it_says_is_needed_is_what_is_needed() -> None:
     assert enough.verdict(domain, rows=short.least_rows, epsilon=ONE).level != "too-little"
     assert enough.verdict(domain, rows=short.least_rows - 1, epsilon=ONE).level == "too-little"
     loss = Fraction(short.least_epsilon)
-    assert enough.verdict(domain, rows=50, epsilon=loss * Fraction(101, 100)).level != "too-little"
-    assert enough.verdict(domain, rows=50, epsilon=loss * Fraction(99, 100)).level == "too-little"
+    assert (
+        enough.verdict(domain, rows=50, epsilon=loss * Fraction(101, 100)).level != "too-little"
+    )
+    assert (
+        enough.verdict(domain, rows=50, epsilon=loss * Fraction(99, 100)).level == "too-little"
+    )
 
 
 @pytest.mark.parametrize("strength", [0.5, 1, 5, 20])
@@ -69,14 +77,18 @@ def test_the_rule_of_half_a_strength_holds_for_laplace_noise(strength: float) ->
     codes, columns, rng = 200, 4, np.random.default_rng(1)
     rows = enough.rows_for(codes, columns=columns) * strength
     noise = rng.laplace(scale=columns, size=(400, codes))
-    assert np.abs(noise).sum(axis=1).mean() / (2 * rows) == pytest.approx(1 / (2 * strength), rel=0.1)
+    assert np.abs(noise).sum(axis=1).mean() / (2 * rows) == pytest.approx(
+        1 / (2 * strength), rel=0.1
+    )
 
 
 def test_what_is_open_is_judged_as_it_may_become() -> None:
     words = {"name": "job", "kind": "weak", "values": {"set": "known", "name": "english-words"}}
     pay = {"name": "pay", "kind": "range", "of": "integer", "low": 0, "high": 10**9, "bins": 20}
     domain = Domain.from_json({"attributes": [words, pay]})
-    assert dict(enough.verdict(domain, rows=1_000, epsilon=ONE).strengths)["pay"] == pytest.approx(25, rel=0.2)
+    assert dict(enough.verdict(domain, rows=1_000, epsilon=ONE).strengths)[
+        "pay"
+    ] == pytest.approx(25, rel=0.2)
     weak = domain.attribute("job")
     assert isinstance(weak, Weak)
     least = enough.records_to_be_found(weak)

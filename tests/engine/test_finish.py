@@ -34,7 +34,9 @@ def count(codes: Codes, axes: tuple[int, ...]) -> Floats:
 def dependent(seed: int = 0) -> Codes:
     rng = np.random.default_rng(seed)
     hidden = rng.random(ROWS)
-    return np.array([((hidden + rng.random(ROWS)) / 2 * size).astype(np.uint16) for size in SIZES])
+    return np.array(
+        [((hidden + rng.random(ROWS)) / 2 * size).astype(np.uint16) for size in SIZES]
+    )
 
 
 def uniform(seed: int = 1) -> Codes:
@@ -43,11 +45,15 @@ def uniform(seed: int = 1) -> Codes:
 
 
 def loss(codes: Codes, targets: Targets) -> float:
-    return sum(float(((count(codes, axes) - t) ** 2 / (t + SOFTNESS)).sum()) for axes, t in targets)
+    return sum(
+        float(((count(codes, axes) - t) ** 2 / (t + SOFTNESS)).sum()) for axes, t in targets
+    )
 
 
 def distance(codes: Codes, targets: Targets) -> float:
-    return float(np.mean([np.abs(count(codes, axes) - t).sum() / 2 / ROWS for axes, t in targets]))
+    return float(
+        np.mean([np.abs(count(codes, axes) - t).sum() / 2 / ROWS for axes, t in targets])
+    )
 
 
 @pytest.fixture(scope="module")
@@ -75,28 +81,40 @@ def test_the_loss_never_rises(targets: Targets) -> None:
     start = uniform()
     losses = [loss(start, targets)]
     for proposals in (1, 10, 100, 1_000, 10_000):
-        found = finish(start, targets=targets, rng=np.random.default_rng(4), proposals=proposals)
+        found = finish(
+            start, targets=targets, rng=np.random.default_rng(4), proposals=proposals
+        )
         losses.append(loss(found, targets))
     assert losses == sorted(losses, reverse=True) and losses[-1] < losses[0]
 
 
-def test_the_same_generator_gives_the_same_rows_and_leaves_the_given_ones(targets: Targets) -> None:
+def test_the_same_generator_gives_the_same_rows_and_leaves_the_given_ones(
+    targets: Targets,
+) -> None:
     start = uniform()
     kept = start.copy()
-    found = [finish(start, targets=targets, rng=np.random.default_rng(seed), proposals=5_000) for seed in (7, 7, 8)]
+    found = [
+        finish(start, targets=targets, rng=np.random.default_rng(seed), proposals=5_000)
+        for seed in (7, 7, 8)
+    ]
     assert np.array_equal(found[0], found[1]) and not np.array_equal(found[0], found[2])
     assert np.array_equal(start, kept)
 
 
 def test_targets_are_shares_or_counts_alike(targets: Targets) -> None:
     shares = [(axes, table / table.sum()) for axes, table in targets]
-    found = [finish(uniform(), targets=t, rng=np.random.default_rng(7), proposals=5_000) for t in (targets, shares)]
+    found = [
+        finish(uniform(), targets=t, rng=np.random.default_rng(7), proposals=5_000)
+        for t in (targets, shares)
+    ]
     assert distance(found[0], targets) == pytest.approx(distance(found[1], targets), abs=0.002)
 
 
 def test_attributes_without_a_target_stay(targets: Targets) -> None:
     start = uniform()
-    found = finish(start, targets=[one for one in targets if 2 not in one[0]], rng=np.random.default_rng(2))
+    found = finish(
+        start, targets=[one for one in targets if 2 not in one[0]], rng=np.random.default_rng(2)
+    )
     assert np.array_equal(found[2], start[2]) and not np.array_equal(found[0], start[0])
 
 
@@ -106,7 +124,9 @@ def test_cells_that_may_not_be_entered_stay_empty(targets: Targets) -> None:
     may[:2, 3:] = False
     start = uniform()
     start[0][~may[start[0], start[3]]] = 4
-    found = finish(start, targets=targets, rng=np.random.default_rng(2), allowed=[((0, 3), may)])
+    found = finish(
+        start, targets=targets, rng=np.random.default_rng(2), allowed=[((0, 3), may)]
+    )
     assert may[found[0], found[3]].all()
     assert distance(found, targets) < distance(start, targets)
 
@@ -115,14 +135,24 @@ def test_a_target_that_weighs_more_is_met_better(targets: Targets) -> None:
     other = [(axes, count(dependent(9), axes)[::-1]) for axes in PAIRS[:1]]
     both = [*targets, *other]
     light, heavy = (
-        finish(uniform(), targets=both, rng=np.random.default_rng(2), weights=[1.0] * len(targets) + [w])
+        finish(
+            uniform(),
+            targets=both,
+            rng=np.random.default_rng(2),
+            weights=[1.0] * len(targets) + [w],
+        )
         for w in (0.1, 10.0)
     )
     assert distance(heavy, other) < distance(light, other)
 
 
 @pytest.mark.parametrize(
-    "wrong", [[((0,), np.ones(5))], [((0, 0), np.ones((5, 5)))], [((0, 1), np.ones((5, 4))), ((1, 2), np.ones((5, 3)))]]
+    "wrong",
+    [
+        [((0,), np.ones(5))],
+        [((0, 0), np.ones((5, 5)))],
+        [((0, 1), np.ones((5, 4))), ((1, 2), np.ones((5, 3)))],
+    ],
 )
 def test_tables_of_the_wrong_shape_are_refused(wrong: Targets) -> None:
     with pytest.raises(ValueError, match="of the finish"):
@@ -138,7 +168,9 @@ def test_of_very_many_rows_a_part_is_finished_and_copied() -> None:
     assert abs(float(np.corrcoef(copied, np.arange(copied.size))[0, 1])) < 0.05
 
 
-def test_the_copies_have_the_targets_too(targets: Targets, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_copies_have_the_targets_too(
+    targets: Targets, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(finishing, "WORK", 0)
     monkeypatch.setattr(finishing, "FEWEST", 900)
     found = finish(uniform(), targets=targets, rng=np.random.default_rng(2))
@@ -151,7 +183,9 @@ def test_nothing_to_do() -> None:
     start = uniform()
     assert np.array_equal(finish(start, targets=[], rng=np.random.default_rng(0)), start)
     none = start[:, :0]
-    assert finish(none, targets=[((0, 1), np.ones((5, 4)))], rng=np.random.default_rng(0)).shape == (4, 0)
+    assert finish(
+        none, targets=[((0, 1), np.ones((5, 4)))], rng=np.random.default_rng(0)
+    ).shape == (4, 0)
 
 
 @pytest.mark.slow
@@ -162,7 +196,22 @@ def test_where_nothing_can_be_kept_on_disk_functions_are_compiled_anew(tmp_path:
     (tmp_path / "doubled.py").write_text(
         "from compiled import compiled\n@compiled\ndef doubled(x: int) -> int:\n    return 2 * x\n"
     )
-    nowhere = {"HOME": "/proc/nowhere", "XDG_CACHE_HOME": "/proc/nowhere", "NUMBA_CACHE_DIR": ""}
-    command = [sys.executable, "-c", "import doubled; print(doubled.doubled(21), doubled.doubled.stats.cache_path)"]
-    done = subprocess.run(command, cwd=tmp_path, env=os.environ | nowhere, capture_output=True, text=True, check=False)
+    nowhere = {
+        "HOME": "/proc/nowhere",
+        "XDG_CACHE_HOME": "/proc/nowhere",
+        "NUMBA_CACHE_DIR": "",
+    }
+    command = [
+        sys.executable,
+        "-c",
+        "import doubled; print(doubled.doubled(21), doubled.doubled.stats.cache_path)",
+    ]
+    done = subprocess.run(
+        command,
+        cwd=tmp_path,
+        env=os.environ | nowhere,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert (done.stdout.strip(), done.returncode) == ("42 None", 0), done.stderr

@@ -23,7 +23,9 @@ SIZES = (2, 5, 40, 100)
 
 
 def domain_of(*sizes: int, rows: int | None = None) -> Domain:
-    attributes = tuple(Integer(name=f"c{i}", low=0, high=size - 1, width=1) for i, size in enumerate(sizes))
+    attributes = tuple(
+        Integer(name=f"c{i}", low=0, high=size - 1, width=1) for i, size in enumerate(sizes)
+    )
     relation = Relation.ADD_REMOVE if rows is None else Relation.REPLACE_ONE
     return Domain(attributes=attributes, relation=relation, rows=rows)
 
@@ -36,7 +38,9 @@ FOR_KNOWN = [
 """Those that a chart of an ordinary table has. A tree of places is looked at in `test_adaptive`."""
 
 
-def spec_of(mechanism: str = "independent", *, epsilon: str = "1", delta: Fraction = DELTA) -> Spec:
+def spec_of(
+    mechanism: str = "independent", *, epsilon: str = "1", delta: Fraction = DELTA
+) -> Spec:
     return Spec(mechanism=mechanism, epsilon=Fraction(epsilon), delta=delta)
 
 
@@ -72,19 +76,30 @@ def test_chance_is_the_distance_of_independent_records_from_their_expectation() 
         for other in shapes:
             shares = np.outer(one, other).ravel() / (one.sum() * other.sum())
             found.append(0.5 * np.abs(rng.multinomial(rows, shares) / rows - shares).sum())
-    assert expected.chance({"a": 30, "b": 30}, rows=rows) == pytest.approx(np.mean(found), rel=0.15)
+    assert expected.chance({"a": 30, "b": 30}, rows=rows) == pytest.approx(
+        np.mean(found), rel=0.15
+    )
 
 
-def test_nothing_asked_of_pairs_leaves_what_columns_leave_and_what_mending_does_not_reach() -> None:
+def test_nothing_asked_of_pairs_leaves_what_columns_leave_and_what_mending_does_not_reach() -> (
+    None
+):
     sizes, rows = {"a": 30, "b": 30, "c": 30}, 5_000
     noises = {name: Noise(law="rounded-gaussian", scale=Fraction(10)) for name in sizes}
     alone = expected.independent(noises, sizes=sizes, rows=rows)["mean_pairs"]
     mended = expected.unmended(sizes, rows=rows)
-    for tables in ([], [(0.0, None)], [(1.0, Noise(law="rounded-gaussian", scale=Fraction(10**6)))]):
+    for tables in (
+        [],
+        [(0.0, None)],
+        [(1.0, Noise(law="rounded-gaussian", scale=Fraction(10**6)))],
+    ):
         found = expected.pairs(noises, tables, sizes=sizes, rows=rows)["mean_pairs"]
         assert found == pytest.approx(alone + mended, rel=0.01)
     sharp = expected.pairs(
-        noises, [(1.0, Noise(law="rounded-gaussian", scale=Fraction(1, 2**20)))], sizes=sizes, rows=rows
+        noises,
+        [(1.0, Noise(law="rounded-gaussian", scale=Fraction(1, 2**20)))],
+        sizes=sizes,
+        rows=rows,
     )
     assert sharp["mean_pairs"] == pytest.approx(sharp["mean"] + mended, rel=1e-3)
 
@@ -125,26 +140,38 @@ def test_pairs_of_auto_come_out_within_a_factor_of_two_of_what_was_found(
 
 
 @pytest.mark.parametrize("delta", [Fraction(0), DELTA])
-def test_a_chart_has_every_mechanism_at_every_epsilon_and_agrees_with_the_plans(delta: Fraction) -> None:
+def test_a_chart_has_every_mechanism_at_every_epsilon_and_agrees_with_the_plans(
+    delta: Fraction,
+) -> None:
     domain = domain_of(*SIZES)
-    points = mechanisms.forecast_curve(domain, spec=spec_of(delta=delta), epsilons=EPSILONS, rows=20_000)
+    points = mechanisms.forecast_curve(
+        domain, spec=spec_of(delta=delta), epsilons=EPSILONS, rows=20_000
+    )
     assert json.loads(json.dumps(points)) == points
     assert [(p["mechanism"], p["epsilon"]) for p in points] == [
         (name, float(epsilon)) for name in FOR_KNOWN for epsilon in EPSILONS
     ]
     for point in points:
-        spec = replace(spec_of(point["mechanism"], delta=delta), epsilon=Fraction(str(point["epsilon"])))
+        spec = replace(
+            spec_of(point["mechanism"], delta=delta), epsilon=Fraction(str(point["epsilon"]))
+        )
         found = mechanisms.plan(domain, spec).expected_error(rows=20_000)
         assert point["oneway"] == pytest.approx(found["mean"], rel=0.15)
         assert point["pairs"] == pytest.approx(found["mean_pairs"], rel=0.15)
 
 
-@pytest.mark.parametrize("mechanism", ["independent", "bayesian-network", "mst", "auto", "aim", "privsyn"])
+@pytest.mark.parametrize(
+    "mechanism", ["independent", "bayesian-network", "mst", "auto", "aim", "privsyn"]
+)
 @pytest.mark.parametrize("delta", [Fraction(0), DELTA])
-def test_more_epsilon_and_more_records_never_make_the_forecast_worse(mechanism: str, delta: Fraction) -> None:
+def test_more_epsilon_and_more_records_never_make_the_forecast_worse(
+    mechanism: str, delta: Fraction
+) -> None:
     domain = domain_of(*SIZES)
     epsilons = [Fraction(k, 20) for k in (1, 2, 4, 10, 20, 60, 200)]
-    points = mechanisms.forecast_curve(domain, spec=spec_of(delta=delta), epsilons=epsilons, rows=5_000)
+    points = mechanisms.forecast_curve(
+        domain, spec=spec_of(delta=delta), epsilons=epsilons, rows=5_000
+    )
     mine = [point for point in points if point["mechanism"] == mechanism]
     for figure in ("oneway", "pairs"):
         values = [point[figure] for point in mine]  # type: ignore[literal-required]
@@ -153,10 +180,14 @@ def test_more_epsilon_and_more_records_never_make_the_forecast_worse(mechanism: 
     plan = mechanisms.plan(domain, spec_of(mechanism, delta=delta))
     means = [plan.expected_error(rows=rows) for rows in (1, 100, 10_000, 1_000_000)]
     for figure in ("mean", "mean_pairs"):
-        assert [one[figure] for one in means] == sorted((one[figure] for one in means), reverse=True)
+        assert [one[figure] for one in means] == sorted(
+            (one[figure] for one in means), reverse=True
+        )
 
 
-def test_a_network_is_expected_to_keep_relations_where_noise_is_small_and_not_where_it_is_large() -> None:
+def test_a_network_is_expected_to_keep_relations_where_noise_is_small_and_not_where_it_is_large() -> (
+    None
+):
     domain = domain_of(8, 8, 8, 8)
     points = mechanisms.forecast_curve(domain, spec=spec_of(), epsilons=EPSILONS, rows=30_000)
     pairs = {(point["mechanism"], point["epsilon"]): point["pairs"] for point in points}
@@ -164,15 +195,22 @@ def test_a_network_is_expected_to_keep_relations_where_noise_is_small_and_not_wh
     assert pairs["random", 1.0] > 3 * pairs["independent", 1.0]
 
 
-def test_pairs_too_large_to_be_counted_are_expected_to_come_out_as_of_independent_columns() -> None:
+def test_pairs_too_large_to_be_counted_are_expected_to_come_out_as_of_independent_columns() -> (
+    None
+):
     domain = domain_of(5_000, 5_000, rows=100_000)
-    [mst, alone] = [mechanisms.plan(domain, spec_of(name)).expected_error() for name in ("mst", "independent")]
+    [mst, alone] = [
+        mechanisms.plan(domain, spec_of(name)).expected_error()
+        for name in ("mst", "independent")
+    ]
     assert mst["mean_pairs"] > mst["mean"] + expected.DEPENDENCE
     assert mst["mean_pairs"] - mst["mean"] == pytest.approx(alone["mean_pairs"] - alone["mean"])
 
 
 def test_what_is_not_on_offer_has_no_point() -> None:
-    points = mechanisms.forecast_curve(domain_of(3, 3, rows=500), spec=spec_of(), epsilons=EPSILONS)
+    points = mechanisms.forecast_curve(
+        domain_of(3, 3, rows=500), spec=spec_of(), epsilons=EPSILONS
+    )
     adaptive = {"bayesian-network", "mst", "aim", "privsyn", "auto", "generalize"}
     assert {point["mechanism"] for point in points} == {"independent", "dpsyn", *adaptive}
 
@@ -185,7 +223,9 @@ def test_parameters_of_the_spec_count_for_its_own_mechanism_alone() -> None:
             spec_of("bayesian-network"), replace(spec_of("bayesian-network"), parameters={"columns_share": 0.1}),
         )
     )  # fmt: skip
-    changed = {one["mechanism"] for one, other in zip(plain, tuned, strict=True) if one != other}
+    changed = {
+        one["mechanism"] for one, other in zip(plain, tuned, strict=True) if one != other
+    }
     assert changed == {"bayesian-network"}
 
 
@@ -200,4 +240,7 @@ def test_a_forecast_says_what_it_takes_for_granted_and_for_how_many_records() ->
 
 def test_a_single_column_has_no_pairs() -> None:
     for mechanism in FOR_KNOWN:
-        assert mechanisms.plan(domain_of(7), spec_of(mechanism)).expected_error()["mean_pairs"] == 0
+        assert (
+            mechanisms.plan(domain_of(7), spec_of(mechanism)).expected_error()["mean_pairs"]
+            == 0
+        )

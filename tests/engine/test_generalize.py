@@ -26,7 +26,11 @@ from synth_engine.privacy.loss import GaussianDP, Pure
 from synth_engine.spec import Spec
 
 SIZES = {"rare": 2, "skewed": 5, "even": 8, "wide": 500}
-TABLE = Domain(attributes=tuple(Integer(name=name, low=0, high=size - 1, width=1) for name, size in SIZES.items()))
+TABLE = Domain(
+    attributes=tuple(
+        Integer(name=name, low=0, high=size - 1, width=1) for name, size in SIZES.items()
+    )
+)
 
 
 def people(rows: int, *, seed: int = 0) -> dict[str, np.ndarray]:
@@ -34,16 +38,30 @@ def people(rows: int, *, seed: int = 0) -> dict[str, np.ndarray]:
     rng = np.random.default_rng(seed)
     rare = rng.random(rows) < 0.02
     skewed = np.where(rare, 4, rng.choice(5, rows, p=[0.7, 0.15, 0.1, 0.05, 0.0]))
-    drawn = {"rare": rare, "skewed": skewed, "even": rng.integers(8, size=rows), "wide": rng.integers(500, size=rows)}
+    drawn = {
+        "rare": rare,
+        "skewed": skewed,
+        "even": rng.integers(8, size=rows),
+        "wide": rng.integers(500, size=rows),
+    }
     return {name: column.astype(np.uint16) for name, column in drawn.items()}
 
 
 def released(
-    domain: Domain = TABLE, *, rows: int = 20_000, epsilon: str = "1", delta: Fraction = Fraction(0), **parameters: Any
+    domain: Domain = TABLE,
+    *,
+    rows: int = 20_000,
+    epsilon: str = "1",
+    delta: Fraction = Fraction(0),
+    **parameters: Any,
 ) -> tuple[Any, Answers, Model]:
-    spec = Spec(mechanism="generalize", epsilon=Fraction(epsilon), delta=delta, parameters=parameters)
+    spec = Spec(
+        mechanism="generalize", epsilon=Fraction(epsilon), delta=delta, parameters=parameters
+    )
     plan = mechanisms.plan(domain, spec)
-    answers = plan.run(open_session(Rows(people(rows), domain=domain), domain=domain, cap=plan.loss))
+    answers = plan.run(
+        open_session(Rows(people(rows), domain=domain), domain=domain, cap=plan.loss)
+    )
     return plan, answers, plan.fit(answers)
 
 
@@ -51,13 +69,23 @@ def released(
 
 
 @settings(max_examples=80)
-@given(st.integers(0, 2**32), st.lists(st.integers(1, 5), min_size=1, max_size=4), st.floats(0.5, 40))
-def test_groups_are_a_table_without_small_ones(seed: int, shape: list[int], least: float) -> None:
+@given(
+    st.integers(0, 2**32),
+    st.lists(st.integers(1, 5), min_size=1, max_size=4),
+    st.floats(0.5, 40),
+)
+def test_groups_are_a_table_without_small_ones(
+    seed: int, shape: list[int], least: float
+) -> None:
     rng = np.random.default_rng(seed)
     counts = rng.gamma(0.3, 30, shape) * (rng.random(shape) < 0.6)
     found, groups = generalised(counts, least=least)
     assert found.shape == counts.shape and (found >= 0).all()
-    assert found.sum() == pytest.approx(counts.sum()) == pytest.approx(sum(group.count for group in groups))
+    assert (
+        found.sum()
+        == pytest.approx(counts.sum())
+        == pytest.approx(sum(group.count for group in groups))
+    )
     assert len(groups) == 1 or all(group.count >= least - 1e-9 for group in groups)
     for group in groups:  # no other group has any of these records
         place = (*group.values, list(group.among)) if group.among else group.values
@@ -67,7 +95,10 @@ def test_groups_are_a_table_without_small_ones(seed: int, shape: list[int], leas
 def test_small_values_are_put_together_where_they_are_enough_and_else_left_out() -> None:
     counts = np.array([[60.0, 4, 6, 0], [0, 3, 0, 2]])
     found, groups = generalised(counts, least=8)
-    assert [(g.values, g.among) for g in groups] == [((0,), (1, 2, 3)), ((0, 0), ())]  # the 5 of the second row are few
+    assert [(g.values, g.among) for g in groups] == [
+        ((0,), (1, 2, 3)),
+        ((0, 0), ()),
+    ]  # the 5 of the second row are few
     assert sum(g.count for g in groups) == pytest.approx(75)
     assert groups[0].count == pytest.approx(75 / 7) and found[1].sum() == 0
     own = counts.sum(axis=0)[1:]
@@ -85,20 +116,36 @@ def test_what_is_put_together_is_not_divided_further() -> None:
 # ---- releases -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("delta", "kind"), [(Fraction(0), Pure), (Fraction(1, 10**9), GaussianDP)])
+@pytest.mark.parametrize(
+    ("delta", "kind"), [(Fraction(0), Pure), (Fraction(1, 10**9), GaussianDP)]
+)
 def test_columns_that_cut_few_records_off_are_chosen_first(delta: Fraction, kind: type) -> None:
     plan, answers, model = released(delta=delta)
     assert isinstance(plan.loss, kind)
     chosen, groups = plan.groups(answers)
-    assert chosen == ["rare", "skewed", "even"]  # 500 values would leave less than 10 records to a group
+    assert chosen == [
+        "rare",
+        "skewed",
+        "even",
+    ]  # 500 values would leave less than 10 records to a group
     published = plan.published(answers)
     assert published is not None and published["columns"] == chosen
-    assert [tuple(map(tuple, group[:2])) for group in published["groups"]] == [(g.values, g.among) for g in groups]
-    assert [group[2] for group in published["groups"]] == pytest.approx([g.count for g in groups], abs=0.001)
+    assert [tuple(map(tuple, group[:2])) for group in published["groups"]] == [
+        (g.values, g.among) for g in groups
+    ]
+    assert [group[2] for group in published["groups"]] == pytest.approx(
+        [g.count for g in groups], abs=0.001
+    )
     assert abs(model.rows - 20_000) < 1_000
-    assert sum(group.count for group in groups) == pytest.approx(model.rows) and min(g.count for g in groups) >= 10
+    assert (
+        sum(group.count for group in groups) == pytest.approx(model.rows)
+        and min(g.count for g in groups) >= 10
+    )
     drawn, truth = model.sample(20_000, seed="s"), people(20_000)
-    joint = [np.bincount(codes["rare"].astype(int) * 5 + codes["skewed"], minlength=10) for codes in (drawn, truth)]
+    joint = [
+        np.bincount(codes["rare"].astype(int) * 5 + codes["skewed"], minlength=10)
+        for codes in (drawn, truth)
+    ]
     assert np.abs(joint[0] - joint[1]).sum() / 40_000 < 0.03
     assert np.ptp(np.bincount(drawn["wide"], minlength=500)) < 200
     assert verify.verify(plan.receipt(answers)).epsilon <= 1
@@ -106,20 +153,32 @@ def test_columns_that_cut_few_records_off_are_chosen_first(delta: Fraction, kind
 
 def test_columns_that_are_not_chosen_may_have_any_value() -> None:
     plan, answers, model = released(columns=1, rest="any")
-    assert [m.clique for m in answers.measurements] == [(), ("rare",)] and len(answers.selections) == 1
-    drawn = model.sample(model.rows, seed="s")  # the whole: a smaller table is a random part of it
+    assert [m.clique for m in answers.measurements] == [(), ("rare",)] and len(
+        answers.selections
+    ) == 1
+    drawn = model.sample(
+        model.rows, seed="s"
+    )  # the whole: a smaller table is a random part of it
     assert np.ptp(np.bincount(drawn["skewed"], minlength=5)) <= 1
     assert plan.expected_error()["mean"] > released()[0].expected_error()["mean"]
 
 
 def test_where_there_are_few_records_no_column_is_chosen() -> None:
-    plan, answers, model = released(rows=3, epsilon="40")  # 20 records or more are measured once in 10⁹ runs
+    plan, answers, model = released(
+        rows=3, epsilon="40"
+    )  # 20 records or more are measured once in 10⁹ runs
     chosen, groups = plan.groups(answers)
-    assert chosen == [] and len(groups) <= 1 and sorted(model.sample(10, seed="s")) == sorted(SIZES)
+    assert (
+        chosen == []
+        and len(groups) <= 1
+        and sorted(model.sample(10, seed="s")) == sorted(SIZES)
+    )
 
 
 def test_as_many_columns_are_chosen_as_the_measured_number_of_records_bears() -> None:
-    plan, answers, _ = released(rows=3, epsilon="1/10")  # at this budget 3 records are often measured as hundreds
+    plan, answers, _ = released(
+        rows=3, epsilon="1/10"
+    )  # at this budget 3 records are often measured as hundreds
     most, _ = plan.choices(max(int(answers.measurements[0].values), 0))
     assert len(answers.selections) == len(plan.groups(answers)[0]) <= most
 
@@ -128,7 +187,9 @@ def test_models_are_kept_described_and_drawn_from_alike() -> None:
     plan, answers, model = released(epsilon="4")
     again = Model.from_json(json.loads(json.dumps(model.to_json())))
     assert again.to_json() == model.to_json() == plan.fit(answers).to_json()
-    one, other, another = (each.sample(500, seed=seed) for each, seed in ((model, "a"), (again, "a"), (again, "b")))
+    one, other, another = (
+        each.sample(500, seed=seed) for each, seed in ((model, "a"), (again, "a"), (again, "b"))
+    )
     assert all((one[name] == other[name]).all() for name in one)
     assert any((one[name] != another[name]).any() for name in one)
     assert description.read(description.write(model)).to_json() == model.to_json()

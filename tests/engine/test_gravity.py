@@ -36,13 +36,18 @@ def truth_of(place: Geography, sizes: np.ndarray, *, steep: float, seed: int) ->
     _, apart = place.rows(0, sizes.size)
     shares = np.exp(-apart / steep)
     shares[:, 3] *= 4
-    return np.array([rng.multinomial(n, q / q.sum()) for n, q in zip(sizes, shares, strict=True)])
+    return np.array(
+        [rng.multinomial(n, q / q.sum()) for n, q in zip(sizes, shares, strict=True)]
+    )
 
 
 def draw_of(counts: np.ndarray, *, alpha: float, seed: int, beyond: int = 0) -> Draw:
     rng = np.random.default_rng(seed)
     drawn = np.array(
-        [rng.multinomial(row.sum(), rng.dirichlet(row + alpha)) if row.sum() else 0 * row for row in counts]
+        [
+            rng.multinomial(row.sum(), rng.dirichlet(row + alpha)) if row.sum() else 0 * row
+            for row in counts
+        ]
     )
     groups, parts = np.nonzero(drawn)
     return Draw(
@@ -51,7 +56,9 @@ def draw_of(counts: np.ndarray, *, alpha: float, seed: int, beyond: int = 0) -> 
     )  # fmt: skip
 
 
-def table(cells: tuple[np.ndarray, np.ndarray, np.ndarray], groups: int, parts: int = PARTS) -> np.ndarray:
+def table(
+    cells: tuple[np.ndarray, np.ndarray, np.ndarray], groups: int, parts: int = PARTS
+) -> np.ndarray:
     found = np.zeros((groups, parts), dtype=np.int64)
     np.add.at(found, cells[:2], cells[2])
     return found
@@ -87,7 +94,9 @@ def test_what_the_prior_added_is_told_from_records_better_than_by_public_decay_a
     for seed in range(10):
         draw = draw_of(truth, alpha=4.0, seed=seed)
         model = gravity.fitted(draw, place, area=area)
-        public = gravity.believed(draw, place, Gravity.public(draw, place), filtered=True, shrunk=False)
+        public = gravity.believed(
+            draw, place, Gravity.public(draw, place), filtered=True, shrunk=False
+        )
         fitted = gravity.believed(draw, place, model, filtered=True, shrunk=True)
         raw = table((draw.groups, draw.parts, draw.counts), 40)
         errors += error(raw), error(table(public, 40)), error(table(fitted, 40))
@@ -108,8 +117,12 @@ def test_groups_keep_their_sizes_and_empty_ones_get_nobody() -> None:
 
 def test_without_a_prior_and_a_filter_the_draw_stays() -> None:
     place = place_of(5)
-    draw = draw_of(truth_of(place, np.array([3, 20, 1, 90, 6]), steep=6.0, seed=5), alpha=1e-9, seed=6)
-    kept = gravity.believed(draw, place, Gravity.public(draw, place), filtered=False, shrunk=False)
+    draw = draw_of(
+        truth_of(place, np.array([3, 20, 1, 90, 6]), steep=6.0, seed=5), alpha=1e-9, seed=6
+    )
+    kept = gravity.believed(
+        draw, place, Gravity.public(draw, place), filtered=False, shrunk=False
+    )
     assert (table(kept, 5) == table((draw.groups, draw.parts, draw.counts), 5)).all()
 
 
@@ -117,14 +130,26 @@ def test_parts_that_lie_nowhere_are_judged_by_how_many_come_from_there() -> None
     """Nobody comes from the first of two, half of all from the second: public decay leaves both alone, a fitted one does not."""
     place, sizes = place_of(30), np.full(30, 60)
     counts = np.hstack(
-        [truth_of(place, sizes // 2, steep=6.0, seed=7), np.zeros((30, 1), dtype=int), np.full((30, 1), 30)]
+        [
+            truth_of(place, sizes // 2, steep=6.0, seed=7),
+            np.zeros((30, 1), dtype=int),
+            np.full((30, 1), 30),
+        ]
     )
     draw = draw_of(counts, alpha=1.0, seed=8, beyond=2)
     drawn = table((draw.groups, draw.parts, draw.counts), 30, PARTS + 2).sum(axis=0)
-    public = gravity.believed(draw, place, Gravity.public(draw, place), filtered=True, shrunk=False)
-    assert table(public, 30, PARTS + 2).sum(axis=0)[PARTS:] == pytest.approx(drawn[PARTS:], abs=3)
-    model = gravity.fitted(draw, place, area=gravity.areas([(*at, 1.0) for at in place.groups.tolist()]))
-    fitted = table(gravity.believed(draw, place, model, filtered=True, shrunk=False), 30, PARTS + 2).sum(axis=0)
+    public = gravity.believed(
+        draw, place, Gravity.public(draw, place), filtered=True, shrunk=False
+    )
+    assert table(public, 30, PARTS + 2).sum(axis=0)[PARTS:] == pytest.approx(
+        drawn[PARTS:], abs=3
+    )
+    model = gravity.fitted(
+        draw, place, area=gravity.areas([(*at, 1.0) for at in place.groups.tolist()])
+    )
+    fitted = table(
+        gravity.believed(draw, place, model, filtered=True, shrunk=False), 30, PARTS + 2
+    ).sum(axis=0)
     assert fitted[PARTS] < drawn[PARTS] / 2
     assert abs(fitted[PARTS + 1] - 900) < abs(drawn[PARTS + 1] - 900)
 
@@ -132,8 +157,13 @@ def test_parts_that_lie_nowhere_are_judged_by_how_many_come_from_there() -> None
 def test_beyond_the_farthest_distance_nobody_is_left() -> None:
     place = place_of(10, farthest=12.0)
     draw = draw_of(truth_of(place, np.full(10, 80), steep=20.0, seed=9), alpha=2.0, seed=10)
-    for model in (Gravity.public(draw, place), gravity.fitted(draw, place, area=np.zeros(10, dtype=np.int64))):
-        groups, parts, counts = gravity.believed(draw, place, model, filtered=True, shrunk=False)
+    for model in (
+        Gravity.public(draw, place),
+        gravity.fitted(draw, place, area=np.zeros(10, dtype=np.int64)),
+    ):
+        groups, parts, counts = gravity.believed(
+            draw, place, model, filtered=True, shrunk=False
+        )
         homes = place.placed(groups, parts, counts)
         apart = decay.miles(place.groups, place.origins)[np.repeat(groups, counts), homes]
         assert apart.max() <= 12.0
@@ -156,7 +186,9 @@ def test_records_within_a_part_are_spread_by_weight_and_distance() -> None:
     homes = place.placed(np.zeros(1, dtype=int), np.array([1]), np.array([1000]))
     near = decay.miles(place.groups[:1], place.origins[5:10])[0]
     shares = np.exp(-near / 3.0)
-    assert np.bincount(homes - 5, minlength=5) / 1000 == pytest.approx(shares / shares.sum(), abs=0.002)
+    assert np.bincount(homes - 5, minlength=5) / 1000 == pytest.approx(
+        shares / shares.sum(), abs=0.002
+    )
 
 
 def test_the_same_draw_gives_the_same_records_whether_distances_are_kept_or_found_again(
@@ -165,9 +197,13 @@ def test_the_same_draw_gives_the_same_records_whether_distances_are_kept_or_foun
     place = place_of()
     draw = draw_of(truth_of(place, np.full(40, 30), steep=4.0, seed=11), alpha=1.0, seed=12)
     area = gravity.areas([(*at, 1.0) for at in place.groups.tolist()])
-    first = gravity.believed(draw, place, gravity.fitted(draw, place, area=area), filtered=True, shrunk=True)
+    first = gravity.believed(
+        draw, place, gravity.fitted(draw, place, area=area), filtered=True, shrunk=True
+    )
     monkeypatch.setattr(gravity, "MOST_KEPT", 0)
     monkeypatch.setattr("synth_engine.marginals.geography.MOST_KEPT", 0)
     monkeypatch.setattr(gravity, "_AT_ONCE", 7 * PARTS)
-    again = gravity.believed(draw, place_of(), gravity.fitted(draw, place, area=area), filtered=True, shrunk=True)
+    again = gravity.believed(
+        draw, place_of(), gravity.fitted(draw, place, area=area), filtered=True, shrunk=True
+    )
     assert all((one == other).all() for one, other in zip(first, again, strict=True))

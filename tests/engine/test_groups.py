@@ -26,8 +26,13 @@ SIZES = np.array([5, 3, 0, 2], dtype=np.int64)
 
 
 def model(weights: Any = SIZES, *, most: int = 4, **made: Any) -> Model:
-    identifier = Identifier(name="who", **(made or {"regenerate": "random", "pattern": "P-####"}))
-    domain = Domain(attributes=(identifier, Boolean(name="member")), unit=PrivacyUnit(max_records=most, column="who"))
+    identifier = Identifier(
+        name="who", **(made or {"regenerate": "random", "pattern": "P-####"})
+    )
+    domain = Domain(
+        attributes=(identifier, Boolean(name="member")),
+        unit=PrivacyUnit(max_records=most, column="who"),
+    )
     halves = np.array([WHOLE // 2, WHOLE // 2], dtype=np.int64)
     shares = None if weights is None else whole_weights(np.asarray(weights, dtype=np.float64))
     return Model(
@@ -47,7 +52,9 @@ def test_groups_keep_the_distribution_of_their_sizes() -> None:
     names = mechanisms.draw_table(model(), 1_900, "a seed")["who"].tolist()
     found = Counter(runs(names))
     persons = sum(found.values())
-    assert len(set(names)) == persons, "the rows of a person stand together, and no two persons share a name"
+    assert len(set(names)) == persons, (
+        "the rows of a person stand together, and no two persons share a name"
+    )
     assert abs(persons - 1_000) <= 1
     for size, weight in enumerate(SIZES, start=1):
         assert found[size] == pytest.approx(weight * 100, abs=2)
@@ -72,9 +79,14 @@ def test_a_table_in_blocks_is_the_table_in_one_piece(monkeypatch: pytest.MonkeyP
 
 @pytest.mark.parametrize(
     ("made", "first"),
-    [({"regenerate": "sequence"}, ["1", "2", "3"]), ({"regenerate": "sequence", "pattern": "u-##"}, ["u-01", "u-02"])],
+    [
+        ({"regenerate": "sequence"}, ["1", "2", "3"]),
+        ({"regenerate": "sequence", "pattern": "u-##"}, ["u-01", "u-02"]),
+    ],
 )
-def test_persons_are_numbered_where_the_pattern_says_so(made: dict[str, Any], first: list[str]) -> None:
+def test_persons_are_numbered_where_the_pattern_says_so(
+    made: dict[str, Any], first: list[str]
+) -> None:
     names = mechanisms.draw_table(model(**made), 100, "a seed")["who"].tolist()
     assert [name for name, _ in groupby(names)][: len(first)] == first
 
@@ -84,7 +96,11 @@ def test_without_measured_sizes_every_row_has_a_person_of_its_own() -> None:
 
 
 def test_only_a_column_of_persons_that_is_made_anew_and_has_several_rows_is_grouped() -> None:
-    attributes = (Identifier(name="who", regenerate="uuid"), Identifier(name="gone"), Boolean(name="member"))
+    attributes = (
+        Identifier(name="who", regenerate="uuid"),
+        Identifier(name="gone"),
+        Boolean(name="member"),
+    )
 
     def grouped(**unit: Any) -> Identifier | None:
         return Domain(attributes=attributes, unit=PrivacyUnit(**unit)).grouped
@@ -102,7 +118,9 @@ def test_only_a_column_of_persons_that_is_made_anew_and_has_several_rows_is_grou
     rows=st.integers(0, 200),
     seed=st.integers(0, 2**32),
 )
-def test_groups_fill_a_table_exactly_and_in_sizes_that_were_dealt(sizes: list[int], rows: int, seed: int) -> None:
+def test_groups_fill_a_table_exactly_and_in_sizes_that_were_dealt(
+    sizes: list[int], rows: int, seed: int
+) -> None:
     dealt = np.array(sizes, dtype=np.int64)
     ends = groups.ends(dealt, rows, rng=np.random.default_rng(seed))
     found = np.diff(ends, prepend=0)
@@ -113,8 +131,12 @@ def test_groups_fill_a_table_exactly_and_in_sizes_that_were_dealt(sizes: list[in
         whole = min(len(found) - 1, len(sizes))
         assert not Counter(found[:whole].tolist()) - Counter(sizes)
     members = groups.members(ends, start=0, rows=rows)
-    assert np.bincount(members.astype(np.int64), minlength=len(found)).tolist() == found.tolist()
-    assert groups.counted(ends, most=9).tolist() == [int((found == size).sum()) for size in range(1, 10)]
+    assert (
+        np.bincount(members.astype(np.int64), minlength=len(found)).tolist() == found.tolist()
+    )
+    assert groups.counted(ends, most=9).tolist() == [
+        int((found == size).sum()) for size in range(1, 10)
+    ]
 
 
 def noisy(values: list[int], scale: int = 1) -> GroupSizes:
@@ -125,7 +147,9 @@ def noisy(values: list[int], scale: int = 1) -> GroupSizes:
 def test_noisy_sizes_become_frequencies_with_nothing_below_zero() -> None:
     found = groups.frequencies(noisy([700, 205, -4, 99, 1, -2]))
     assert found.min() >= 0
-    assert found / found.sum() == pytest.approx([0.7, 0.205, 0, 0.099, 0, 0][: found.size], abs=0.01)
+    assert found / found.sum() == pytest.approx(
+        [0.7, 0.205, 0, 0.099, 0, 0][: found.size], abs=0.01
+    )
 
 
 @pytest.mark.parametrize("values", [[0, 0, 0], [-5, 2, 1], [-7]])
@@ -148,7 +172,9 @@ def test_a_model_with_groups_is_stored_and_read_back() -> None:
     stored = json.loads(json.dumps(model().to_json()))
     read = Model.from_json(stored)
     assert read.to_json() == stored
-    assert mechanisms.draw_table(read, 50, "a seed").equals(mechanisms.draw_table(model(), 50, "a seed"))
+    assert mechanisms.draw_table(read, 50, "a seed").equals(
+        mechanisms.draw_table(model(), 50, "a seed")
+    )
     assert "groups" not in model(None).to_json()
 
 

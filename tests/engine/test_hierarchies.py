@@ -13,26 +13,48 @@ from hypothesis import strategies as st
 from synth_engine.codec import prefixes
 from synth_engine.domain import Categorical, Domain, Integer, Number, Weak
 from synth_engine.errors import DomainError
-from synth_engine.hierarchy import Growth, Hierarchy, Points, Rule, Taxonomy, Words, children, ranges
+from synth_engine.hierarchy import (
+    Growth,
+    Hierarchy,
+    Points,
+    Rule,
+    Taxonomy,
+    Words,
+    children,
+    ranges,
+)
 from synth_engine.values import from_json
 
 WORDS = Words(columns=("word",), alphabet="abc", shortest=1, longest=4, case="lower")
-PLACES = (("RI", "Newport", "Middletown"), ("RI", "Newport", "Newport"), ("RI", "Kent"), ("CT",), ("CT", "Windham"))
+PLACES = (
+    ("RI", "Newport", "Middletown"),
+    ("RI", "Newport", "Newport"),
+    ("RI", "Kent"),
+    ("CT",),
+    ("CT", "Windham"),
+)
 TOWNS = Taxonomy(columns=("town",), paths=PLACES)
 
 
 def box(dimensions: int, resolution: int, *, together: bool = True) -> Points:
     names = tuple(f"c{axis}" for axis in range(dimensions))
-    low, high = tuple(-1.0 * axis for axis in range(dimensions)), tuple(2.0 + axis for axis in range(dimensions))
+    low, high = (
+        tuple(-1.0 * axis for axis in range(dimensions)),
+        tuple(2.0 + axis for axis in range(dimensions)),
+    )
     return Points(columns=names, low=low, high=high, resolution=resolution, together=together)
 
 
 @settings(max_examples=40)
 @given(st.integers(1, 4), st.integers(1, 16), st.booleans(), st.integers(0, 2**32))
-def test_a_point_lies_in_every_node_above_it(dimensions: int, resolution: int, together: bool, seed: int) -> None:
+def test_a_point_lies_in_every_node_above_it(
+    dimensions: int, resolution: int, together: bool, seed: int
+) -> None:
     points = box(dimensions, resolution, together=together)
     rng = np.random.default_rng(seed)
-    given_ = np.array(points.low) + rng.random((50, dimensions)) * (np.array(points.high) - np.array(points.low))
+    given_ = np.array(points.low) + rng.random((50, dimensions)) * (
+        np.array(points.high) - np.array(points.low)
+    )
     given_[0], given_[1] = points.low, points.high
     codes = points.encode(given_)
     for level in {0, 1, points.depth // 2, points.depth}:
@@ -41,23 +63,31 @@ def test_a_point_lies_in_every_node_above_it(dimensions: int, resolution: int, t
         assert ((lower <= given_) & (given_ <= upper)).all()
         assert points.holds(nodes, level, given_).all()
         sides = np.array([2.0 ** points.halvings(level, axis) for axis in range(dimensions)])
-        assert np.allclose((upper - lower) * sides, np.array(points.high) - np.array(points.low))
+        assert np.allclose(
+            (upper - lower) * sides, np.array(points.high) - np.array(points.low)
+        )
     assert (points.encode(points.decode(codes)) == codes).all()
 
 
 def test_codes_of_two_coordinates_are_the_known_ones() -> None:
     points = Points(columns=("north", "east"), low=(0, 0), high=(4, 4), resolution=2)
-    codes = points.encode(np.array([[0, 0], [0, 1], [1, 0], [1, 1], [0, 2], [2, 0], [3, 3], [4, 4]], dtype=float))
+    codes = points.encode(
+        np.array([[0, 0], [0, 1], [1, 0], [1, 1], [0, 2], [2, 0], [3, 3], [4, 4]], dtype=float)
+    )
     assert codes.tolist() == [0, 1, 2, 3, 4, 8, 15, 15]
     assert points.below(points.root(), 0).tolist() == [[0, 4, 8, 12]]
     assert points.branching() == (4, 4) and points.cells() == 16
-    apart = Points(columns=("north", "east"), low=(0, 0), high=(4, 4), resolution=2, together=False)
+    apart = Points(
+        columns=("north", "east"), low=(0, 0), high=(4, 4), resolution=2, together=False
+    )
     assert apart.branching() == (2, 2, 2, 2)
     lower, upper = apart.bounds(apart.below(apart.root(), 0)[0], 1)
     assert lower.tolist() == [[0, 0], [2, 0]] and upper.tolist() == [[2, 4], [4, 4]]
 
 
-@pytest.mark.parametrize("hierarchy", [box(1, 4), box(2, 3), box(2, 2, together=False), WORDS, TOWNS], ids=repr)
+@pytest.mark.parametrize(
+    "hierarchy", [box(1, 4), box(2, 3), box(2, 2, together=False), WORDS, TOWNS], ids=repr
+)
 def test_the_children_of_a_node_are_apart_and_hold_what_it_holds(hierarchy: Hierarchy) -> None:
     nodes, seen = hierarchy.root(), []
     for level in range(hierarchy.depth):
@@ -75,7 +105,12 @@ def test_texts_are_read_sign_by_sign_and_end() -> None:
     codes = WORDS.encode(["a", "Ab", "abca", "c"])
     assert WORDS.decode(codes) == ["a", "ab", "abca", "c"]
     assert WORDS.decode(WORDS.prefix(codes, 1)) == ["a", "a", "a", "c"]
-    assert WORDS.member("ABC") and not WORDS.member("abd") and not WORDS.member("") and not WORDS.member("aaaaa")
+    assert (
+        WORDS.member("ABC")
+        and not WORDS.member("abd")
+        and not WORDS.member("")
+        and not WORDS.member("aaaaa")
+    )
     assert WORDS.branching() == (3, 4, 4, 4)  # no text is empty
     first, last = WORDS.bounds(WORDS.prefix(codes[:1], 1), 1)
     assert (first, last) == (["a"], ["accc"])
@@ -89,9 +124,19 @@ def test_a_classification_has_the_nodes_that_are_declared() -> None:
     top = children(TOWNS, TOWNS.root(), 0, depth=3)
     assert TOWNS.decode(top.prefixes) == [("RI",), ("CT",)]
     below = children(TOWNS, top.prefixes, 1, depth=3)
-    assert TOWNS.decode(below.prefixes) == [("RI", "Newport"), ("RI", "Kent"), ("CT",), ("CT", "Windham")]
+    assert TOWNS.decode(below.prefixes) == [
+        ("RI", "Newport"),
+        ("RI", "Kent"),
+        ("CT",),
+        ("CT", "Windham"),
+    ]
     assert below.parents.tolist() == [0, 0, 1, 1]
-    assert below.opens.tolist() == [True, False, False, False]  # a class of one value has nothing to tell apart
+    assert below.opens.tolist() == [
+        True,
+        False,
+        False,
+        False,
+    ]  # a class of one value has nothing to tell apart
 
 
 @pytest.mark.parametrize(
@@ -106,8 +151,15 @@ def test_a_classification_has_the_nodes_that_are_declared() -> None:
         ({"low": (0.0,)}, "number of sides", None),
     ],
 )
-def test_a_box_that_makes_no_sense_is_refused(changes: dict[str, Any], rule: str, column: str | None) -> None:
-    sound: dict[str, Any] = {"columns": ("x", "y"), "low": (0.0, 0.0), "high": (1.0, 1.0), "resolution": 4}
+def test_a_box_that_makes_no_sense_is_refused(
+    changes: dict[str, Any], rule: str, column: str | None
+) -> None:
+    sound: dict[str, Any] = {
+        "columns": ("x", "y"),
+        "low": (0.0, 0.0),
+        "high": (1.0, 1.0),
+        "resolution": 4,
+    }
     Points(**sound)
     with pytest.raises(DomainError, match=rule) as refused:
         Points(**sound | changes)
@@ -145,7 +197,13 @@ def test_a_point_that_the_box_does_not_hold_is_refused_by_column_and_without_its
     ],
 )
 def test_an_alphabet_that_makes_no_sense_is_refused(changes: dict[str, Any], rule: str) -> None:
-    sound: dict[str, Any] = {"columns": ("w",), "alphabet": "abc", "longest": 4, "shortest": 0, "case": "lower"}
+    sound: dict[str, Any] = {
+        "columns": ("w",),
+        "alphabet": "abc",
+        "longest": 4,
+        "shortest": 0,
+        "case": "lower",
+    }
     with pytest.raises(DomainError, match=rule):
         Words(**sound | changes)
 
@@ -158,7 +216,9 @@ def test_a_text_that_is_not_one_of_these_is_refused_without_saying_it(text: str)
 
 
 @pytest.mark.parametrize("paths", [(), (("a",), ("a",)), (("a", ""),), ((),)])
-def test_a_classification_that_makes_no_sense_is_refused(paths: tuple[tuple[str, ...], ...]) -> None:
+def test_a_classification_that_makes_no_sense_is_refused(
+    paths: tuple[tuple[str, ...], ...],
+) -> None:
     with pytest.raises(DomainError):
         Taxonomy(columns=("w",), paths=paths)
     with pytest.raises(DomainError):
@@ -183,7 +243,9 @@ def test_a_rule_has_whole_numbers(fields: dict[str, Any]) -> None:
 
 def test_a_tree_of_another_hierarchy_is_noticed() -> None:
     rule = Rule(name="improved", depth=2, threshold=1, discount=2)
-    good = Growth(columns=("c0",), rule=rule, opened=(np.array([1]), np.array([], dtype=np.int64)))
+    good = Growth(
+        columns=("c0",), rule=rule, opened=(np.array([1]), np.array([], dtype=np.int64))
+    )
     assert [len(level) for level in good.levels(box(1, 2))] == [2, 2]
     for opened in ([2], [1, 0], [-1]):
         bad = Growth(columns=("c0",), rule=rule, opened=(np.array(opened),))
@@ -195,7 +257,12 @@ def test_a_tree_of_another_hierarchy_is_noticed() -> None:
 
 
 def test_bins_of_numbers_are_parts_of_the_box() -> None:
-    domain = Domain(attributes=(Integer(name="x", low=0, high=99, width=1), Number(name="y", low=0.0, high=1.0)))
+    domain = Domain(
+        attributes=(
+            Integer(name="x", low=0, high=99, width=1),
+            Number(name="y", low=0.0, high=1.0),
+        )
+    )
     points = prefixes.hierarchy(domain, ("x", "y"))
     assert isinstance(points, Points) and points.resolution == 5  # 32 bins and 100
     codes = prefixes.of_codes(points, {"x": np.arange(100), "y": np.arange(100) % 32}, domain)
@@ -216,7 +283,11 @@ def test_what_makes_no_hierarchy_is_refused_by_name() -> None:
         )
     )
     found = prefixes.hierarchy(domain, ("word",))
-    assert isinstance(found, Words) and (found.alphabet, found.shortest, found.longest) == ("ab", 1, 3)
+    assert isinstance(found, Words) and (found.alphabet, found.shortest, found.longest) == (
+        "ab",
+        1,
+        3,
+    )
     for columns, column in ((("kind",), "kind"), (("age",), "age"), (("word", "age"), "age")):
         with pytest.raises(DomainError) as refused:
             prefixes.hierarchy(domain, columns)
@@ -226,24 +297,39 @@ def test_what_makes_no_hierarchy_is_refused_by_name() -> None:
 
 
 @settings(max_examples=60)
-@given(st.integers(0, 2**32), st.sampled_from([0, 3, 40, 3_000]), st.integers(0, 3), st.booleans())
-def test_nodes_begin_and_end_where_a_search_of_all_codes_says(seed: int, size: int, shift: int, every: bool) -> None:
+@given(
+    st.integers(0, 2**32), st.sampled_from([0, 3, 40, 3_000]), st.integers(0, 3), st.booleans()
+)
+def test_nodes_begin_and_end_where_a_search_of_all_codes_says(
+    seed: int, size: int, shift: int, every: bool
+) -> None:
     """Children evenly spaced or not, some of them left out, few codes and many."""
     rng = np.random.default_rng(seed)
     codes = np.sort(rng.integers(0, 64 << shift, size).astype(np.uint64))
     weights = np.append(0, np.cumsum(rng.integers(0, 4, size)))
     parents = np.sort(rng.choice(8, 5, replace=False)).astype(np.uint64) << np.uint64(3 + shift)
-    starts, ends = (np.searchsorted(codes, parents + np.uint64(more)) for more in (0, 8 << shift))
-    mine = [np.arange(8) if every else np.sort(rng.choice(8, rng.integers(1, 8), replace=False)) for _ in parents]
+    starts, ends = (
+        np.searchsorted(codes, parents + np.uint64(more)) for more in (0, 8 << shift)
+    )
+    mine = [
+        np.arange(8) if every else np.sort(rng.choice(8, rng.integers(1, 8), replace=False))
+        for _ in parents
+    ]
     of = np.repeat(np.arange(5), [len(each) for each in mine])
     nodes = parents[of] + (np.concatenate(mine).astype(np.uint64) << np.uint64(shift))
     if not every:
         nodes[rng.integers(nodes.size)] += np.uint64(rng.integers(1 << shift))
     for reached in (None, weights):
-        first, last, tally = ranges(codes, nodes, level=1, parents=of, starts=starts, ends=ends, reached=reached)
+        first, last, tally = ranges(
+            codes, nodes, level=1, parents=of, starts=starts, ends=ends, reached=reached
+        )
         assert (first == np.clip(np.searchsorted(codes, nodes), starts[of], ends[of])).all()
-        assert (last == np.where(np.diff(of, append=-1) == 0, np.append(first[1:], 0), ends[of])).all()
-        assert (tally == (last - first if reached is None else weights[last] - weights[first])).all()
+        assert (
+            last == np.where(np.diff(of, append=-1) == 0, np.append(first[1:], 0), ends[of])
+        ).all()
+        assert (
+            tally == (last - first if reached is None else weights[last] - weights[first])
+        ).all()
 
 
 def test_a_number_without_a_part_is_not_looked_up() -> None:

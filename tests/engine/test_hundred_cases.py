@@ -28,7 +28,9 @@ from tests.engine.workbooks import workbook
 
 ROOT = Path(__file__).parents[2]
 CELL = "SECRET"
-LONGEST = 10.0  # seconds of this process alone, for any of them: others may keep the machine busy
+LONGEST = (
+    10.0  # seconds of this process alone, for any of them: others may keep the machine busy
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -212,13 +214,17 @@ def read(
             with pytest.raises(TableError, match="does not tell for certain"):
                 list(readers.blocks(path, kind="csv", dialect=dialect, limits=readers.Limits()))
         dialect = replace(dialect, asked=(), **case.answer)
-    for block in readers.blocks(path, kind="csv", dialect=dialect, limits=readers.Limits(), shape=shape):
+    for block in readers.blocks(
+        path, kind="csv", dialect=dialect, limits=readers.Limits(), shape=shape
+    ):
         for name, texts in block.items():
             found.setdefault(name, []).extend(texts.to_pylist())
     return found, shape
 
 
-@pytest.mark.parametrize("name", [name for name, case in CASES.items() if isinstance(case, Taken)])
+@pytest.mark.parametrize(
+    "name", [name for name, case in CASES.items() if isinstance(case, Taken)]
+)
 def test_a_table_that_is_taken_has_exactly_the_cells_of_its_file(path: Path, name: str) -> None:
     case = CASES[name]
     assert isinstance(case, Taken)
@@ -227,13 +233,23 @@ def test_a_table_that_is_taken_has_exactly_the_cells_of_its_file(path: Path, nam
     assert found == case.cells
     assert shape.dialect is not None
     usual = Dialect(delimiter=",", columns=shape.dialect.columns).to_json()
-    assert {key: value for key, value in shape.dialect.to_json().items() if value != usual[key]} == case.form
+    assert {
+        key: value for key, value in shape.dialect.to_json().items() if value != usual[key]
+    } == case.form
     reading = ingest.read(path, kind="csv", dialect=shape.dialect)
-    Domain.from_json({"attributes": reading.suggestions})  # whatever is suggested can be described
-    assert any(note.startswith(case.note) for note in reading.notes) if case.note else not reading.notes
+    Domain.from_json(
+        {"attributes": reading.suggestions}
+    )  # whatever is suggested can be described
+    assert (
+        any(note.startswith(case.note) for note in reading.notes)
+        if case.note
+        else not reading.notes
+    )
 
 
-@pytest.mark.parametrize("name", [name for name, case in CASES.items() if isinstance(case, Refused)])
+@pytest.mark.parametrize(
+    "name", [name for name, case in CASES.items() if isinstance(case, Refused)]
+)
 def test_a_table_that_is_refused_is_so_by_place_rule_and_repair(path: Path, name: str) -> None:
     case = CASES[name]
     assert isinstance(case, Refused)
@@ -305,7 +321,14 @@ def test_what_is_suggested_for_odd_values_is_no_guess(path: Path, name: str) -> 
 
 
 # --- and by what they are under a description --------------------------------------------------------------------------
-NUMBER = {"kind": "number", "low": 0, "high": 10, "edges": [0, 1, 2, 10], "missing": [""], "outside": "clamp"}
+NUMBER = {
+    "kind": "number",
+    "low": 0,
+    "high": 10,
+    "edges": [0, 1, 2, 10],
+    "missing": [""],
+    "outside": "clamp",
+}
 WHOLE = {
     "kind": "integer",
     "low": 0,
@@ -314,7 +337,13 @@ WHOLE = {
     "missing": [""],
     "outside": "clamp",
 }
-DAY = {"kind": "date", "low": "2021-01-01", "high": "2021-12-31", "step_days": 365, "missing": [""]}
+DAY = {
+    "kind": "date",
+    "low": "2021-01-01",
+    "high": "2021-12-31",
+    "step_days": 365,
+    "missing": [""],
+}
 TEXT = {"kind": "categorical", "values": ["NA", "DE"], "other": True, "missing": [""]}
 ENCODED: dict[str, tuple[dict[str, Any], Dialect, list[str], list[int]]] = {
     "57 missing by a declared list": (
@@ -347,11 +376,17 @@ ENCODED: dict[str, tuple[dict[str, Any], Dialect, list[str], list[int]]] = {
 
 @pytest.mark.parametrize("name", ENCODED)
 @pytest.mark.parametrize("times", [1, 500])  # few texts are read one by one, many at once
-def test_odd_values_are_read_as_described_and_as_the_form_says(path: Path, name: str, times: int) -> None:
+def test_odd_values_are_read_as_described_and_as_the_form_says(
+    path: Path, name: str, times: int
+) -> None:
     facts, dialect, values, expected = ENCODED[name]
     attribute = {"name": "x", **facts, "provenance": "declared"}
     domain = Domain.from_json({"attributes": [attribute]})
-    padding = [str(i / 1_000) for i in range(1_000)] if times > 1 and facts["kind"] == "number" else []
+    padding = (
+        [str(i / 1_000) for i in range(1_000)]
+        if times > 1 and facts["kind"] == "number"
+        else []
+    )
     lines = [f'"{value}"' for value in [*values, *padding]]
     path.write_text(
         "x;y\n".replace(";", dialect.delimiter or ",")
@@ -368,7 +403,8 @@ def test_odd_values_are_read_as_described_and_as_the_form_says(path: Path, name:
 def _only(path: Path, values: list[str], domain: Domain, dialect: Dialect) -> Any:
     other = path.with_name("padding")
     other.write_text(
-        f"x{dialect.delimiter or ','}y\n" + "".join(f"{value}{dialect.delimiter or ','}1\n" for value in values)
+        f"x{dialect.delimiter or ','}y\n"
+        + "".join(f"{value}{dialect.delimiter or ','}1\n" for value in values)
     )
     return open_table(other, domain, kind="csv", dialect=dialect)
 

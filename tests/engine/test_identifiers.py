@@ -17,7 +17,16 @@ from hypothesis import strategies as st
 
 from synth_engine import codec, domain, mechanisms, tables
 from synth_engine.codec.identifiers import ROUNDS, permutation
-from synth_engine.domain import Boolean, Categorical, Date, Domain, Identifier, Integer, Number, parse_attribute
+from synth_engine.domain import (
+    Boolean,
+    Categorical,
+    Date,
+    Domain,
+    Identifier,
+    Integer,
+    Number,
+    parse_attribute,
+)
 from synth_engine.errors import DomainError
 from synth_engine.mechanisms.models.model import WHOLE, Model, Table
 from synth_engine.privacy.unit import PrivacyUnit, Relation
@@ -33,7 +42,12 @@ def model(*attributes: Any) -> Model:
     """A model of two equally frequent codes, with these attributes around it."""
     weights = np.array([WHOLE // 2, WHOLE // 2], dtype=np.int64)
     described = Domain(attributes=(*attributes, Boolean(name="member")))
-    return Model(mechanism="random", domain=described, rows=10, tables=(Table(clique=("member",), weights=weights),))
+    return Model(
+        mechanism="random",
+        domain=described,
+        rows=10,
+        tables=(Table(clique=("member",), weights=weights),),
+    )
 
 
 def keys(identifier: Identifier, rows: int, seed: str = "a seed") -> list[str]:
@@ -49,7 +63,12 @@ def test_descriptions_and_tables_from_before_are_the_same_to_the_byte() -> None:
         Integer(name="gain", low=0, high=100_000, edges=(0, 1, 1_000, 100_000)),
         Number(name="height", low=1.0, high=2.5, provenance="public-file"),
         Boolean(name="member", true="yes", false="no"),
-        Date(name="born", low=datetime.date(1930, 1, 1), high=datetime.date(2010, 12, 31), step_days=365),
+        Date(
+            name="born",
+            low=datetime.date(1930, 1, 1),
+            high=datetime.date(2010, 12, 31),
+            step_days=365,
+        ),
         Identifier(name="key"),
     )
     unit = PrivacyUnit(max_records=3, column="key")
@@ -59,7 +78,9 @@ def test_descriptions_and_tables_from_before_are_the_same_to_the_byte() -> None:
     assert domain.read(EXAMPLE).digest == example
     plain = Domain(attributes=every)
     drawn = {name: np.arange(500) % size for name, size in plain.sizes.items()}
-    written = codec.as_text(plain, codec.decode(plain, drawn, np.random.default_rng(7))).to_csv(index=False)
+    written = codec.as_text(plain, codec.decode(plain, drawn, np.random.default_rng(7))).to_csv(
+        index=False
+    )
     assert hashlib.sha256(written.encode()).hexdigest() == (
         "da3cc3f4eb705affab43e10fb02c99e0067bb010cb266ad8af305762352a2fc3"
     )
@@ -82,7 +103,9 @@ def test_descriptions_and_tables_from_before_are_the_same_to_the_byte() -> None:
         ({"missing": [""]}, "unknown field"),
     ],
 )
-def test_a_contradictory_identifier_is_refused_by_name(given: dict[str, Any], rule: str) -> None:
+def test_a_contradictory_identifier_is_refused_by_name(
+    given: dict[str, Any], rule: str
+) -> None:
     with pytest.raises(DomainError, match=rule) as refusal:
         parse_attribute({"name": "key", "kind": "identifier"} | given)
     assert refusal.value.column == "key"
@@ -113,7 +136,9 @@ def test_too_few_identifiers_for_a_public_number_of_rows_are_refused() -> None:
     ],
     ids=lambda given: getattr(given, "pattern", None) or "",
 )
-def test_identifiers_have_their_form_and_no_two_rows_share_one(identifier: Identifier, form: str) -> None:
+def test_identifiers_have_their_form_and_no_two_rows_share_one(
+    identifier: Identifier, form: str
+) -> None:
     found = keys(identifier, 70_000)  # more than one block
     assert len(set(found)) == len(found)
     assert all(re.fullmatch(form, text) for text in found)
@@ -145,7 +170,9 @@ def test_the_same_seed_gives_the_same_ones_and_another_seed_or_column_others() -
     assert keys(made, 500) == keys(made, 500)
     assert keys(made, 500)[:200] == keys(made, 200)
     assert len(set(keys(made, 500)) & set(keys(made, 500, "another"))) < 20
-    two = mechanisms.draw_table(model(made, Identifier(name="b", regenerate="random", pattern="######")), 500, "s")
+    two = mechanisms.draw_table(
+        model(made, Identifier(name="b", regenerate="random", pattern="######")), 500, "s"
+    )
     assert len(set(two["key"]) & set(two["b"])) < 20
 
 
@@ -156,10 +183,17 @@ def test_identifiers_change_no_other_column() -> None:
 
 
 def test_columns_come_in_the_declared_order_and_dropped_ones_are_absent(tmp_path: Path) -> None:
-    columns = (Identifier(name="z", regenerate="sequence"), Identifier(name="name"), Boolean(name="a"), key())
+    columns = (
+        Identifier(name="z", regenerate="sequence"),
+        Identifier(name="name"),
+        Boolean(name="a"),
+        key(),
+    )
     halves = np.array([WHOLE // 2, WHOLE // 2], dtype=np.int64)
     drawn = Table(clique=("a",), weights=halves)
-    ordered = Model(mechanism="random", domain=Domain(attributes=columns), rows=4, tables=(drawn,))
+    ordered = Model(
+        mechanism="random", domain=Domain(attributes=columns), rows=4, tables=(drawn,)
+    )
     for name in ("t.csv", "u.csv", "t.parquet"):
         tables.write(ordered, 4, seed="s", path=tmp_path / name)
     lines = (tmp_path / "t.csv").read_text().splitlines()
@@ -181,7 +215,9 @@ def test_the_permutation_is_one(size: int, seed: int) -> None:
 
 def test_the_permutation_leaves_hardly_anything_in_place() -> None:
     keyed = np.random.default_rng(1).integers(0, 2**64, size=ROUNDS, dtype=np.uint64)
-    found = permutation(np.arange(100_000, dtype=np.uint64), size=100_000, keys=keyed).astype(np.int64)
+    found = permutation(np.arange(100_000, dtype=np.uint64), size=100_000, keys=keyed).astype(
+        np.int64
+    )
     assert (found == np.arange(100_000)).sum() < 20
     assert abs(np.corrcoef(found, np.arange(100_000))[0, 1]) < 0.02
     assert abs(np.corrcoef(found[1:], found[:-1])[0, 1]) < 0.02

@@ -13,7 +13,17 @@ import numpy as np
 import pytest
 
 from synth_engine import codec, mechanisms, pipeline
-from synth_engine.domain import Categorical, Date, Domain, Integer, Number, Range, Weak, grids, parse_attribute
+from synth_engine.domain import (
+    Categorical,
+    Date,
+    Domain,
+    Integer,
+    Number,
+    Range,
+    Weak,
+    grids,
+    parse_attribute,
+)
 from synth_engine.errors import DomainError, InputError, SpecError
 from synth_engine.measurement import Answers, Discovery, Noise
 from synth_engine.mechanisms.planning import learning
@@ -29,13 +39,21 @@ DAYS = (datetime.date(1900, 1, 1), datetime.date(2100, 12, 31))
 
 
 def weak(**changes: Any) -> Weak:
-    found = parse_attribute({"name": "job", "kind": "weak", "values": STRINGS, "missing": [""]} | changes)
+    found = parse_attribute(
+        {"name": "job", "kind": "weak", "values": STRINGS, "missing": [""]} | changes
+    )
     assert isinstance(found, Weak)
     return found
 
 
 def wide(**changes: Any) -> Range:
-    document = {"name": "pay", "kind": "range", "of": "integer", "low": 0, "high": 10**7} | changes
+    document = {
+        "name": "pay",
+        "kind": "range",
+        "of": "integer",
+        "low": 0,
+        "high": 10**7,
+    } | changes
     found = parse_attribute(document)
     assert isinstance(found, Range)
     return found
@@ -43,10 +61,17 @@ def wide(**changes: Any) -> Range:
 
 def table(path: Path, *, records: int = 6_000) -> Path:
     rng = np.random.default_rng(3)
-    jobs = rng.choice(["clerk", "cook", "smith", "", "?!"], p=[0.5, 0.3, 0.1, 0.05, 0.05], size=records)
-    pay = np.where(rng.random(records) < 0.2, 0, np.rint(np.exp(rng.normal(8, 0.5, records))).astype(int))
+    jobs = rng.choice(
+        ["clerk", "cook", "smith", "", "?!"], p=[0.5, 0.3, 0.1, 0.05, 0.05], size=records
+    )
+    pay = np.where(
+        rng.random(records) < 0.2, 0, np.rint(np.exp(rng.normal(8, 0.5, records))).astype(int)
+    )
     days = np.datetime64("1990-01-01") + rng.integers(0, 3_650, records)
-    lines = [f"{job},{amount},{day},{level}" for job, amount, day, level in zip(jobs, pay, days, pay % 3, strict=True)]
+    lines = [
+        f"{job},{amount},{day},{level}"
+        for job, amount, day, level in zip(jobs, pay, days, pay % 3, strict=True)
+    ]
     path.write_text("\n".join(["job,pay,day,level", *lines]) + "\n")
     return path
 
@@ -62,7 +87,17 @@ def described() -> Domain:
 @pytest.mark.parametrize(
     ("changes", "rule"),
     [
-        ({"values": {"set": "strings", "alphabet": LETTERS, "min_length": 1, "max_length": 40}}, "10\\^30"),
+        (
+            {
+                "values": {
+                    "set": "strings",
+                    "alphabet": LETTERS,
+                    "min_length": 1,
+                    "max_length": 40,
+                }
+            },
+            "10\\^30",
+        ),
         ({"values": {"set": "integers", "low": 0, "high": 10**400}}, "10\\^30"),
         ({"values": {"set": "list", "values": []}}, "empty"),
         ({"values": {"set": "list", "values": ["a", "b", "a"]}}, "twice"),
@@ -79,7 +114,9 @@ def described() -> Domain:
         ({"missing": ["abc"]}, "missing marker"),
     ],
 )
-def test_a_weak_column_that_cannot_be_is_refused_by_name(changes: dict[str, Any], rule: str) -> None:
+def test_a_weak_column_that_cannot_be_is_refused_by_name(
+    changes: dict[str, Any], rule: str
+) -> None:
     with pytest.raises(DomainError, match=rule) as refused:
         weak(**changes)
     assert refused.value.column == "job"
@@ -116,7 +153,15 @@ def test_open_columns_survive_json_and_equal_themselves() -> None:
 
 
 @pytest.mark.parametrize(
-    ("low", "high"), [(0, 3), (0, 1_000), (0, 10**9), (-50, 10**6), (10**6, 10**6 + 5_000), (-(10**9), -(10**8))]
+    ("low", "high"),
+    [
+        (0, 3),
+        (0, 1_000),
+        (0, 10**9),
+        (-50, 10**6),
+        (10**6, 10**6 + 5_000),
+        (-(10**9), -(10**8)),
+    ],
 )
 def test_a_grid_of_whole_numbers_covers_its_range_in_few_cells(low: int, high: int) -> None:
     edges = grids.whole_grid(low, high)
@@ -134,7 +179,9 @@ def test_a_grid_of_whole_numbers_covers_its_range_in_few_cells(low: int, high: i
 
 def test_what_is_not_found_is_other_and_what_is_missing_stays_missing() -> None:
     attribute = weak()
-    settled = attribute.found([attribute.rank("clerk"), attribute.rank("cook"), attribute.population - 1])
+    settled = attribute.found(
+        [attribute.rank("clerk"), attribute.rank("cook"), attribute.population - 1]
+    )
     assert isinstance(settled, Categorical)
     assert settled.values == ("cook", "clerk")  # shorter texts come first in this set
     assert settled.facts["values"] == "learned"
@@ -148,11 +195,15 @@ def test_what_is_not_found_is_other_and_what_is_missing_stays_missing() -> None:
 
 
 @pytest.mark.parametrize("outside", ["other", "missing"])
-def test_a_column_of_which_nothing_was_found_still_has_a_place_for_every_value(outside: str) -> None:
+def test_a_column_of_which_nothing_was_found_still_has_a_place_for_every_value(
+    outside: str,
+) -> None:
     attribute = weak(outside=outside)
     settled = attribute.found([])
     assert attribute.admits(settled)
-    codes = codec.settled_ranks(attribute, settled, [attribute.rank(text) for text in ("clerk", "?!", None)])
+    codes = codec.settled_ranks(
+        attribute, settled, [attribute.rank(text) for text in ("clerk", "?!", None)]
+    )
     assert max(codes) < settled.size
     assert codes[2] == settled.missing_code
     assert (codes[0] == settled.missing_code) == (outside == "missing")
@@ -171,7 +222,9 @@ def test_a_column_of_which_nothing_was_found_still_has_a_place_for_every_value(o
 def test_recoding_cells_is_encoding_again(attribute: Range) -> None:
     rng = np.random.default_rng(1)
     for _ in range(8):
-        places = sorted({int(place) for place in rng.integers(0, attribute.value_count + 1, size=8)})
+        places = sorted(
+            {int(place) for place in rng.integers(0, attribute.value_count + 1, size=8)}
+        )
         if len(places) < 2:
             continue
         settled = attribute.cut(places)
@@ -185,7 +238,9 @@ def test_recoding_cells_is_encoding_again(attribute: Range) -> None:
                 rng,
             ),
         )[attribute.name].to_numpy(dtype=object)
-        by_cells = codec.settled_cells(attribute, settled)[codec.encode_column(attribute, texts)]
+        by_cells = codec.settled_cells(attribute, settled)[
+            codec.encode_column(attribute, texts)
+        ]
         assert by_cells.tolist() == codec.encode_column(settled, texts).tolist()
 
 
@@ -212,15 +267,22 @@ def test_bins_follow_the_records_and_frequent_values_get_their_own() -> None:
     noise = Noise(law="discrete-laplace", scale=Fraction(20))
     truth = np.zeros(attribute.size, dtype=np.int64)
     texts = np.array(
-        [str(int(pay)) for pay in np.where(rng.random(20_000) < 0.3, 0, np.exp(rng.normal(9, 0.4, 20_000)))]
+        [
+            str(int(pay))
+            for pay in np.where(rng.random(20_000) < 0.3, 0, np.exp(rng.normal(9, 0.4, 20_000)))
+        ]
     )
     np.add.at(truth, codec.encode_column(attribute, texts.astype(object)), 1)
     noisy = truth + rng.laplace(scale=20, size=truth.size).round().astype(np.int64)
-    settled = attribute.cut(learning.places(noisy, noise=noise, along=attribute.value_count, bins=attribute.bins))
+    settled = attribute.cut(
+        learning.places(noisy, noise=noise, along=attribute.value_count, bins=attribute.bins)
+    )
     assert isinstance(settled, Integer)
     assert settled.value_labels[0] == "0"
     assert 10_000 < settled.high < 200_000  # and not ten millions
-    shares = np.bincount(codec.encode_column(settled, texts.astype(object)), minlength=settled.size) / len(texts)
+    shares = np.bincount(
+        codec.encode_column(settled, texts.astype(object)), minlength=settled.size
+    ) / len(texts)
     assert shares[1:].max() < 0.2
 
 
@@ -237,7 +299,9 @@ def test_a_grid_without_records_gives_even_bins() -> None:
 
 
 @pytest.mark.parametrize("delta", [Fraction(0), DELTA])
-@pytest.mark.parametrize("mechanism", ["independent", "bayesian-network", "weak-domain", "random"])
+@pytest.mark.parametrize(
+    "mechanism", ["independent", "bayesian-network", "weak-domain", "random"]
+)
 def test_a_run_learns_first_stays_within_its_budget_and_can_be_fitted_again(
     mechanism: str, delta: Fraction, tmp_path: Path
 ) -> None:
@@ -264,7 +328,8 @@ def test_a_run_learns_first_stays_within_its_budget_and_can_be_fitted_again(
 
 
 @pytest.mark.parametrize(
-    ("mechanism", "megabytes"), [("mst", 1), ("aim", 1), ("privsyn", 1), ("dpsyn", 1), ("auto", 200)]
+    ("mechanism", "megabytes"),
+    [("mst", 1), ("aim", 1), ("privsyn", 1), ("dpsyn", 1), ("auto", 200)],
 )
 def test_more_values_than_there_is_memory_for_do_not_end_a_run_that_was_paid_for(
     mechanism: str, megabytes: int, tmp_path: Path
@@ -273,10 +338,26 @@ def test_more_values_than_there_is_memory_for_do_not_end_a_run_that_was_paid_for
     values = {"set": "list", "values": names}
     rng = np.random.default_rng(5)
     drawn = np.where(rng.random(12_000) < 0.2, 0, rng.integers(0, 600, 12_000)).tolist()
-    path.write_text("\n".join(["job,place,a,b,c", *(f"v{n},v{n * 7 % 600},{n % 20},{n % 3},{n % 7}" for n in drawn)]))
-    others = (Integer(name=name, low=0, high=high) for name, high in (("a", 19), ("b", 2), ("c", 6)))
-    domain = Domain(attributes=(weak(values=values), weak(name="place", values=values), *others))
-    spec = Spec(mechanism=mechanism, epsilon=Fraction(900), delta=DELTA, parameters={"memory_mb": megabytes})
+    path.write_text(
+        "\n".join(
+            [
+                "job,place,a,b,c",
+                *(f"v{n},v{n * 7 % 600},{n % 20},{n % 3},{n % 7}" for n in drawn),
+            ]
+        )
+    )
+    others = (
+        Integer(name=name, low=0, high=high) for name, high in (("a", 19), ("b", 2), ("c", 6))
+    )
+    domain = Domain(
+        attributes=(weak(values=values), weak(name="place", values=values), *others)
+    )
+    spec = Spec(
+        mechanism=mechanism,
+        epsilon=Fraction(900),
+        delta=DELTA,
+        parameters={"memory_mb": megabytes},
+    )
     plan = mechanisms.plan(domain, spec)
     answers = pipeline.measure(path, plan=plan)
     model = plan.fit(answers)
@@ -298,7 +379,9 @@ def test_the_report_compares_under_what_was_learned(tmp_path: Path) -> None:
 
 def test_answers_of_another_run_are_refused(tmp_path: Path) -> None:
     path = table(tmp_path / "people.csv")
-    one = pipeline.synthesize(path, domain=described(), spec=Spec(mechanism="independent", epsilon=Fraction(4)))
+    one = pipeline.synthesize(
+        path, domain=described(), spec=Spec(mechanism="independent", epsilon=Fraction(4))
+    )
     few = Answers(measurements=one.answers.measurements, calls=one.answers.calls)
     with pytest.raises(InputError, match="not of this plan"):
         one.plan.fit(few)
@@ -325,8 +408,12 @@ def test_a_forecast_says_what_learning_costs_and_what_declaring_would_save() -> 
 
 def test_every_method_has_its_line_in_a_chart_of_open_columns() -> None:
     spec = Spec(mechanism="independent", epsilon=Fraction(1), delta=DELTA)
-    points = mechanisms.forecast_curve(described(), spec=spec, epsilons=[Fraction(1)], rows=5_000)
-    fitting = [name for name, mechanism in mechanisms.REGISTRY.items() if mechanism.suits(described())]
+    points = mechanisms.forecast_curve(
+        described(), spec=spec, epsilons=[Fraction(1)], rows=5_000
+    )
+    fitting = [
+        name for name, mechanism in mechanisms.REGISTRY.items() if mechanism.suits(described())
+    ]
     others = 6  # one is for public totals, five for points or one column of texts
     assert len(fitting) == len(mechanisms.REGISTRY) - others
     assert [point["mechanism"] for point in points] == fitting
@@ -339,7 +426,9 @@ def test_weak_domain_is_offered_for_tables_with_a_weak_column() -> None:
 
 
 def test_a_constraint_cannot_be_about_a_column_that_is_not_known() -> None:
-    document = described().to_json() | {"constraints": [{"kind": "order", "first": "level", "second": "pay"}]}
+    document = described().to_json() | {
+        "constraints": [{"kind": "order", "first": "level", "second": "pay"}]
+    }
     with pytest.raises(DomainError, match="not known beforehand") as refused:
         Domain.from_json(document)
     assert refused.value.column == "pay"
@@ -351,4 +440,7 @@ def test_a_rho_that_would_publish_noise_is_refused_before_anything_is_asked() ->
         Domain(attributes=(tiny,)), Spec(mechanism="independent", epsilon=Fraction(1))
     )  # two cannot be forty
     with pytest.raises(SpecError, match="by chance"):
-        mechanisms.plan(Domain(attributes=(weak(rho=1e-30),)), Spec(mechanism="independent", epsilon=Fraction(1)))
+        mechanisms.plan(
+            Domain(attributes=(weak(rho=1e-30),)),
+            Spec(mechanism="independent", epsilon=Fraction(1)),
+        )

@@ -21,8 +21,14 @@ def answers() -> Answers:
     noise = Noise(law="discrete-gaussian", scale=Fraction(7, 2))
     values = np.array([[1, -2, 3], [0, 5, 2**40]], dtype=np.int64)
     calls = (
-        Call(query=Query(verb="measure", clique=("a", "é"), cells=6), event=noise.event(SENSITIVITY)),
-        Call(query=Query(verb="select", candidates=(("a",), ("é",)), cells=5), event=Gumbel(scale=Fraction(3), linf=1)),
+        Call(
+            query=Query(verb="measure", clique=("a", "é"), cells=6),
+            event=noise.event(SENSITIVITY),
+        ),
+        Call(
+            query=Query(verb="select", candidates=(("a",), ("é",)), cells=5),
+            event=Gumbel(scale=Fraction(3), linf=1),
+        ),
     )
     measurement = Measurement(clique=("a", "é"), noise=noise, values=values)
     return Answers(measurements=(measurement,), selections=(1,), calls=calls)
@@ -47,7 +53,12 @@ def test_the_digest_notices_every_change() -> None:
     variants = [
         replace(base, measurements=(replace(one, values=changed),)),
         replace(base, measurements=(replace(one, values=one.values.reshape(3, 2)),)),
-        replace(base, measurements=(replace(one, noise=Noise(law="discrete-gaussian", scale=Fraction(4))),)),
+        replace(
+            base,
+            measurements=(
+                replace(one, noise=Noise(law="discrete-gaussian", scale=Fraction(4))),
+            ),
+        ),
         replace(base, measurements=(replace(one, clique=("é", "a")),)),
         replace(base, selections=(0,)),
         replace(base, calls=base.calls[:1]),
@@ -79,11 +90,15 @@ def test_values_of_another_type_are_refused() -> None:
         Measurement(clique=("a", "b"), noise=noise, values=np.zeros(3, dtype=np.int64))
 
 
-@pytest.mark.parametrize("scale", [Fraction(1, 2**9), Fraction(1, 4), Fraction(1), Fraction(100)])
+@pytest.mark.parametrize(
+    "scale", [Fraction(1, 2**9), Fraction(1, 4), Fraction(1), Fraction(100)]
+)
 def test_the_stated_variance_and_deviation_of_laplace_noise_are_exact(scale: Fraction) -> None:
     noise = Noise(law="discrete-laplace", scale=scale)
     k = np.arange(-5000, 5001)
     weights = np.exp(-np.abs(k) / float(scale))
     chances = weights / weights.sum()
     assert noise.variance == pytest.approx(float((chances * k**2).sum()), rel=1e-9, abs=1e-17)
-    assert noise.mean_deviation == pytest.approx(float((chances * np.abs(k)).sum()), rel=1e-9, abs=1e-17)
+    assert noise.mean_deviation == pytest.approx(
+        float((chances * np.abs(k)).sum()), rel=1e-9, abs=1e-17
+    )

@@ -17,7 +17,14 @@ from synth_engine.confidential import noise as exact_noise
 from synth_engine.domain import Boolean, Categorical, Domain, Identifier, Integer
 from synth_engine.errors import DomainError, InputError, SpecError
 from synth_engine.measurement import Answers, Call, Candidate, Clique, Measurement, Noise, Query
-from synth_engine.mechanisms.models.model import WHOLE, Model, Table, generator, round_to_total, whole_weights
+from synth_engine.mechanisms.models.model import (
+    WHOLE,
+    Model,
+    Table,
+    generator,
+    round_to_total,
+    whole_weights,
+)
 from synth_engine.privacy.loss import Pure, ZeroConcentrated
 from synth_engine.privacy.unit import Relation, histogram_sensitivity
 from synth_engine.spec import Spec
@@ -49,7 +56,14 @@ def place_of(name: str, *columns: str) -> dict[str, Any]:
 
 
 def number(name: str) -> dict[str, Any]:
-    return {"name": name, "kind": "number", "low": 41, "high": 42, "outside": "clamp", "missing": None}
+    return {
+        "name": name,
+        "kind": "number",
+        "low": 41,
+        "high": 42,
+        "outside": "clamp",
+        "missing": None,
+    }
 
 
 def recommended(*attributes: dict[str, Any], **more: Any) -> str:
@@ -60,13 +74,19 @@ def recommended(*attributes: dict[str, Any], **more: Any) -> str:
 def test_the_method_recommended_is_one_that_suits_the_table() -> None:
     age, town, work = (
         {"name": "age", "kind": "integer", "low": 0, "high": 9},
-        *({"name": name, "kind": "categorical", "values": ["a", "b"], "other": True} for name in ("town", "work")),
+        *(
+            {"name": name, "kind": "categorical", "values": ["a", "b"], "other": True}
+            for name in ("town", "work")
+        ),
     )
     strings = {"set": "strings", "alphabet": "ab", "min_length": 1, "max_length": 4}
     word = {"name": "word", "kind": "weak", "values": strings, "rho": 0.9}
     home = (number("lat"), number("lon"))
     place = {"places": [place_of("home", "lat", "lon")]}
-    totals = {"relation": "replace-one", "totals": {"column": "work", "counts": {"a": 3, "b": 4}}}
+    totals = {
+        "relation": "replace-one",
+        "totals": {"column": "work", "counts": {"a": 3, "b": 4}},
+    }
     assert mechanisms.recommended() == recommended(age, town) == "auto"
     assert recommended(*home, **place) == recommended(*home, age, **place) == "adaptive"
     assert recommended(*home, age, town, **place) == "auto"
@@ -88,26 +108,36 @@ class KnownCounts:
         (name,) = clique
         query = Query(verb="measure", clique=clique, cells=self.domain.cells(clique))
         self.calls = (*self.calls, Call(query=query, event=noise.event(sensitivity)))
-        return Measurement(clique=clique, noise=noise, values=exact_noise.noisy(self.known[name], noise))
+        return Measurement(
+            clique=clique, noise=noise, values=exact_noise.noisy(self.known[name], noise)
+        )
 
     def select(self, candidates: Sequence[Candidate], *, scale: Fraction) -> int:
         raise NotImplementedError
 
 
-def plan_of(domain: Domain, *, epsilon: str = "1", delta: Fraction = Fraction(0), **parameters: Any) -> mechanisms.Plan:
-    spec = Spec(mechanism="independent", epsilon=Fraction(epsilon), delta=delta, parameters=parameters)
+def plan_of(
+    domain: Domain, *, epsilon: str = "1", delta: Fraction = Fraction(0), **parameters: Any
+) -> mechanisms.Plan:
+    spec = Spec(
+        mechanism="independent", epsilon=Fraction(epsilon), delta=delta, parameters=parameters
+    )
     return mechanisms.plan(domain, spec)
 
 
 def answers_of(plan: mechanisms.Plan, *, rows: int = 20_000) -> Answers:
-    return plan.run(KnownCounts(domain=plan.domain, known=smooth_counts(plan.domain, rows=rows)))
+    return plan.run(
+        KnownCounts(domain=plan.domain, known=smooth_counts(plan.domain, rows=rows))
+    )
 
 
 @pytest.mark.parametrize("described", mechanisms.describe(), ids=lambda one: one["id"])
 def test_a_mechanism_describes_itself_for_forms_and_help(described: dict[str, Any]) -> None:
     json.dumps(described)
     jsonschema.Draft202012Validator.check_schema(described["parameters"])
-    defaults = {name: rule["default"] for name, rule in described["parameters"]["properties"].items()}
+    defaults = {
+        name: rule["default"] for name, rule in described["parameters"]["properties"].items()
+    }
     jsonschema.validate(defaults, described["parameters"])
     assert described["kind"] in ("static", "adaptive")
     assert set(described["losses"]) <= {"pure", "approximate"}
@@ -116,7 +146,9 @@ def test_a_mechanism_describes_itself_for_forms_and_help(described: dict[str, An
 
 
 @pytest.mark.parametrize("mechanism", mechanisms.REGISTRY.values(), ids=lambda one: one.id)
-def test_a_mechanism_states_what_it_asks_and_assumes(mechanism: type[mechanisms.Mechanism]) -> None:
+def test_a_mechanism_states_what_it_asks_and_assumes(
+    mechanism: type[mechanisms.Mechanism],
+) -> None:
     for section in ("Asks:", "Privacy:", "Public assumptions:"):
         assert section in (mechanism.__doc__ or "")
 
@@ -138,17 +170,27 @@ def test_the_loss_is_pure_with_laplace_noise_and_zcdp_with_gaussian() -> None:
     assert (laplace.epsilon, laplace.certificate) == (1, "basic")
 
 
-def test_left_open_the_noise_is_the_more_accurate_one_and_gaussian_where_rho_is_paid_for() -> None:
+def test_left_open_the_noise_is_the_more_accurate_one_and_gaussian_where_rho_is_paid_for() -> (
+    None
+):
     spec = Spec(mechanism="independent", epsilon=Fraction(1), delta=DELTA)
     many = Domain(attributes=tuple(Integer(name=f"c{i}", low=0, high=9) for i in range(60)))
-    assert {event.law for event in mechanisms.plan(domain_of(), spec).events} == {"discrete-laplace"}
+    assert {event.law for event in mechanisms.plan(domain_of(), spec).events} == {
+        "discrete-laplace"
+    }
     assert {event.law for event in mechanisms.plan(many, spec).events} == {"discrete-gaussian"}
-    dear, cheap = mechanisms.plan(domain_of(), spec), mechanisms.plan(domain_of(), spec, rule="zcdp")
+    dear, cheap = (
+        mechanisms.plan(domain_of(), spec),
+        mechanisms.plan(domain_of(), spec, rule="zcdp"),
+    )
     assert {event.law for event in cheap.events} == {"discrete-gaussian"}
     assert cheap.spec.parameters == {"noise": "gaussian"}
     assert cheap.rho < dear.rho / 5
     assert dear.expected_error(rows=1000)["mean"] < cheap.expected_error(rows=1000)["mean"]
-    assert mechanisms.plan(domain_of(), replace(spec, delta=Fraction(0)), rule="zcdp").certificate == "basic"
+    assert (
+        mechanisms.plan(domain_of(), replace(spec, delta=Fraction(0)), rule="zcdp").certificate
+        == "basic"
+    )
 
 
 def test_larger_attributes_get_a_larger_share() -> None:
@@ -159,7 +201,11 @@ def test_larger_attributes_get_a_larger_share() -> None:
 
 @pytest.mark.parametrize(
     ("parameters", "reason"),
-    [({"noise": "uniform"}, "one of"), ({"nosie": "laplace"}, "no parameter 'nosie'"), ({"noise": 3}, "type string")],
+    [
+        ({"noise": "uniform"}, "one of"),
+        ({"nosie": "laplace"}, "no parameter 'nosie'"),
+        ({"noise": 3}, "type string"),
+    ],
 )
 def test_wrong_parameters_are_refused_by_name(parameters: dict[str, Any], reason: str) -> None:
     with pytest.raises(SpecError, match=reason):
@@ -182,7 +228,11 @@ def test_a_domain_with_facts_only_suggested_by_the_data_is_refused() -> None:
 def test_a_plan_is_named_by_what_fixes_the_run_and_by_nothing_else() -> None:
     base = Spec(mechanism="independent", epsilon=Fraction(1))
     plan = mechanisms.plan(domain_of(), base)
-    same = [replace(base, seed="x"), replace(base, rows=7), replace(base, parameters={"noise": "by-delta"})]
+    same = [
+        replace(base, seed="x"),
+        replace(base, rows=7),
+        replace(base, parameters={"noise": "by-delta"}),
+    ]
     assert {mechanisms.plan(domain_of(), spec).digest for spec in same} == {plan.digest}
     others = [
         replace(base, epsilon=Fraction(2)),
@@ -224,7 +274,8 @@ def test_the_model_is_near_the_truth_and_its_error_below_what_was_expected() -> 
             model = plan.fit(answers_of(plan))
             distances.append(
                 {
-                    table.clique[0]: 0.5 * float(np.abs(table.weights / WHOLE - counts / counts.sum()).sum())
+                    table.clique[0]: 0.5
+                    * float(np.abs(table.weights / WHOLE - counts / counts.sum()).sum())
                     for table, counts in zip(model.tables, truth.values(), strict=True)
                 }
             )
@@ -232,7 +283,9 @@ def test_the_model_is_near_the_truth_and_its_error_below_what_was_expected() -> 
         for name, bound in expected["attributes"].items():
             assert np.mean([one[name] for one in distances]) < 1.6 * bound
         raw = domain.sizes["age"] * plan.noises[0].mean_deviation / 2 / 20_000  # type: ignore[attr-defined]
-        assert np.mean([one["age"] for one in distances]) < 0.75 * min(raw, 1), "smoothing must help"
+        assert np.mean([one["age"] for one in distances]) < 0.75 * min(raw, 1), (
+            "smoothing must help"
+        )
 
 
 def test_a_public_number_of_rows_is_used_as_it_is() -> None:
@@ -296,7 +349,13 @@ def test_a_damaged_model_is_refused(damage: dict[str, Any]) -> None:
 
 def test_whole_weights_add_up_whatever_the_shares() -> None:
     rng = np.random.default_rng(1)
-    for shares in (np.zeros(7), np.array([np.nan, 1.0]), np.array([1e-300, 1.0]), rng.random(10_000), np.array([3.0])):
+    for shares in (
+        np.zeros(7),
+        np.array([np.nan, 1.0]),
+        np.array([1e-300, 1.0]),
+        rng.random(10_000),
+        np.array([3.0]),
+    ):
         weights = whole_weights(shares)
         assert weights.sum() == WHOLE
         assert weights.min() >= 0
@@ -314,4 +373,6 @@ def test_the_streams_of_post_processing_are_separate() -> None:
     streams = [("a", ("x",)), ("b", ("x",)), ("a", ("y",)), ("a", ("x", "")), ("a", ())]
     draws = {generator(seed, purpose=purpose).integers(2**60) for seed, purpose in streams}
     assert len(draws) == len(streams)
-    assert generator("a", purpose=("x",)).integers(2**60) == generator("a", purpose=("x",)).integers(2**60)
+    assert generator("a", purpose=("x",)).integers(2**60) == generator(
+        "a", purpose=("x",)
+    ).integers(2**60)

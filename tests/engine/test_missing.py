@@ -35,7 +35,9 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("missing") / "table.csv"
     cells = (
         f"{'' if a else i},{('?', '')[i % 2] if b else h},{'yes' if w else 'no'}"
-        for i, h, a, b, w in zip(income.tolist(), hours.tolist(), gone, hours_gone, works, strict=True)
+        for i, h, a, b, w in zip(
+            income.tolist(), hours.tolist(), gone, hours_gone, works, strict=True
+        )
     )
     path.write_text("income,hours,works\n" + "\n".join(cells) + "\n")
     return path
@@ -80,7 +82,9 @@ def test_the_report_counts_missing_values_with_their_column(table: Path) -> None
     assert income["labels"][-1] == "(missing)"
     assert income["missing"]["real"] == pytest.approx(0.39, abs=0.03)
     assert income["missing"]["synthetic"] == pytest.approx(income["missing"]["real"], abs=0.03)
-    pair = next(entry for entry in found["pairs"] if set(entry["attributes"]) == {"income", "hours"})
+    pair = next(
+        entry for entry in found["pairs"] if set(entry["attributes"]) == {"income", "hours"}
+    )
     assert pair["cells"] == 11 * 4  # missing is a code on both sides
     assert pair["nmi_real"] > 0.2  # nothing but being missing ties the two
     assert pair["nmi_synthetic"] > 0.6 * pair["nmi_real"]

@@ -30,7 +30,10 @@ def commuters(*further: Categorical) -> Domain:
         Categorical(name="shift", values=("day", "night"), outside="clamp"),
     )
     plane = tuple(Integer(name=name, low=0, high=63, width=1) for name in ("x", "y"))
-    return Domain(attributes=(*plane, *(further or own)), places=(Place(name="home", latitude="y", longitude="x"),))
+    return Domain(
+        attributes=(*plane, *(further or own)),
+        places=(Place(name="home", latitude="y", longitude="x"),),
+    )
 
 
 def people(rows: int, *, seed: int = 0) -> dict[str, np.ndarray]:
@@ -40,15 +43,29 @@ def people(rows: int, *, seed: int = 0) -> dict[str, np.ndarray]:
     at = np.clip(np.rint(rng.normal(np.array([[10, 50], [45, 20], [50, 55]])[town], 3)), 0, 63)
     trade = np.where(rng.random(rows) < 0.7, town, rng.integers(0, 5, rows))
     shift = (rng.random(rows) < np.where(trade % 2, 0.9, 0.2)).astype(int)
-    columns = {"x": at[:, 0], "y": at[:, 1], "age": rng.integers(0, 4, rows), "trade": trade, "shift": shift}
+    columns = {
+        "x": at[:, 0],
+        "y": at[:, 1],
+        "age": rng.integers(0, 4, rows),
+        "trade": trade,
+        "shift": shift,
+    }
     return {name: column.astype(np.uint16) for name, column in columns.items()}
 
 
 def released(
-    domain: Domain, *, rows: int = 20_000, epsilon: str = "1", delta: Fraction = Fraction(0), **parameters: Any
+    domain: Domain,
+    *,
+    rows: int = 20_000,
+    epsilon: str = "1",
+    delta: Fraction = Fraction(0),
+    **parameters: Any,
 ) -> tuple[Any, Answers, Model]:
     plan = mechanisms.plan(
-        domain, Spec(mechanism="adaptive", epsilon=Fraction(epsilon), delta=delta, parameters=parameters)
+        domain,
+        Spec(
+            mechanism="adaptive", epsilon=Fraction(epsilon), delta=delta, parameters=parameters
+        ),
     )
     codes = {name: column for name, column in people(rows).items() if name in domain.names}
     answers = plan.run(open_session(Rows(codes, domain=domain), domain=domain, cap=plan.loss))
@@ -58,7 +75,9 @@ def released(
 def joint(codes: dict[str, np.ndarray], *names: str) -> np.ndarray:
     """Shares of a table; of a coordinate by eighths."""
     found = np.zeros([8 if name in "xy" else SIZES[name] for name in names])
-    np.add.at(found, tuple(codes[name] // 8 if name in "xy" else codes[name] for name in names), 1)
+    np.add.at(
+        found, tuple(codes[name] // 8 if name in "xy" else codes[name] for name in names), 1
+    )
     return found / max(1, found.sum())
 
 
@@ -71,10 +90,18 @@ def test_places_and_columns_go_together_as_they_did(delta: Fraction) -> None:
     plan, answers, model = released(commuters(), epsilon="4", delta=delta)
     truth, drawn = people(20_000), model.sample(20_000, seed="s")
     assert set(drawn) == set(SIZES)
-    for names in (("x", "trade"), ("y", "trade"), ("trade", "shift"), ("x", "shift"), ("x", "age")):
+    for names in (
+        ("x", "trade"),
+        ("y", "trade"),
+        ("trade", "shift"),
+        ("x", "shift"),
+        ("x", "age"),
+    ):
         assert apart(drawn, truth, *names) < 0.06, names
     shuffled = truth | {"trade": np.random.default_rng(1).permutation(truth["trade"])}
-    assert apart(shuffled, truth, "x", "trade") > 0.25  # what a release without areas would have
+    assert (
+        apart(shuffled, truth, "x", "trade") > 0.25
+    )  # what a release without areas would have
     verify.verify(plan.receipt(answers))
 
 
@@ -88,7 +115,9 @@ def test_models_are_kept_as_they_are_and_broken_ones_are_refused() -> None:
     document = json.loads(json.dumps(model.to_json()))
     again = Model.from_json(document)
     one, other = model.sample(500, seed="a"), again.sample(500, seed="a")
-    assert again.to_json() == model.to_json() and all((one[name] == other[name]).all() for name in one)
+    assert again.to_json() == model.to_json() and all(
+        (one[name] == other[name]).all() for name in one
+    )
     beside = document["tree"]["attached"]
     for broken in (
         {"areas": [10**6] * len(beside["areas"])},
@@ -97,12 +126,18 @@ def test_models_are_kept_as_they_are_and_broken_ones_are_refused() -> None:
         {"columns": [beside["columns"][0] | {"given": "age"}, *beside["columns"][1:]]},
     ):
         with pytest.raises(InputError):
-            Model.from_json(document | {"tree": document["tree"] | {"attached": beside | broken}})
+            Model.from_json(
+                document | {"tree": document["tree"] | {"attached": beside | broken}}
+            )
 
 
 def test_one_column_beside_points_needs_no_choice() -> None:
-    plan, answers, model = released(commuters(Categorical(name="trade", values=tuple("klmno"), outside="clamp")))
-    assert not answers.selections and [one.by for one in answers.leaves if one.by] == [("trade",)]
+    plan, answers, model = released(
+        commuters(Categorical(name="trade", values=tuple("klmno"), outside="clamp"))
+    )
+    assert not answers.selections and [one.by for one in answers.leaves if one.by] == [
+        ("trade",)
+    ]
     assert apart(model.sample(20_000, seed="s"), people(20_000), "x", "trade") < 0.06
     verify.verify(plan.receipt(answers))
 
@@ -110,16 +145,25 @@ def test_one_column_beside_points_needs_no_choice() -> None:
 def test_hardly_any_budget_and_no_records_give_a_release() -> None:
     for epsilon, rows in (("1/1000", 300), ("1", 0)):
         plan, answers, model = released(commuters(), epsilon=epsilon, rows=rows)
-        assert 0.99 * Fraction(epsilon) < verify.verify(plan.receipt(answers)).epsilon <= Fraction(epsilon)
+        assert (
+            0.99 * Fraction(epsilon)
+            < verify.verify(plan.receipt(answers)).epsilon
+            <= Fraction(epsilon)
+        )
         drawn, sizes = model.sample(50, seed="s"), commuters().sizes
         assert list(drawn) == list(sizes)
-        assert all(column.shape == (50,) and column.max() < sizes[name] for name, column in drawn.items())
+        assert all(
+            column.shape == (50,) and column.max() < sizes[name]
+            for name, column in drawn.items()
+        )
 
 
 def test_answers_of_another_plan_are_refused() -> None:
     plan, _, _ = released(commuters())
     _, other, _ = released(commuters(), epsilon="2")
-    _, fewer, _ = released(commuters(Categorical(name="trade", values=tuple("klmno"), outside="clamp")))
+    _, fewer, _ = released(
+        commuters(Categorical(name="trade", values=tuple("klmno"), outside="clamp"))
+    )
     for answers in (other, fewer):
         with pytest.raises(InputError):
             plan.fit(answers)
@@ -155,7 +199,9 @@ def test_areas_divide_full_nodes_first_and_cover_everything() -> None:
     def levels(least: float, most: int) -> list[int]:
         found = areas(grown, line, leaves, least=least, most=most)
         found.check(line)
-        assert found.places(line, line.encode(np.array([[0.1], [0.4], [0.6], [0.9]]))).max() < len(found)
+        assert found.places(
+            line, line.encode(np.array([[0.1], [0.4], [0.6], [0.9]]))
+        ).max() < len(found)
         return list(found.levels)
 
     assert levels(50, 9) == [2, 2, 1]

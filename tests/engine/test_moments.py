@@ -45,12 +45,23 @@ DAY = clock("2024-02-28T00:00", "2024-03-01T23:59:59", unit="hours", step=6)
 def test_a_moment_counts_as_the_step_before_it() -> None:
     assert DAY.points == DAY.size == 12  # 28 and 29 February and 1 March, four steps each
     assert DAY.labels[4] == "2024-02-29 00:00"
-    assert codes(DAY, "2024-02-28T00:00:00", "2024-02-28T05:59:59", "2024-02-28 06:00", "2024-02-29") == [0, 0, 1, 4]
-    assert codes(DAY, "2024-02-27T23:59:59", "2024-03-02T00:00:00", "2024-03-01T23:59:59") == [0, 11, 11]
+    assert codes(
+        DAY, "2024-02-28T00:00:00", "2024-02-28T05:59:59", "2024-02-28 06:00", "2024-02-29"
+    ) == [0, 0, 1, 4]
+    assert codes(DAY, "2024-02-27T23:59:59", "2024-03-02T00:00:00", "2024-03-01T23:59:59") == [
+        0,
+        11,
+        11,
+    ]
 
 
 def test_iso_texts_may_hold_a_fraction_and_a_zone_which_are_passed_over() -> None:
-    same = ["2024-02-28T07:00:00", "2024-02-28 07:00:00.999", "2024-02-28T07:00:00Z", "2024-02-28 07:00+09:00"]
+    same = [
+        "2024-02-28T07:00:00",
+        "2024-02-28 07:00:00.999",
+        "2024-02-28T07:00:00Z",
+        "2024-02-28 07:00+09:00",
+    ]
     assert codes(DAY, *same, " 2024-02-28T07:00:00,5-0130\t") == [1] * 5
 
 
@@ -87,9 +98,19 @@ def test_a_step_that_does_not_divide_the_range_ends_before_high() -> None:
 def test_months_end_where_the_month_does() -> None:
     monthly = clock("2024-01-31T12:00", "2025-01-31T11:59", unit="months")
     assert monthly.points == 12
-    assert [str(monthly.point(k).date()) for k in (1, 2, 11)] == ["2024-02-29", "2024-03-31", "2024-12-31"]
+    assert [str(monthly.point(k).date()) for k in (1, 2, 11)] == [
+        "2024-02-29",
+        "2024-03-31",
+        "2024-12-31",
+    ]
     yearly = clock("2020-02-29", "2024-02-29", unit="months", step=12)
-    assert yearly.labels == ("2020-02-29", "2021-02-28", "2022-02-28", "2023-02-28", "2024-02-29")
+    assert yearly.labels == (
+        "2020-02-29",
+        "2021-02-28",
+        "2022-02-28",
+        "2023-02-28",
+        "2024-02-29",
+    )
     assert codes(yearly, "2021-02-27", "2021-02-28", "2024-02-28", "2024-02-29") == [0, 1, 3, 4]
 
 
@@ -121,7 +142,12 @@ def test_more_than_a_hundred_steps_are_cut_into_32_bins_unless_a_width_is_said()
     ],
 )
 def test_a_contradictory_clock_is_refused_by_name(given: dict[str, Any], rule: str) -> None:
-    document = {"name": "x", "kind": "datetime", "low": "2024-01-01", "high": "2024-01-09"} | given
+    document = {
+        "name": "x",
+        "kind": "datetime",
+        "low": "2024-01-01",
+        "high": "2024-01-09",
+    } | given
     with pytest.raises(DomainError, match=rule) as refusal:
         parse_attribute(document)
     assert refusal.value.column == "x"
@@ -129,16 +155,31 @@ def test_a_contradictory_clock_is_refused_by_name(given: dict[str, Any], rule: s
 
 
 def test_a_day_alone_is_its_beginning_or_its_last_second() -> None:
-    read = parse_attribute({"name": "x", "kind": "datetime", "low": "2024-01-01", "high": "2024-12-31"})
+    read = parse_attribute(
+        {"name": "x", "kind": "datetime", "low": "2024-01-01", "high": "2024-12-31"}
+    )
     assert isinstance(read, DateTime)
-    assert (read.low, read.high) == (moment("2024-01-01T00:00:00"), moment("2024-12-31T23:59:59"))
+    assert (read.low, read.high) == (
+        moment("2024-01-01T00:00:00"),
+        moment("2024-12-31T23:59:59"),
+    )
     assert parse_attribute(read.to_json()) == read
 
 
 def test_a_zone_is_plain_text_of_a_declared_format() -> None:
-    utc = clock("2024-01-01T00:00", "2024-01-01T23:00", unit="hours", format="%d.%m.%Y %H:%MZ", missing=("",))
-    assert codes(utc, "01.01.2024 03:00Z", "01.01.2024 03:00", "2024-01-01T03:00Z", "now", "") == [3, 24, 24, 24, 24]
-    texts = codec.as_text(Domain(attributes=(utc,)), pd.DataFrame({"x": drawn(utc, np.array([3, 24]))}))
+    utc = clock(
+        "2024-01-01T00:00",
+        "2024-01-01T23:00",
+        unit="hours",
+        format="%d.%m.%Y %H:%MZ",
+        missing=("",),
+    )
+    assert codes(
+        utc, "01.01.2024 03:00Z", "01.01.2024 03:00", "2024-01-01T03:00Z", "now", ""
+    ) == [3, 24, 24, 24, 24]
+    texts = codec.as_text(
+        Domain(attributes=(utc,)), pd.DataFrame({"x": drawn(utc, np.array([3, 24]))})
+    )
     assert texts["x"].tolist() == ["01.01.2024 03:00Z", ""]
 
 
@@ -153,17 +194,28 @@ def test_a_zone_is_plain_text_of_a_declared_format() -> None:
     seed=st.integers(0, 2**32),
 )
 def test_encoding_a_drawn_moment_gives_its_code_and_it_stands_on_a_step(
-    low: datetime.datetime, length: datetime.timedelta, step: int, unit: Any, spelling: str, seed: int
+    low: datetime.datetime,
+    length: datetime.timedelta,
+    step: int,
+    unit: Any,
+    spelling: str,
+    seed: int,
 ) -> None:
     low = low.replace(microsecond=0)
     high = low + datetime.timedelta(seconds=int(length.total_seconds()))
-    attribute = DateTime(name="x", low=low, high=high, step=step, unit=unit, format=spelling, missing=("?",))
+    attribute = DateTime(
+        name="x", low=low, high=high, step=step, unit=unit, format=spelling, missing=("?",)
+    )
     every = np.tile(np.arange(attribute.size), 3)
     values = drawn(attribute, every, seed)
     written = codec.as_text(Domain(attributes=(attribute,)), pd.DataFrame({"x": values}))
     assert codec.encode_column(attribute, written["x"].to_numpy()).tolist() == every.tolist()
     if unit in FIXED:
-        gaps = (values.dropna() - low).dt.total_seconds() % attribute.offset(1) if attribute.points > 1 else [0.0]
+        gaps = (
+            (values.dropna() - low).dt.total_seconds() % attribute.offset(1)
+            if attribute.points > 1
+            else [0.0]
+        )
         assert set(gaps) == {0.0}
 
 
@@ -173,7 +225,9 @@ def test_encoding_a_drawn_moment_gives_its_code_and_it_stands_on_a_step(
         st.text(max_size=30),
         st.datetimes().map(str),
         st.datetimes().map(lambda found: found.isoformat()),
-        st.from_regex(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2})?)?Z?", fullmatch=True),
+        st.from_regex(
+            r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2})?)?Z?", fullmatch=True
+        ),
     )
 )
 def test_a_column_is_read_as_each_text_alone(text: str) -> None:
@@ -200,4 +254,6 @@ def test_months_are_drawn_on_their_own_lattice() -> None:
     monthly = clock("2020-01-31", "2039-12-31", unit="months")
     assert monthly.size == 32
     values = drawn(monthly, np.repeat(np.arange(32), 200))
-    assert set(values.dt.date) == {monthly.point(place).date() for place in range(monthly.points)}
+    assert set(values.dt.date) == {
+        monthly.point(place).date() for place in range(monthly.points)
+    }

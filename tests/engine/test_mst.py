@@ -22,7 +22,10 @@ DELTA = Fraction(1, 10**9)
 
 
 def domain_of(*sizes: int, **changes: Any) -> Domain:
-    attributes = tuple(Integer(name=f"c{place}", low=0, high=size - 1, width=1) for place, size in enumerate(sizes))
+    attributes = tuple(
+        Integer(name=f"c{place}", low=0, high=size - 1, width=1)
+        for place, size in enumerate(sizes)
+    )
     return Domain(attributes=attributes, **changes)
 
 
@@ -36,9 +39,17 @@ def chain(rows: int, *, columns: int, size: int, seed: int = 0) -> np.ndarray:
 
 
 def released(
-    table: np.ndarray, domain: Domain, *, epsilon: str = "4", delta: Fraction = DELTA, **parameters: Any
+    table: np.ndarray,
+    domain: Domain,
+    *,
+    epsilon: str = "4",
+    delta: Fraction = DELTA,
+    **parameters: Any,
 ) -> tuple[Answers, Model]:
-    plan = mechanisms.plan(domain, Spec(mechanism="mst", epsilon=Fraction(epsilon), delta=delta, parameters=parameters))
+    plan = mechanisms.plan(
+        domain,
+        Spec(mechanism="mst", epsilon=Fraction(epsilon), delta=delta, parameters=parameters),
+    )
     codes = {name: table[:, place].astype(np.uint16) for place, name in enumerate(domain.names)}
     session = open_session(Rows(codes, domain=domain), domain=domain, cap=plan.loss)
     answers = plan.run(session)
@@ -68,7 +79,9 @@ def test_children_of_one_parent_are_independent_given_it() -> None:
     rng = np.random.default_rng(1)
     parent = rng.integers(0, 3, 30_000)
     children = [(parent + (rng.random(30_000) < 0.5)) % 3 for _ in range(2)]
-    answers, model = released(np.stack([parent, *children], axis=1), domain_of(3, 3, 3), epsilon="20")
+    answers, model = released(
+        np.stack([parent, *children], axis=1), domain_of(3, 3, 3), epsilon="20"
+    )
     assert all("c0" in m.clique for m in answers.measurements if len(m.clique) == 2)
     codes = model.sample(30_000, seed="y")
     for value in range(3):
@@ -103,14 +116,19 @@ def test_odd_shapes_go_through(sizes: tuple[int, ...], relation: Relation) -> No
 def test_no_records_and_next_to_no_budget_make_a_lawful_release() -> None:
     for rows in (0, 3):
         for delta in (Fraction(0), DELTA):
-            _, model = released(chain(rows, columns=3, size=4), domain_of(4, 4, 4), epsilon="0.001", delta=delta)
+            _, model = released(
+                chain(rows, columns=3, size=4), domain_of(4, 4, 4), epsilon="0.001", delta=delta
+            )
             assert all(len(column) == 10 for column in model.sample(10, seed="s").values())
 
 
 def test_pairs_too_large_to_count_are_left_out() -> None:
     domain = domain_of(2_000, 2_000, 3)
     answers, _ = released(np.zeros((100, 3), dtype=np.int64), domain)
-    assert {m.clique for m in answers.measurements if len(m.clique) == 2} == {("c0", "c2"), ("c1", "c2")}
+    assert {m.clique for m in answers.measurements if len(m.clique) == 2} == {
+        ("c0", "c2"),
+        ("c1", "c2"),
+    }
     answers, model = released(np.zeros((100, 2), dtype=np.int64), domain_of(2_000, 2_000))
     assert answers.selections == ()
     assert [node.parents for node in model.network] == [(), ()]
@@ -131,16 +149,23 @@ def test_a_public_number_of_records_is_kept() -> None:
         ({"trees": 2}, "no parameter"),
     ],
 )
-def test_what_cannot_be_is_refused_before_anything_is_spent(parameters: dict[str, Any], said: str) -> None:
+def test_what_cannot_be_is_refused_before_anything_is_spent(
+    parameters: dict[str, Any], said: str
+) -> None:
     domain = domain_of(900, 900, 2)
     with pytest.raises(SpecError, match=said):
-        mechanisms.plan(domain, Spec(mechanism="mst", epsilon=Fraction(1), delta=DELTA, parameters=parameters))
+        mechanisms.plan(
+            domain,
+            Spec(mechanism="mst", epsilon=Fraction(1), delta=DELTA, parameters=parameters),
+        )
 
 
 def test_a_refusal_for_memory_names_the_columns_to_coarsen() -> None:
     with pytest.raises(SpecError) as refused:
         mechanisms.plan(
             domain_of(3, 900, 800, 2),
-            Spec(mechanism="mst", epsilon=Fraction(1), delta=DELTA, parameters={"memory_mb": 1}),
+            Spec(
+                mechanism="mst", epsilon=Fraction(1), delta=DELTA, parameters={"memory_mb": 1}
+            ),
         )
     assert "'c1' (900 values), 'c2' (800 values)" in str(refused.value)

@@ -28,7 +28,9 @@ WRITERS: dict[Kind, Callable[[Path], object]] = {
     "csv": lambda path: FRAME.to_csv(path, index=False),
     "csv.gz": lambda path: FRAME.to_csv(path, index=False, compression="gzip"),
     "parquet": lambda path: FRAME.to_parquet(path),
-    "xlsx": lambda path: path.write_bytes(workbooks.workbook({"One": [["town", "age"], *FRAME.to_numpy().tolist()]})),
+    "xlsx": lambda path: path.write_bytes(
+        workbooks.workbook({"One": [["town", "age"], *FRAME.to_numpy().tolist()]})
+    ),
     "xls": lambda path: path.write_bytes(workbooks.old_workbook()),
     "sav": lambda path: pyreadstat.write_sav(FRAME, str(path)),
     "dta": lambda path: pyreadstat.write_dta(FRAME, str(path)),
@@ -51,7 +53,10 @@ def test_every_kind_is_read_from_a_file_without_a_name(kind: Kind, tmp_path: Pat
 
 
 def _cells(path: Path, kind: Kind) -> list[list[str | None]]:
-    frames = [pd.DataFrame(block) for block in readers.blocks(path, kind=kind, limits=readers.Limits())]
+    frames = [
+        pd.DataFrame(block)
+        for block in readers.blocks(path, kind=kind, limits=readers.Limits())
+    ]
     found: list[list[str | None]] = pd.concat(frames).to_numpy().tolist()
     assert found
     return found
@@ -77,7 +82,9 @@ def test_a_trial_ends_with_the_process_that_asked_for_it(tmp_path: Path) -> None
     mark, held_up = tmp_path / "mark", tmp_path / "held_up.py"
     folder = str(Path(readers.__file__).parent)
     held_up.write_text(textwrap.dedent(HELD_UP.format(folder=folder, mark=str(mark))))
-    asker = subprocess.Popen([sys.executable, "-c", textwrap.dedent(ASKER), str(held_up), str(tmp_path / "table")])
+    asker = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(ASKER), str(held_up), str(tmp_path / "table")]
+    )
     try:
         _wait(lambda: mark.exists() and mark.read_text())
         trial = psutil.Process(int(mark.read_text()))

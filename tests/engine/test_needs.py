@@ -20,19 +20,30 @@ from synth_engine.values import Listed
 
 def table(columns: int, values: int) -> Domain:
     names = [f"c{number}" for number in range(columns)]
-    return Domain(attributes=tuple(Integer(name=name, low=0, high=values - 1, width=1) for name in names))
+    return Domain(
+        attributes=tuple(Integer(name=name, low=0, high=values - 1, width=1) for name in names)
+    )
 
 
 def needed(mechanism: str, domain: Domain, rows: int, **parameters: Any) -> Needs:
-    spec = Spec(mechanism=mechanism, epsilon=Fraction(1), delta=Fraction(1, 10**9), parameters=parameters)
+    spec = Spec(
+        mechanism=mechanism,
+        epsilon=Fraction(1),
+        delta=Fraction(1, 10**9),
+        parameters=parameters,
+    )
     return mechanisms.plan(domain, spec).needs(rows)
 
 
 @pytest.mark.parametrize(
-    "mechanism", ["random", "independent", "bayesian-network", "mst", "aim", "privsyn", "dpsyn", "auto"]
+    "mechanism",
+    ["random", "independent", "bayesian-network", "mst", "aim", "privsyn", "dpsyn", "auto"],
 )
 def test_more_records_and_columns_and_values_need_more(mechanism: str) -> None:
-    few, many = needed(mechanism, table(4, 10), 1_000), needed(mechanism, table(4, 10), 1_000_000)
+    few, many = (
+        needed(mechanism, table(4, 10), 1_000),
+        needed(mechanism, table(4, 10), 1_000_000),
+    )
     wide, fine = needed(mechanism, table(8, 10), 1_000), needed(mechanism, table(4, 60), 1_000)
     assert many.seconds > few.seconds and many.memory_bytes > few.memory_bytes
     assert wide.seconds > few.seconds and wide.memory_bytes > few.memory_bytes
@@ -70,32 +81,53 @@ def test_needs_of_hundreds_of_columns_are_reckoned_at_once() -> None:
 
 def test_groups_are_listed_up_to_a_size() -> None:
     sizes = {"a": 2, "b": 3, "c": 50}
-    assert sorted(needs.groups_up_to(sizes, columns=3)) == [(2, 3), (2, 3, 50), (2, 50), (3, 50)]
+    assert sorted(needs.groups_up_to(sizes, columns=3)) == [
+        (2, 3),
+        (2, 3, 50),
+        (2, 50),
+        (3, 50),
+    ]
     assert sorted(needs.groups_up_to(sizes, columns=3, cells=100)) == [(2, 3), (2, 50)]
 
 
 def test_the_finish_needs_no_more_for_rows_that_are_copied() -> None:
     part = finish.part(10**9, 30)
-    whole, copied = (needs.of_finish(rows, [(10, 10)], attributes=30) for rows in (part, 4 * part))
+    whole, copied = (
+        needs.of_finish(rows, [(10, 10)], attributes=30) for rows in (part, 4 * part)
+    )
     assert whole.seconds == copied.seconds and whole.memory_bytes < copied.memory_bytes
 
 
 def test_tables_of_three_are_reckoned_with_up_to_their_bound() -> None:
     """Of pairs that make none, nothing; of ever more and larger pairs no more memory than there is room for."""
     pair = (200, 200)
-    one, three, many, more = (needs.of_finish(1_000, [pair] * count, attributes=20) for count in (1, 3, 190, 380))
+    one, three, many, more = (
+        needs.of_finish(1_000, [pair] * count, attributes=20) for count in (1, 3, 190, 380)
+    )
     cells = pair[0] * pair[1]
 
     def beyond(found: Needs, count: int) -> int:
-        own = needs.of_finish(1_000, [pair], attributes=20).memory_bytes + (count - 1) * 64 * cells
+        own = (
+            needs.of_finish(1_000, [pair], attributes=20).memory_bytes
+            + (count - 1) * 64 * cells
+        )
         return found.memory_bytes - own
 
-    assert beyond(one, 1) == 0 < beyond(three, 3) < beyond(many, 190) == beyond(more, 380) < 100 * needs.MEGABYTE
+    assert (
+        beyond(one, 1)
+        == 0
+        < beyond(three, 3)
+        < beyond(many, 190)
+        == beyond(more, 380)
+        < 100 * needs.MEGABYTE
+    )
     assert one.seconds < three.seconds < many.seconds < more.seconds
 
 
 def test_open_columns_are_reckoned_with() -> None:
-    domain = Domain(attributes=(*table(2, 10).attributes, Weak(name="word", values=Listed(["a", "b"]))))
+    domain = Domain(
+        attributes=(*table(2, 10).attributes, Weak(name="word", values=Listed(["a", "b"])))
+    )
     assert needed("independent", domain, 1_000).seconds > 0
     assert needed("weak-domain", domain, 1_000).memory_bytes > 0
 
@@ -105,4 +137,8 @@ def test_too_much_memory_is_refused_and_the_largest_columns_are_named() -> None:
     sizes = {"small": 2, "large": 900, "middle": 40, "larger": 1_000}
     needs.require_within(within, memory_mb=2_000, sizes=sizes)
     with pytest.raises(SpecError, match=r"2,001 MB.*'larger', 'large', 'middle'"):
-        needs.require_within(Needs(memory_bytes=within.memory_bytes + 1, seconds=1.0), memory_mb=2_000, sizes=sizes)
+        needs.require_within(
+            Needs(memory_bytes=within.memory_bytes + 1, seconds=1.0),
+            memory_mb=2_000,
+            sizes=sizes,
+        )

@@ -51,10 +51,20 @@ class Run:
     model: Model
 
 
-def run_of(*, epsilon: str = "2", delta: str = "1e-9", rows: int = 20_000, **parameters: Any) -> Run:
-    spec = Spec(mechanism="bayesian-network", epsilon=Fraction(epsilon), delta=Fraction(delta), parameters=parameters)
+def run_of(
+    *, epsilon: str = "2", delta: str = "1e-9", rows: int = 20_000, **parameters: Any
+) -> Run:
+    spec = Spec(
+        mechanism="bayesian-network",
+        epsilon=Fraction(epsilon),
+        delta=Fraction(delta),
+        parameters=parameters,
+    )
     plan = mechanisms.plan(domain_of(), spec)
-    records = Rows({name: codes.astype(np.uint16) for name, codes in codes_of(rows).items()}, domain=plan.domain)
+    records = Rows(
+        {name: codes.astype(np.uint16) for name, codes in codes_of(rows).items()},
+        domain=plan.domain,
+    )
     answers = plan.run(open_session(records, domain=plan.domain, cap=plan.loss))
     return Run(plan, answers, plan.fit(answers))
 
@@ -62,7 +72,10 @@ def run_of(*, epsilon: str = "2", delta: str = "1e-9", rows: int = 20_000, **par
 def distance(one: dict[str, np.ndarray], other: dict[str, np.ndarray], names: str) -> float:
     shape = [dict(zip("abcd", SIZES, strict=True))[name] for name in names]
     tables = [
-        np.bincount(np.ravel_multi_index([codes[name] for name in names], shape), minlength=np.prod(shape))
+        np.bincount(
+            np.ravel_multi_index([codes[name] for name in names], shape),
+            minlength=np.prod(shape),
+        )
         / codes[names[0]].size
         for codes in (one, other)
     ]
@@ -85,7 +98,12 @@ def test_a_column_that_depends_on_nothing_is_taken_alone_or_learns_nothing() -> 
 
 
 def test_the_degree_and_the_size_of_tables_bound_the_network() -> None:
-    for parameters in ({"degree": 1}, {"degree": 3}, {"table_cells": 8}, {"degree": 2, "table_cells": 24}):
+    for parameters in (
+        {"degree": 1},
+        {"degree": 3},
+        {"table_cells": 8},
+        {"degree": 2, "table_cells": 24},
+    ):
         model = run_of(**parameters).model
         assert max(len(node.parents) for node in model.network) <= parameters.get("degree", 2)
         sizes = [table.weights.size for table in model.tables if len(table.clique) > 1]
@@ -96,8 +114,12 @@ def test_the_same_answers_give_the_same_model_and_other_answers_are_refused() ->
     run = run_of()
     again = run.plan.fit(run.answers)
     assert json.dumps(run.model.to_json()) == json.dumps(again.to_json())
-    fewer = Answers(measurements=run.answers.measurements[:-1], selections=run.answers.selections)
-    astray = Answers(measurements=run.answers.measurements, selections=(999, *run.answers.selections[1:]))
+    fewer = Answers(
+        measurements=run.answers.measurements[:-1], selections=run.answers.selections
+    )
+    astray = Answers(
+        measurements=run.answers.measurements, selections=(999, *run.answers.selections[1:])
+    )
     for damaged in (fewer, astray):
         with pytest.raises(InputError, match="not of this plan"):
             run.plan.fit(damaged)
@@ -111,7 +133,9 @@ def test_a_network_survives_being_written_down() -> None:
     assert first == mechanisms.draw_table(again, 300, "a seed").to_csv()
 
 
-def test_a_reference_asked_about_again_keeps_its_distance_and_another_in_its_place_has_its_own() -> None:
+def test_a_reference_asked_about_again_keeps_its_distance_and_another_in_its_place_has_its_own() -> (
+    None
+):
     domain = domain_of((2, 2))
     rows = Rows({name: np.zeros(1000, dtype=np.uint16) for name in "ab"}, domain=domain)
     session = open_session(rows, domain=domain, cap=Pure(epsilon=Fraction(10**6)))
@@ -134,7 +158,9 @@ def test_a_reference_asked_about_again_keeps_its_distance_and_another_in_its_pla
     assert [session.select(kept, scale=Fraction(1)) for _ in range(3)] == [0, 0, 0]
 
 
-def test_the_network_is_written_in_the_order_of_growth_with_how_much_each_column_depends_on_its_parents() -> None:
+def test_the_network_is_written_in_the_order_of_growth_with_how_much_each_column_depends_on_its_parents() -> (
+    None
+):
     model = run_of(epsilon="20").model
     nodes = model.to_json()["network"]
     assert [node["attribute"] for node in nodes] == [table.clique[-1] for table in model.tables]
@@ -152,13 +178,20 @@ def test_the_network_is_written_in_the_order_of_growth_with_how_much_each_column
 def test_strength_is_the_distance_from_independence() -> None:
     tied = np.array([[[2.0, 0.0], [0.0, 1.0]], [[0.0, 3.0], [4.0, 0.0]]])
     loose = np.multiply.outer([[1.0, 2.0], [3.0, 4.0]], [5.0, 5.0])
-    for shares, expected in ((tied, 0.48), (loose, 0.0), (np.ones((2, 1)), 0.0), (np.ones(5), 0.0)):
+    for shares, expected in (
+        (tied, 0.48),
+        (loose, 0.0),
+        (np.ones((2, 1)), 0.0),
+        (np.ones(5), 0.0),
+    ):
         clique = tuple("abc"[: shares.ndim])
         assert Table(clique=clique, weights=whole_weights(shares)).strength == expected
 
 
 @pytest.mark.parametrize(("rows", "epsilon"), [(0, "1"), (1, "0.001"), (5, "1")])
-def test_tiny_tables_and_losses_give_a_model_that_can_be_drawn_from(rows: int, epsilon: str) -> None:
+def test_tiny_tables_and_losses_give_a_model_that_can_be_drawn_from(
+    rows: int, epsilon: str
+) -> None:
     for delta in ("0", "1e-9"):
         model = run_of(rows=rows, epsilon=epsilon, delta=delta).model
         assert len(mechanisms.draw_table(model, 40, "s")) == 40
@@ -183,12 +216,16 @@ def test_the_smaller_epsilon_is_the_more_of_it_goes_to_single_columns_and_all_of
 
 
 def test_shares_that_are_given_are_taken() -> None:
-    spec = Spec(mechanism="bayesian-network", epsilon=Fraction(1), parameters={"structure_share": 0.5})
+    spec = Spec(
+        mechanism="bayesian-network", epsilon=Fraction(1), parameters={"structure_share": 0.5}
+    )
     plan = mechanisms.plan(domain_of(), spec)
     assert isinstance(plan, BayesianNetworkPlan)
     assert plan.shares.choices == Fraction(1, 2)
     assert plan.shares.tables > 0
-    spec = Spec(mechanism="bayesian-network", epsilon=Fraction(1), parameters={"columns_share": 0.2})
+    spec = Spec(
+        mechanism="bayesian-network", epsilon=Fraction(1), parameters={"columns_share": 0.2}
+    )
     again = mechanisms.plan(domain_of(), spec)
     assert isinstance(again, BayesianNetworkPlan)
     assert again.shares.columns == Fraction(1, 5)
@@ -226,14 +263,18 @@ def test_wrong_parameters_are_refused_by_name(parameters: dict[str, Any], reason
         [{"attribute": "a"}, {"attribute": "b", "parents": ["a"]}],
     ],
 )
-def test_a_network_without_order_or_without_its_tables_is_refused(network: list[dict[str, Any]]) -> None:
+def test_a_network_without_order_or_without_its_tables_is_refused(
+    network: list[dict[str, Any]],
+) -> None:
     tables = (
         Table(clique=("a",), weights=whole_weights(np.ones(2))),
         Table(clique=("a", "b"), weights=whole_weights(np.ones((2, 2)))),
     )
     nodes = (Node(attribute="a", parents=()), Node(attribute="b", parents=("a",)))
     domain = domain_of((2, 2))
-    document = Model(mechanism="bayesian-network", domain=domain, rows=3, tables=tables, network=nodes).to_json()
+    document = Model(
+        mechanism="bayesian-network", domain=domain, rows=3, tables=tables, network=nodes
+    ).to_json()
     Model.from_json(document)
     with pytest.raises(InputError):
         Model.from_json(document | {"network": network})
@@ -260,12 +301,25 @@ def test_many_small_groups_together_have_the_right_counts() -> None:
 
 def test_siblings_are_independent_given_their_parent() -> None:
     """Drawing both children of a parent in the same order would tie them together."""
-    node = [Node(attribute="a", parents=()), Node(attribute="b", parents=("a",)), Node(attribute="c", parents=("a",))]
+    node = [
+        Node(attribute="a", parents=()),
+        Node(attribute="b", parents=("a",)),
+        Node(attribute="c", parents=("a",)),
+    ]
     tables = tuple(
-        Table(clique=(*n.parents, n.attribute), weights=whole_weights(np.ones((2,) * (len(n.parents) + 1))))
+        Table(
+            clique=(*n.parents, n.attribute),
+            weights=whole_weights(np.ones((2,) * (len(n.parents) + 1))),
+        )
         for n in node
     )
-    model = Model(mechanism="bayesian-network", domain=domain_of((2, 2, 2)), rows=0, tables=tables, network=tuple(node))
+    model = Model(
+        mechanism="bayesian-network",
+        domain=domain_of((2, 2, 2)),
+        rows=0,
+        tables=tables,
+        network=tuple(node),
+    )
     codes = model.sample(20_000, seed="s")
     assert abs(np.corrcoef(codes["b"], codes["c"])[0, 1]) < 0.03
 
@@ -274,7 +328,9 @@ def test_shrinking_keeps_strong_relations_and_drops_noise() -> None:
     rng = np.random.default_rng(2)
     shares = np.outer(rng.dirichlet(np.ones(60)), rng.dirichlet(np.ones(20)))
     baseline = 30_000 * shares
-    tilted = baseline * (1 + 0.8 * np.outer(np.sign(rng.normal(size=60)), np.sign(rng.normal(size=20))))
+    tilted = baseline * (
+        1 + 0.8 * np.outer(np.sign(rng.normal(size=60)), np.sign(rng.normal(size=20)))
+    )
     for truth, bound in ((baseline, 0.15), (tilted, 0.6)):
         noisy = truth + 25 * rng.standard_normal(truth.shape)
         shrunk = shrink_towards(noisy, baseline, sigma=25.0)
@@ -285,6 +341,8 @@ def test_shrinking_keeps_strong_relations_and_drops_noise() -> None:
 def test_fitted_margins_hold() -> None:
     rng = np.random.default_rng(4)
     truth = rng.random((3, 4, 5))
-    fitted = fit_margins(rng.random((3, 4, 5)), [((0, 1), truth.sum(axis=2)), ((2,), truth.sum(axis=(0, 1)))])
+    fitted = fit_margins(
+        rng.random((3, 4, 5)), [((0, 1), truth.sum(axis=2)), ((2,), truth.sum(axis=(0, 1)))]
+    )
     assert np.allclose(fitted.sum(axis=2), truth.sum(axis=2), rtol=1e-3)
     assert np.allclose(fitted.sum(axis=(0, 1)), truth.sum(axis=(0, 1)))

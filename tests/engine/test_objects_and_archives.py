@@ -36,7 +36,9 @@ def test_every_kind_gives_the_same_table(tmp_path: Path, kind: Kind) -> None:
     path = tmp_path / f"table.{kind}"
     path.write_bytes(written(kind))
     expected = (
-        {"items": BASKETS.decode().splitlines()} if kind in formats.BASKETS else {"a": ["1", "2"], "b": ["x", "y"]}
+        {"items": BASKETS.decode().splitlines()}
+        if kind in formats.BASKETS
+        else {"a": ["1", "2"], "b": ["x", "y"]}
     )
     assert cells(path, kind) == expected
     assert formats.kind_of(path) == kind
@@ -70,12 +72,17 @@ def test_objects_are_read_exactly(file: Path) -> None:
     assert reading.dialect.sentence_of_objects.startswith("an object a record, with 6 keys")
 
 
-def test_keys_that_are_no_columns_are_left_alone_and_those_that_are_missing_are_missing(file: Path) -> None:
+def test_keys_that_are_no_columns_are_left_alone_and_those_that_are_missing_are_missing(
+    file: Path,
+) -> None:
     """What a record is read as depends on the record and on the form alone."""
     form = Dialect(names=("id", "t"))
     assert Dialect.from_json(json.loads(json.dumps(form.to_json()))) == form
     file.write_text('{"id": 1, "new": {"nested": 1}}\n{"other": 2}\n')
-    assert cells(file, "json", dialect=form, wanted=["t", "id"]) == {"id": ["1", None], "t": [None, None]}
+    assert cells(file, "json", dialect=form, wanted=["t", "id"]) == {
+        "id": ["1", None],
+        "t": [None, None],
+    }
     assert readers.columns(file, kind="json", dialect=form) == ("id", "t")
     assert readers.detect(file) == Dialect(names=("id", "new", "other"))
 
@@ -109,7 +116,9 @@ def test_a_record_is_read_as_the_same_whatever_stands_before_it(
     found = cells(path, "json", dialect=Dialect(names=("a", "b", "c")))
     path.write_text(json.dumps(record))
     alone = cells(path, "json", dialect=Dialect(names=("a", "b", "c")))
-    assert {name: texts[-1] for name, texts in found.items()} == {name: texts[0] for name, texts in alone.items()}
+    assert {name: texts[-1] for name, texts in found.items()} == {
+        name: texts[0] for name, texts in alone.items()
+    }
 
 
 @pytest.mark.parametrize(
@@ -131,13 +140,20 @@ def test_a_record_is_read_as_the_same_whatever_stands_before_it(
         ('{"a": 1, "A": 2}', "have the same name"),
     ],
 )
-def test_a_record_that_cannot_be_read_in_one_way_is_refused(file: Path, second: str, rule: str) -> None:
+def test_a_record_that_cannot_be_read_in_one_way_is_refused(
+    file: Path, second: str, rule: str
+) -> None:
     file.write_text('{"a": 1}\n' + second + "\n")
     with pytest.raises(TableError, match=rule) as refusal:
         cells(file, "json")
     assert refusal.value.repair
     assert CELL not in refusal.value.text
-    if rule not in ("a cell is too long", "a NUL byte", "half of a character", "have the same name"):
+    if rule not in (
+        "a cell is too long",
+        "a NUL byte",
+        "half of a character",
+        "have the same name",
+    ):
         assert refusal.value.line == 2
 
 
@@ -156,7 +172,9 @@ def test_a_record_that_cannot_be_read_in_one_way_is_refused(file: Path, second: 
         ("a,b\n1,2\n", "this is no JSON of objects", None),
     ],
 )
-def test_a_file_that_is_no_list_of_objects_is_refused(file: Path, content: str, rule: str, line: int | None) -> None:
+def test_a_file_that_is_no_list_of_objects_is_refused(
+    file: Path, content: str, rule: str, line: int | None
+) -> None:
     file.write_text(content)
     with pytest.raises(TableError, match=rule) as refusal:
         cells(file, "json")
@@ -199,12 +217,16 @@ def in_total(file: Path, names: tuple[str, ...]) -> dict[str, list[str | None]]:
 
 
 @pytest.mark.parametrize("before", [b"", b'{"a": 0}\n'])
-@pytest.mark.parametrize(("record", "expected"), TOTAL, ids=[str(place) for place in range(len(TOTAL))])
+@pytest.mark.parametrize(
+    ("record", "expected"), TOTAL, ids=[str(place) for place in range(len(TOTAL))]
+)
 def test_a_run_reads_every_line_as_a_record(
     file: Path, record: bytes, expected: dict[str, str | None], before: bytes
 ) -> None:
     """Whether a run succeeds must not depend on a record, and no record changes how another is read."""
-    before = before or b'{"c": 1}\n' * record.startswith(b"[")  # a file that begins with a bracket is one list
+    before = before or b'{"c": 1}\n' * record.startswith(
+        b"["
+    )  # a file that begins with a bracket is one list
     file.write_bytes(before + record + b'\n{"a": 7}\n')
     found = in_total(file, ("a", "c"))
     assert {name: texts[-2] for name, texts in found.items()} == expected
@@ -257,7 +279,10 @@ def streamed(name: str, content: bytes) -> bytes:
             return len(data)
 
     pipe = Pipe()
-    with zipfile.ZipFile(pipe, "w", zipfile.ZIP_DEFLATED) as archive, archive.open(name, "w") as entry:
+    with (
+        zipfile.ZipFile(pipe, "w", zipfile.ZIP_DEFLATED) as archive,
+        archive.open(name, "w") as entry,
+    ):
         entry.write(content)
     return pipe.content
 
@@ -277,7 +302,9 @@ ARCHIVES = {
     "plain": zipped({"table.csv": CSV}),
     "stored": zipped({"table.csv": CSV}, packing=zipfile.ZIP_STORED),
     "in a folder": zipped({"data/": b"", "data/table.csv": CSV}),
-    "of macOS": zipped({"table.csv": CSV, "__MACOSX/._table.csv": b"\0" * 200, ".DS_Store": b"x"}),
+    "of macOS": zipped(
+        {"table.csv": CSV, "__MACOSX/._table.csv": b"\0" * 200, ".DS_Store": b"x"}
+    ),
     "to a pipe": streamed("table.csv", CSV),
     "with long sizes": large("table.csv", CSV),
     "of a workbook": zipped({"table.xlsx": written("xlsx")}),
@@ -298,11 +325,15 @@ def test_the_one_file_in_an_archive_is_the_table(tmp_path: Path, content: bytes)
     for size in (1, 7, 1_000):
         unzipper = Unzipper()
         inside = b"".join(
-            piece for at in range(0, len(content), size) for piece in unzipper.feed(content[at : at + size])
+            piece
+            for at in range(0, len(content), size)
+            for piece in unzipper.feed(content[at : at + size])
         )
         unzipper.end()
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            name = next(one for one in archive.namelist() if one.split("/")[-1] == unzipper.name)
+            name = next(
+                one for one in archive.namelist() if one.split("/")[-1] == unzipper.name
+            )
             assert inside == archive.read(name)
 
 
@@ -339,16 +370,27 @@ BAD_ARCHIVES = {
     "cut in the content": (zipped({"a.csv": CSV * 100})[:60], "damaged or cut short"),
     "another directory": (other_directory(), "damaged or cut short"),
     "no directory": (without_directory(), "damaged or cut short"),
-    "damaged": (zipped({"a.csv": CSV}, packing=zipfile.ZIP_STORED).replace(b"1,x", b"1,y", 1), "damaged or cut short"),
-    "notes that are none": (zipped({"__MACOSX/big": b"\0" * 2**22, "a.csv": CSV}), "more than one file"),
+    "damaged": (
+        zipped({"a.csv": CSV}, packing=zipfile.ZIP_STORED).replace(b"1,x", b"1,y", 1),
+        "damaged or cut short",
+    ),
+    "notes that are none": (
+        zipped({"__MACOSX/big": b"\0" * 2**22, "a.csv": CSV}),
+        "more than one file",
+    ),
     "a workbook": (written("xlsx"), "not a ZIP archive of one table"),
-    "OpenDocument": (zipped({"mimetype": b"x", "content.xml": b"x"}), "not a ZIP archive of one table"),
+    "OpenDocument": (
+        zipped({"mimetype": b"x", "content.xml": b"x"}),
+        "not a ZIP archive of one table",
+    ),
     "no archive": (CSV, "not a ZIP archive of one table"),
 }
 
 
 @pytest.mark.parametrize(("content", "rule"), BAD_ARCHIVES.values(), ids=BAD_ARCHIVES)
-def test_an_archive_of_anything_else_is_refused(tmp_path: Path, content: bytes, rule: str) -> None:
+def test_an_archive_of_anything_else_is_refused(
+    tmp_path: Path, content: bytes, rule: str
+) -> None:
     path = tmp_path / "table.zip"
     path.write_bytes(content)
     with pytest.raises(TableError, match=rule) as refusal:
@@ -376,8 +418,14 @@ def test_what_is_unpacked_comes_in_pieces_of_bounded_size() -> None:
 
 # --- texts of other kinds ---------------------------------------------------------------------------------------------
 OTHER_TEXTS = {
-    "a web page": (b"<!DOCTYPE html>\n<html><body><table><tr><td>1</td></tr></table></body></html>", "HTML"),
-    "a table of a web page": (b"\xef\xbb\xbf \n<table border=0><tr><td>a</td></tr></table>", "HTML"),
+    "a web page": (
+        b"<!DOCTYPE html>\n<html><body><table><tr><td>1</td></tr></table></body></html>",
+        "HTML",
+    ),
+    "a table of a web page": (
+        b"\xef\xbb\xbf \n<table border=0><tr><td>a</td></tr></table>",
+        "HTML",
+    ),
     "a web page in UTF-16": ("<html>\n<body>x</body>".encode("utf-16"), "HTML"),
     "XML": (b'<?xml version="1.0"?>\n<rows><row a="1"/></rows>\n', "XML"),
     "XML without a declaration": (b"<rows>\n<row>1</row>\n</rows>\n", "XML"),
@@ -390,7 +438,10 @@ OTHER_TEXTS = {
     "YAML of keys": (b"version: 2\nname: Ann\nage: 3\n", "YAML"),
     "SQL": (b"CREATE TABLE people (\n  id int\n);\nINSERT INTO people VALUES (1);\n", "SQL"),
     "a dump": (b"-- MySQL dump 10.13\n--\n-- Host: x\n/*!40101 SET NAMES utf8 */;\n", "SQL"),
-    "a dump of PostgreSQL": (b"--\n-- PostgreSQL database dump\n--\n\nSET statement_timeout = 0;\n", "SQL"),
+    "a dump of PostgreSQL": (
+        b"--\n-- PostgreSQL database dump\n--\n\nSET statement_timeout = 0;\n",
+        "SQL",
+    ),
     "INSERT": (b"INSERT INTO people (a, b) VALUES (1, 2);\n", "SQL"),
     "RTF": (b"{\\rtf1\\ansi a,b}\n", "RTF"),
     "PostScript": (b"%!PS-Adobe-3.0\n", "PostScript"),

@@ -16,7 +16,13 @@ import pytest
 from synth_engine import cli, mechanisms, pipeline
 from synth_engine.domain import Categorical, Domain, Partition, Points, Totals
 from synth_engine.domain.parting import way_of
-from synth_engine.errors import DomainError, InputError, PrivacyError, SpecError, VerificationError
+from synth_engine.errors import (
+    DomainError,
+    InputError,
+    PrivacyError,
+    SpecError,
+    VerificationError,
+)
 from synth_engine.marginals import decay
 from synth_engine.measurement import Answers
 from synth_engine.mechanisms import parted as parted_by
@@ -61,11 +67,18 @@ def domain_of(*, points: bool = True, totals: tuple[int, ...] | None = TOTALS) -
 def table(times: int = 1) -> pd.DataFrame:
     """Those in the north live in D, E and F, those in the south in A and B; each row so many times."""
     homes = ["D"] * 100 + ["E"] * 250 + ["F"] * 50 + ["A"] * 60 + ["B"] * 30
-    return pd.DataFrame({"home": homes * times, "work": (["north"] * 400 + ["south"] * 90) * times})
+    return pd.DataFrame(
+        {"home": homes * times, "work": (["north"] * 400 + ["south"] * 90) * times}
+    )
 
 
 def plan_of(domain: Domain, epsilon: str = "2", delta: str = "1e-6", **parameters: Any) -> Plan:
-    spec = Spec(mechanism="on-the-map", epsilon=Fraction(epsilon), delta=Fraction(delta), parameters=parameters)
+    spec = Spec(
+        mechanism="on-the-map",
+        epsilon=Fraction(epsilon),
+        delta=Fraction(delta),
+        parameters=parameters,
+    )
     return mechanisms.plan(domain, spec)
 
 
@@ -77,13 +90,17 @@ def released(tmp_path: Path, plan: Plan, *, times: int = 1) -> tuple[Answers, Mo
 
 
 @pytest.mark.parametrize("points", [True, False])
-def test_a_release_keeps_the_totals_exactly_and_the_homes_of_large_groups(tmp_path: Path, points: bool) -> None:
+def test_a_release_keeps_the_totals_exactly_and_the_homes_of_large_groups(
+    tmp_path: Path, points: bool
+) -> None:
     answers, model = released(tmp_path, plan_of(domain_of(points=points), "4"))
     drawn = mechanisms.draw_table(model, model.rows, "seed")
     assert drawn["work"].value_counts().to_dict() == {"north": 400, "south": 90}
     assert drawn.equals(mechanisms.draw_table(model, model.rows, "seed"))
     found = pd.crosstab(drawn["work"], drawn["home"]).reindex(columns=list(HOMES), fill_value=0)
-    truth = pd.crosstab(table()["work"], table()["home"]).reindex(columns=list(HOMES), fill_value=0)
+    truth = pd.crosstab(table()["work"], table()["home"]).reindex(
+        columns=list(HOMES), fill_value=0
+    )
     assert (found - truth).abs().to_numpy().sum() / 2 < 0.25 * len(drawn)
     assert answers.resampled is not None
     if not points:
@@ -114,7 +131,9 @@ def test_pairs_beyond_the_farthest_distance_are_not_drawn(tmp_path: Path) -> Non
 
 def test_distances_decay_and_rounding() -> None:
     """Providence to Newport is 21.7 miles as the crow flies."""
-    apart = decay.miles(np.array([[41.824, -71.413]]), np.array([[41.490, -71.313], [41.824, -71.413]]))
+    apart = decay.miles(
+        np.array([[41.824, -71.413]]), np.array([[41.490, -71.313], [41.824, -71.413]])
+    )
     assert apart[0] == pytest.approx([23.6, 0], abs=0.1)
     shares = decay.likely(np.array([[0.0, 6.0]]), np.array([1.0, 2.0]), scale=6.0)
     assert shares[0] == pytest.approx(np.array([1, 2 / np.e]) / (1 + 2 / np.e))
@@ -130,7 +149,10 @@ def test_the_receipt_is_verified_and_says_what_is_kept(tmp_path: Path, delta: st
     found = verify.verify(document)
     assert (found.epsilon, found.delta, found.certificate) == (2, Fraction(delta), "basic")
     assert document["guarantee"]["sentence"].endswith("for one record replaced, its work kept.")
-    assert "How many records have each work is public and exact, and is not protected." in found.sentences
+    assert (
+        "How many records have each work is public and exact, and is not protected."
+        in found.sentences
+    )
 
 
 def resealed(document: dict[str, Any], change: dict[str, Any]) -> dict[str, Any]:
@@ -152,7 +174,11 @@ def resealed(document: dict[str, Any], change: dict[str, Any]) -> dict[str, Any]
         "cap": None,
         "certificate": document["guarantee"]["certificate"],
     }
-    digests = {"sha256": receipt.digest(plan), "calls_sha256": receipt.digest([call]), "cap": None}
+    digests = {
+        "sha256": receipt.digest(plan),
+        "calls_sha256": receipt.digest([call]),
+        "cap": None,
+    }
     return receipt.seal(document | {"calls": [call], "plan": digests})
 
 
@@ -189,7 +215,9 @@ def test_the_forecast_says_how_much_comes_from_the_prior() -> None:
 
 def test_it_is_offered_for_tables_with_public_totals_alone() -> None:
     assert "on-the-map" in [one["id"] for one in mechanisms.describe(domain_of())]
-    assert "on-the-map" not in [one["id"] for one in mechanisms.describe(domain_of(totals=None))]
+    assert "on-the-map" not in [
+        one["id"] for one in mechanisms.describe(domain_of(totals=None))
+    ]
 
 
 def test_what_it_is_not_for_is_refused() -> None:
@@ -205,7 +233,9 @@ def test_what_it_is_not_for_is_refused() -> None:
         plan_of(domain, delta="0", prior="programme")
     with pytest.raises(SpecError, match=r"epsilon 0\.5"):
         plan_of(domain, "0.4")
-    spec = Spec(mechanism="on-the-map", epsilon=Fraction(2), delta=Fraction(1, 10**6), parameters={})
+    spec = Spec(
+        mechanism="on-the-map", epsilon=Fraction(2), delta=Fraction(1, 10**6), parameters={}
+    )
     with pytest.raises(SpecError, match="account of rho"):
         mechanisms.plan(domain, spec, rule="zcdp")
     assert mechanisms.plan(domain, spec).cost("basic") == (2 * 10**9, 10**12, 0)
@@ -241,14 +271,18 @@ def test_points_belong_to_the_description() -> None:
     assert domain.digest != domain_of(points=False).digest
 
 
-AREAS = Partition(name="shore", column="home", of=("east", "east", "east", "west", "west", "west"))
+AREAS = Partition(
+    name="shore", column="home", of=("east", "east", "east", "west", "west", "west")
+)
 
 
 def parted(domain: Domain, **more: Any) -> Domain:
     return replace(domain, partitions=(AREAS,), **more)
 
 
-def test_counted_by_a_partition_there_is_less_prior_and_the_values_come_back(tmp_path: Path) -> None:
+def test_counted_by_a_partition_there_is_less_prior_and_the_values_come_back(
+    tmp_path: Path,
+) -> None:
     plan = plan_of(parted(domain_of()), "1", parts="shore")
     (call,) = plan.calls
     assert (call.query.parting, call.query.cells, call.event.origins) == ("shore", 6, 2)  # type: ignore[union-attr]
@@ -267,7 +301,9 @@ def test_small_groups_are_counted_by_larger_parts(tmp_path: Path, points: bool) 
     plan = plan_of(domain, "3", parts="shore; values from 1000")
     (call,) = plan.calls
     assert (call.query.parting, call.query.cells) == ("shore; values from 1000", 18)
-    small, large = (plan_of(domain, "3", parts=name).calls[0].event for name in ("shore", "values"))
+    small, large = (
+        plan_of(domain, "3", parts=name).calls[0].event for name in ("shore", "values")
+    )
     priors = call.event.by_size  # type: ignore[union-attr]
     for size, other in ((900, small.by_size[900]), (4_000, large.by_size[4_000])):  # type: ignore[union-attr]
         assert priors[size] == pytest.approx(other, rel=1e-5)
@@ -277,13 +313,19 @@ def test_small_groups_are_counted_by_larger_parts(tmp_path: Path, points: bool) 
     drawn = mechanisms.draw_table(model, model.rows, "seed")
     assert drawn["work"].value_counts().to_dict() == {"north": 4_000, "south": 900}
     north = drawn[drawn["work"] == "north"]["home"].value_counts()
-    assert 2_000 < north["E"] < 3_000  # 2,497 with a deviation of 43: that of its beta-binomial law
+    assert (
+        2_000 < north["E"] < 3_000
+    )  # 2,497 with a deviation of 43: that of its beta-binomial law
     document = plan.receipt(answers)
     assert verify.verify(document).epsilon == 3
-    assert plan.expected_error()["assumes"].startswith("Counted in up to 6 parts (shore; values from 1000)")
+    assert plan.expected_error()["assumes"].startswith(
+        "Counted in up to 6 parts (shore; values from 1000)"
+    )
 
 
-def test_values_within_a_part_are_as_likely_as_each_other_without_points(tmp_path: Path) -> None:
+def test_values_within_a_part_are_as_likely_as_each_other_without_points(
+    tmp_path: Path,
+) -> None:
     _, model = released(tmp_path, plan_of(parted(domain_of(points=False)), "4", parts="shore"))
     drawn = mechanisms.draw_table(model, model.rows, "seed")
     north = drawn[drawn["work"] == "north"]["home"].value_counts()
@@ -292,10 +334,16 @@ def test_values_within_a_part_are_as_likely_as_each_other_without_points(tmp_pat
 
 def state() -> Domain:
     """A column of 240 homes in 40 towns of 5 counties, and 300 places of work with 10 to 800 jobs."""
-    homes = Categorical(name="home", values=tuple(f"h{number}" for number in range(240)), other=True)
-    works = Categorical(name="work", values=tuple(f"w{number}" for number in range(300)), other=True)
+    homes = Categorical(
+        name="home", values=tuple(f"h{number}" for number in range(240)), other=True
+    )
+    works = Categorical(
+        name="work", values=tuple(f"w{number}" for number in range(300)), other=True
+    )
     towns = (
-        Partition(name=name, column="home", of=tuple(f"{number // each}" for number in range(240)))
+        Partition(
+            name=name, column="home", of=tuple(f"{number // each}" for number in range(240))
+        )
         for name, each in (("town", 6), ("county", 48))
     )
     counts = (*[10] * 200, *[40] * 60, *[200] * 20, *[800] * 20, 0)
@@ -312,27 +360,45 @@ def test_parts_are_finer_for_more_budget_and_for_large_groups_first() -> None:
     # the town and not the county, whose prior is smaller
     named = ["town", "town", "town; values from 800", "town; values from 200", ""]
     assert [call.query.parting for call in chosen] == named
-    event, by_hand = chosen[3].event, plan_of(state(), "4.5", parts="town; values from 200").calls[0].event
+    event, by_hand = (
+        chosen[3].event,
+        plan_of(state(), "4.5", parts="town; values from 200").calls[0].event,
+    )
     assert isinstance(event, DirichletMultinomial) and isinstance(by_hand, DirichletMultinomial)
     for size, (prior, origins) in event.by_size.items():
-        assert (prior, origins) == (pytest.approx(by_hand.by_size[size][0], rel=1e-4), by_hand.by_size[size][1])
+        assert (prior, origins) == (
+            pytest.approx(by_hand.by_size[size][0], rel=1e-4),
+            by_hand.by_size[size][1],
+        )
 
 
 def test_the_choice_of_parts_is_what_loses_least_of_all_that_can_be_named() -> None:
     sizes = (1, 10, 100, 1000)
     looked = [
-        parted_by.Way(name=name, parts=parts, priors=dict(zip(sizes, priors, strict=True)), unit=100)
+        parted_by.Way(
+            name=name, parts=parts, priors=dict(zip(sizes, priors, strict=True)), unit=100
+        )
         for name, parts, priors in (
             ("few", 10, (1, 3, 8, 20)),
             ("some", 60, (3, 9, 40, 30)),
             ("many", 500, (90, 90, 50, 1)),
         )
     ]
-    for totals in ((1, 10, 100, 1000), (1, 1, 1, 0), (1000,) * 3, (10, 10, 100), (1, 10, 10, 100, 1000, 1000)):
+    for totals in (
+        (1, 10, 100, 1000),
+        (1, 1, 1, 0),
+        (1000,) * 3,
+        (10, 10, 100),
+        (1, 10, 10, 100, 1000, 1000),
+    ):
         found = parted_by.best(looked, totals)
         by_name = {way.name: way for way in looked}
 
-        def lost(ways: tuple[tuple[int, str], ...], totals: tuple[int, ...] = totals, by: Any = by_name) -> float:
+        def lost(
+            ways: tuple[tuple[int, str], ...],
+            totals: tuple[int, ...] = totals,
+            by: Any = by_name,
+        ) -> float:
             return sum(n * by[way_of(n, ways)].lost(n) for n in totals if n)
 
         single = min(lost(((0, way.name),)) for way in looked)
@@ -345,9 +411,14 @@ def test_the_choice_of_parts_is_what_loses_least_of_all_that_can_be_named() -> N
         assert (len(found) == 2) == (min(mixed) < single * 11 / 12)
 
 
-def test_two_parts_whose_name_would_be_read_otherwise_are_not_mixed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_parts_whose_name_would_be_read_otherwise_are_not_mixed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     domain = state()
-    odd = tuple(replace(each, name="a; b") if each.name == "county" else each for each in domain.partitions)
+    odd = tuple(
+        replace(each, name="a; b") if each.name == "county" else each
+        for each in domain.partitions
+    )
     monkeypatch.setattr(parted_by, "best", lambda *_: ((0, "town"), (200, "a; b")))
     assert plan_of(replace(domain, partitions=odd), "4.5").calls[0].query.parting == "town"
 
@@ -357,9 +428,17 @@ def test_other_and_missing_lie_nowhere_and_are_kept(tmp_path: Path) -> None:
     works = Categorical(name="work", values=WORKS, other=True)
     totals = (1_600, 360, 0, 120)
     domain = replace(
-        parted(domain_of()), attributes=(homes, works), rows=None, totals=Totals(column="work", counts=totals)
+        parted(domain_of()),
+        attributes=(homes, works),
+        rows=None,
+        totals=Totals(column="work", counts=totals),
     )
-    rows = pd.concat([table(4), pd.DataFrame({"home": ["", "elsewhere", "A"] * 40, "work": ["abroad"] * 120})])
+    rows = pd.concat(
+        [
+            table(4),
+            pd.DataFrame({"home": ["", "elsewhere", "A"] * 40, "work": ["abroad"] * 120}),
+        ]
+    )
     rows = rows.reset_index(drop=True)
     rows.loc[rows.index[rows["work"] == "north"][:160], "home"] = ""
     rows.to_csv(tmp_path / "commutes.csv", index=False)
@@ -369,7 +448,9 @@ def test_other_and_missing_lie_nowhere_and_are_kept(tmp_path: Path) -> None:
         found = model.sample(2_080, seed="s")
         assert np.bincount(found["work"]).tolist() == list(totals)
         missing = np.bincount(found["home"], minlength=8)[7]
-        assert 60 < missing < 440  # of 200, with a deviation of 18: that of the beta-binomial laws of the three groups
+        assert (
+            60 < missing < 440
+        )  # of 200, with a deviation of 18: that of the beta-binomial laws of the three groups
 
 
 def test_a_table_with_too_many_cells_is_kept_by_those_that_are_not_empty(
@@ -385,7 +466,9 @@ def test_a_table_with_too_many_cells_is_kept_by_those_that_are_not_empty(
     drawn = mechanisms.draw_table(again, again.rows, "seed")
     assert drawn.equals(mechanisms.draw_table(model, model.rows, "seed"))
     same = mechanisms.draw_table(dense, dense.rows, "seed")
-    assert pd.crosstab(drawn["work"], drawn["home"]).equals(pd.crosstab(same["work"], same["home"]))
+    assert pd.crosstab(drawn["work"], drawn["home"]).equals(
+        pd.crosstab(same["work"], same["home"])
+    )
     document = model.to_json()
     document["cells"]["cells"][0] = 10**6
     with pytest.raises(InputError, match="malformed"):
@@ -407,9 +490,17 @@ def test_blocks_of_a_state_are_drawn_by_cells_that_are_not_empty(tmp_path: Path)
         ),
         relation=Relation.REPLACE_ONE,
         totals=Totals(column="work", counts=tuple(np.bincount(work, minlength=2_000).tolist())),
-        points=(Points(column="home", at=tuple(at)), Points(column="work", at=tuple(at[:2_000]))),
+        points=(
+            Points(column="home", at=tuple(at)),
+            Points(column="work", at=tuple(at[:2_000])),
+        ),
     )
-    rows = pd.DataFrame({"home": [homes[i] for i in rng.integers(0, 20_000, 6_000)], "work": [works[i] for i in work]})
+    rows = pd.DataFrame(
+        {
+            "home": [homes[i] for i in rng.integers(0, 20_000, 6_000)],
+            "work": [works[i] for i in work],
+        }
+    )
     rows.to_csv(tmp_path / "commutes.csv", index=False)
     plan = plan_of(domain, "8", "1e-5", parts="values")
     assert plan.needs().memory_bytes < 200e6
@@ -442,11 +533,14 @@ def test_parameters_that_cannot_be_are_refused(parameters: dict[str, Any], reaso
         plan_of(domain_of(), **parameters)
 
 
-def test_the_command_line_from_table_to_proof(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_line_from_table_to_proof(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     table().to_csv(tmp_path / "commutes.csv", index=False)
     (tmp_path / "domain.json").write_text(json.dumps(domain_of().to_json()))
     names = {
-        name: str(tmp_path / name) for name in ("commutes.csv", "domain.json", "out.csv", "receipt.json", "model.json")
+        name: str(tmp_path / name)
+        for name in ("commutes.csv", "domain.json", "out.csv", "receipt.json", "model.json")
     }
     made = cli.main(
         [
@@ -476,7 +570,18 @@ def test_the_command_line_from_table_to_proof(tmp_path: Path, capsys: pytest.Cap
     assert cli.main(["verify", names["receipt.json"]]) == 0
     assert "its work kept" in capsys.readouterr().out
     assert (
-        cli.main(["sample", names["model.json"], "--rows", "50", "--seed", "t", "--out", str(tmp_path / "more.csv")])
+        cli.main(
+            [
+                "sample",
+                names["model.json"],
+                "--rows",
+                "50",
+                "--seed",
+                "t",
+                "--out",
+                str(tmp_path / "more.csv"),
+            ]
+        )
         == 0
     )
     assert len(pd.read_csv(tmp_path / "more.csv")) == 50
@@ -485,9 +590,14 @@ def test_the_command_line_from_table_to_proof(tmp_path: Path, capsys: pytest.Cap
 def test_the_example_of_commutes_is_described_soundly() -> None:
     root = Path(__file__).parents[2] / "examples" / "commutes"
     domain = Domain.from_json(json.loads((root / "towns.domain.json").read_text()))
-    counts = pd.read_parquet(root / "commutes.parquet", columns=["work_town"])["work_town"].value_counts()
+    counts = pd.read_parquet(root / "commutes.parquet", columns=["work_town"])[
+        "work_town"
+    ].value_counts()
     totals = domain.totals
     assert totals is not None
-    assert dict(zip(domain.attribute("work_town").labels, totals.counts, strict=True)) == counts.to_dict()
+    assert (
+        dict(zip(domain.attribute("work_town").labels, totals.counts, strict=True))
+        == counts.to_dict()
+    )
     sizes = resampling.groups(totals.counts)
     assert len(sizes) == 39

@@ -21,7 +21,12 @@ from synth_engine.spec import Spec
 
 
 def plan_of(domain: Domain, epsilon: str = "2", delta: str = "1e-6", **parameters: Any) -> Plan:
-    spec = Spec(mechanism="on-the-map", epsilon=Fraction(epsilon), delta=Fraction(delta), parameters=parameters)
+    spec = Spec(
+        mechanism="on-the-map",
+        epsilon=Fraction(epsilon),
+        delta=Fraction(delta),
+        parameters=parameters,
+    )
     return mechanisms.plan(domain, spec)
 
 
@@ -32,11 +37,17 @@ def county(rng: np.random.Generator) -> tuple[Domain, pd.DataFrame]:
     sizes = np.maximum(rng.pareto(0.8, 60) * 15, 3).astype(int)
     apart = decay.miles(at_work, at)
     rows = []
-    for work, (size, far, scale) in enumerate(zip(sizes, apart, rng.uniform(3, 10, 60), strict=True)):
+    for work, (size, far, scale) in enumerate(
+        zip(sizes, apart, rng.uniform(3, 10, 60), strict=True)
+    ):
         chances = np.exp(-far / scale) * rng.gamma(1.0, size=400)
-        rows += [(homes[home], works[work]) for home in rng.choice(400, size, p=chances / chances.sum())]
+        rows += [
+            (homes[home], works[work])
+            for home in rng.choice(400, size, p=chances / chances.sum())
+        ]
     points = {
-        name: tuple((*point, 1.0) for point in places.tolist()) for name, places in (("home", at), ("work", at_work))
+        name: tuple((*point, 1.0) for point in places.tolist())
+        for name, places in (("home", at), ("work", at_work))
     }
     domain = Domain(
         attributes=(
@@ -59,7 +70,9 @@ def county(rng: np.random.Generator) -> tuple[Domain, pd.DataFrame]:
         ("2", {"parts": "16 cells", "filter": False}),
     ],
 )
-def test_miles_are_foreseen_within_a_factor_of_two(epsilon: str, parameters: dict[str, Any], tmp_path: Path) -> None:
+def test_miles_are_foreseen_within_a_factor_of_two(
+    epsilon: str, parameters: dict[str, Any], tmp_path: Path
+) -> None:
     """What is foreseen is a mean: that of one release strays from it by a fifth, that of ten releases by a fifteenth."""
     domain, rows = county(np.random.default_rng(4))
     rows.to_csv(tmp_path / "county.csv", index=False)

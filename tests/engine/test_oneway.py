@@ -27,7 +27,9 @@ def test_the_outcome_is_never_negative_and_has_the_right_total(
 ) -> None:
     for law in ("discrete-laplace", "discrete-gaussian"):
         noise = Noise(law=law, scale=scale)
-        found = oneway.denoise(np.array(values), noise=noise, total=total, along=min(along, len(values)))
+        found = oneway.denoise(
+            np.array(values), noise=noise, total=total, along=min(along, len(values))
+        )
         assert found.shape == (len(values),)
         assert found.min() >= 0
         assert found.sum() == pytest.approx(total, rel=1e-6, abs=1e-6)
@@ -71,7 +73,9 @@ def test_smoothing_hardly_harms_a_histogram_whose_neighbours_are_unlike() -> Non
 def test_a_spike_survives() -> None:
     truth = np.full(99, 50.0)
     truth[40] = 18_000.0
-    estimate = oneway.denoise(truth.astype(np.int64), noise=NOISE, total=int(truth.sum()), along=99)
+    estimate = oneway.denoise(
+        truth.astype(np.int64), noise=NOISE, total=int(truth.sum()), along=99
+    )
     assert estimate[40] == pytest.approx(18_000, rel=0.01)
 
 

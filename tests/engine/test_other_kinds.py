@@ -27,7 +27,9 @@ PLAIN = [["a", "b"], [1, "x"], [2, "y"]]
 def cells(path: Path, kind: Kind, **options: Any) -> dict[str, list[str | None]]:
     """Every cell of a table."""
     found: dict[str, list[str | None]] = {}
-    for block in readers.blocks(path, kind=kind, limits=options.pop("limits", readers.Limits()), **options):
+    for block in readers.blocks(
+        path, kind=kind, limits=options.pop("limits", readers.Limits()), **options
+    ):
         for name, texts in block.items():
             found.setdefault(name, []).extend(texts.to_pylist())
     return found
@@ -58,7 +60,9 @@ def test_cells_of_a_sheet_are_what_a_csv_would_hold(sheet: Path) -> None:
 
 
 def test_what_was_left_out_of_a_sheet_is_told(sheet: Path) -> None:
-    sheet.write_bytes(workbook({"Data": [["a ", None], ["1", None], [None, None], ["2", None]]}, start=3))
+    sheet.write_bytes(
+        workbook({"Data": [["a ", None], ["1", None], [None, None], ["2", None]]}, start=3)
+    )
     reading = ingest.read(sheet, kind="xlsx")
     assert (reading.columns, reading.rows, reading.line_count) == (("a",), 2, 6)
     assert reading.notes == [
@@ -71,7 +75,10 @@ def test_one_of_several_sheets_has_to_be_named(sheet: Path) -> None:
     sheet.write_bytes(workbook({"Notes": [[CELL]], "Data": PLAIN, "Empty": []}))
     with pytest.raises(TableError, match="more than one sheet"):
         cells(sheet, "xlsx")
-    assert cells(sheet, "xlsx", dialect=Dialect(sheet="Data")) == {"a": ["1", "2"], "b": ["x", "y"]}
+    assert cells(sheet, "xlsx", dialect=Dialect(sheet="Data")) == {
+        "a": ["1", "2"],
+        "b": ["x", "y"],
+    }
     assert readers.columns(sheet, kind="xlsx", dialect=Dialect(sheet="Data")) == ("a", "b")
     with pytest.raises(TableError, match="no sheet of this name"):
         cells(sheet, "xlsx", dialect=Dialect(sheet="data"))
@@ -82,7 +89,10 @@ def test_one_of_several_sheets_has_to_be_named(sheet: Path) -> None:
 def test_lines_around_the_table_are_left_out_as_said(sheet: Path) -> None:
     rows = [["A title"], [], *PLAIN, ["Total", 3]]
     sheet.write_bytes(workbook({"Data": rows}))
-    assert cells(sheet, "xlsx", dialect=Dialect(skip=1, footer=1)) == {"a": ["1", "2"], "b": ["x", "y"]}
+    assert cells(sheet, "xlsx", dialect=Dialect(skip=1, footer=1)) == {
+        "a": ["1", "2"],
+        "b": ["x", "y"],
+    }
     with pytest.raises(TableError, match="more or fewer cells than the 1") as refusal:
         cells(sheet, "xlsx")
     assert refusal.value.line == 3
@@ -92,7 +102,10 @@ def test_without_a_header_columns_of_a_sheet_are_counted(sheet: Path) -> None:
     sheet.write_bytes(workbook({"Data": PLAIN}))
     found = cells(sheet, "xlsx", dialect=Dialect(header=False))
     assert found == {"column_1": ["a", "1", "2"], "column_2": ["b", "x", "y"]}
-    assert readers.columns(sheet, kind="xlsx", dialect=Dialect(header=False, columns=2)) == ("column_1", "column_2")
+    assert readers.columns(sheet, kind="xlsx", dialect=Dialect(header=False, columns=2)) == (
+        "column_1",
+        "column_2",
+    )
 
 
 MERGED = '<mergeCells count="1"><mergeCell ref="A2:A3"/></mergeCells>'
@@ -113,7 +126,11 @@ REFUSED: list[tuple[str, bytes, int | None]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("rule", "content", "line"), REFUSED, ids=[f"{i} {case[0]}" for i, case in enumerate(REFUSED)])
+@pytest.mark.parametrize(
+    ("rule", "content", "line"),
+    REFUSED,
+    ids=[f"{i} {case[0]}" for i, case in enumerate(REFUSED)],
+)
 def test_a_sheet_that_is_no_table_is_refused_by_place_and_rule(
     sheet: Path, rule: str, content: bytes, line: int | None
 ) -> None:
@@ -138,7 +155,9 @@ def test_entities_of_xml_are_never_followed(sheet: Path, first: str, entity: str
         assert "aaaa" not in str(found)
 
 
-def test_a_workbook_that_unpacks_to_too_much_is_stopped(sheet: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_workbook_that_unpacks_to_too_much_is_stopped(
+    sheet: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(archive, "MOST_UNPACKED", 10_000)
     sheet.write_bytes(workbook({"D": [["a"], *([i] for i in range(1_000))]}))
     with pytest.raises(TableError, match="unpacks to more"):
@@ -148,30 +167,72 @@ def test_a_workbook_that_unpacks_to_too_much_is_stopped(sheet: Path, monkeypatch
 FAR = b'<row r="1048576"><c r="XFD1048576"><v>1</v></c></row></sheetData>'
 NO_PLACES = b'<row r="900000"/><row>' + b"<c/>" * 30 + b"<c><v>1</v></c></row></sheetData>"
 HIDDEN: list[tuple[str, tuple[bytes, bytes], str, str]] = [
-    ("other quotes", (b"</sheetData>", FAR.replace(b'"', b"'")), "xl/worksheets", "far from each other"),
-    ("blanks", (b"</sheetData>", FAR.replace(b"r=", b"\n r = ")), "xl/worksheets", "far from each other"),
-    ("a bracket", (b"</sheetData>", FAR.replace(b"<c ", b'<c z=">" ')), "xl/worksheets", "far from each other"),
-    ("a long tag", (b"</sheetData>", FAR.replace(b"<c ", b'<c z="%s" ' % (b"z" * 2**21))), "xl/worksheets", "far from"),
+    (
+        "other quotes",
+        (b"</sheetData>", FAR.replace(b'"', b"'")),
+        "xl/worksheets",
+        "far from each other",
+    ),
+    (
+        "blanks",
+        (b"</sheetData>", FAR.replace(b"r=", b"\n r = ")),
+        "xl/worksheets",
+        "far from each other",
+    ),
+    (
+        "a bracket",
+        (b"</sheetData>", FAR.replace(b"<c ", b'<c z=">" ')),
+        "xl/worksheets",
+        "far from each other",
+    ),
+    (
+        "a long tag",
+        (b"</sheetData>", FAR.replace(b"<c ", b'<c z="%s" ' % (b"z" * 2**21))),
+        "xl/worksheets",
+        "far from",
+    ),
     ("another folder", (b"</sheetData>", FAR), "xl/sheets", "far from each other"),
     ("no places", (b"</sheetData>", NO_PLACES), "xl/worksheets", "far from each other"),
     ("no such column", (b'r="B3"', b'r="ZZZZZZZ3"'), "xl/worksheets", "not an Excel workbook"),
-    ("no such row", (b'<row r="3"', b'<row r="4294967295"'), "xl/worksheets", "not an Excel workbook"),
-    ("tags that never end", (b"</sheetData>", b"<c " * 200_000), "xl/worksheets", "not an Excel workbook"),
+    (
+        "no such row",
+        (b'<row r="3"', b'<row r="4294967295"'),
+        "xl/worksheets",
+        "not an Excel workbook",
+    ),
+    (
+        "tags that never end",
+        (b"</sheetData>", b"<c " * 200_000),
+        "xl/worksheets",
+        "not an Excel workbook",
+    ),
 ]
 
 
 def rewritten(content: bytes, *, change: tuple[bytes, bytes], folder: str) -> bytes:
     """A workbook with something else in its sheets, and its sheets somewhere else."""
     buffer = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(content)) as old, zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as new:
+    with (
+        zipfile.ZipFile(io.BytesIO(content)) as old,
+        zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as new,
+    ):
         for name in old.namelist():
-            data = old.read(name).replace(b'"worksheets/', b'"%s/' % folder.removeprefix("xl/").encode())
+            data = old.read(name).replace(
+                b'"worksheets/', b'"%s/' % folder.removeprefix("xl/").encode()
+            )
             is_sheet = name.startswith("xl/worksheets")
-            new.writestr(name.replace("xl/worksheets", folder), data.replace(*change) if is_sheet else data)
+            new.writestr(
+                name.replace("xl/worksheets", folder),
+                data.replace(*change) if is_sheet else data,
+            )
     return buffer.getvalue()
 
 
-@pytest.mark.parametrize(("change", "folder", "rule"), [case[1:] for case in HIDDEN], ids=[case[0] for case in HIDDEN])
+@pytest.mark.parametrize(
+    ("change", "folder", "rule"),
+    [case[1:] for case in HIDDEN],
+    ids=[case[0] for case in HIDDEN],
+)
 def test_a_small_workbook_cannot_ask_for_all_memory(
     sheet: Path, change: tuple[bytes, bytes], folder: str, rule: str
 ) -> None:
@@ -226,7 +287,13 @@ SURVEY = pd.DataFrame(
         "sex": [1.0, 2.0, 9.0, None, 2.0],
         "age": [31.0, 99.0, 44.0, 98.0, 17.0],
         "town": ["Ahse", "", "Bré", "Cley", "Ahse"],
-        "day": [datetime.date(2020, 2, 29), None, datetime.date(1999, 12, 31), datetime.date(2020, 1, 1)] * 1
+        "day": [
+            datetime.date(2020, 2, 29),
+            None,
+            datetime.date(1999, 12, 31),
+            datetime.date(2020, 1, 1),
+        ]
+        * 1
         + [datetime.date(2001, 1, 1)],
         "pay": [1.5, 2.0, 1e20, -0.25, None],
     }
@@ -246,7 +313,11 @@ def survey(tmp_path: Path) -> Path:
     path = tmp_path / "survey.sav"
     missing: dict[str, list[Any]] = {"sex": [9], "age": [{"lo": 98, "hi": 99}]}
     pyreadstat.write_sav(
-        SURVEY, path, variable_value_labels=LABELS, missing_ranges=missing, column_labels={"sex": "Sex of the person"}
+        SURVEY,
+        path,
+        variable_value_labels=LABELS,
+        missing_ranges=missing,
+        column_labels={"sex": "Sex of the person"},
     )
     return path
 
@@ -262,10 +333,19 @@ def test_labels_and_missing_codes_become_suggestions(survey: Path) -> None:
     drafts = {one["name"]: one for one in ingest.read(survey, kind="sav").suggestions}
     Domain.from_json({"attributes": list(drafts.values())})
     sex, age = drafts["sex"], drafts["age"]
-    assert (sex["kind"], sex["values"], sex["missing"]) == ("categorical", ["1", "2"], ["", "9"])
+    assert (sex["kind"], sex["values"], sex["missing"]) == (
+        "categorical",
+        ["1", "2"],
+        ["", "9"],
+    )
     assert "“Sex of the person”" in sex["why"]
     assert "1 = male; 2 = female" in sex["why"]
-    assert (age["kind"], age["low"], age["high"], age["missing"]) == ("integer", 17, 44, ["98", "99"])
+    assert (age["kind"], age["low"], age["high"], age["missing"]) == (
+        "integer",
+        17,
+        44,
+        ["98", "99"],
+    )
     assert {one["provenance"] for one in drafts.values()} == {"suggested"}
 
 
@@ -280,7 +360,9 @@ def test_missing_values_of_stata_are_spelled_as_stata_does(tmp_path: Path) -> No
     path = tmp_path / "survey.dta"
     table = SURVEY[["sex", "town"]].assign(sex=[1, 2, "a", None, 2])
     labels = {"sex": {1: "male", 2: "female", "a": "refused"}}
-    pyreadstat.write_dta(table, path, variable_value_labels=labels, missing_user_values={"sex": ["a"]})
+    pyreadstat.write_dta(
+        table, path, variable_value_labels=labels, missing_user_values={"sex": ["a"]}
+    )
     assert cells(path, "dta") == {"sex": ["1", "2", ".a", None, "2"], "town": EXPECTED["town"]}
     sex = ingest.read(path, kind="dta").suggestions[0]
     assert (sex["values"], sex["missing"]) == (["1", "2"], ["", ".a"])

@@ -90,7 +90,11 @@ BAD: list[tuple[str, Any, str]] = [
     ("weights", '{"a": 1e999}', "no JSON text"),
     ("weights", '{"a": 1e-999}', "no JSON text"),
     ("weights", '{"a": ' + "9" * 5000 + "}", "no JSON text"),
-    ("weights", {SECRET * 3: 1}, "the name of entry 1 of parameter 'weights' has more than 20 signs"),
+    (
+        "weights",
+        {SECRET * 3: 1},
+        "the name of entry 1 of parameter 'weights' has more than 20 signs",
+    ),
     ("weights", {str(i): 1 for i in range(4)}, "more than 3 entries"),
     ("weights", {5: 1}, "must be a number"),
     ("weights", {"a": {SECRET}}, "must be a number"),
@@ -104,7 +108,9 @@ BAD: list[tuple[str, Any, str]] = [
 
 
 @pytest.mark.parametrize(("name", "value", "reason"), BAD)
-def test_what_is_wrong_is_refused_by_the_parameters_name_and_not_repeated(name: str, value: Any, reason: str) -> None:
+def test_what_is_wrong_is_refused_by_the_parameters_name_and_not_repeated(
+    name: str, value: Any, reason: str
+) -> None:
     with pytest.raises(SpecError, match=reason) as refused:
         checked(**{name: value})
     assert name in refused.value.rule
@@ -114,12 +120,16 @@ def test_what_is_wrong_is_refused_by_the_parameters_name_and_not_repeated(name: 
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=4), inner, max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=4), inner, max_size=4)
+    ),
     max_leaves=12,
 )
 
 
-@given(st.sampled_from(["groups", "weights", "column", "anything"]), JSON | st.text(max_size=40))
+@given(
+    st.sampled_from(["groups", "weights", "column", "anything"]), JSON | st.text(max_size=40)
+)
 def test_anything_at_all_is_taken_or_refused_in_words(name: str, value: Any) -> None:
     try:
         found = checked(**{name: value})
@@ -128,7 +138,9 @@ def test_anything_at_all_is_taken_or_refused_in_words(name: str, value: Any) -> 
     assert parameters.checked(found, schema=SCHEMA) == found
 
 
-@pytest.mark.parametrize("value", [{"a": {1, 2}}, {"a": object()}, {5: 1}, [[[[[[1]]]]]], [0] * (MOST_ENTRIES + 1)])
+@pytest.mark.parametrize(
+    "value", [{"a": {1, 2}}, {"a": object()}, {5: 1}, [[[[[[1]]]]]], [0] * (MOST_ENTRIES + 1)]
+)
 def test_a_spec_takes_json_within_bounds_alone(value: Any) -> None:
     Spec(mechanism="x", epsilon=ONE, parameters={"p": [{"a": [1, "b", None, True]}]})
     with pytest.raises(SpecError, match="parameter 'p'"):

@@ -47,7 +47,9 @@ def cells(path: Path, **limits: int) -> dict[str, list[str | None]]:
     ],
     ids=lambda value: str(value.type) if isinstance(value, pa.Array) else "",
 )
-def test_every_plain_type_is_read_as_text(path: Path, column: pa.Array, texts: list[str | None]) -> None:
+def test_every_plain_type_is_read_as_text(
+    path: Path, column: pa.Array, texts: list[str | None]
+) -> None:
     pq.write_table(pa.table({"a": column}), path)
     assert cells(path) == {"a": texts}
 
@@ -56,11 +58,15 @@ def test_row_groups_are_read_in_blocks(path: Path) -> None:
     pq.write_table(pa.table({"a": list(range(1_000))}), path, row_group_size=300)
     blocks = list(readers.blocks(path, kind="parquet", limits=Limits(block_rows=64)))
     assert max(len(block["a"]) for block in blocks) <= 64
-    assert [text for block in blocks for text in block["a"].to_pylist()] == [str(i) for i in range(1_000)]
+    assert [text for block in blocks for text in block["a"].to_pylist()] == [
+        str(i) for i in range(1_000)
+    ]
 
 
 def test_a_preview_and_suggestions_are_made_as_for_a_csv(path: Path) -> None:
-    pq.write_table(pa.table({"age": [18 + i % 60 for i in range(100)], "sex": ["f", "m"] * 50}), path)
+    pq.write_table(
+        pa.table({"age": [18 + i % 60 for i in range(100)], "sex": ["f", "m"] * 50}), path
+    )
     reading = ingest.read(path, kind="parquet")
     assert (reading.columns, reading.rows, reading.dialect) == (("age", "sex"), 100, None)
     assert reading.preview[1] == ["19", "m"]
@@ -96,7 +102,9 @@ def test_nested_values_are_refused_by_column_rule_and_repair(path: Path, what: s
         (pa.array(["x" * 200_000]), "a cell is too long"),
     ],
 )
-def test_what_no_cell_of_text_can_be_is_refused_by_column(path: Path, column: pa.Array, rule: str) -> None:
+def test_what_no_cell_of_text_can_be_is_refused_by_column(
+    path: Path, column: pa.Array, rule: str
+) -> None:
     pq.write_table(pa.table({"a": [1], "b": column}), path)
     with pytest.raises(TableError, match=rule) as refusal:
         cells(path)
@@ -114,7 +122,9 @@ def test_what_no_cell_of_text_can_be_is_refused_by_column(path: Path, column: pa
         (["a", "x" * 300], "too long"),
     ],
 )
-def test_names_of_columns_keep_the_rules_of_a_header(path: Path, names: list[str], rule: str) -> None:
+def test_names_of_columns_keep_the_rules_of_a_header(
+    path: Path, names: list[str], rule: str
+) -> None:
     pq.write_table(pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=names), path)
     with pytest.raises(TableError, match=rule):
         cells(path)
@@ -122,7 +132,14 @@ def test_names_of_columns_keep_the_rules_of_a_header(path: Path, names: list[str
 
 @pytest.mark.parametrize(
     "content",
-    [b"", b"PAR1", b"PAR1" + b"\x00" * 100 + b"PAR1", b"a,b\n1,2\n", b"PK\x03\x04", b"PARE\x15\x00"],
+    [
+        b"",
+        b"PAR1",
+        b"PAR1" + b"\x00" * 100 + b"PAR1",
+        b"a,b\n1,2\n",
+        b"PK\x03\x04",
+        b"PARE\x15\x00",
+    ],
 )
 def test_what_is_not_parquet_is_refused(path: Path, content: bytes) -> None:
     path.write_bytes(content)
@@ -131,7 +148,9 @@ def test_what_is_not_parquet_is_refused(path: Path, content: bytes) -> None:
 
 
 def test_a_damaged_page_is_refused(path: Path) -> None:
-    pq.write_table(pa.table({"a": [f"text {i}" for i in range(10_000)]}), path, compression="gzip")
+    pq.write_table(
+        pa.table({"a": [f"text {i}" for i in range(10_000)]}), path, compression="gzip"
+    )
     data = bytearray(path.read_bytes())
     data[200:4000] = bytes(3800)
     path.write_bytes(data)
@@ -140,7 +159,9 @@ def test_a_damaged_page_is_refused(path: Path) -> None:
 
 
 def test_text_that_is_no_utf8_is_refused(path: Path) -> None:
-    broken = pa.StringArray.from_buffers(1, pa.py_buffer(b"\0\0\0\0\1\0\0\0"), pa.py_buffer(b"\xff"))
+    broken = pa.StringArray.from_buffers(
+        1, pa.py_buffer(b"\0\0\0\0\1\0\0\0"), pa.py_buffer(b"\xff")
+    )
     pq.write_table(pa.table({"a": broken}), path)
     with pytest.raises(TableError, match="damaged"):
         cells(path)
@@ -161,11 +182,15 @@ def test_the_limits_are_kept(path: Path) -> None:
 
 def swollen(path: Path, *, rows: int, length: int) -> None:
     """One long text, said once and pointed at by every row: kilobytes that unpack to gigabytes."""
-    column: Any = pa.DictionaryArray.from_arrays(pa.array([0] * rows, type=pa.int32()), pa.array(["x" * length]))
+    column: Any = pa.DictionaryArray.from_arrays(
+        pa.array([0] * rows, type=pa.int32()), pa.array(["x" * length])
+    )
     pq.write_table(pa.table({"a": column}), path, compression="zstd", store_schema=False)
 
 
-def test_a_text_that_is_repeated_beyond_the_limit_is_refused_before_it_is_unpacked(path: Path) -> None:
+def test_a_text_that_is_repeated_beyond_the_limit_is_refused_before_it_is_unpacked(
+    path: Path,
+) -> None:
     swollen(path, rows=100_000, length=100_000)
     assert path.stat().st_size < 2**20
     pa.default_memory_pool().release_unused()

@@ -15,7 +15,9 @@ from synth_engine.errors import DomainError
 
 HOMES = ("a1", "a2", "b1", "b2", "b3")
 AT = ((41.0, -71.0), (41.01, -71.0), (41.5, -71.3), (41.52, -71.3), (41.5, -71.4))
-TOWN = Partition(name="town", column="home", of=("A", "A", "B", "B", "B"), source=(("name", "census"),))
+TOWN = Partition(
+    name="town", column="home", of=("A", "A", "B", "B", "B"), source=(("name", "census"),)
+)
 
 
 def domain_of(*partitions: Partition, points: bool = True) -> Domain:
@@ -46,8 +48,12 @@ def test_cells_halve_the_most_points_along_their_longer_side() -> None:
     assert sorted(cells(same, 2)) == [0, 0, 1, 1]
 
 
-@pytest.mark.parametrize(("name", "points"), [("county", True), ("4 cells", False), ("0 cells", True)])
-def test_a_partition_that_there_is_not_is_refused_with_those_there_are(name: str, points: bool) -> None:
+@pytest.mark.parametrize(
+    ("name", "points"), [("county", True), ("4 cells", False), ("0 cells", True)]
+)
+def test_a_partition_that_there_is_not_is_refused_with_those_there_are(
+    name: str, points: bool
+) -> None:
     with pytest.raises(DomainError, match=r"no such partition.*values, town"):
         parting(domain_of(TOWN, points=points), "home", name)
 
@@ -69,7 +75,9 @@ ENTRY = TOWN.to_json(domain_of().attributes)
         ({"more": 1}, "unknown field"),
     ],
 )
-def test_partitions_that_cannot_be_right_are_refused(changed: dict[str, Any], reason: str) -> None:
+def test_partitions_that_cannot_be_right_are_refused(
+    changed: dict[str, Any], reason: str
+) -> None:
     document = domain_of().to_json() | {"partitions": [{**ENTRY, **changed}]}
     with pytest.raises(DomainError, match=reason):
         Domain.from_json(document)
@@ -81,22 +89,43 @@ def test_two_partitions_of_one_name_are_refused() -> None:
 
 
 NAMED: dict[str, Any] = {
-    "attributes": [{"name": "home", "kind": "categorical", "values": ["b", "a", "c"], "outside": "clamp"}],
-    "points": [{"column": "home", "at": {"b": [41, -71], "a": [42, -72], "c": [43, -73]}, "names": {"b": "Bristol"}}],
-    "partitions": [{"name": "town", "column": "home", "of": {"b": "2", "a": "1", "c": "1"}, "names": {"1": "Warren"}}],
+    "attributes": [
+        {"name": "home", "kind": "categorical", "values": ["b", "a", "c"], "outside": "clamp"}
+    ],
+    "points": [
+        {
+            "column": "home",
+            "at": {"b": [41, -71], "a": [42, -72], "c": [43, -73]},
+            "names": {"b": "Bristol"},
+        }
+    ],
+    "partitions": [
+        {
+            "name": "town",
+            "column": "home",
+            "of": {"b": "2", "a": "1", "c": "1"},
+            "names": {"1": "Warren"},
+        }
+    ],
 }
 
 
 def test_names_stand_with_their_codes_and_come_back() -> None:
     domain = Domain.from_json(NAMED)
-    assert Domain.from_json(json.loads(json.dumps(domain.to_json()))) == domain and hash(domain.partitions[0])
-    assert domain.partitions[0].titles == ("1 · Warren", "2") and domain.partitions[0].parts == ("1", "2")
+    assert Domain.from_json(json.loads(json.dumps(domain.to_json()))) == domain and hash(
+        domain.partitions[0]
+    )
+    assert domain.partitions[0].titles == ("1 · Warren", "2") and domain.partitions[
+        0
+    ].parts == ("1", "2")
     assert names.titled(("b", "a"), domain.points[0].names) == ("b · Bristol", "a")
     assert names.titled(("b",), (("b", "b"),)) == ("b",)
     jsonschema.validate(domain.to_json(), SCHEMA)
 
 
-@pytest.mark.parametrize("bad", [{"x": "Nowhere"}, {"1": ""}, {"1": "a\nb"}, {"1": "x" * 201}, {"1": 1}, ["1"]])
+@pytest.mark.parametrize(
+    "bad", [{"x": "Nowhere"}, {"1": ""}, {"1": "a\nb"}, {"1": "x" * 201}, {"1": 1}, ["1"]]
+)
 def test_names_of_other_codes_and_names_that_are_none_are_refused(bad: Any) -> None:
     (partition,), (points,) = NAMED["partitions"], NAMED["points"]
     with pytest.raises(DomainError, match="name") as caught:

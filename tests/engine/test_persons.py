@@ -23,7 +23,14 @@ from synth_engine.cli import main
 from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.session import RoomSession
 from synth_engine.domain import Domain
-from synth_engine.errors import BudgetExceeded, DomainError, InputError, PrivacyError, TableError, VerificationError
+from synth_engine.errors import (
+    BudgetExceeded,
+    DomainError,
+    InputError,
+    PrivacyError,
+    TableError,
+    VerificationError,
+)
 from synth_engine.evaluation import page, view
 from synth_engine.measurement import Answers, GroupSizes
 from synth_engine.mechanisms.planning import grouped
@@ -46,8 +53,18 @@ def domain_of(**changed: Any) -> Domain:
         "relation": "add-remove",
         "unit": {"max_records": 3, "column": "who"},
         "attributes": [
-            {"name": "who", "kind": "identifier", "regenerate": "random", "pattern": "P-######"},
-            {"name": "shop", "kind": "categorical", "values": ["north", "south"], "other": True},
+            {
+                "name": "who",
+                "kind": "identifier",
+                "regenerate": "random",
+                "pattern": "P-######",
+            },
+            {
+                "name": "shop",
+                "kind": "categorical",
+                "values": ["north", "south"],
+                "other": True,
+            },
             {"name": "spent", "kind": "integer", "low": 0, "high": 99, "width": 10},
         ],
     }
@@ -66,7 +83,12 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with path.open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["who", "shop", "spent"])
-        writer.writerows(sorted(zip((f"id-{p}" for p in people), shops, spent, strict=True), key=lambda row: row[1]))
+        writer.writerows(
+            sorted(
+                zip((f"id-{p}" for p in people), shops, spent, strict=True),
+                key=lambda row: row[1],
+            )
+        )
     return path
 
 
@@ -83,7 +105,9 @@ def sizes_of(names: list[str]) -> dict[int, float]:
 
 @pytest.mark.parametrize("delta", ["0", "1e-9"])
 @pytest.mark.parametrize("mechanism", ["random", "independent", "bayesian-network"])
-def test_groups_come_back_in_their_sizes_under_fresh_names(table: Path, mechanism: str, delta: str) -> None:
+def test_groups_come_back_in_their_sizes_under_fresh_names(
+    table: Path, mechanism: str, delta: str
+) -> None:
     spec = spec_of(mechanism, delta=delta, epsilon="3")
     release = pipeline.synthesize(table, domain=domain_of(), spec=spec)
     drawn = mechanisms.draw_table(release.model, release.rows, "a seed")
@@ -111,7 +135,10 @@ def test_the_receipt_proves_the_whole_and_names_the_person(
     assert verbs[0] == "group-sizes"
     one = 1 if relation is Relation.ADD_REMOVE else 2
     assert set(receipt["calls"][0]["sensitivity"].values()) == {one}
-    assert min(value for call in receipt["calls"][1:] for value in call["sensitivity"].values()) >= 3 * one
+    assert (
+        min(value for call in receipt["calls"][1:] for value in call["sensitivity"].values())
+        >= 3 * one
+    )
 
 
 def test_the_verifier_of_one_file_proves_it_too(table: Path, tmp_path: Path) -> None:
@@ -119,7 +146,12 @@ def test_the_verifier_of_one_file_proves_it_too(table: Path, tmp_path: Path) -> 
     receipt = plan.receipt(pipeline.measure(table, plan=plan))
     (tmp_path / standalone.NAME).write_text(standalone.text())
     (tmp_path / "receipt.json").write_text(json.dumps(receipt))
-    called = [sys.executable, "-I", str(tmp_path / standalone.NAME), str(tmp_path / "receipt.json")]
+    called = [
+        sys.executable,
+        "-I",
+        str(tmp_path / standalone.NAME),
+        str(tmp_path / "receipt.json"),
+    ]
     found = subprocess.run(called, capture_output=True, text=True, check=False)
     assert found.returncode == 0, found.stderr
     assert "one person, at most 3 rows" in found.stdout
@@ -158,9 +190,16 @@ def test_group_sizes_cost_the_share_that_is_public_and_no_more() -> None:
 def test_a_static_method_stays_static_unless_rho_is_the_better_sum(
     columns: int, rule: mechanisms.Rule, certificate: str
 ) -> None:
-    names = [{"name": f"c{number}", "kind": "integer", "low": 0, "high": 9} for number in range(columns)]
-    domain = domain_of(attributes=[{"name": "who", "kind": "identifier", "regenerate": "uuid"}, *names])
-    plan = mechanisms.plan(domain, spec_of("independent", delta="1e-9", epsilon="0.5"), rule=rule)
+    names = [
+        {"name": f"c{number}", "kind": "integer", "low": 0, "high": 9}
+        for number in range(columns)
+    ]
+    domain = domain_of(
+        attributes=[{"name": "who", "kind": "identifier", "regenerate": "uuid"}, *names]
+    )
+    plan = mechanisms.plan(
+        domain, spec_of("independent", delta="1e-9", epsilon="0.5"), rule=rule
+    )
     assert plan.certificate == certificate
     assert plan.kind == ("static" if certificate == "basic" else "adaptive")
     assert plan.cost(rule)[0 if rule == "basic" else 2] > 0
@@ -169,9 +208,15 @@ def test_a_static_method_stays_static_unless_rho_is_the_better_sum(
 
 def test_a_composition_of_distributions_certifies_group_sizes_too() -> None:
     """Many columns under Laplace noise, whose epsilons would add up to more."""
-    names = [{"name": f"c{number}", "kind": "integer", "low": 0, "high": 9} for number in range(60)]
-    domain = domain_of(attributes=[{"name": "who", "kind": "identifier", "regenerate": "uuid"}, *names])
-    spec = replace(spec_of("independent", delta="1e-9", epsilon="0.5"), parameters={"noise": "laplace"})
+    names = [
+        {"name": f"c{number}", "kind": "integer", "low": 0, "high": 9} for number in range(60)
+    ]
+    domain = domain_of(
+        attributes=[{"name": "who", "kind": "identifier", "regenerate": "uuid"}, *names]
+    )
+    spec = replace(
+        spec_of("independent", delta="1e-9", epsilon="0.5"), parameters={"noise": "laplace"}
+    )
     plan = mechanisms.plan(domain, spec)
     assert plan.certificate == "pld"
     assert isinstance(plan.loss, Pure)
@@ -195,11 +240,18 @@ def test_a_stage_that_were_not_paid_for_would_be_refused_by_the_room(table: Path
     "changed",
     [
         pytest.param({"unit": {"max_records": 1, "column": "who"}}, id="one row a person"),
-        pytest.param({"unit": {"max_records": 3, "column": None}}, id="a promise without a column"),
-        pytest.param({"unit": {"max_records": 3, "column": "elsewhere"}}, id="a column that is not described"),
+        pytest.param(
+            {"unit": {"max_records": 3, "column": None}}, id="a promise without a column"
+        ),
+        pytest.param(
+            {"unit": {"max_records": 3, "column": "elsewhere"}},
+            id="a column that is not described",
+        ),
     ],
 )
-def test_nothing_is_asked_and_nothing_is_paid_where_no_person_is_made_anew(changed: dict[str, Any]) -> None:
+def test_nothing_is_asked_and_nothing_is_paid_where_no_person_is_made_anew(
+    changed: dict[str, Any],
+) -> None:
     plan = mechanisms.plan(domain_of(**changed), spec_of("independent"))
     assert not isinstance(plan, StagedPlan | GroupedPlan)
     assert [call.query.verb for call in plan.calls] == ["measure", "measure"]
@@ -209,12 +261,17 @@ def test_the_forecast_reckons_with_what_group_sizes_cost() -> None:
     plain = domain_of(unit={"max_records": 3, "column": "elsewhere"})
     for mechanism in ("independent", "bayesian-network"):
         spec = spec_of(mechanism, delta="1e-9")
-        with_sizes, without = (mechanisms.plan(each, spec).expected_error(rows=5_000) for each in (domain_of(), plain))
+        with_sizes, without = (
+            mechanisms.plan(each, spec).expected_error(rows=5_000)
+            for each in (domain_of(), plain)
+        )
         assert without["mean"] < with_sizes["mean"] < 1.2 * without["mean"]
         chart = [
             next(
                 point["oneway"]
-                for point in mechanisms.forecast_curve(each, spec=spec, epsilons=[Fraction(1)], rows=5_000)
+                for point in mechanisms.forecast_curve(
+                    each, spec=spec, epsilons=[Fraction(1)], rows=5_000
+                )
                 if point["mechanism"] == mechanism
             )
             for each in (domain_of(), plain)
@@ -226,12 +283,18 @@ def test_open_columns_are_learned_beside_group_sizes(table: Path) -> None:
     domain = domain_of(
         attributes=[
             {"name": "who", "kind": "identifier", "regenerate": "sequence"},
-            {"name": "shop", "kind": "weak", "values": {"set": "list", "values": ["east", "north", "south", "west"]}},
+            {
+                "name": "shop",
+                "kind": "weak",
+                "values": {"set": "list", "values": ["east", "north", "south", "west"]},
+            },
             {"name": "spent", "kind": "range", "of": "integer", "low": 0, "high": 100_000},
         ]
     )
     # With noise of less than one record no empty cell seems to hold some: see test_learning.py.
-    release = pipeline.synthesize(table, domain=domain, spec=spec_of("independent", epsilon="100"))
+    release = pipeline.synthesize(
+        table, domain=domain, spec=spec_of("independent", epsilon="100")
+    )
     assert verify.verify(release.plan.receipt(release.answers)).epsilon <= 100
     drawn = mechanisms.draw_table(release.model, 6_000, "a seed")
     assert sizes_of(drawn["who"].tolist()) == pytest.approx(KEPT, abs=0.04)
@@ -239,7 +302,9 @@ def test_open_columns_are_learned_beside_group_sizes(table: Path) -> None:
     assert int(drawn["spent"].max()) < 1_000
     weak = pipeline.synthesize(table, domain=domain, spec=spec_of("weak-domain", epsilon="3"))
     assert verify.verify(weak.plan.receipt(weak.answers)).epsilon <= 3
-    assert sizes_of(mechanisms.draw_table(weak.model, 6_000, "s")["who"].tolist()) == pytest.approx(KEPT, abs=0.04)
+    assert sizes_of(
+        mechanisms.draw_table(weak.model, 6_000, "s")["who"].tolist()
+    ) == pytest.approx(KEPT, abs=0.04)
 
 
 def test_answers_of_another_plan_are_refused(table: Path) -> None:
@@ -253,10 +318,14 @@ def test_answers_of_another_plan_are_refused(table: Path) -> None:
 
 
 @pytest.mark.parametrize("relation", list(Relation))
-def test_the_whole_run_tells_neighbours_apart_by_no_more_than_epsilon(relation: Relation, tmp_path: Path) -> None:
+def test_the_whole_run_tells_neighbours_apart_by_no_more_than_epsilon(
+    relation: Relation, tmp_path: Path
+) -> None:
     """The exact law of `random` with group sizes: all answers together, on tables as the room reads them."""
     document = tiny.domain_of(2, relation).to_json()
-    document["attributes"].append({"name": "who", "kind": "identifier", "regenerate": "sequence"})  # type: ignore[attr-defined]
+    document["attributes"].append(
+        {"name": "who", "kind": "identifier", "regenerate": "sequence"}
+    )  # type: ignore[attr-defined]
     domain = Domain.from_json(document)
     epsilon = Fraction(7, 10)
     plan = mechanisms.plan(domain, Spec(mechanism="random", epsilon=epsilon))
@@ -264,10 +333,16 @@ def test_the_whole_run_tells_neighbours_apart_by_no_more_than_epsilon(relation: 
     def program(session: RoomSession, _: Rows) -> Hashable:
         answers = plan.run(session)
         assert answers.group_sizes is not None
-        return (*answers.group_sizes.values.tolist(), int(answers.measurements[0].values), session.calls)
+        return (
+            *answers.group_sizes.values.tolist(),
+            int(answers.measurements[0].values),
+            session.calls,
+        )
 
     laws = {
-        persons: exact.law_on(program, tiny.opened(persons, domain, tmp_path), cap=plan.loss, high=4)
+        persons: exact.law_on(
+            program, tiny.opened(persons, domain, tmp_path), cap=plan.loss, high=4
+        )
         for persons in tiny.tables(persons=1)
     }
     ratio, compared = exact.worst_ratio(laws, tiny.pairs(domain, persons=1))  # type: ignore[arg-type]
@@ -296,7 +371,9 @@ def test_a_unit_that_is_none_is_refused_with_its_repair(unit: object, words: str
     assert caught.value.repair
 
 
-def test_a_table_without_the_column_of_persons_is_refused_by_its_header_alone(tmp_path: Path) -> None:
+def test_a_table_without_the_column_of_persons_is_refused_by_its_header_alone(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "t.csv"
     path.write_text("shop,spent\nnorth,1\n")
     with pytest.raises(TableError, match="no such column") as caught:
@@ -304,18 +381,26 @@ def test_a_table_without_the_column_of_persons_is_refused_by_its_header_alone(tm
     assert caught.value.column == "who"
 
 
-def test_the_command_line_draws_groups_again_from_the_stored_model(table: Path, tmp_path: Path) -> None:
+def test_the_command_line_draws_groups_again_from_the_stored_model(
+    table: Path, tmp_path: Path
+) -> None:
     domain = tmp_path / "domain.json"
     domain.write_text(json.dumps(domain_of().to_json()))
-    out, model, receipt = (tmp_path / name for name in ("out.csv", "model.json", "receipt.json"))
+    out, model, receipt = (
+        tmp_path / name for name in ("out.csv", "model.json", "receipt.json")
+    )
     asked = ["--mechanism", "independent", "--epsilon", "3", "--seed", "7"]
     files = ["--out", str(out), "--model", str(model), "--receipt", str(receipt)]
     assert main(["synthesize", str(table), "--domain", str(domain), *asked, *files]) == 0
     assert main(["verify", str(receipt)]) == 0
-    assert main(["sample", str(model), "--seed", "7", "--out", str(tmp_path / "again.csv")]) == 0
+    assert (
+        main(["sample", str(model), "--seed", "7", "--out", str(tmp_path / "again.csv")]) == 0
+    )
     assert (tmp_path / "again.csv").read_bytes() == out.read_bytes()
     with out.open() as file:
-        assert sizes_of([row["who"] for row in csv.DictReader(file)]) == pytest.approx(KEPT, abs=0.04)
+        assert sizes_of([row["who"] for row in csv.DictReader(file)]) == pytest.approx(
+            KEPT, abs=0.04
+        )
 
 
 def test_rows_that_belong_to_nobody_are_one_person(tmp_path: Path) -> None:
@@ -332,7 +417,9 @@ def test_rows_that_belong_to_nobody_are_one_person(tmp_path: Path) -> None:
 
 
 def test_the_report_puts_group_sizes_beside_the_real_ones(table: Path) -> None:
-    release = pipeline.synthesize(table, domain=domain_of(), spec=spec_of("independent", epsilon="3"))
+    release = pipeline.synthesize(
+        table, domain=domain_of(), spec=spec_of("independent", epsilon="3")
+    )
     report = pipeline.report(table, model=release.model, rows=release.rows, seed="s")
     entry = report["group_sizes"]
     assert entry["persons"]["real"] == 6_000, "nobody is lost by truncation"
@@ -361,14 +448,22 @@ def test_a_report_of_single_records_has_no_group_sizes(table: Path) -> None:
     ("columns", "unique"),
     [
         pytest.param({"who": ["a", "b", "c"], "x": ["1", "1", "2"]}, ["who"], id="few texts"),
-        pytest.param({"who": ["a", "b", "a"], "x": ["1", "2", "3"]}, ["x"], id="a person twice"),
         pytest.param(
-            {"who": ["a", "", ""], "x": ["", "", ""], "y": ["1", "1", "1"]}, ["who"], id="missing ones do not repeat"
+            {"who": ["a", "b", "a"], "x": ["1", "2", "3"]}, ["x"], id="a person twice"
+        ),
+        pytest.param(
+            {"who": ["a", "", ""], "x": ["", "", ""], "y": ["1", "1", "1"]},
+            ["who"],
+            id="missing ones do not repeat",
         ),
         pytest.param({"who": [f"p{i}" for i in range(30_000)]}, ["who"], id="many texts"),
-        pytest.param({"who": [f"p{i // 2}" for i in range(60_000)]}, [], id="many texts, each twice"),
+        pytest.param(
+            {"who": [f"p{i // 2}" for i in range(60_000)]}, [], id="many texts, each twice"
+        ),
         pytest.param({"who": [str(7 * i) for i in range(30_000)]}, ["who"], id="many numbers"),
-        pytest.param({"who": [str(i % 25_000) for i in range(50_000)]}, [], id="many numbers, each twice"),
+        pytest.param(
+            {"who": [str(i % 25_000) for i in range(50_000)]}, [], id="many numbers, each twice"
+        ),
     ],
 )
 def test_the_steward_alone_learns_which_columns_differ_in_every_row(

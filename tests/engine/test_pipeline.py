@@ -38,7 +38,9 @@ def plan() -> Plan:
     return mechanisms.plan(DOMAIN, SPEC)
 
 
-def test_answers_are_the_counts_plus_noise_of_the_planned_calls(table: Path, plan: Plan) -> None:
+def test_answers_are_the_counts_plus_noise_of_the_planned_calls(
+    table: Path, plan: Plan
+) -> None:
     answers = pipeline.measure(table, plan=plan)
     assert answers.calls == plan.calls
     by_clique = {measurement.clique: measurement.values for measurement in answers.measurements}
@@ -51,13 +53,17 @@ def test_a_release_is_a_function_of_the_answers_and_the_seed(table: Path) -> Non
     release = pipeline.synthesize(table, domain=DOMAIN, spec=SPEC)
     refitted = release.plan.fit(release.answers)
     assert refitted.to_json() == release.model.to_json()
-    first, second = (mechanisms.draw_table(m, release.rows, release.seed) for m in (release.model, refitted))
+    first, second = (
+        mechanisms.draw_table(m, release.rows, release.seed) for m in (release.model, refitted)
+    )
     assert first.equals(second)
     assert len(first) == release.rows
     assert abs(release.rows - 120) <= 5
 
 
-def test_calls_that_were_not_planned_are_refused(table: Path, plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_calls_that_were_not_planned_are_refused(
+    table: Path, plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
     original = type(plan).run
 
     def greedy(self: Plan, room: Any) -> Any:
@@ -72,7 +78,9 @@ def test_calls_that_were_not_planned_are_refused(table: Path, plan: Plan, monkey
 
 def test_the_stages_are_reported_in_order(table: Path) -> None:
     seen: list[str] = []
-    pipeline.synthesize(table, domain=DOMAIN, spec=SPEC, progress=lambda stage, _: seen.append(stage))
+    pipeline.synthesize(
+        table, domain=DOMAIN, spec=SPEC, progress=lambda stage, _: seen.append(stage)
+    )
     assert list(dict.fromkeys(seen)) == ["read", "measure", "fit"]
 
 
@@ -119,7 +127,9 @@ MARKER = "cell-of-ann-4711"
 
 def with_locals(error: BaseException) -> str:
     """The fullest traceback that any logger could print."""
-    return "".join(traceback.TracebackException.from_exception(error, capture_locals=True).format())
+    return "".join(
+        traceback.TracebackException.from_exception(error, capture_locals=True).format()
+    )
 
 
 def test_a_refusal_leaves_the_room_without_the_frames_that_hold_cells(tmp_path: Path) -> None:
@@ -141,7 +151,10 @@ def test_a_refusal_leaves_the_room_without_the_frames_that_hold_cells(tmp_path: 
     ids=["measure", "compare"],
 )
 def test_an_error_that_nobody_foresaw_leaves_the_room_as_a_type_and_a_place(
-    tmp_path: Path, plan: Plan, monkeypatch: pytest.MonkeyPatch, entrance: Callable[[Path, Plan], object]
+    tmp_path: Path,
+    plan: Plan,
+    monkeypatch: pytest.MonkeyPatch,
+    entrance: Callable[[Path, Plan], object],
 ) -> None:
     path = tmp_path / "table.csv"
     path.write_text(f"a,b\n0,1\n{MARKER},1\n")
@@ -150,7 +163,9 @@ def test_an_error_that_nobody_foresaw_leaves_the_room_as_a_type_and_a_place(
         raise ValueError(f"cannot count {MARKER} of {rows.codes(clique[0])}")
 
     monkeypatch.setattr(counts, "contingency", break_down)
-    with pytest.raises(SynthError, match=r"^the room failed: ValueError at test_pipeline.py:\d+$") as failure:
+    with pytest.raises(
+        SynthError, match=r"^the room failed: ValueError at test_pipeline.py:\d+$"
+    ) as failure:
         entrance(path, plan)
     assert MARKER not in with_locals(failure.value)
     assert failure.value.__context__ is None

@@ -18,10 +18,31 @@ from synth_engine.readers import feed, regular
 from synth_engine.readers.rules import Rules
 
 LETTERS = st.sampled_from(
-    ["a", "é", "1", ",", ";", '"', '""', "'", "\n", "\r\n", "\r", " ", "\0", "\xff", "\u2028", "x,y\n", '"b"', "\ufeff"]
+    [
+        "a",
+        "é",
+        "1",
+        ",",
+        ";",
+        '"',
+        '""',
+        "'",
+        "\n",
+        "\r\n",
+        "\r",
+        " ",
+        "\0",
+        "\xff",
+        "\u2028",
+        "x,y\n",
+        '"b"',
+        "\ufeff",
+    ]
 )
 BYTES = (
-    st.lists(LETTERS, max_size=40).map("".join).map(lambda text: text.encode("utf-8").replace("ÿ".encode(), b"\xff"))
+    st.lists(LETTERS, max_size=40)
+    .map("".join)
+    .map(lambda text: text.encode("utf-8").replace("ÿ".encode(), b"\xff"))
 )
 
 
@@ -39,7 +60,9 @@ def outcome(path: Path, **options: Any) -> Any:
     """All cells, the notes and the number of lines; or the refusal."""
     shape, found = readers.Shape(), {}
     try:
-        for block in readers.blocks(path, kind="csv", limits=readers.Limits(), shape=shape, **options):
+        for block in readers.blocks(
+            path, kind="csv", limits=readers.Limits(), shape=shape, **options
+        ):
             for name, texts in block.items():
                 found.setdefault(name, []).extend(texts.to_pylist())
     except TableError as error:
@@ -55,7 +78,10 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=150)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    max_examples=150,
+)
 @given(
     body=BYTES,
     dialect=st.builds(
@@ -71,7 +97,9 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         extra_rows=st.sampled_from(["refuse", "keep", "drop"]),
     ),
 )
-@example(body=b",\n1,2\nTotal: 3,4\nx y z a,\n", dialect=Dialect(delimiter=",", extra_rows="drop"))
+@example(
+    body=b",\n1,2\nTotal: 3,4\nx y z a,\n", dialect=Dialect(delimiter=",", extra_rows="drop")
+)
 @example(body="1,\ufeff2\n".encode(), dialect=Dialect(delimiter=","))
 @example(body=b'1,"x\\""\n', dialect=Dialect(delimiter=","))
 @example(body=b'3"r, s",4\n', dialect=Dialect(delimiter=","))
@@ -79,10 +107,16 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @example(body=b'1,"2\n3"\n4,5\n', dialect=Dialect(delimiter=","))
 @example(body=b'1,2"\n3,"4"\n', dialect=Dialect(delimiter=","))
 @example(body=b"1\n\n2\n", dialect=Dialect(delimiter=","))
-@example(body="1,2345678\n\ufeffx,y\n1,2345678\n\ufeffx,y\n".encode(), dialect=Dialect(delimiter=","))
+@example(
+    body="1,2345678\n\ufeffx,y\n1,2345678\n\ufeffx,y\n".encode(), dialect=Dialect(delimiter=",")
+)
 @example(body=b"1,2\n3,4,\n", dialect=Dialect(delimiter=","))
 def test_whatever_the_bytes_both_parsers_agree(
-    tmp_path: Path, small_pieces: None, monkeypatch: pytest.MonkeyPatch, body: bytes, dialect: Dialect
+    tmp_path: Path,
+    small_pieces: None,
+    monkeypatch: pytest.MonkeyPatch,
+    body: bytes,
+    dialect: Dialect,
 ) -> None:
     path = tmp_path / "table.csv"
     for header in (b"a,b\n", b"a\n", b"a;b,\n"):
@@ -143,7 +177,10 @@ def written(table: list[list[str]], dialect: Dialect, *, ends: str, last: bool) 
     return (mark + text).encode(dialect.encoding)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=150)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    max_examples=150,
+)
 @given(data=st.data(), last=st.booleans(), ends=st.sampled_from(["\n", "\r\n", "\r"]))
 def test_whatever_is_written_in_a_form_is_read_back_exactly(
     tmp_path: Path, small_pieces: None, data: st.DataObject, last: bool, ends: str
@@ -169,7 +206,11 @@ def test_whatever_is_written_in_a_form_is_read_back_exactly(
     letters |= st.sampled_from(",;|\t\"'\r\n 0")
     width = data.draw(st.integers(1, 3))
     rows = data.draw(
-        st.lists(st.lists(st.text(letters, max_size=6), min_size=width, max_size=width), min_size=1, max_size=8)
+        st.lists(
+            st.lists(st.text(letters, max_size=6), min_size=width, max_size=width),
+            min_size=1,
+            max_size=8,
+        )
     )
     names = [f"c{place}" for place in range(width)]
     path = tmp_path / "table.csv"
@@ -183,7 +224,9 @@ def test_a_reading_that_is_given_up_waits_for_nobody(tmp_path: Path) -> None:
     """It may be collected while Python itself starts or ends a thread, under the lock that ending one needs."""
     path = tmp_path / "long.csv"
     path.write_text("a,b\n" + "1,2\n" * 3_000_000)
-    reading = readers.blocks(path, kind="csv", dialect=None, limits=readers.Limits(block_rows=1_000))
+    reading = readers.blocks(
+        path, kind="csv", dialect=None, limits=readers.Limits(block_rows=1_000)
+    )
     next(reading)
 
     def collect() -> None:

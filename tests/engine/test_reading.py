@@ -72,7 +72,9 @@ ACCEPTED: list[tuple[str, bytes, dict[str, list[str]]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("content", "expected"), [case[1:] for case in ACCEPTED], ids=[case[0] for case in ACCEPTED])
+@pytest.mark.parametrize(
+    ("content", "expected"), [case[1:] for case in ACCEPTED], ids=[case[0] for case in ACCEPTED]
+)
 def test_an_accepted_table_has_exactly_the_cells_of_its_file(
     file: Path, content: bytes, expected: dict[str, list[str]]
 ) -> None:
@@ -89,11 +91,31 @@ REFUSED: list[tuple[str, bytes, int | None, str | None]] = [
     ("the file is empty", b"\xef\xbb\xbf", None, None),
     ("the file is empty", b"\n\r\n\n", None, None),
     ("a header and no rows", b"a,b\n", 1, None),
-    ("a line with more or fewer cells than the 2 of the header", b"a,b\n1,2\nSECRET,4,5\n", 3, None),
-    ("a line with more or fewer cells than the 2 of the header", b"a,b\n1,2\nSECRET\n", 3, None),
+    (
+        "a line with more or fewer cells than the 2 of the header",
+        b"a,b\n1,2\nSECRET,4,5\n",
+        3,
+        None,
+    ),
+    (
+        "a line with more or fewer cells than the 2 of the header",
+        b"a,b\n1,2\nSECRET\n",
+        3,
+        None,
+    ),
     ("a line with more or fewer cells than the 2 of the header", b"a,b\n1,2,\n", 2, None),
-    ("a line with more or fewer cells than the 1 of the header", b"A title\na,b\n1,2\n", 2, None),
-    ("a line with more or fewer cells than the 2 of the header", b"a,b\n1,2\n\nx,y,z,SECRET,v\n", 4, None),
+    (
+        "a line with more or fewer cells than the 1 of the header",
+        b"A title\na,b\n1,2\n",
+        2,
+        None,
+    ),
+    (
+        "a line with more or fewer cells than the 2 of the header",
+        b"a,b\n1,2\n\nx,y,z,SECRET,v\n",
+        4,
+        None,
+    ),
     ("a quotation mark is never closed", b'a,b\n1,2\n"SECRET,4\n5,6\n', 3, None),
     ("text after a closing quotation mark", b'a,b\n1,2\n"SECRET"x,4\n', 3, None),
     ("text after a closing quotation mark", b'a,b\n"SECRET\\"x",4\n', 2, None),
@@ -106,7 +128,12 @@ REFUSED: list[tuple[str, bytes, int | None, str | None]] = [
     ("not text in UTF-8", b"a,b\n1,\xe2\x82", 2, None),
     ("not text in UTF-8", "名,b\n1,2\n".encode("shift_jis"), 1, None),
     ("a NUL byte", "a,b\n1,2\n".encode("utf-16-le"), 1, None),
-    ("a quotation mark inside a cell that is not quoted", b'a,b\n1,2\n"say ""hi""",2"\n', 3, None),
+    (
+        "a quotation mark inside a cell that is not quoted",
+        b'a,b\n1,2\n"say ""hi""",2"\n',
+        3,
+        None,
+    ),
     ("a quotation mark inside a cell that is not quoted", b'a,b\n3"r, s",4\n', 2, None),
     ("a byte order mark inside the text", "a,b\n1,2\n\ufeffSECRET,4\n".encode(), 3, None),
     ("a backslash before a quotation mark", b'a,b\n1,2\n"SECRET\\",2\n', 3, None),
@@ -131,7 +158,9 @@ REFUSED: list[tuple[str, bytes, int | None, str | None]] = [
 ]
 
 
-@pytest.mark.parametrize(("rule", "content", "line", "column"), REFUSED, ids=[case[0] for case in REFUSED])
+@pytest.mark.parametrize(
+    ("rule", "content", "line", "column"), REFUSED, ids=[case[0] for case in REFUSED]
+)
 def test_a_malformed_table_is_refused_by_place_and_rule_alone(
     file: Path, rule: str, content: bytes, line: int | None, column: str | None
 ) -> None:
@@ -162,7 +191,9 @@ def archive() -> bytes:
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "workbook"),
     ],
 )
-def test_another_kind_of_file_is_recognised_under_any_name(file: Path, content: bytes, what: str) -> None:
+def test_another_kind_of_file_is_recognised_under_any_name(
+    file: Path, content: bytes, what: str
+) -> None:
     file.write_bytes(content)
     with pytest.raises(TableError, match=what):
         cells(file)
@@ -172,7 +203,13 @@ def test_another_kind_of_file_is_recognised_under_any_name(file: Path, content: 
 
 
 @pytest.mark.parametrize(
-    "damage", [lambda b: b[:-10], lambda b: b + b"rest", lambda b: b[:5] + b"a,b\n1,2\n", lambda b: b[:20]]
+    "damage",
+    [
+        lambda b: b[:-10],
+        lambda b: b + b"rest",
+        lambda b: b[:5] + b"a,b\n1,2\n",
+        lambda b: b[:20],
+    ],
 )
 def test_a_damaged_compressed_file_is_refused(file: Path, damage: Any) -> None:
     rows = "".join(f"{i},{i * 7919 % 104729}\n" for i in range(5_000))
@@ -209,12 +246,18 @@ def test_what_was_normalised_is_told(file: Path) -> None:
     file.write_bytes(b"\n a ,b\n\n1,2\n")
     reading = ingest.read(file, kind="csv")
     assert reading.columns == ("a", "b")
-    assert reading.notes == ["Spaces around column names were left out.", "1 blank lines were left out."]
+    assert reading.notes == [
+        "Spaces around column names were left out.",
+        "1 blank lines were left out.",
+    ]
     assert (reading.rows, reading.line_count) == (1, 4)
     assert reading.dialect == Dialect(delimiter=",")
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=50)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    max_examples=50,
+)
 @given(
     table=st.integers(1, 4).flatmap(
         lambda width: st.lists(
@@ -225,13 +268,19 @@ def test_what_was_normalised_is_told(file: Path) -> None:
     ),
     delimiter=st.sampled_from(",;\t|"),
 )  # fmt: skip
-def test_whatever_a_writer_quotes_is_read_back_exactly(tmp_path: Path, table: list[list[str]], delimiter: str) -> None:
+def test_whatever_a_writer_quotes_is_read_back_exactly(
+    tmp_path: Path, table: list[list[str]], delimiter: str
+) -> None:
     path = tmp_path / "any.csv"
     names = [f"c{i}" for i in range(len(table[0]))]
-    lines = [delimiter.join('"' + cell.replace('"', '""') + '"' for cell in row) for row in table]
+    lines = [
+        delimiter.join('"' + cell.replace('"', '""') + '"' for cell in row) for row in table
+    ]
     path.write_bytes("\n".join([delimiter.join(names), *lines]).encode())
     said = Dialect(delimiter=delimiter, literal=True, escape="none", extra_rows="keep")
-    assert cells(path, dialect=said) == {name: [row[i] for row in table] for i, name in enumerate(names)}
+    assert cells(path, dialect=said) == {
+        name: [row[i] for row in table] for i, name in enumerate(names)
+    }
 
 
 def test_blocks_of_any_length_give_the_same_cells(file: Path) -> None:
@@ -265,16 +314,44 @@ def suggestion(file: Path, values: list[str]) -> dict[str, Any]:
 
 
 SUGGESTED: list[tuple[str, list[str], dict[str, Any]]] = [
-    ("truth values", ["yes", "No", "?"], {"kind": "boolean", "true": "yes", "false": "No", "missing": ["?"]}),
-    ("zeros and ones", ["0", "1", "1"], {"kind": "boolean", "true": "1", "false": "0", "missing": None}),
-    ("small whole numbers", ["3", "16", "1"], {"kind": "integer", "low": 1, "high": 16, "width": 1}),
-    ("ages", ["17", "90", ""], {"kind": "integer", "low": 15, "high": 90, "width": 1, "missing": [""]}),
+    (
+        "truth values",
+        ["yes", "No", "?"],
+        {"kind": "boolean", "true": "yes", "false": "No", "missing": ["?"]},
+    ),
+    (
+        "zeros and ones",
+        ["0", "1", "1"],
+        {"kind": "boolean", "true": "1", "false": "0", "missing": None},
+    ),
+    (
+        "small whole numbers",
+        ["3", "16", "1"],
+        {"kind": "integer", "low": 1, "high": 16, "width": 1},
+    ),
+    (
+        "ages",
+        ["17", "90", ""],
+        {"kind": "integer", "low": 15, "high": 90, "width": 1, "missing": [""]},
+    ),
     ("amounts", ["12285", "1490400"], {"kind": "integer", "low": 0, "high": 1_500_000}),
-    ("skewed amounts", ["0"] * 9 + ["99999"], {"edges": [0, 1, 1000, 2000, 5000, 10000, 20000, 50000, 100000]}),
-    ("numbers", ["0.5", "-3", "1e1", "NA"], {"kind": "number", "low": -3.0, "high": 10.0, "missing": ["NA"]}),
+    (
+        "skewed amounts",
+        ["0"] * 9 + ["99999"],
+        {"edges": [0, 1, 1000, 2000, 5000, 10000, 20000, 50000, 100000]},
+    ),
+    (
+        "numbers",
+        ["0.5", "-3", "1e1", "NA"],
+        {"kind": "number", "low": -3.0, "high": 10.0, "missing": ["NA"]},
+    ),
     ("shares", ["0.12", "0.87", "0.4"], {"kind": "number", "low": 0.1, "high": 0.9}),
     ("one number", ["5.5", "5.5"], {"kind": "number", "low": 5.5, "high": 5.5}),
-    ("days", ["2019-03-01", "2020-02-29"], {"kind": "date", "low": "2019-01-01", "high": "2020-12-31", "step_days": 1}),
+    (
+        "days",
+        ["2019-03-01", "2020-02-29"],
+        {"kind": "date", "low": "2019-01-01", "high": "2020-12-31", "step_days": 1},
+    ),
     ("days that are none", ["2019-02-30", "2020-02-29"], {"kind": "categorical"}),
     ("days of an unlikely year", ["0019-03-01", "2020-02-29"], {"kind": "categorical"}),
     (
@@ -290,39 +367,79 @@ SUGGESTED: list[tuple[str, list[str], dict[str, Any]]] = [
             "missing": ["NA"],
         },
     ),
-    ("full hours", ["2019-03-01 10:00Z", "2019-03-02 11:00Z"], {"unit": "hours", "format": "%Y-%m-%d %H:%MZ"}),
-    ("midnights", ["2019-03-01 00:00:00", "2019-03-02T00:00:00"], {"kind": "datetime", "unit": "days"}),
-    ("fractions of a second", ["2019-03-01 00:00:01.5", "2019-03-02T00:00"], {"kind": "datetime", "unit": "seconds"}),
-    ("moments that are none", ["2019-03-01T25:00:00", "2020-02-29T00:15:00"], {"kind": "categorical"}),
-    ("codes with leading zeros", ["007", "012"], {"kind": "categorical", "values": ["007", "012"]}),
+    (
+        "full hours",
+        ["2019-03-01 10:00Z", "2019-03-02 11:00Z"],
+        {"unit": "hours", "format": "%Y-%m-%d %H:%MZ"},
+    ),
+    (
+        "midnights",
+        ["2019-03-01 00:00:00", "2019-03-02T00:00:00"],
+        {"kind": "datetime", "unit": "days"},
+    ),
+    (
+        "fractions of a second",
+        ["2019-03-01 00:00:01.5", "2019-03-02T00:00"],
+        {"kind": "datetime", "unit": "seconds"},
+    ),
+    (
+        "moments that are none",
+        ["2019-03-01T25:00:00", "2020-02-29T00:15:00"],
+        {"kind": "categorical"},
+    ),
+    (
+        "codes with leading zeros",
+        ["007", "012"],
+        {"kind": "categorical", "values": ["007", "012"]},
+    ),
     ("full-width digits", ["１", "２"], {"kind": "categorical"}),
     (
         "texts",
         ["b", "a", "b", "null"],
         {"values": ["a", "b"], "other": False, "missing": ["null"], "outside": "missing"},
     ),
-    ("texts without missing ones", ["b", "a"], {"values": ["a", "b"], "missing": None, "outside": "clamp"}),
+    (
+        "texts without missing ones",
+        ["b", "a"],
+        {"values": ["a", "b"], "missing": None, "outside": "clamp"},
+    ),
     ("many texts", [f"t{i % 150}" for i in range(600)], {"kind": "categorical", "other": True}),
     ("names", [f"name {i}" for i in range(200)], {"kind": "identifier"}),
-    ("long codes", ["440030223001014", "440070145011033"], {"kind": "integer", "high": 440_071_000_000_000}),
+    (
+        "long codes",
+        ["440030223001014", "440070145011033"],
+        {"kind": "integer", "high": 440_071_000_000_000},
+    ),
     ("row numbers", [str(i) for i in range(200)], {"kind": "identifier"}),
     ("essays", ["x" * 300, "a"], {"kind": "identifier"}),
     ("nothing", ["", "?", "NA"], {"kind": "identifier"}),
 ]
 
 
-@pytest.mark.parametrize(("values", "expected"), [case[1:] for case in SUGGESTED], ids=[case[0] for case in SUGGESTED])
-def test_a_column_gets_a_fitting_suggestion(file: Path, values: list[str], expected: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [case[1:] for case in SUGGESTED],
+    ids=[case[0] for case in SUGGESTED],
+)
+def test_a_column_gets_a_fitting_suggestion(
+    file: Path, values: list[str], expected: dict[str, Any]
+) -> None:
     found = suggestion(file, values)
     assert {key: found[key] for key in expected} == expected
     assert found["provenance"] == "suggested"
     assert found["why"].endswith(".")
 
 
-ON_A_SCALE = [case for case in SUGGESTED if case[2].get("kind") in ("integer", "number", "date", "datetime")]
+ON_A_SCALE = [
+    case
+    for case in SUGGESTED
+    if case[2].get("kind") in ("integer", "number", "date", "datetime")
+]
 
 
-@pytest.mark.parametrize("values", [case[1] for case in ON_A_SCALE], ids=[case[0] for case in ON_A_SCALE])
+@pytest.mark.parametrize(
+    "values", [case[1] for case in ON_A_SCALE], ids=[case[0] for case in ON_A_SCALE]
+)
 def test_many_different_values_get_the_suggestion_that_few_get(
     file: Path, monkeypatch: pytest.MonkeyPatch, values: list[str]
 ) -> None:
@@ -337,9 +454,16 @@ def test_many_different_values_get_the_suggestion_that_few_get(
 def test_what_fits_no_longer_is_text(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(summary, "MOST_DIFFERENT", 2)
     monkeypatch.setattr(readers.Limits, "rows_at_once", lambda *_: 3)
-    for first in (["1", "2", "3"], ["1.5", "2.5", "3.5"], ["2020-01-01", "2020-01-02", "2020-01-03"]):
+    for first in (
+        ["1", "2", "3"],
+        ["1.5", "2.5", "3.5"],
+        ["2020-01-01", "2020-01-02", "2020-01-03"],
+    ):
         for last in ("x", "0x10", "007", "2020-02-30"):
-            assert suggestion(file, [*first, *first, last])["kind"] in ("categorical", "identifier")
+            assert suggestion(file, [*first, *first, last])["kind"] in (
+                "categorical",
+                "identifier",
+            )
     assert suggestion(file, ["1", "2", "3", "4.5"])["kind"] == "number"
     assert suggestion(file, ["1", "2", "3", "NA", "4"])["missing"] == ["NA"]
 
@@ -351,7 +475,9 @@ def test_what_fits_no_longer_is_text(file: Path, monkeypatch: pytest.MonkeyPatch
         ([f"t{i % 150}" for i in range(600)], "“Unknown categories” finds the frequent ones"),
     ],
 )
-def test_a_suggestion_says_what_else_it_may_be(file: Path, values: list[str], hint: str) -> None:
+def test_a_suggestion_says_what_else_it_may_be(
+    file: Path, values: list[str], hint: str
+) -> None:
     assert hint in suggestion(file, values)["why"]
     assert hint not in suggestion(file, ["440", "1200"])["why"]
 
@@ -369,7 +495,9 @@ def test_a_preview_has_twenty_rows(file: Path) -> None:
 def test_progress_runs_from_reading_to_the_last_suggestion(file: Path) -> None:
     file.write_text("a,b\n" + "1,2\n" * 50_000)
     seen: list[tuple[str, float]] = []
-    ingest.read(file, kind="csv", progress=lambda stage, fraction: seen.append((stage, fraction)))
+    ingest.read(
+        file, kind="csv", progress=lambda stage, fraction: seen.append((stage, fraction))
+    )
     assert seen == sorted(seen)
     assert {stage for stage, _ in seen} == {"read", "suggest"}
     assert seen[-1] == ("suggest", 1.0)

@@ -47,7 +47,12 @@ def test_a_crosswalk_of_lodes_is_read_as_it_is() -> None:
     assert found.at is not None
     assert found.at[3] == (41.6901, -71.5601)
     assert list(found.parents) == ["block group", "tract", "town", "county", "state"]
-    assert found.parents["tract"] == ("44001030100", "44001030100", "44001030200", "44003020100")
+    assert found.parents["tract"] == (
+        "44001030100",
+        "44001030100",
+        "44001030200",
+        "44003020100",
+    )
     assert Reference.from_json(found.to_json()) == found
 
 
@@ -65,8 +70,12 @@ def test_names_of_parts_are_kept_with_them_and_go_where_their_codes_are_used() -
     few = list(called)[:1]
     of_towns = references.fitting(found, few, column="home")
     assert of_towns.level == "town"
-    assert references.points_of(of_towns, few, column="home", source=SOURCE)["names"] == {few[0]: called[few[0]]}
-    assert found.coarsened("town").names == {"": called} and found.coarsened("tract").names == {"town": called}
+    assert references.points_of(of_towns, few, column="home", source=SOURCE)["names"] == {
+        few[0]: called[few[0]]
+    }
+    assert found.coarsened("town").names == {"": called} and found.coarsened("tract").names == {
+        "town": called
+    }
 
 
 def test_names_are_those_of_the_first_line_and_of_partitions_alone() -> None:
@@ -93,7 +102,11 @@ def test_the_public_files_of_rhode_island_are_read() -> None:
     roles = references.recognise(references.read_sheet(text).names)
     assert roles is not None
     found = references.read(text, roles=roles)
-    assert (len(found), len(set(found.parents["tract"])), len(set(found.parents["block group"]))) == (25_181, 246, 817)
+    assert (
+        len(found),
+        len(set(found.parents["tract"])),
+        len(set(found.parents["block group"])),
+    ) == (25_181, 246, 817)
 
 
 # --- what is written in coordinates --------------------------------------------------------------------------------
@@ -119,15 +132,21 @@ def test_the_public_files_of_rhode_island_are_read() -> None:
         (['"a,41.5,-71.4'], "quotation mark"),
     ],
 )
-def test_a_bad_place_is_named_by_its_line_and_no_value_is_repeated(lines: list[str], rule: str) -> None:
+def test_a_bad_place_is_named_by_its_line_and_no_value_is_repeated(
+    lines: list[str], rule: str
+) -> None:
     with pytest.raises(TableError, match=rule) as caught:
         of_places(*lines)
     assert caught.value.repair
     for line in lines:
-        assert not any(cell and len(cell) > 3 and cell in caught.value.text for cell in line.split(","))
+        assert not any(
+            cell and len(cell) > 3 and cell in caught.value.text for cell in line.split(",")
+        )
 
 
-def test_columns_chosen_the_wrong_way_round_are_noticed_by_their_names_and_points_in_the_antarctic_by_advice() -> None:
+def test_columns_chosen_the_wrong_way_round_are_noticed_by_their_names_and_points_in_the_antarctic_by_advice() -> (
+    None
+):
     with pytest.raises(TableError, match="seem to be swapped"):
         of_places("a,41.5,-71.4", roles=Roles(code="code", latitude="lon", longitude="lat"))
     anonymous = Roles(code="code", latitude="p", longitude="q")
@@ -160,7 +179,9 @@ def test_a_file_that_unpacks_without_end_is_refused() -> None:
 
 @pytest.mark.parametrize("weight", ["-1", "x", "nan", "inf", "", "１"])
 def test_a_weight_that_is_no_number_is_refused(weight: str) -> None:
-    with pytest.raises(TableError, match="line 3, column 'w': a weight is no number of 0 or more"):
+    with pytest.raises(
+        TableError, match="line 3, column 'w': a weight is no number of 0 or more"
+    ):
         of_places("a,1", f"b,{weight}", roles=Roles(code="code", weight="w"), header="code,w")
 
 
@@ -174,7 +195,9 @@ def test_a_weight_that_is_no_number_is_refused(weight: str) -> None:
         {"code": "a", "weight": "b", "adds": True, "parents": (("t", "c"),)},
     ],
 )
-def test_roles_that_say_nothing_or_contradict_each_other_are_refused(roles: dict[str, Any]) -> None:
+def test_roles_that_say_nothing_or_contradict_each_other_are_refused(
+    roles: dict[str, Any],
+) -> None:
     with pytest.raises(TableError):
         Roles(**roles)
 
@@ -189,9 +212,16 @@ def test_blocks_get_points_and_every_partition_that_says_something() -> None:
         values[0]: [41.7301, -71.3001], values[1]: [41.7501, -71.3201], values[2]: [41.6901, -71.5601]
     }  # fmt: skip
     assert points["source"] == {"name": "crosswalk", "version": "2020", "sha256": "0" * 64}
-    assert references.worthwhile(found) == ["town", "county"]  # each of the others has a part a value, or one for all
-    [town] = references.partitions_of(found, values, column="home", source=SOURCE, names=["town"])
-    assert town["of"] == dict(zip(values, ["4400105140", "4400105140", "4400318640"], strict=True))
+    assert references.worthwhile(found) == [
+        "town",
+        "county",
+    ]  # each of the others has a part a value, or one for all
+    [town] = references.partitions_of(
+        found, values, column="home", source=SOURCE, names=["town"]
+    )
+    assert town["of"] == dict(
+        zip(values, ["4400105140", "4400105140", "4400318640"], strict=True)
+    )
 
 
 def test_values_that_are_parts_of_a_partition_lie_in_the_middle_of_what_they_hold() -> None:
@@ -209,7 +239,9 @@ def test_values_that_are_parts_of_a_partition_lie_in_the_middle_of_what_they_hol
 
 def test_a_middle_is_by_weight_and_weights_add_up() -> None:
     lines = ["a,41,-71,1,x", "b,42,-72,3,x", "c,43,-73,0,y"]
-    roles = Roles(code="code", latitude="lat", longitude="lon", weight="w", parents=(("part", "p"),))
+    roles = Roles(
+        code="code", latitude="lat", longitude="lon", weight="w", parents=(("part", "p"),)
+    )
     whole = of_places(*lines, roles=roles, header="code,lat,lon,w,p").coarsened("part")
     assert whole.codes == ("x", "y")
     assert whole.at == ((41.75, -71.75), (43.0, -73.0))
@@ -218,7 +250,9 @@ def test_a_middle_is_by_weight_and_weights_add_up() -> None:
 
 def test_a_declared_value_that_the_gazetteer_lacks_is_named_by_its_place_in_the_list() -> None:
     values = [BLOCKS[0], "449999999999999", BLOCKS[1], "448888888888888"]
-    with pytest.raises(DomainError, match=r"column 'home': 2 of 4 declared values.*value 2 of the list") as caught:
+    with pytest.raises(
+        DomainError, match=r"column 'home': 2 of 4 declared values.*value 2 of the list"
+    ) as caught:
         references.fitting(crosswalk(), values, column="home")
     assert "449999999999999" not in caught.value.text
 
@@ -230,8 +264,12 @@ def test_codes_that_lost_their_leading_zeros_are_told_apart() -> None:
 
 
 def test_a_code_that_is_also_a_marker_of_missing_values_is_refused() -> None:
-    with pytest.raises(DomainError, match=r"column 'home': a code .* also a marker of missing values"):
-        references.fitting(of_places("a,41,-71", "-9,42,-71"), ["a"], column="home", missing=["-9"])
+    with pytest.raises(
+        DomainError, match=r"column 'home': a code .* also a marker of missing values"
+    ):
+        references.fitting(
+            of_places("a,41,-71", "-9,42,-71"), ["a"], column="home", missing=["-9"]
+        )
 
 
 def test_a_partition_that_does_not_cover_is_refused() -> None:
@@ -239,20 +277,37 @@ def test_a_partition_that_does_not_cover_is_refused() -> None:
     reference = of_places("a,x", "b,", roles=roles, header="code,t")
     found = references.fitting(reference, ["a", "b"], column="home")
     assert references.worthwhile(found) == []
-    with pytest.raises(DomainError, match="partition 'town' does not cover 1 of 2 declared values"):
-        references.partitions_of(found, ["a", "b"], column="home", source=SOURCE, names=["town"])
-    with pytest.raises(DomainError, match="no partition 'county' of these codes; choose among town"):
-        references.partitions_of(found, ["a", "b"], column="home", source=SOURCE, names=["county"])
+    with pytest.raises(
+        DomainError, match="partition 'town' does not cover 1 of 2 declared values"
+    ):
+        references.partitions_of(
+            found, ["a", "b"], column="home", source=SOURCE, names=["town"]
+        )
+    with pytest.raises(
+        DomainError, match="no partition 'county' of these codes; choose among town"
+    ):
+        references.partitions_of(
+            found, ["a", "b"], column="home", source=SOURCE, names=["county"]
+        )
 
 
 def test_an_earlier_release_gives_weights_and_a_place_that_it_lacks_needs_one() -> None:
     points = {"column": "home", "at": {"a": [41.0, -71.0], "b": [42.0, -71.0]}}
-    density = of_places("a,5", "z,1", roles=Roles(code="code", weight="w", adds=True), header="code,w")
+    density = of_places(
+        "a,5", "z,1", roles=Roles(code="code", weight="w", adds=True), header="code,w"
+    )
     with pytest.raises(DomainError, match="weight of 1 of 2 places is 0"):
         references.weighted(points, density)
-    assert references.weighted(points, density, floor=0.5)["at"] == {"a": [41.0, -71.0, 5], "b": [42.0, -71.0, 0.5]}
-    with pytest.raises(DomainError, match="2 of 2 declared values are not in the reference table"):
-        references.weighted({"column": "home", "at": {"p": [1.0, 1.0], "q": [1.0, 2.0]}}, density)
+    assert references.weighted(points, density, floor=0.5)["at"] == {
+        "a": [41.0, -71.0, 5],
+        "b": [42.0, -71.0, 0.5],
+    }
+    with pytest.raises(
+        DomainError, match="2 of 2 declared values are not in the reference table"
+    ):
+        references.weighted(
+            {"column": "home", "at": {"p": [1.0, 1.0], "q": [1.0, 2.0]}}, density
+        )
 
 
 # --- many codes ----------------------------------------------------------------------------------------------------
@@ -262,7 +317,14 @@ def test_a_column_may_have_up_to_65535_codes_where_all_of_them_have_points() -> 
         at = {value: [41 + place / 1e5, -71.0] for place, value in enumerate(values)}
         return Domain.from_json(
             {
-                "attributes": [{"name": "home", "kind": "categorical", "values": values, "outside": "clamp"}],
+                "attributes": [
+                    {
+                        "name": "home",
+                        "kind": "categorical",
+                        "values": values,
+                        "outside": "clamp",
+                    }
+                ],
                 "points": [{"column": "home", "at": at}] if placed else [],
             }
         )
@@ -270,7 +332,9 @@ def test_a_column_may_have_up_to_65535_codes_where_all_of_them_have_points() -> 
     assert domain(65_535, placed=True).sizes == {"home": 65_535}
     with pytest.raises(DomainError, match="column 'home': more than 65,535 codes"):
         domain(65_536, placed=True)
-    with pytest.raises(DomainError, match=r"column 'home': more than 10,000 codes; .*by points"):
+    with pytest.raises(
+        DomainError, match=r"column 'home': more than 10,000 codes; .*by points"
+    ):
         domain(10_001, placed=False)
 
 
@@ -288,14 +352,30 @@ def test_a_crosswalk_writes_values_points_and_partitions_into_a_description(
 ) -> None:
     (tmp_path / "xwalk.csv.gz").write_bytes(gzip.compress(XWALK.encode()))
     described = tmp_path / "domain.json"
-    towns = {"name": "work", "kind": "categorical", "values": ["4400105140", "4400318640"], "other": True}
-    described.write_text(json.dumps({"attributes": [{"name": "home", "kind": "categorical"}, towns]}))
+    towns = {
+        "name": "work",
+        "kind": "categorical",
+        "values": ["4400105140", "4400318640"],
+        "other": True,
+    }
+    described.write_text(
+        json.dumps({"attributes": [{"name": "home", "kind": "categorical"}, towns]})
+    )
     for column in ("home", "work", "home"):  # twice is once
-        said = ["gazetteer", str(tmp_path / "xwalk.csv.gz"), "--column", column, "--domain", str(described)]
+        said = [
+            "gazetteer",
+            str(tmp_path / "xwalk.csv.gz"),
+            "--column",
+            column,
+            "--domain",
+            str(described),
+        ]
         assert cli.main(said) == 0, capsys.readouterr().err
     domain = read_domain(described)
     assert domain.sizes == {"home": 5, "work": 3}
-    assert [(each.column, each.name) for each in domain.partitions] == [("home", name) for name in NAMES]
+    assert [(each.column, each.name) for each in domain.partitions] == [
+        ("home", name) for name in NAMES
+    ]
     assert dict(domain.partitions[0].source)["name"] == "xwalk.csv.gz"
     assert len(domain.points) == 2
     assert cli.main([*said[:3], "age", *said[4:]]) == 2
@@ -305,8 +385,14 @@ def test_a_crosswalk_writes_values_points_and_partitions_into_a_description(
 def test_a_place_whose_columns_are_swapped_says_so() -> None:
     north = {"name": "lat", "kind": "number", "low": 41.1, "high": 42.1}
     east = {"name": "lon", "kind": "number", "low": -125, "high": -71}
-    document = {"attributes": [north, east], "places": [{"name": "home", "latitude": "lon", "longitude": "lat"}]}
-    with pytest.raises(DomainError, match="column 'lon': the latitude and the longitude of a place seem to be swapped"):
+    document = {
+        "attributes": [north, east],
+        "places": [{"name": "home", "latitude": "lon", "longitude": "lat"}],
+    }
+    with pytest.raises(
+        DomainError,
+        match="column 'lon': the latitude and the longitude of a place seem to be swapped",
+    ):
         Domain.from_json(document)
     minutes = {**north, "low": 4106.0, "high": 4206.0}
     right = [{"name": "home", "latitude": "lat", "longitude": "lon"}]
@@ -315,11 +401,15 @@ def test_a_place_whose_columns_are_swapped_says_so() -> None:
     Domain.from_json({"attributes": [north, east], "places": right})
 
 
-def test_a_reference_fills_one_bare_column_after_the_other(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_reference_fills_one_bare_column_after_the_other(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     reference, domain = tmp_path / "xwalk.csv", tmp_path / "domain.json"
     reference.write_text(XWALK)
     bare = [{"name": name, "kind": "categorical"} for name in ("home", "work")]
-    domain.write_text(json.dumps({"attributes": bare, "repeats": {"column": "jobs", "most": 5_000}}))
+    domain.write_text(
+        json.dumps({"attributes": bare, "repeats": {"column": "jobs", "most": 5_000}})
+    )
     said = ["gazetteer", str(reference), "--domain", str(domain), "--column"]
     assert cli.main([*said, "home"]) == 0
     assert "no value is listed yet of work" in capsys.readouterr().err
@@ -334,9 +424,16 @@ def test_a_reference_fills_one_bare_column_after_the_other(tmp_path: Path, capsy
     ("attributes", "rule"),
     [
         ([{"name": "work", "kind": "categorical"}], "no such column"),
-        ([{"name": "home", "kind": "integer", "low": 0, "high": 9}], "not described as categories"),
+        (
+            [{"name": "home", "kind": "integer", "low": 0, "high": 9}],
+            "not described as categories",
+        ),
     ],
 )
-def test_a_column_that_no_reference_speaks_of_is_told_apart(attributes: list[Any], rule: str) -> None:
+def test_a_column_that_no_reference_speaks_of_is_told_apart(
+    attributes: list[Any], rule: str
+) -> None:
     with pytest.raises(DomainError, match=rule):
-        references.described({"attributes": attributes}, crosswalk(), column="home", source=SOURCE)
+        references.described(
+            {"attributes": attributes}, crosswalk(), column="home", source=SOURCE
+        )

@@ -57,17 +57,25 @@ def dense(noisy: list[Noisy], *, total: float | None) -> tuple[Floats, Floats]:
 
 @pytest.mark.parametrize("asked", ASKED.values(), ids=list(ASKED))
 @pytest.mark.parametrize("total", [None, 30.0])
-def test_the_closed_form_is_weighted_least_squares(asked: list[tuple[Clique, float]], total: float | None) -> None:
+def test_the_closed_form_is_weighted_least_squares(
+    asked: list[tuple[Clique, float]], total: float | None
+) -> None:
     noisy = tables(asked, seed=1)
     design, answers = dense(noisy, total=total)
     best = np.linalg.lstsq(design, answers, rcond=None)[0]
     wanted = [clique for clique, _ in asked]
-    found = residuals.estimate(noisy, sizes=SIZES, wanted=wanted, total=total, nonnegative=False)
+    found = residuals.estimate(
+        noisy, sizes=SIZES, wanted=wanted, total=total, nonnegative=False
+    )
     for clique in wanted:
-        assert np.allclose(found[clique].ravel(), sums(clique) @ best, atol=1e-8 if total is None else 1e-6)
+        assert np.allclose(
+            found[clique].ravel(), sums(clique) @ best, atol=1e-8 if total is None else 1e-6
+        )
 
 
-def quadratic_programme(noisy: list[Noisy], wanted: list[Clique], *, zero: dict[Clique, list[int]]) -> Floats:
+def quadratic_programme(
+    noisy: list[Noisy], wanted: list[Clique], *, zero: dict[Clique, list[int]]
+) -> Floats:
     """Least squares with no negative cell in any wanted table, through its dual as a problem of non-negative least squares:
     minimise |R Wᵀλ + R h| over λ ≥ 0 with RᵀR the pseudo-inverse of the normal matrix. Cells that must be zero come twice,
     with both signs."""
@@ -75,19 +83,25 @@ def quadratic_programme(noisy: list[Noisy], wanted: list[Clique], *, zero: dict[
     values, vectors = np.linalg.eigh(design.T @ design)
     seen = values > 1e-9
     root = (vectors[:, seen] / np.sqrt(values[seen])).T
-    bounds = np.vstack([sums(clique) for clique in wanted] + [-sums(c)[cells] for c, cells in zero.items()])
+    bounds = np.vstack(
+        [sums(clique) for clique in wanted] + [-sums(c)[cells] for c, cells in zero.items()]
+    )
     multipliers, _ = nnls(root @ bounds.T, -root @ design.T @ answers)
     return root.T @ root @ (design.T @ answers + bounds.T @ multipliers)
 
 
 @pytest.mark.parametrize("asked", ASKED.values(), ids=list(ASKED))
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_no_cell_is_negative_and_the_fit_is_the_best_of_that_kind(asked: list[tuple[Clique, float]], seed: int) -> None:
+def test_no_cell_is_negative_and_the_fit_is_the_best_of_that_kind(
+    asked: list[tuple[Clique, float]], seed: int
+) -> None:
     noisy = tables(asked, seed=seed)
     wanted = list(dict.fromkeys(clique for clique, _ in asked))
     raw = residuals.estimate(noisy, sizes=SIZES, wanted=wanted, nonnegative=False)
     assert min(table.min() for table in raw.values()) < -0.5, "nothing would be tested"
-    found = residuals.estimate(noisy, sizes=SIZES, wanted=wanted, rounds=50_000, tolerance=1e-11)
+    found = residuals.estimate(
+        noisy, sizes=SIZES, wanted=wanted, rounds=50_000, tolerance=1e-11
+    )
     best = quadratic_programme(noisy, wanted, zero={})
     for clique in wanted:
         assert np.allclose(found[clique].ravel(), sums(clique) @ best, atol=1e-8)
@@ -98,9 +112,16 @@ def test_cells_that_cannot_be_are_zero_and_what_was_measured_there_is_noise() ->
     mask = np.ones((3, 4), dtype=np.bool_)
     mask[0, 1:] = mask[2, 3] = False
     found = residuals.estimate(
-        noisy, sizes=SIZES, wanted=PAIRS, possible={("b", "c"): mask}, rounds=50_000, tolerance=1e-11
+        noisy,
+        sizes=SIZES,
+        wanted=PAIRS,
+        possible={("b", "c"): mask},
+        rounds=50_000,
+        tolerance=1e-11,
     )
-    best = quadratic_programme(noisy, PAIRS, zero={("b", "c"): np.flatnonzero(~mask.ravel()).tolist()})
+    best = quadratic_programme(
+        noisy, PAIRS, zero={("b", "c"): np.flatnonzero(~mask.ravel()).tolist()}
+    )
     assert not found[("b", "c")][~mask].any()
     for clique in PAIRS:
         assert np.allclose(found[clique].ravel(), sums(clique) @ best, atol=1e-8)
@@ -108,7 +129,9 @@ def test_cells_that_cannot_be_are_zero_and_what_was_measured_there_is_noise() ->
 
 def test_tables_agree_where_they_overlap_and_add_up_to_a_public_total() -> None:
     noisy = tables(ASKED["a triangle, one pair twice"], seed=5)
-    found = residuals.estimate(noisy, sizes=SIZES, wanted=PAIRS, total=41.0, rounds=50_000, tolerance=1e-10)
+    found = residuals.estimate(
+        noisy, sizes=SIZES, wanted=PAIRS, total=41.0, rounds=50_000, tolerance=1e-10
+    )
     for first, second in itertools.combinations(PAIRS, 2):
         (shared,) = set(first) & set(second)
         one, other = (factors.margin(found[pair], pair, (shared,)) for pair in (first, second))
@@ -133,9 +156,17 @@ def test_variances_are_those_of_repeated_measurements() -> None:
         known = residuals.Residuals(SIZES)
         for clique, variance in asked:
             shape = tuple(SIZES[name] for name in clique)
-            known.add(Noisy(clique=clique, values=np.sqrt(variance) * rng.normal(size=shape), variance=variance))
+            known.add(
+                Noisy(
+                    clique=clique,
+                    values=np.sqrt(variance) * rng.normal(size=shape),
+                    variance=variance,
+                )
+            )
         estimates.append(known.table(("b", "a")))
-    assert known.variance(("b", "a")) == pytest.approx(float(np.var(estimates, axis=0).mean()), rel=0.05)
+    assert known.variance(("b", "a")) == pytest.approx(
+        float(np.var(estimates, axis=0).mean()), rel=0.05
+    )
 
 
 def test_a_later_call_starts_where_an_earlier_one_ended() -> None:
@@ -152,6 +183,9 @@ def test_a_later_call_starts_where_an_earlier_one_ended() -> None:
 def test_what_nothing_was_measured_of_is_flat() -> None:
     values = np.array([6.0, 3.0, 3.0])
     found = residuals.estimate(
-        [Noisy(clique=("b",), values=values, variance=1.0)], sizes=SIZES, wanted=[("a", "b")], tolerance=1e-9
+        [Noisy(clique=("b",), values=values, variance=1.0)],
+        sizes=SIZES,
+        wanted=[("a", "b")],
+        tolerance=1e-9,
     )
     assert np.allclose(found[("a", "b")], np.tile(values / 2, (2, 1)), atol=1e-6)

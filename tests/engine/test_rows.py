@@ -27,7 +27,10 @@ SMALL = Domain.from_json({"a": 3, "b": 2})
 
 @pytest.fixture
 def rows() -> Rows:
-    codes = {"a": np.array([0, 1, 1, 2], dtype=np.uint16), "b": np.array([0, 1, 1, 0], dtype=np.uint16)}
+    codes = {
+        "a": np.array([0, 1, 1, 2], dtype=np.uint16),
+        "b": np.array([0, 1, 1, 0], dtype=np.uint16),
+    }
     return Rows(codes, domain=SMALL)
 
 
@@ -53,7 +56,9 @@ def rows() -> Rows:
         lambda rows: setattr(rows, "note", 1),
         np.asarray,
     ],
-    ids=lambda attempt: attempt.__name__,  # not its address: parallel processes have to agree on names
+    ids=lambda attempt: (
+        attempt.__name__
+    ),  # not its address: parallel processes have to agree on names
 )
 def test_nothing_but_counting_is_possible(rows: Rows, act: Callable[[Any], object]) -> None:
     try:
@@ -86,7 +91,9 @@ def test_a_traceback_with_local_variables_shows_a_constant(rows: Rows) -> None:
     try:
         fail(rows)
     except ValueError as error:
-        text = "".join(traceback.TracebackException.from_exception(error, capture_locals=True).format())
+        text = "".join(
+            traceback.TracebackException.from_exception(error, capture_locals=True).format()
+        )
     assert "table = <rows: confidential>" in text
     assert "array" not in text
 
@@ -95,7 +102,9 @@ def test_rows_must_fit_their_domain() -> None:
     with pytest.raises(PrivacyError):
         Rows({"a": np.zeros(2, dtype=np.uint16)}, domain=SMALL)
     with pytest.raises(PrivacyError):
-        Rows({"a": np.zeros(2, dtype=np.uint16), "b": np.zeros(3, dtype=np.uint16)}, domain=SMALL)
+        Rows(
+            {"a": np.zeros(2, dtype=np.uint16), "b": np.zeros(3, dtype=np.uint16)}, domain=SMALL
+        )
 
 
 def test_a_contingency_table_counts_every_cell_in_the_order_asked(rows: Rows) -> None:
@@ -114,11 +123,18 @@ def test_only_cliques_of_the_domain_are_counted(rows: Rows) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("sizes", [(7, 5), (700, 900)], ids=["fewer cells than a block", "more cells than a block"])
-def test_counting_block_by_block_agrees_with_counting_one_by_one(sizes: tuple[int, int]) -> None:
+@pytest.mark.parametrize(
+    "sizes", [(7, 5), (700, 900)], ids=["fewer cells than a block", "more cells than a block"]
+)
+def test_counting_block_by_block_agrees_with_counting_one_by_one(
+    sizes: tuple[int, int],
+) -> None:
     rng = np.random.default_rng(3)
     domain = Domain.from_json({"a": sizes[0], "b": sizes[1]})
-    codes = {name: rng.integers(0, size, 150_000).astype(np.uint16) for name, size in domain.sizes.items()}
+    codes = {
+        name: rng.integers(0, size, 150_000).astype(np.uint16)
+        for name, size in domain.sizes.items()
+    }
     table = counts.contingency(Rows(codes, domain=domain), ("a", "b"))
     expected = Counter(zip(codes["a"].tolist(), codes["b"].tolist(), strict=True))
     assert table.sum() == 150_000
@@ -166,7 +182,11 @@ def test_which_records_stay_is_exactly_uniform_over_the_random_order(visits: Pat
     """With every order of the keys played through, each subset of two of Ann's three records comes up equally often."""
     subsets: Counter[tuple[int, ...]] = Counter()
     for keys in itertools.permutations(range(3)):
-        places = {0: keys[0], 2: keys[1], 5: keys[2]}  # lines of Ann; the others do not compete with her
+        places = {
+            0: keys[0],
+            2: keys[1],
+            5: keys[2],
+        }  # lines of Ann; the others do not compete with her
         drawn = np.array([places.get(i, 0) for i in range(8)], dtype=np.uint64).tobytes()
         rows = open_table(visits, by_unit(2), random_bytes=lambda _, drawn=drawn: drawn)
         table = counts.contingency(rows, ("x",))
@@ -177,17 +197,35 @@ def test_which_records_stay_is_exactly_uniform_over_the_random_order(visits: Pat
 def test_one_unit_more_changes_the_counts_by_no_more_than_the_bound(tmp_path: Path) -> None:
     """The neighbour: a table with all records of a unit taken out; what others keep does not depend on them."""
     path, without = tmp_path / "with.csv", tmp_path / "without.csv"
-    records = [("ann", 0), ("bob", 1), ("ann", 2), ("eve", 3), ("eve", 4), ("ann", 5), ("bob", 6), ("eve", 7)]
+    records = [
+        ("ann", 0),
+        ("bob", 1),
+        ("ann", 2),
+        ("eve", 3),
+        ("eve", 4),
+        ("ann", 5),
+        ("bob", 6),
+        ("eve", 7),
+    ]
     path.write_text("who,x\n" + "".join(f"{who},{x}\n" for who, x in records))
-    without.write_text("who,x\n" + "".join(f"{who},{x}\n" for who, x in records if who != "ann"))
+    without.write_text(
+        "who,x\n" + "".join(f"{who},{x}\n" for who, x in records if who != "ann")
+    )
     keys = {x: np.uint64(x * 7919 % 1_009) for _, x in records}
 
     def bytes_for(xs: list[int]) -> Callable[[int], bytes]:
         return lambda _: np.array([keys[x] for x in xs], dtype=np.uint64).tobytes()
 
-    more = counts.contingency(open_table(path, by_unit(2), random_bytes=bytes_for([x for _, x in records])), ("x",))
+    more = counts.contingency(
+        open_table(path, by_unit(2), random_bytes=bytes_for([x for _, x in records])), ("x",)
+    )
     fewer = counts.contingency(
-        open_table(without, by_unit(2), random_bytes=bytes_for([x for who, x in records if who != "ann"])), ("x",)
+        open_table(
+            without,
+            by_unit(2),
+            random_bytes=bytes_for([x for who, x in records if who != "ann"]),
+        ),
+        ("x",),
     )
     difference = more - fewer
     assert difference.min() >= 0
@@ -203,11 +241,18 @@ def test_truncation_holds_across_blocks(tmp_path: Path) -> None:
 def test_the_unit_column_may_be_modelled_too(tmp_path: Path) -> None:
     path = tmp_path / "own.csv"
     path.write_text("x\n1\n1\n2\n")
-    assert counts.contingency(open_table(path, by_unit(1, column="x")), ("x",)).tolist() == [0, 1, 1] + [0] * 7
+    assert (
+        counts.contingency(open_table(path, by_unit(1, column="x")), ("x",)).tolist()
+        == [0, 1, 1] + [0] * 7
+    )
 
 
-@pytest.mark.parametrize(("domain", "column"), [(by_unit(1, column="nobody"), "nobody"), (SMALL, "a")])
-def test_a_column_that_is_not_in_the_table_is_named(visits: Path, domain: Domain, column: str) -> None:
+@pytest.mark.parametrize(
+    ("domain", "column"), [(by_unit(1, column="nobody"), "nobody"), (SMALL, "a")]
+)
+def test_a_column_that_is_not_in_the_table_is_named(
+    visits: Path, domain: Domain, column: str
+) -> None:
     with pytest.raises(TableError, match="no such column") as refusal:
         open_table(visits, domain)
     assert refusal.value.column == column
@@ -217,12 +262,17 @@ def test_columns_outside_the_domain_and_identifiers_are_left_out(tmp_path: Path)
     path = tmp_path / "wide.csv"
     path.write_text("key,a,b,extra\nk1,0,1,z\nk2,2,0,z\n")
     document = SMALL.to_json()
-    document["attributes"] = [{"name": "key", "kind": "identifier"}, *SMALL.to_json()["attributes"]]  # type: ignore[misc]
+    document["attributes"] = [
+        {"name": "key", "kind": "identifier"},
+        *SMALL.to_json()["attributes"],
+    ]  # type: ignore[misc]
     table = open_table(path, Domain.from_json(document))
     assert counts.contingency(table, ("a", "b")).tolist() == [[0, 1], [0, 0], [1, 0]]
 
 
-@pytest.mark.parametrize("value", ["", "-1", "3", "99999999999999999999", "x", "1e999", "ñ", '"a\nb"', "=1+1"])
+@pytest.mark.parametrize(
+    "value", ["", "-1", "3", "99999999999999999999", "x", "1e999", "ñ", '"a\nb"', "=1+1"]
+)
 def test_no_value_of_a_cell_can_make_opening_fail(tmp_path: Path, value: str) -> None:
     path = tmp_path / "odd.csv"
     path.write_text(f"a,b\n{value},0\n1,1\n")
@@ -238,14 +288,19 @@ def test_a_record_has_no_say_in_how_the_others_are_read(tmp_path: Path) -> None:
     for look in (open_table, require_columns):
         with pytest.raises(TableError, match="nobody said what stands between cells"):
             look(table, domain, dialect=Dialect(header=False, columns=2))
-    said = open_table(table, domain, dialect=Dialect(header=False, columns=2, delimiter=";", decimal=","))
+    said = open_table(
+        table, domain, dialect=Dialect(header=False, columns=2, delimiter=";", decimal=",")
+    )
     assert counts.contingency(said, ()).tolist() == 2
 
 
 def test_looking_for_columns_reads_the_header_and_no_row(tmp_path: Path) -> None:
     """Rows that no reader takes do not change what is said: nothing below the header is looked at."""
     domain = Domain.from_json(
-        {"attributes": [{"name": "a", "kind": "integer", "low": 0, "high": 9}], "unit": {"column": "who"}}
+        {
+            "attributes": [{"name": "a", "kind": "integer", "low": 0, "high": 9}],
+            "unit": {"column": "who"},
+        }
     )
     path = tmp_path / "table.csv"
     path.write_bytes(b"a,who\n" + b"1,x\n" * 5_000 + b'\xff,"broken\n1,2,3\n')

@@ -18,7 +18,14 @@ GOOD: dict[str, Any] = {"mechanism": "independent", "epsilon": "1"}
 
 def test_a_spec_from_json_is_exact() -> None:
     spec = Spec.from_json(
-        GOOD | {"epsilon": "0.1", "delta": "1e-9", "rows": 0, "seed": "s", "parameters": {"noise": "laplace"}}
+        GOOD
+        | {
+            "epsilon": "0.1",
+            "delta": "1e-9",
+            "rows": 0,
+            "seed": "s",
+            "parameters": {"noise": "laplace"},
+        }
     )
     assert (spec.epsilon, spec.delta) == (Fraction(1, 10), Fraction(1, 10**9))
     assert spec.rows is None
@@ -29,7 +36,9 @@ def test_a_spec_from_json_is_exact() -> None:
     st.fractions(min_value=Fraction(1, 10**4), max_value=1000, max_denominator=10**8),
     st.one_of(
         st.just(Fraction(0)),
-        st.fractions(min_value=Fraction(1, 10**9), max_value=Fraction(1, 10), max_denominator=10**9),
+        st.fractions(
+            min_value=Fraction(1, 10**9), max_value=Fraction(1, 10), max_denominator=10**9
+        ),
     ),
     st.one_of(st.none(), st.integers(1, 10**9)),
 )
@@ -52,6 +61,8 @@ def test_a_spec_survives_json(epsilon: Fraction, delta: Fraction, rows: int | No
         ({"eps": "1"}, "spec is an object"), ({"schema": "other"}, "unknown version"),
     ],
 )  # fmt: skip
-def test_a_malformed_spec_is_refused_by_the_name_of_its_field(change: dict[str, Any], reason: str) -> None:
+def test_a_malformed_spec_is_refused_by_the_name_of_its_field(
+    change: dict[str, Any], reason: str
+) -> None:
     with pytest.raises(SpecError, match=reason):
         Spec.from_json(GOOD | change)

@@ -30,8 +30,15 @@ RNG = np.random.default_rng(11)
 TOWNS = tuple((float(a), float(b), float(w)) for a, b, w in zip(
     RNG.uniform(10, 73, 40).round(3), RNG.uniform(10, 73, 40).round(3), RNG.integers(1, 9, 40), strict=True
 ))  # fmt: skip
-HOME, WORK = (Place(name=name, latitude=f"{name}_north", longitude=f"{name}_east") for name in ("home", "work"))
-SIDES = tuple(Integer(name=name, low=10, high=73, width=1) for place in (HOME, WORK) for name in place.columns)
+HOME, WORK = (
+    Place(name=name, latitude=f"{name}_north", longitude=f"{name}_east")
+    for name in ("home", "work")
+)
+SIDES = tuple(
+    Integer(name=name, low=10, high=73, width=1)
+    for place in (HOME, WORK)
+    for name in place.columns
+)
 ONE = Domain(attributes=SIDES[:2], places=(HOME,), points=(Points(place="home", at=TOWNS),))
 TWO = Domain(
     attributes=SIDES,
@@ -53,9 +60,15 @@ def supported(domain: Domain, *, together: bool = True) -> Supported:
     return found
 
 
-def released(domain: Domain, codes: dict[str, np.ndarray], *, epsilon: str = "8", **parameters: Any) -> Model:
-    plan = mechanisms.plan(domain, Spec(mechanism="adaptive", epsilon=Fraction(epsilon), parameters=parameters))
-    answers: Answers = plan.run(open_session(Rows(codes, domain=domain), domain=domain, cap=plan.loss))
+def released(
+    domain: Domain, codes: dict[str, np.ndarray], *, epsilon: str = "8", **parameters: Any
+) -> Model:
+    plan = mechanisms.plan(
+        domain, Spec(mechanism="adaptive", epsilon=Fraction(epsilon), parameters=parameters)
+    )
+    answers: Answers = plan.run(
+        open_session(Rows(codes, domain=domain), domain=domain, cap=plan.loss)
+    )
     verify.verify(plan.receipt(answers))
     return plan.fit(answers)
 
@@ -87,7 +100,9 @@ def test_a_cell_is_there_if_both_ends_have_a_public_point(seed: int, together: b
 def test_codes_of_a_part_of_the_coordinates_are_taken_out_and_put_back(together: bool) -> None:
     points = supported(TWO, together=together)
     codes = np.random.default_rng(11).integers(0, 1 << 24, 500).astype(np.uint64)
-    parts = [points.lift(points.project(codes, each.axes), each.axes) for each in points.supports]
+    parts = [
+        points.lift(points.project(codes, each.axes), each.axes) for each in points.supports
+    ]
     assert (parts[0] | parts[1] == codes).all() and not (parts[0] & parts[1]).any()
     assert points.project(codes, (0, 1)).max() < 1 << 12
 
@@ -106,7 +121,10 @@ def test_children_without_points_are_never_looked_at_and_single_points_never_ope
 
 def test_a_record_goes_to_the_nearest_public_point() -> None:
     points = supported(ONE)
-    everywhere = {"home_north": np.repeat(np.arange(64), 64), "home_east": np.tile(np.arange(64), 64)}
+    everywhere = {
+        "home_north": np.repeat(np.arange(64), 64),
+        "home_east": np.tile(np.arange(64), 64),
+    }
     found = points.positions(prefixes.of_codes(points, everywhere, ONE))
     scale = np.array([1.0, np.cos(np.radians((10 + 74) / 2))])
     start = np.column_stack(list(everywhere.values())) * scale
@@ -143,7 +161,9 @@ def test_drawn_records_are_on_public_points_or_in_cells_that_have_some(placed: s
 
 
 def test_weights_decide_between_the_points_of_a_cell() -> None:
-    heavy = replace(ONE, points=(Points(place="home", at=((20.0, 20.0, 9.0), (23.0, 23.0, 1.0))),))
+    heavy = replace(
+        ONE, points=(Points(place="home", at=((20.0, 20.0, 9.0), (23.0, 23.0, 1.0))),)
+    )
     codes = {name: np.full(5_000, 10, dtype=np.uint16) for name in heavy.names}
     shares = []
     for placed in ("density", "points"):
@@ -160,10 +180,17 @@ def test_columns_of_codes_come_out_valid_and_where_they_were(halving: str, depth
     model = released(MIXED, codes, epsilon="16", halving=halving, depth=depth)
     drawn = model.sample(8_000, seed="s")
     assert drawn["block"].max() < 40
-    apart = np.abs(np.bincount(drawn["block"], minlength=40) - np.bincount(home, minlength=40)).sum() / 8_000
+    apart = (
+        np.abs(
+            np.bincount(drawn["block"], minlength=40) - np.bincount(home, minlength=40)
+        ).sum()
+        / 8_000
+    )
     assert apart < 0.1
     again = Model.from_json(json.loads(json.dumps(model.to_json())))
-    one, other, another = (each.sample(100, seed=seed) for each, seed in ((model, "t"), (again, "t"), (again, "u")))
+    one, other, another = (
+        each.sample(100, seed=seed) for each, seed in ((model, "t"), (again, "t"), (again, "u"))
+    )
     assert all((one[name] == other[name]).all() for name in codes)
     assert any((one[name] != another[name]).any() for name in codes)
 
@@ -171,11 +198,16 @@ def test_columns_of_codes_come_out_valid_and_where_they_were(halving: str, depth
 def test_records_whose_code_is_not_declared_lie_nowhere() -> None:
     points = supported(MIXED)
     at = coded(*commutes(6))
-    codes = {"block": np.array([0, 40, 3, 40, 40, 39]), **{name: at[name] for name in WORK.columns}}
+    codes = {
+        "block": np.array([0, 40, 3, 40, 40, 39]),
+        **{name: at[name] for name in WORK.columns},
+    }
     lacking = prefixes.nowhere(points, codes, MIXED)
     assert lacking is not None and lacking.tolist() == [False, True, False, True, True, False]
     assert prefixes.nowhere(supported(TWO), at, TWO) is None
-    open_ = open_session(Rows(codes, domain=MIXED), domain=MIXED, cap=Pure(epsilon=Fraction(1000)))
+    open_ = open_session(
+        Rows(codes, domain=MIXED), domain=MIXED, cap=Pure(epsilon=Fraction(1000))
+    )
     sharp = Noise(law="discrete-laplace", scale=Fraction(1, 32))
     found = open_.grow(MIXED.names, rule=Rule(name="basic", depth=1, threshold=1), noise=sharp)
     everything = unopened(found, points)
@@ -183,9 +215,15 @@ def test_records_whose_code_is_not_declared_lie_nowhere() -> None:
 
 
 def test_a_cell_without_public_points_is_no_part_of_a_model() -> None:
-    model = released(ONE, {name: np.full(500, 10, dtype=np.uint16) for name in ONE.names}, epsilon="1")
+    model = released(
+        ONE, {name: np.full(500, 10, dtype=np.uint16) for name in ONE.names}, epsilon="1"
+    )
     document = model.to_json()
-    empty = next(code for code in range(1 << 12) if not supported(ONE).exists(np.array([code], dtype=np.uint64), 6)[0])
+    empty = next(
+        code
+        for code in range(1 << 12)
+        if not supported(ONE).exists(np.array([code], dtype=np.uint64), 6)[0]
+    )
     tree = document["tree"] | {"cells": [empty], "levels": [6], "weights": [10**9]}
     with pytest.raises(InputError, match="malformed"):
         Model.from_json(document | {"tree": tree})
@@ -193,7 +231,9 @@ def test_a_cell_without_public_points_is_no_part_of_a_model() -> None:
 
 def test_all_records_at_one_point_stay_there() -> None:
     alone = replace(ONE, points=(Points(place="home", at=TOWNS[:1]),))
-    model = released(alone, {name: np.full(300, 5, dtype=np.uint16) for name in alone.names}, epsilon="1")
+    model = released(
+        alone, {name: np.full(300, 5, dtype=np.uint16) for name in alone.names}, epsilon="1"
+    )
     drawn = model.sample(50, seed="s")
     assert (np.column_stack([drawn[name] for name in alone.names]) == bins(TOWNS[:1])).all()
 
@@ -237,7 +277,9 @@ def test_points_that_make_no_sense_are_refused(changes: dict[str, Any], rule: st
 
 
 def test_swapped_points_are_told_apart_from_points_elsewhere() -> None:
-    narrow = replace(ONE, attributes=(replace(SIDES[0], high=30), replace(SIDES[1], low=40)), points=())
+    narrow = replace(
+        ONE, attributes=(replace(SIDES[0], high=30), replace(SIDES[1], low=40)), points=()
+    )
     document = narrow.to_json() | {"points": [{"place": "home", "at": [[50, 20], [60, 25]]}]}
     with pytest.raises(DomainError, match="swapped"):
         Domain.from_json(document)
@@ -245,6 +287,8 @@ def test_swapped_points_are_told_apart_from_points_elsewhere() -> None:
 
 def test_two_places_with_points_share_no_column() -> None:
     odd = Place(name="odd", latitude="home_north", longitude="work_east")
-    domain = replace(TWO, places=(HOME, odd), points=(TWO.points[0], Points(place="odd", at=TOWNS)))
+    domain = replace(
+        TWO, places=(HOME, odd), points=(TWO.points[0], Points(place="odd", at=TOWNS))
+    )
     with pytest.raises(DomainError, match="share a column"):
         prefixes.hierarchy(domain, domain.names)

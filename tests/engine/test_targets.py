@@ -42,7 +42,10 @@ def truth(domain: Domain, *, keeping: bool) -> dict[str, npt.NDArray[np.int64]]:
         for name, size in domain.sizes.items()
     }
     if keeping:
-        codes["low"], codes["high"] = np.minimum(codes["low"], codes["high"]), np.maximum(codes["low"], codes["high"])
+        codes["low"], codes["high"] = (
+            np.minimum(codes["low"], codes["high"]),
+            np.maximum(codes["low"], codes["high"]),
+        )
     return codes
 
 
@@ -60,7 +63,10 @@ def model(*rules: Any, keeping: bool = True, triples: bool = False) -> Model:
         np.add.at(counts, tuple(known[name] for name in clique), 1)
         return Table(clique=clique, weights=whole_weights(counts))
 
-    chain = [((names[0],), ()), *(((before, name), (before,)) for before, name in itertools.pairwise(names))]
+    chain = [
+        ((names[0],), ()),
+        *(((before, name), (before,)) for before, name in itertools.pairwise(names)),
+    ]
     pairs = [table(*pair) for pair in itertools.combinations(names, 2)]
     return Model(
         mechanism="bayesian-network",
@@ -75,12 +81,17 @@ def model(*rules: Any, keeping: bool = True, triples: bool = False) -> Model:
 
 def counted(model: Model, codes: dict[str, npt.NDArray[np.uint16]], table: Table) -> Floats:
     counts = np.zeros(table.weights.shape)
-    np.add.at(counts, tuple(BINS[codes[n]] if n == "price" else codes[n] for n in table.clique), 1)
+    np.add.at(
+        counts, tuple(BINS[codes[n]] if n == "price" else codes[n] for n in table.clique), 1
+    )
     return counts
 
 
 def distance(model: Model, codes: dict[str, npt.NDArray[np.uint16]]) -> float:
-    shares = [(counted(model, codes, table) / len(codes["shop"]), table.weights / WHOLE) for table in model.targets]
+    shares = [
+        (counted(model, codes, table) / len(codes["shop"]), table.weights / WHOLE)
+        for table in model.targets
+    ]
     return float(np.mean([np.abs(a - b).sum() / 2 for a, b in shares]))
 
 
@@ -121,18 +132,26 @@ def test_a_bin_without_weight_is_spread_evenly() -> None:
 
 
 RULES = [
-    (Impossible(combination={"shop": ("a",), "size": ("xl",)}), Order(first="low", second="high")),
+    (
+        Impossible(combination={"shop": ("a",), "size": ("xl",)}),
+        Order(first="low", second="high"),
+    ),
     (  # four columns hang together: too many for a table of cells
         Order(first="low", second="high"),
         Impossible(combination={"low": (Range(high=1),), "shop": ("a",)}),
         Impossible(combination={"shop": ("b",), "size": ("xl",)}),
     ),
-    (Impossible(combination={"size": ("xl",), "shop": ("b",)}), Order(first="high", second="price")),
+    (
+        Impossible(combination={"size": ("xl",), "shop": ("b",)}),
+        Order(first="high", second="price"),
+    ),
 ]
 
 
 @pytest.mark.parametrize("rules", RULES)
-def test_constraints_hold_in_every_row_though_targets_wish_otherwise(rules: tuple[Any, ...]) -> None:
+def test_constraints_hold_in_every_row_though_targets_wish_otherwise(
+    rules: tuple[Any, ...],
+) -> None:
     wishing = model(*rules, keeping=False)
     codes = wishing.sample(ROWS, seed="s")
     assert all(component.holds(codes).all() for component in wishing.domain.components)
@@ -143,7 +162,10 @@ def test_constraints_hold_in_every_row_though_targets_wish_otherwise(rules: tupl
 def test_the_finish_keeps_constraints_by_itself() -> None:
     """It comes as near to targets that can be as it does without constraints; nothing is undone and mended again."""
     free, bound = model(), model(Order(first="low", second="high"))
-    assert distance(bound, bound.sample(ROWS, seed="s")) < 1.5 * distance(free, free.sample(ROWS, seed="s")) + 0.002
+    assert (
+        distance(bound, bound.sample(ROWS, seed="s"))
+        < 1.5 * distance(free, free.sample(ROWS, seed="s")) + 0.002
+    )
 
 
 def test_documents_round_trip() -> None:
@@ -152,7 +174,9 @@ def test_documents_round_trip() -> None:
     assert document["schema"] == "synth_engine/model/2"
     again = Model.from_json(document)
     assert again.to_json() == given.to_json()
-    assert np.array_equal(again.sample(90, seed="s")["price"], given.sample(90, seed="s")["price"])
+    assert np.array_equal(
+        again.sample(90, seed="s")["price"], given.sample(90, seed="s")["price"]
+    )
 
 
 def plain(*rules: Any, network: bool) -> Model:
@@ -166,8 +190,14 @@ def plain(*rules: Any, network: bool) -> Model:
         shape = domain.shape(clique)
         weights = (np.arange(np.prod(shape)) * 7919 % 101).reshape(shape).astype(np.float64)
         tables.append(Table(clique=clique, weights=whole_weights(weights)))
-    nodes = tuple(Node(attribute=clique[-1], parents=clique[:-1]) for clique in cliques) if network else ()
-    return Model(mechanism="independent", domain=domain, rows=900, tables=tuple(tables), network=nodes)
+    nodes = (
+        tuple(Node(attribute=clique[-1], parents=clique[:-1]) for clique in cliques)
+        if network
+        else ()
+    )
+    return Model(
+        mechanism="independent", domain=domain, rows=900, tables=tuple(tables), network=nodes
+    )
 
 
 @pytest.mark.parametrize(
@@ -179,10 +209,14 @@ def plain(*rules: Any, network: bool) -> Model:
         (True, True, "85a1477b03593d2a0135c653eea21e7b23e45026387196409bb41e8e173e1c23"),
     ],
 )
-def test_older_models_give_the_rows_that_they_gave(network: bool, ruled: bool, sha256: str) -> None:
+def test_older_models_give_the_rows_that_they_gave(
+    network: bool, ruled: bool, sha256: str
+) -> None:
     older = plain(*(RULES[0] if ruled else ()), network=network)
     document = older.to_json()
-    assert document["schema"] == "synth_engine/model/1" and not {"targets", "merged"} & set(document)
+    assert document["schema"] == "synth_engine/model/1" and not {"targets", "merged"} & set(
+        document
+    )
     assert digest(Model.from_json(document).sample(300, seed="pinned")) == sha256
 
 
@@ -256,5 +290,8 @@ def test_an_edited_target_changes_the_rows() -> None:
     changed = description.read(document)
     assert description.edited(document, changed)
     assert table["when"] == {"shop": "a"}
-    before, after = (counted(one, one.sample(ROWS, seed="s"), one.targets[0])[0, 3] for one in (model(), changed))
+    before, after = (
+        counted(one, one.sample(ROWS, seed="s"), one.targets[0])[0, 3]
+        for one in (model(), changed)
+    )
     assert after > 5 * before

@@ -25,10 +25,13 @@ from synth_engine.mechanisms.models.model import Model
 from synth_engine.privacy import verify
 from synth_engine.spec import Spec
 
-VALUES = tuple(f"{sector}{group}{each}" for sector in "ABCD" for group in range(4) for each in range(5))
+VALUES = tuple(
+    f"{sector}{group}{each}" for sector in "ABCD" for group in range(4) for each in range(5)
+)
 TRADE = Categorical(name="trade", values=VALUES, other=True, missing=("",))
 GROUP, SECTOR = (
-    Partition(name=name, column="trade", of=tuple(v[:n] for v in VALUES)) for name, n in (("group", 2), ("sector", 1))
+    Partition(name=name, column="trade", of=tuple(v[:n] for v in VALUES))
+    for name, n in (("group", 2), ("sector", 1))
 )
 TRADES = Domain(attributes=(TRADE,), partitions=(GROUP, SECTOR))
 AGE = Categorical(name="age", values=("young", "old"), outside="clamp")
@@ -48,11 +51,18 @@ def table(rows: int, *, seed: int = 0) -> dict[str, np.ndarray]:
     trade = sector * 20 + np.minimum(rng.geometric(0.2, rows) - 1, 19)
     trade[: rows // 20], trade[rows // 20 : rows // 10] = TRADE.other_code, TRADE.missing_code
     north = np.clip(np.rint(rng.normal(10 + 20 * sector, 3)), 0, 63)
-    codes = {"trade": trade, "north": north, "east": rng.integers(20, 28, rows), "age": sector > 0}
+    codes = {
+        "trade": trade,
+        "north": north,
+        "east": rng.integers(20, 28, rows),
+        "age": sector > 0,
+    }
     return {name: column.astype(np.uint16) for name, column in codes.items()}
 
 
-def released(domain: Domain, mechanism: str, *, rows: int = 20_000, epsilon: str = "4", **parameters: Any) -> Model:
+def released(
+    domain: Domain, mechanism: str, *, rows: int = 20_000, epsilon: str = "4", **parameters: Any
+) -> Model:
     """Of a run whose receipt adds up, and written and read again."""
     spec = Spec(mechanism=mechanism, epsilon=Fraction(epsilon), parameters=parameters)
     plan = mechanisms.plan(domain, spec)
@@ -83,13 +93,22 @@ def cells(codes: dict[str, np.ndarray]) -> np.ndarray:
 
 def test_partitions_that_nest_are_the_levels_of_a_classification() -> None:
     found = prefixes.hierarchy(TRADES, ("trade",))
-    assert isinstance(found, Taxonomy) and found.branching() == (6, 4, 5)  # four sectors, other and missing
+    assert isinstance(found, Taxonomy) and found.branching() == (
+        6,
+        4,
+        5,
+    )  # four sectors, other and missing
     codes = prefixes.of_codes(found, {"trade": np.arange(82)}, TRADES)
     paths = [("A", "A0", "A00"), ("B", "B1", "B12"), ("(other)",) * 3, ("(missing)",) * 3]
     assert found.decode(codes[[0, 27, 80, 81]]) == paths
-    assert len(set(codes.tolist())) == 82 and prefixes.nowhere(found, {"trade": np.arange(82)}, TRADES) is None
+    assert (
+        len(set(codes.tolist())) == 82
+        and prefixes.nowhere(found, {"trade": np.arange(82)}, TRADES) is None
+    )
     top = children(found, found.root(), 0, depth=3)
-    assert top.opens.tolist() == [True] * 4 + [False] * 2  # other and missing have nothing below
+    assert (
+        top.opens.tolist() == [True] * 4 + [False] * 2
+    )  # other and missing have nothing below
     below = children(found, top.prefixes[:1], 1, depth=3)
     assert found.decode(below.prefixes) == [("A", f"A{group}") for group in range(4)]
 
@@ -98,7 +117,9 @@ def test_partitions_that_divide_nothing_are_no_levels() -> None:
     whole = Partition(name="all", column="trade", of=("everything",) * 80)
     each = Partition(name="each", column="trade", of=VALUES)
     again = replace(SECTOR, name="branch", of=tuple(part.lower() for part in SECTOR.of))
-    found = prefixes.hierarchy(replace(TRADES, partitions=(each, whole, SECTOR, again, GROUP)), ("trade",))
+    found = prefixes.hierarchy(
+        replace(TRADES, partitions=(each, whole, SECTOR, again, GROUP)), ("trade",)
+    )
     assert found.branching() == (6, 4, 5)
 
 
@@ -116,8 +137,14 @@ def test_several_columns_go_deeper_by_turns_and_back() -> None:
     found = prefixes.hierarchy(ALL, ALL.names)
     assert isinstance(found, Product)
     points, trades, ages = found.components
-    assert isinstance(points, Box) and points.columns == ("north", "east") and ages.columns == ("age",)
-    assert found.branching() == (2, 4, 6, 4, 4, 4, 5, 4, 4, 4) and found.depth == len(found.schedule)
+    assert (
+        isinstance(points, Box)
+        and points.columns == ("north", "east")
+        and ages.columns == ("age",)
+    )
+    assert found.branching() == (2, 4, 6, 4, 4, 4, 5, 4, 4, 4) and found.depth == len(
+        found.schedule
+    )
     codes = table(500)
     joined = prefixes.of_codes(found, codes, ALL)
     for at, component in enumerate(found.components):
@@ -136,11 +163,22 @@ def test_several_columns_go_deeper_by_turns_and_back() -> None:
 @pytest.mark.parametrize(
     ("domain", "rule"),
     [
-        (replace(TRADES, partitions=(SECTOR, replace(GROUP, of=("odd", *GROUP.of[1:-1], "odd")))), "do not nest"),
+        (
+            replace(
+                TRADES, partitions=(SECTOR, replace(GROUP, of=("odd", *GROUP.of[1:-1], "odd")))
+            ),
+            "do not nest",
+        ),
         (
             Domain(
-                attributes=(Categorical(name="trade", values=tuple(map(str, range(300))), outside="clamp"),),
-                partitions=(Partition(name="two", column="trade", of=("low",) * 260 + ("high",) * 40),),
+                attributes=(
+                    Categorical(
+                        name="trade", values=tuple(map(str, range(300))), outside="clamp"
+                    ),
+                ),
+                partitions=(
+                    Partition(name="two", column="trade", of=("low",) * 260 + ("high",) * 40),
+                ),
             ),
             "more than 255",
         ),
@@ -148,7 +186,9 @@ def test_several_columns_go_deeper_by_turns_and_back() -> None:
     ids=["not nested", "too wide"],
 )
 @pytest.mark.parametrize("mechanism", TREES)
-def test_classes_that_make_no_tree_are_refused_by_name(domain: Domain, rule: str, mechanism: str) -> None:
+def test_classes_that_make_no_tree_are_refused_by_name(
+    domain: Domain, rule: str, mechanism: str
+) -> None:
     with pytest.raises(DomainError, match=rule) as refused:
         mechanisms.plan(domain, Spec(mechanism=mechanism, epsilon=Fraction(1)))
     assert refused.value.column == "trade" and refused.value.repair
@@ -159,14 +199,25 @@ def test_for_which_tables_trees_of_classes_are() -> None:
         assert mechanisms.REGISTRY[name].suits(TRADES) and not mechanisms.REGISTRY[name].suits(
             replace(TRADES, partitions=())
         )
-    wide = Date(name="day", low=datetime.date(2000, 1, 1), high=datetime.date(2001, 12, 31), missing=("",))
+    wide = Date(
+        name="day",
+        low=datetime.date(2000, 1, 1),
+        high=datetime.date(2001, 12, 31),
+        missing=("",),
+    )
     for name in TREES[:3]:
         assert mechanisms.REGISTRY[name].suits(ALL)
-        assert not mechanisms.REGISTRY[name].suits(replace(ALL, attributes=(*ALL.attributes, wide)))
-    with pytest.raises(DomainError, match="a column of classes, which direct-synthesis does not divide"):
+        assert not mechanisms.REGISTRY[name].suits(
+            replace(ALL, attributes=(*ALL.attributes, wide))
+        )
+    with pytest.raises(
+        DomainError, match="a column of classes, which direct-synthesis does not divide"
+    ):
         mechanisms.plan(TRADES, Spec(mechanism="direct-synthesis", epsilon=Fraction(1)))
     with pytest.raises(DomainError, match="no coordinate"):
-        mechanisms.plan(replace(ALL, places=()), Spec(mechanism="adaptive", epsilon=Fraction(1)))
+        mechanisms.plan(
+            replace(ALL, places=()), Spec(mechanism="adaptive", epsilon=Fraction(1))
+        )
 
 
 # ---- what is drawn -------------------------------------------------------------------------------------------------
@@ -174,14 +225,22 @@ def test_for_which_tables_trees_of_classes_are() -> None:
 
 @pytest.mark.parametrize("mechanism", TREES)
 def test_values_of_one_classified_column_are_as_frequent_as_they_were(mechanism: str) -> None:
-    drawn, truth = released(TRADES, mechanism).sample(20_000, seed="s")["trade"], table(20_000)["trade"]
+    drawn, truth = (
+        released(TRADES, mechanism).sample(20_000, seed="s")["trade"],
+        table(20_000)["trade"],
+    )
     assert apart(drawn, truth) < 0.02
-    assert (drawn >= 80).mean() == pytest.approx(0.1, abs=0.01)  # other and missing are drawn too
+    assert (drawn >= 80).mean() == pytest.approx(
+        0.1, abs=0.01
+    )  # other and missing are drawn too
 
 
 @pytest.mark.parametrize("mechanism", TREES)
 def test_columns_of_one_tree_stay_together(mechanism: str) -> None:
-    own: dict[str, dict[str, Any]] = {"adaptive": {"together": "product"}, "adaptive-basic": {"depth": 10}}
+    own: dict[str, dict[str, Any]] = {
+        "adaptive": {"together": "product"},
+        "adaptive-basic": {"depth": 10},
+    }
     more = own.get(mechanism, {})
     model, truth = released(ALL, mechanism, **more), table(20_000)
     drawn = model.sample(20_000, seed="s")
@@ -192,9 +251,14 @@ def test_columns_of_one_tree_stay_together(mechanism: str) -> None:
 
 
 def test_further_columns_are_attached_unless_asked_otherwise() -> None:
-    attached, product = (released(ALL, "adaptive", **more) for more in ({}, {"together": "product"}))
+    attached, product = (
+        released(ALL, "adaptive", **more) for more in ({}, {"together": "product"})
+    )
     assert attached.tree is not None and product.tree is not None
-    assert attached.to_json()["tree"].get("attached") and product.to_json()["tree"]["kind"] == "classes"
+    assert (
+        attached.to_json()["tree"].get("attached")
+        and product.to_json()["tree"]["kind"] == "classes"
+    )
     truth = cells(table(20_000))
     found = [apart(cells(each.sample(20_000, seed="s")), truth) for each in (attached, product)]
     assert found[1] < found[0]
@@ -206,7 +270,9 @@ def test_public_points_beside_classes_are_kept_to(halving: str) -> None:
     domain = replace(ALL, points=(Points(place="home", at=at),))
     model = released(domain, "adaptive", together="product", halving=halving)
     drawn = model.sample(2_000, seed="s")
-    assert {(n, e) for n, e, _ in at} >= set(zip(drawn["north"].tolist(), drawn["east"].tolist(), strict=True))
+    assert {(n, e) for n, e, _ in at} >= set(
+        zip(drawn["north"].tolist(), drawn["east"].tolist(), strict=True)
+    )
 
 
 @pytest.mark.parametrize("mechanism", TREES)
@@ -233,14 +299,38 @@ def test_trees_of_other_classes_are_refused() -> None:
 def test_the_command_line_from_a_table_to_a_table(tmp_path: Path) -> None:
     codes, labels = table(3_000), [*VALUES, "elsewhere", ""]
     frame = pd.DataFrame(
-        {"trade": [labels[code] for code in codes["trade"]], "age": np.array(AGE.values)[codes["age"]]}
+        {
+            "trade": [labels[code] for code in codes["trade"]],
+            "age": np.array(AGE.values)[codes["age"]],
+        }
     )
     frame.to_csv(tmp_path / "data.csv", index=False)
     domain = Domain(attributes=(TRADE, AGE), partitions=TRADES.partitions)
     (tmp_path / "domain.json").write_text(json.dumps(domain.to_json()))
-    arguments = ["synthesize", "data.csv", "--domain", "domain.json", "--mechanism", "adaptive-improved"]
-    more = ["--epsilon", "4", "--seed", "s", "--out", "out.csv", "--receipt", "receipt.json", "--model", "model.json"]
-    assert cli.main([str(tmp_path / one) if "." in one else one for one in (*arguments, *more)]) == 0
+    arguments = [
+        "synthesize",
+        "data.csv",
+        "--domain",
+        "domain.json",
+        "--mechanism",
+        "adaptive-improved",
+    ]
+    more = [
+        "--epsilon",
+        "4",
+        "--seed",
+        "s",
+        "--out",
+        "out.csv",
+        "--receipt",
+        "receipt.json",
+        "--model",
+        "model.json",
+    ]
+    assert (
+        cli.main([str(tmp_path / one) if "." in one else one for one in (*arguments, *more)])
+        == 0
+    )
     assert cli.main(["verify", str(tmp_path / "receipt.json")]) == 0
     drawn = pd.read_csv(tmp_path / "out.csv", keep_default_na=False)
     old = drawn.trade.str.startswith(("B", "C"))

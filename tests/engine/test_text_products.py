@@ -27,7 +27,17 @@ from synth_engine.mechanisms.models.model import Model
 from synth_engine.privacy import verify
 from synth_engine.spec import Spec
 from synth_engine.values import from_json
-from tests.engine.test_worded import BAND, QUERY, REGION, SIGNS, TEXTS, apart, asked, drawn, opened
+from tests.engine.test_worded import (
+    BAND,
+    QUERY,
+    REGION,
+    SIGNS,
+    TEXTS,
+    apart,
+    asked,
+    drawn,
+    opened,
+)
 
 TOGETHER = {"adaptive": {"together": "product"}}
 METHODS = ("adaptive", "adaptive-basic", "adaptive-improved", "privtree")
@@ -43,8 +53,15 @@ def released(
     columns: dict[str, np.ndarray] | None = None,
 ) -> tuple[Any, Answers, Model]:
     rows = opened(*(further or (BAND, REGION)), columns=asked() if columns is None else columns)
-    parameters: dict[str, Any] = TOGETHER.get(mechanism, {"depth": 7} if mechanism == "adaptive-basic" else {})
-    spec = Spec(mechanism=mechanism, epsilon=Fraction(epsilon), delta=Fraction(delta), parameters=parameters)
+    parameters: dict[str, Any] = TOGETHER.get(
+        mechanism, {"depth": 7} if mechanism == "adaptive-basic" else {}
+    )
+    spec = Spec(
+        mechanism=mechanism,
+        epsilon=Fraction(epsilon),
+        delta=Fraction(delta),
+        parameters=parameters,
+    )
     plan = mechanisms.plan(rows.domain, spec)
     answers = plan.run(open_session(rows, domain=rows.domain, cap=plan.loss))
     return plan, answers, plan.fit(answers)
@@ -57,9 +74,15 @@ def test_every_record_is_in_one_node_of_each_depth_and_ended_texts_have_one_chil
     found = prefixes.hierarchy(DOMAIN, DOMAIN.names)
     assert isinstance(found, Product)
     words, bands, regions = found.components
-    assert isinstance(words, Words) and isinstance(bands, Taxonomy) and isinstance(regions, Taxonomy)
+    assert (
+        isinstance(words, Words)
+        and isinstance(bands, Taxonomy)
+        and isinstance(regions, Taxonomy)
+    )
     # bands and halves, the first sign; regions of a half and the second sign or the end; then signs alone
-    assert found.branching() == (2, 3, 10, 2, 11, 11, 11, 11, 11) and found.depth == len(found.schedule)
+    assert found.branching() == (2, 3, 10, 2, 11, 11, 11, 11, 11) and found.depth == len(
+        found.schedule
+    )
     texts = words.encode(TEXTS)
     row = np.random.default_rng(3).integers(0, (len(TEXTS), 3, 4), (300, 3)).T
     own = [texts[row[0]], bands.codes[row[1]], regions.codes[row[2]]]
@@ -73,13 +96,19 @@ def test_every_record_is_in_one_node_of_each_depth_and_ended_texts_have_one_chil
         assert np.unique(below).size == below.size and np.isin(mine, below).all()
         assert found.exists(mine, level).all()
         nodes, level_above = np.unique(mine), level
-    ended = found.prefix(found.joined([words.encode(["a"]), bands.codes[:1], regions.codes[:1]]), 5)
+    ended = found.prefix(
+        found.joined([words.encode(["a"]), bands.codes[:1], regions.codes[:1]]), 5
+    )
     assert not found.divides(ended, 5).any()  # nothing is left to tell apart
     assert len(children(found, ended, 5, depth=found.depth)) == 1
     wrong = np.array([bytes([1, 1, 2, 1, 1, 5])], dtype=ended.dtype)  # a sign after the end
     early = np.array([bytes([1, 1, 1])], dtype=ended.dtype)  # no text is empty
     unknown = np.array([bytes([1, 1, 12])], dtype=ended.dtype)  # the alphabet has ten signs
-    assert not found.exists(wrong, 6).any() and not found.exists(early, 3).any() and not found.exists(unknown, 3).any()
+    assert (
+        not found.exists(wrong, 6).any()
+        and not found.exists(early, 3).any()
+        and not found.exists(unknown, 3).any()
+    )
 
 
 def test_only_one_column_of_texts_and_as_many_signs_as_a_symbol_has_fit_into_one_tree() -> None:
@@ -88,7 +117,12 @@ def test_only_one_column_of_texts_and_as_many_signs_as_a_symbol_has_fit_into_one
     with pytest.raises(DomainError, match=r"reply.*among those of a tree"):
         mechanisms.plan(Domain(attributes=(QUERY, second)), spec)
     signs = "".join(chr(0x4E00 + n) for n in range(255))
-    wide = Weak(name="query", values=from_json({"set": "strings", "alphabet": signs, "max_length": 3, "min_length": 1}))
+    wide = Weak(
+        name="query",
+        values=from_json(
+            {"set": "strings", "alphabet": signs, "max_length": 3, "min_length": 1}
+        ),
+    )
     with pytest.raises(DomainError, match="an alphabet of 255 signs beside other columns"):
         mechanisms.plan(Domain(attributes=(wide, BAND)), spec)
     number = Integer(name="age", low=0, high=7, missing=("",))
@@ -96,7 +130,9 @@ def test_only_one_column_of_texts_and_as_many_signs_as_a_symbol_has_fit_into_one
         assert mechanisms.REGISTRY[mechanism].suits(DOMAIN)
     for mechanism in METHODS[1:]:
         assert not mechanisms.REGISTRY[mechanism].suits(Domain(attributes=(QUERY, number)))
-    with pytest.raises(DomainError, match=r"texts beside others, which direct-synthesis does not divide") as refused:
+    with pytest.raises(
+        DomainError, match=r"texts beside others, which direct-synthesis does not divide"
+    ) as refused:
         mechanisms.plan(
             Domain(attributes=(QUERY, Integer(name="age", low=0, high=7, width=1))),
             Spec(mechanism="direct-synthesis", epsilon=Fraction(1)),
@@ -113,7 +149,10 @@ def test_texts_and_classes_of_one_tree_stay_together(mechanism: str) -> None:
     found, truth = drawn(model), asked()
     for names in (("query", "band"), ("query", "region"), ("query", "band", "region")):
         assert apart(found, truth, *names) < 0.09, names
-    assert list(model.domain.names) == ["query", "band", "region"] and model.domain.attribute("query").kind == "text"
+    assert (
+        list(model.domain.names) == ["query", "band", "region"]
+        and model.domain.attribute("query").kind == "text"
+    )
     spent = sum(call.event.pure_epsilon() for call in answers.calls)
     assert Fraction(95, 100) * 2 < spent <= 2 == verify.verify(plan.receipt(answers)).epsilon
     verbs = [call.query.verb for call in answers.calls]
@@ -129,7 +168,9 @@ def test_large_parts_have_the_records_that_they_were_counted_to_have() -> None:
     rows = opened(BAND, columns=columns)
     places, known = rows.ranked("query")
     rare = columns["band"] == 2
-    values, again = np.unique(np.where(rare, 10**5 + ranks, np.array(known)[places]), return_inverse=True)
+    values, again = np.unique(
+        np.where(rare, 10**5 + ranks, np.array(known)[places]), return_inverse=True
+    )
     rows = type(rows)(
         {name: rows.codes(name) for name in ("query", "band")},
         domain=rows.domain,
@@ -139,7 +180,10 @@ def test_large_parts_have_the_records_that_they_were_counted_to_have() -> None:
     plan = mechanisms.plan(rows.domain, spec)
     answers = plan.run(open_session(rows, domain=rows.domain, cap=plan.loss))
     once = plan.tree.fit(replace(answers, leaves=answers.leaves[:-1]))  # type: ignore[attr-defined]
-    share = [(model.sample(20_000, seed="s")["band"] == 2).mean() for model in (plan.fit(answers), once)]
+    share = [
+        (model.sample(20_000, seed="s")["band"] == 2).mean()
+        for model in (plan.fit(answers), once)
+    ]
     assert share[0] == pytest.approx(rare.mean(), abs=0.02) and share[1] < rare.mean() - 0.05
 
 
@@ -157,7 +201,9 @@ def test_points_and_texts_make_one_tree_too() -> None:
     rows = opened(BAND, REGION, columns=asked())
     domain = Domain(attributes=(QUERY, BAND, north))
     held = type(rows)(
-        {name: rows.codes(name) for name in domain.names}, domain=domain, ranked={"query": rows.ranked("query")}
+        {name: rows.codes(name) for name in domain.names},
+        domain=domain,
+        ranked={"query": rows.ranked("query")},
     )
     found = prefixes.hierarchy(domain, domain.names)
     assert isinstance(found, Product) and isinstance(found.components[0], Points)
@@ -169,19 +215,32 @@ def test_points_and_texts_make_one_tree_too() -> None:
 
 def test_beginnings_are_completed_by_public_texts_class_by_class() -> None:
     columns = asked(3_000)
-    query = replace(QUERY, completions=Completions(values=from_json({"set": "list", "values": ["abba", "cafeee"]})))
+    query = replace(
+        QUERY,
+        completions=Completions(
+            values=from_json({"set": "list", "values": ["abba", "cafeee"]})
+        ),
+    )
     rows = opened(BAND, columns=columns)
     domain = Domain(attributes=(query, BAND))
     held = type(rows)(
-        {name: rows.codes(name) for name in domain.names}, domain=domain, ranked={"query": rows.ranked("query")}
+        {name: rows.codes(name) for name in domain.names},
+        domain=domain,
+        ranked={"query": rows.ranked("query")},
     )
     parameters = TOGETHER["adaptive"] | {"depth": 3}
-    plan = mechanisms.plan(domain, Spec(mechanism="adaptive", epsilon=Fraction(4), parameters=parameters))
+    plan = mechanisms.plan(
+        domain, Spec(mechanism="adaptive", epsilon=Fraction(4), parameters=parameters)
+    )
     model = plan.fit(plan.run(open_session(held, domain=domain, cap=plan.loss)))
     labels, places = model.written(3_000, seed="s")["query"]
     texts = labels[places]
-    assert "cafeee" in texts and not {"cage", "cafe", "ca"} & set(texts)  # the first two signs are known
-    assert Model.from_json(json.loads(json.dumps(model.to_json()))).written(9, seed="s").keys() == {"query"}
+    assert "cafeee" in texts and not {"cage", "cafe", "ca"} & set(
+        texts
+    )  # the first two signs are known
+    assert Model.from_json(json.loads(json.dumps(model.to_json()))).written(
+        9, seed="s"
+    ).keys() == {"query"}
 
 
 # ---- models, answers and needs -----------------------------------------------------------------------------------------
@@ -205,9 +264,13 @@ def test_models_are_kept_as_they_are_and_broken_ones_are_refused(mechanism: str)
             Model.from_json(document | {"tree": tree | broken})
 
 
-@pytest.mark.parametrize(("epsilon", "rows"), [("1/1000", 300), ("1/1000", 0), ("1", 0), ("1", 1)])
+@pytest.mark.parametrize(
+    ("epsilon", "rows"), [("1/1000", 300), ("1/1000", 0), ("1", 0), ("1", 1)]
+)
 @pytest.mark.parametrize("mechanism", METHODS)
-def test_hardly_any_budget_and_no_records_give_a_release(mechanism: str, epsilon: str, rows: int) -> None:
+def test_hardly_any_budget_and_no_records_give_a_release(
+    mechanism: str, epsilon: str, rows: int
+) -> None:
     plan, answers, model = released(mechanism, epsilon=epsilon, columns=asked(rows))
     verify.verify(plan.receipt(answers))
     assert mechanisms.draw_table(model, 20, "s").notna().all(axis=None)
@@ -216,7 +279,9 @@ def test_hardly_any_budget_and_no_records_give_a_release(mechanism: str, epsilon
 def test_a_root_alone_is_told_as_of_columns_together() -> None:
     """Noise is taken for something in one run of 20 at most, or exp(300/1000) times as often with so many records."""
     found = [released(epsilon="1/1000", columns=asked(300))[2] for _ in range(8)]
-    model, *others = (each for each in found if each.tree is not None and ends.root_alone(each.tree))
+    model, *others = (
+        each for each in found if each.tree is not None and ends.root_alone(each.tree)
+    )
     for each in (model, *others):
         assert "says nothing of how columns go together" in " ".join(tree_notes.sentences(each))
     assert tree_notes.of_what(model.to_json()["tree"]["kind"]) == "classes"
@@ -237,7 +302,9 @@ def test_answers_of_another_plan_are_refused() -> None:
 
 @pytest.mark.parametrize("epsilon", ["1/2", "5"])
 @pytest.mark.parametrize("mechanism", METHODS)
-def test_the_nodes_of_a_tree_are_foretold_within_a_few_times(mechanism: str, epsilon: str) -> None:
+def test_the_nodes_of_a_tree_are_foretold_within_a_few_times(
+    mechanism: str, epsilon: str
+) -> None:
     """Of many texts, few of which are frequent."""
     rng, columns = np.random.default_rng(5), asked()
     rows = opened(BAND, REGION, columns=columns)
@@ -246,7 +313,9 @@ def test_the_nodes_of_a_tree_are_foretold_within_a_few_times(mechanism: str, eps
     codes = {name: rows.codes(name) for name in rows.domain.names}
     rows = type(rows)(codes, domain=rows.domain, ranked={"query": (places, ranks.tolist())})
     parameters = TOGETHER.get(mechanism, {})
-    plan = mechanisms.plan(rows.domain, Spec(mechanism=mechanism, epsilon=Fraction(epsilon), parameters=parameters))
+    plan = mechanisms.plan(
+        rows.domain, Spec(mechanism=mechanism, epsilon=Fraction(epsilon), parameters=parameters)
+    )
     answers = plan.run(open_session(rows, domain=rows.domain, cap=plan.loss))
     (grown,) = answers.growths
     hierarchy = prefixes.hierarchy(plan.domain, plan.domain.names)
@@ -256,16 +325,22 @@ def test_the_nodes_of_a_tree_are_foretold_within_a_few_times(mechanism: str, eps
     assert less.seconds < more.seconds < 10 and less.memory_bytes < more.memory_bytes
     least = plan.opened_from(20_000)
     assert plan.grown_over is not None and plan.grown_over.columns == plan.domain.names
-    assert least is not None and 0.5 * grown.rule.threshold <= least <= 2 * (grown.rule.threshold + grown.rule.discount)
+    assert least is not None and 0.5 * grown.rule.threshold <= least <= 2 * (
+        grown.rule.threshold + grown.rule.discount
+    )
     assert set(plan.expected_error(rows=20_000)["attributes"]) == {"query", "band", "region"}
 
 
 def test_a_tree_whose_every_depth_costs_reads_as_many_signs_as_one_of_texts_alone() -> None:
     long = Weak(
-        name="query", values=from_json({"set": "strings", "alphabet": "abc", "min_length": 1, "max_length": 40})
+        name="query",
+        values=from_json(
+            {"set": "strings", "alphabet": "abc", "min_length": 1, "max_length": 40}
+        ),
     )
     plan = mechanisms.plan(
-        Domain(attributes=(long, BAND)), Spec(mechanism="adaptive-basic", epsilon=Fraction(1), parameters={})
+        Domain(attributes=(long, BAND)),
+        Spec(mechanism="adaptive-basic", epsilon=Fraction(1), parameters={}),
     )
     assert plan.grown_by()[0].depth == 21  # type: ignore[attr-defined]
 
@@ -276,7 +351,10 @@ def test_a_tree_whose_every_depth_costs_reads_as_many_signs_as_one_of_texts_alon
 def test_texts_of_a_class_are_listed_by_themselves() -> None:
     _, _, model = released(epsilon="4")
     tree, truth = model.tree, asked()
-    assert tree is not None and tree_classes.widest(tree)[:2] == (("band", "young"), ("band", "old"))
+    assert tree is not None and tree_classes.widest(tree)[:2] == (
+        ("band", "young"),
+        ("band", "old"),
+    )
     texts = tree_classes.of_texts(tree)
     assert texts is not None
     words = texts.hierarchy
@@ -285,7 +363,9 @@ def test_texts_of_a_class_are_listed_by_themselves() -> None:
     first = np.array([text[0] for text in TEXTS])[truth["query"]]
     whole = tree_cells.node(texts, [])
     shares = {each.symbol: each.share for each in whole.children}
-    assert whole.share == pytest.approx(1) and shares[symbol] == pytest.approx((first == "a").mean(), abs=0.02)
+    assert whole.share == pytest.approx(1) and shares[symbol] == pytest.approx(
+        (first == "a").mean(), abs=0.02
+    )
     for column, name, code in (("band", "young", 0), ("region", "e", 1)):
         mine, share = tree_classes.texts_within(tree, column, name)
         inside = truth[column] == code
@@ -307,7 +387,10 @@ def test_cells_that_end_while_those_of_other_classes_go_on_are_told() -> None:
     assert (root.share, root.ends, root.depth) == (pytest.approx(1), pytest.approx(0.1), None)
     below = tree_cells.node(side, [1])
     assert (below.share, below.ends) == (pytest.approx(0.9), pytest.approx(0.2))
-    assert [(each.symbol, each.ended, each.opened) for each in below.children] == [(0, True, False), (2, False, False)]
+    assert [(each.symbol, each.ended, each.opened) for each in below.children] == [
+        (0, True, False),
+        (2, False, False),
+    ]
     closed = tree_cells.node(side, [1, 2])
     assert closed.depth == 2 and not closed.children
 
@@ -315,14 +398,33 @@ def test_cells_that_end_while_those_of_other_classes_go_on_are_told() -> None:
 def test_the_command_line_draws_compares_and_verifies(tmp_path: Path) -> None:
     columns = asked(6_000)
     table = pd.DataFrame(
-        {"query": [TEXTS[n] for n in columns["query"]], "band": [BAND.values[n] for n in columns["band"]]}
+        {
+            "query": [TEXTS[n] for n in columns["query"]],
+            "band": [BAND.values[n] for n in columns["band"]],
+        }
     )
     table.to_csv(tmp_path / "t.csv", index=False)
-    band = {"name": "band", "kind": "categorical", "values": list(BAND.values), "outside": "clamp"}
-    described = {"attributes": [{"name": "query", "kind": "weak", "values": SIGNS.to_json()}, band]}
+    band = {
+        "name": "band",
+        "kind": "categorical",
+        "values": list(BAND.values),
+        "outside": "clamp",
+    }
+    described = {
+        "attributes": [{"name": "query", "kind": "weak", "values": SIGNS.to_json()}, band]
+    }
     (tmp_path / "d.json").write_text(json.dumps(described))
-    out, receipt, model = (str(tmp_path / name) for name in ("out.csv", "receipt.json", "model.json"))
-    given = ["synthesize", str(tmp_path / "t.csv"), "--domain", str(tmp_path / "d.json"), "--mechanism", "adaptive"]
+    out, receipt, model = (
+        str(tmp_path / name) for name in ("out.csv", "receipt.json", "model.json")
+    )
+    given = [
+        "synthesize",
+        str(tmp_path / "t.csv"),
+        "--domain",
+        str(tmp_path / "d.json"),
+        "--mechanism",
+        "adaptive",
+    ]
     given += ["--param", "together=product", "--epsilon", "4", "--model", model]
     assert cli.main([*given, "--out", out, "--receipt", receipt]) == 0
     found = pd.crosstab(*(pd.read_csv(out)[name] for name in table), normalize=True)

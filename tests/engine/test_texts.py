@@ -22,15 +22,21 @@ from synth_engine.spec import Spec
 
 
 def drawn(attribute: Text, codes: Any, *, seed: int = 0) -> pd.Series:
-    column = codec.values_of(attribute, np.asarray(codes, dtype=np.intp), np.random.default_rng(seed))
-    return codec.as_text(Domain(attributes=(attribute,)), pd.DataFrame({attribute.name: column}))[attribute.name]
+    column = codec.values_of(
+        attribute, np.asarray(codes, dtype=np.intp), np.random.default_rng(seed)
+    )
+    return codec.as_text(
+        Domain(attributes=(attribute,)), pd.DataFrame({attribute.name: column})
+    )[attribute.name]
 
 
 @st.composite
 def texts(draw: st.DrawFn) -> Text:
     missing = draw(st.sampled_from([None, ("NA",), ("-", "a")]))
     if draw(st.booleans()):
-        return Text(name="x", pattern=draw(st.sampled_from(["@@-##", "###", "a\\#*"])), missing=missing)
+        return Text(
+            name="x", pattern=draw(st.sampled_from(["@@-##", "###", "a\\#*"])), missing=missing
+        )
     signs = tuple(draw(st.lists(st.sampled_from(CLASSES), min_size=1, max_size=5, unique=True)))
     low, leading = draw(st.integers(1, 4)), draw(st.booleans())
     if signs == ("blanks",):
@@ -38,13 +44,21 @@ def texts(draw: st.DrawFn) -> Text:
     high = draw(st.sampled_from([low, low + 3, low + 150]))
     outside = draw(st.sampled_from(["clamp", "missing"])) if missing else "clamp"
     return Text(
-        name="x", min_length=low, max_length=high, signs=signs, leading=leading, missing=missing, outside=outside
+        name="x",
+        min_length=low,
+        max_length=high,
+        signs=signs,
+        leading=leading,
+        missing=missing,
+        outside=outside,
     )
 
 
 @settings(max_examples=80)
 @given(attribute=texts(), seed=st.integers(0, 99))
-def test_what_is_drawn_is_read_as_its_code_and_has_the_declared_signs(attribute: Text, seed: int) -> None:
+def test_what_is_drawn_is_read_as_its_code_and_has_the_declared_signs(
+    attribute: Text, seed: int
+) -> None:
     codes = np.arange(attribute.size).repeat(20)
     column = drawn(attribute, codes, seed=seed)
     assert np.array_equal(codec.encode_column(attribute, column), codes)
@@ -55,7 +69,9 @@ def test_what_is_drawn_is_read_as_its_code_and_has_the_declared_signs(attribute:
             assert set(text) <= allowed
             assert attribute.min_length <= len(text) <= (attribute.max_length or 0)
         else:
-            assert all(sign in place for sign, place in zip(text, attribute.template, strict=True))
+            assert all(
+                sign in place for sign, place in zip(text, attribute.template, strict=True)
+            )
     document = Domain(attributes=(attribute,)).to_json()
     jsonschema.Draft202012Validator(SCHEMA).validate(document)
     assert Domain.from_json(document).attributes == (attribute,)
@@ -63,7 +79,14 @@ def test_what_is_drawn_is_read_as_its_code_and_has_the_declared_signs(attribute:
 
 @given(cells=st.lists(st.one_of(st.none(), st.text(max_size=30)), max_size=30))
 def test_every_text_whatever_has_a_code(cells: list[str | None]) -> None:
-    attribute = Text(name="x", max_length=9, signs=("lower", "digits"), leading=True, missing=("?",), outside="missing")
+    attribute = Text(
+        name="x",
+        max_length=9,
+        signs=("lower", "digits"),
+        leading=True,
+        missing=("?",),
+        outside="missing",
+    )
     codes = codec.encode_column(attribute, np.array([*cells, "?"], dtype=object))
     assert codes.max() < attribute.size
     for cell, code in zip(cells, codes.tolist(), strict=False):
@@ -74,8 +97,13 @@ def test_every_text_whatever_has_a_code(cells: list[str | None]) -> None:
 def test_lengths_and_first_signs_come_through_and_no_word_does(tmp_path: Path) -> None:
     words = ["Pneumonia", "Asthma", "7th visit"]
     table = tmp_path / "table.csv"
-    table.write_text("note,ward\n" + "".join(f"{words[row % 3]},{'ab'[row % 3 > 1]}\n" for row in range(6_000)))
-    note = Text(name="note", max_length=12, signs=("upper", "lower", "digits", "blanks"), leading=True)
+    table.write_text(
+        "note,ward\n"
+        + "".join(f"{words[row % 3]},{'ab'[row % 3 > 1]}\n" for row in range(6_000))
+    )
+    note = Text(
+        name="note", max_length=12, signs=("upper", "lower", "digits", "blanks"), leading=True
+    )
     ward = {"name": "ward", "kind": "categorical", "values": ["a", "b"], "other": True}
     domain = Domain.from_json({"attributes": [note.to_json(), ward]})
     spec = Spec(mechanism="bayesian-network", epsilon=Fraction(5), seed="s")
@@ -112,9 +140,18 @@ def test_random_lengths_are_uniform() -> None:
         ({"max_length": 0, "signs": ["lower"]}, "out of range"),
         ({"max_length": 5_000, "signs": ["lower"]}, "out of range"),
         ({"max_length": 5, "min_length": 6, "signs": ["lower"]}, "out of order"),
-        ({"max_length": 5, "min_length": 0, "signs": ["lower"], "missing": [""]}, "also missing"),
-        ({"max_length": 5, "min_length": 0, "signs": ["lower"], "leading": True}, "also missing"),
-        ({"max_length": 5, "signs": ["digits"], "missing": list("0123456789")}, "no more texts"),
+        (
+            {"max_length": 5, "min_length": 0, "signs": ["lower"], "missing": [""]},
+            "also missing",
+        ),
+        (
+            {"max_length": 5, "min_length": 0, "signs": ["lower"], "leading": True},
+            "also missing",
+        ),
+        (
+            {"max_length": 5, "signs": ["digits"], "missing": list("0123456789")},
+            "no more texts",
+        ),
         ({"pattern": "abc", "missing": ["abc"]}, "no more texts"),
         ({"pattern": "##", "max_length": 5}, "both a pattern"),
         ({"pattern": " ##"}, "begins or ends"),

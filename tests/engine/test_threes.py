@@ -34,12 +34,17 @@ def drawn(rows: int, *, seed: int) -> Codes:
     """Records of five attributes that depend on each other, by pairs alone."""
     rng = np.random.default_rng(seed)
     hidden = rng.random(rows)
-    return np.array([((hidden + 2 * rng.random(rows)) / 3 * size).astype(np.uint16) for size in SIZES])
+    return np.array(
+        [((hidden + 2 * rng.random(rows)) / 3 * size).astype(np.uint16) for size in SIZES]
+    )
 
 
 def away(codes: Codes, wished: Targets) -> float:
     """The mean total variation distance."""
-    parts = [np.abs(count(codes, axes) / codes.shape[1] - t / t.sum()).sum() / 2 for axes, t in wished]
+    parts = [
+        np.abs(count(codes, axes) / codes.shape[1] - t / t.sum()).sum() / 2
+        for axes, t in wished
+    ]
     return float(np.mean(parts))
 
 
@@ -61,9 +66,17 @@ def start(targets: Targets) -> Codes:
 
 
 def mended(codes: Codes, targets: Targets, *, seed: int = 3, **given: object) -> Codes:
-    options: dict[str, object] = {"ordered": ORDERED, "weights": [1.0] * len(targets), "softness": SOFTNESS} | given
+    options: dict[str, object] = {
+        "ordered": ORDERED,
+        "weights": [1.0] * len(targets),
+        "softness": SOFTNESS,
+    } | given
     return threes.mended(
-        codes, targets=targets, strengths=board.ties(targets), rng=np.random.default_rng(seed), **options
+        codes,
+        targets=targets,
+        strengths=board.ties(targets),
+        rng=np.random.default_rng(seed),
+        **options,
     )  # type: ignore[arg-type]
 
 
@@ -83,7 +96,9 @@ def test_the_table_foreseen_has_its_pairs() -> None:
 def test_it_has_no_dependence_of_three_beyond_that_of_pairs() -> None:
     """The ratio of odds of two attributes is the same whatever the third."""
     table = np.random.default_rng(1).random((2, 2, 6)) + 0.1
-    found = foreseen.product(foreseen.factors([table.sum(axis=axis) for axis in (2, 1, 0)], rounds=400))
+    found = foreseen.product(
+        foreseen.factors([table.sum(axis=axis) for axis in (2, 1, 0)], rounds=400)
+    )
     odds = found[0, 0] * found[1, 1] / (found[0, 1] * found[1, 0])
     np.testing.assert_allclose(odds, odds[0], rtol=1e-6)
     given = table[0, 0] * table[1, 1] / (table[0, 1] * table[1, 0])
@@ -91,7 +106,11 @@ def test_it_has_no_dependence_of_three_beyond_that_of_pairs() -> None:
 
 
 def test_of_independent_attributes_it_is_the_product() -> None:
-    one, two, three = np.array([1.0, 3.0]), np.array([2.0, 5.0, 1.0]), np.array([4.0, 0.0, 2.0, 2.0])
+    one, two, three = (
+        np.array([1.0, 3.0]),
+        np.array([2.0, 5.0, 1.0]),
+        np.array([4.0, 0.0, 2.0, 2.0]),
+    )
     table = np.einsum("a,b,c->abc", one, two, three)
     found = foreseen.product(foreseen.factors([table.sum(axis=axis) for axis in (2, 1, 0)]))
     np.testing.assert_allclose(found, table, rtol=1e-9)
@@ -113,7 +132,9 @@ def test_of_many_attributes_the_triples_that_depend_most_are_taken() -> None:
 
 def test_bins_are_coarser_and_tables_fewer_where_room_is_scarce(targets: Targets) -> None:
     def cells(room: int) -> tuple[int, int, int]:
-        found = threes.wished(targets, ordered=ORDERED, strengths=board.ties(targets), rows=ROWS, cells=room)
+        found = threes.wished(
+            targets, ordered=ORDERED, strengths=board.ties(targets), rows=ROWS, cells=room
+        )
         total = sum(int(np.prod(found.shape(one))) for one in found.triples)
         assert total <= room
         return len(found.triples), int(found.bins[4].max()) + 1, total
@@ -127,7 +148,9 @@ def test_bins_are_coarser_and_tables_fewer_where_room_is_scarce(targets: Targets
 def test_bins_are_of_neighbours_where_codes_are_in_order(targets: Targets) -> None:
     def bins(ordered: bool) -> npt.NDArray[np.int64]:
         strengths = board.ties(targets)
-        return threes.wished(targets, ordered=[ordered] * 5, strengths=strengths, rows=ROWS).bins[4]
+        return threes.wished(
+            targets, ordered=[ordered] * 5, strengths=strengths, rows=ROWS
+        ).bins[4]
 
     assert (np.diff(bins(True)) >= 0).all() and not (np.diff(bins(False)) >= 0).all()
 
@@ -135,7 +158,9 @@ def test_bins_are_of_neighbours_where_codes_are_in_order(targets: Targets) -> No
 # --- the records --------------------------------------------------------------------------------------------------
 
 
-def test_threes_come_nearer_and_pairs_stay_as_near(start: Codes, targets: Targets, everybody: Codes) -> None:
+def test_threes_come_nearer_and_pairs_stay_as_near(
+    start: Codes, targets: Targets, everybody: Codes
+) -> None:
     found = mended(start, targets)
     of_three = [(axes, count(everybody, axes)) for axes in TRIPLES]
     assert away(found, of_three) < 0.75 * away(start, of_three)
@@ -155,11 +180,16 @@ def test_the_cost_of_all_tables_falls(start: Codes, targets: Targets) -> None:
     """Of pairs and, with their weight, of the tables foreseen by bins; where every bin is a code, too."""
     kept: Targets = [one for one in targets if 4 not in one[0]]
     found = threes.wished(kept, ordered=ORDERED, strengths=board.ties(kept), rows=ROWS)
-    wished = [(axes, foreseen.product(found.factors(axes)), threes.WEIGHT) for axes in found.triples]
+    wished = [
+        (axes, foreseen.product(found.factors(axes)), threes.WEIGHT) for axes in found.triples
+    ]
     weighed = [*((axes, table, 1.0) for axes, table in kept), *wished]
 
     def cost(codes: Codes) -> float:
-        return sum(w * float(((count(codes, axes) - t) ** 2 / (t + SOFTNESS)).sum()) for axes, t, w in weighed)
+        return sum(
+            w * float(((count(codes, axes) - t) ** 2 / (t + SOFTNESS)).sum())
+            for axes, t, w in weighed
+        )
 
     for seed, codes in enumerate((start, drawn(ROWS, seed=5))):
         assert cost(mended(codes, kept, seed=seed)) < 0.9 * cost(codes)
@@ -170,7 +200,9 @@ def test_records_that_have_everything_stay() -> None:
     sizes = (4, 3, 2, 5)
     cells = np.array(list(np.ndindex(*sizes)), dtype=np.uint16).T.repeat(7, axis=1)
     codes = cells[:, np.random.default_rng(0).permutation(cells.shape[1])]
-    wished = [(axes, count(codes, axes, sizes=sizes)) for axes in itertools.combinations(range(4), 2)]
+    wished = [
+        (axes, count(codes, axes, sizes=sizes)) for axes in itertools.combinations(range(4), 2)
+    ]
     assert np.array_equal(mended(codes, wished, ordered=[True] * 4), codes)
 
 
@@ -182,7 +214,9 @@ def test_pairs_that_are_met_exactly_stay_met_but_for_little() -> None:
     assert not np.array_equal(found, codes) and away(found, exact) < 0.005
 
 
-def test_the_same_generator_gives_the_same_rows_and_leaves_the_given_ones(start: Codes, targets: Targets) -> None:
+def test_the_same_generator_gives_the_same_rows_and_leaves_the_given_ones(
+    start: Codes, targets: Targets
+) -> None:
     before = start.copy()
     found = [mended(start, targets, seed=seed) for seed in (3, 3, 4)]
     assert np.array_equal(found[0], found[1]) and not np.array_equal(found[0], found[2])
@@ -220,17 +254,24 @@ def test_what_is_tied_stays(start: Codes, targets: Targets) -> None:
 def test_axes_in_any_order_and_shares_for_counts(start: Codes, targets: Targets) -> None:
     turned: Targets = [(axes[::-1], table.T / ROWS) for axes, table in targets]
     assert away(mended(start, turned), targets) < away(start, targets) + LITTLE
-    same = [threes.wished(t, ordered=ORDERED, strengths=board.ties(t), rows=ROWS) for t in (targets, turned)]
+    same = [
+        threes.wished(t, ordered=ORDERED, strengths=board.ties(t), rows=ROWS)
+        for t in (targets, turned)
+    ]
     assert same[0].triples == same[1].triples
     for one in same[0].triples:
         for first, second in zip(*(found.factors(one) for found in same), strict=True):
             np.testing.assert_allclose(first, second, rtol=1e-6)
 
 
-def test_only_records_that_are_finished_are_mended(targets: Targets, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_records_that_are_finished_are_mended(
+    targets: Targets, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(finishing, "WORK", 0)
     monkeypatch.setattr(finishing, "FEWEST", 900)
-    found = finish(drawn(ROWS, seed=1), targets=targets, rng=np.random.default_rng(2), ordered=ORDERED)
+    found = finish(
+        drawn(ROWS, seed=1), targets=targets, rng=np.random.default_rng(2), ordered=ORDERED
+    )
     assert found.shape == (len(SIZES), ROWS)
     assert len(np.unique(found, axis=1).T) == len(np.unique(found[:, :900], axis=1).T)
 
@@ -239,18 +280,28 @@ def test_only_records_that_are_finished_are_mended(targets: Targets, monkeypatch
 def test_few_records(rows: int, targets: Targets) -> None:
     codes = drawn(ROWS, seed=1)[:, :rows]
     found = finish(codes, targets=targets, rng=np.random.default_rng(2), ordered=ORDERED)
-    assert found.shape == codes.shape and all(set(new) <= set(range(n)) for new, n in zip(found, SIZES, strict=True))
+    assert found.shape == codes.shape and all(
+        set(new) <= set(range(n)) for new, n in zip(found, SIZES, strict=True)
+    )
 
 
 def test_nothing_to_do(start: Codes, targets: Targets) -> None:
     """No pairs; one pair; pairs without a third; pairs with nothing in them; a table of three that is given."""
     empty: Targets = [(axes, np.zeros_like(table)) for axes, table in targets]
     whole = (0, 1, 2)
-    given: Targets = [*(one for one in targets if set(one[0]) < set(whole)), (whole, count(start, whole))]
+    given: Targets = [
+        *(one for one in targets if set(one[0]) < set(whole)),
+        (whole, count(start, whole)),
+    ]
     for wished in ([], targets[:1], targets[:2], empty, given):
         assert np.array_equal(mended(start, wished), start)
 
 
 def test_there_are_fewer_passes_over_more_attributes() -> None:
-    found = [threes.passes(attributes) for attributes in (1, 3, threes.WIDE, 2 * threes.WIDE, 1_000)]
-    assert found == sorted(found, reverse=True) and found[0] == found[2] == threes.PASSES > found[3] > found[4] == 1
+    found = [
+        threes.passes(attributes) for attributes in (1, 3, threes.WIDE, 2 * threes.WIDE, 1_000)
+    ]
+    assert (
+        found == sorted(found, reverse=True)
+        and found[0] == found[2] == threes.PASSES > found[3] > found[4] == 1
+    )

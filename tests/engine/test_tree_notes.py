@@ -31,15 +31,23 @@ TREES = ("adaptive", "adaptive-basic", "adaptive-improved", "privtree", "direct-
 
 
 def square(bins: int = 64, sides: int = 2) -> Domain:
-    return Domain(attributes=tuple(Integer(name=f"x{i}", low=0, high=bins - 1, width=1) for i in range(sides)))
+    return Domain(
+        attributes=tuple(
+            Integer(name=f"x{i}", low=0, high=bins - 1, width=1) for i in range(sides)
+        )
+    )
 
 
-def fitted(mechanism: str, domain: Domain, codes: dict[str, Any], *, epsilon: str = "1", **rest: Any) -> Model:
+def fitted(
+    mechanism: str, domain: Domain, codes: dict[str, Any], *, epsilon: str = "1", **rest: Any
+) -> Model:
     delta = Fraction(rest.pop("delta", 0))
     spec = Spec(mechanism=mechanism, epsilon=Fraction(epsilon), delta=delta, parameters=rest)
     plan = mechanisms.plan(domain, spec)
     table = {name: np.asarray(column, dtype=np.uint16) for name, column in codes.items()}
-    model = plan.fit(plan.run(open_session(Rows(table, domain=domain), domain=domain, cap=plan.loss)))
+    model = plan.fit(
+        plan.run(open_session(Rows(table, domain=domain), domain=domain, cap=plan.loss))
+    )
     assert Model.from_json(json.loads(json.dumps(model.to_json()))).notes == model.notes
     return model
 
@@ -49,10 +57,14 @@ def one_place(domain: Domain, rows: int) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("law", "scale"), [("discrete-laplace", 3), ("rounded-gaussian", 4)])
-def test_the_chance_that_noise_reaches_a_number_is_that_of_its_law(law: Any, scale: int) -> None:
+def test_the_chance_that_noise_reaches_a_number_is_that_of_its_law(
+    law: Any, scale: int
+) -> None:
     noise = Noise(law=law, scale=Fraction(scale))
     each = [noise.reaches(number) - noise.reaches(number + 1) for number in range(1, 200)]
-    assert sum(number**2 * chance for number, chance in enumerate(each, 1)) == pytest.approx(noise.variance / 2)
+    assert sum(number**2 * chance for number, chance in enumerate(each, 1)) == pytest.approx(
+        noise.variance / 2
+    )
 
 
 def test_nothing_stands_out_of_an_empty_table_nineteen_times_out_of_twenty() -> None:
@@ -77,26 +89,42 @@ def test_nothing_stands_out_of_an_empty_table_nineteen_times_out_of_twenty() -> 
 
 def test_more_nodes_or_one_larger_count_than_noise_gives_stand_out() -> None:
     noise = Noise(law="discrete-laplace", scale=Fraction(5))
-    assert not notes.opened_more([(16, 1)], chance=1 / 32) and notes.opened_more([(16, 6)], chance=1 / 32)
+    assert not notes.opened_more([(16, 1)], chance=1 / 32) and notes.opened_more(
+        [(16, 6)], chance=1 / 32
+    )
     assert not notes.opened_more([(16, 1), (16, 1)], chance=1 / 32)
     assert notes.opened_more([(16, 0), (16, 6)], chance=1 / 32)
-    assert not notes.stands_out([(np.array([3, -60, 22]), noise)]) and not notes.stands_out([(np.array([-90]), noise)])
+    assert not notes.stands_out([(np.array([3, -60, 22]), noise)]) and not notes.stands_out(
+        [(np.array([-90]), noise)]
+    )
     assert notes.stands_out([(np.array([3, 0, 40]), noise)])
-    assert not notes.stands_out([(np.arange(-5_000, 41), noise)])  # of many cells one may well have so much
+    assert not notes.stands_out(
+        [(np.arange(-5_000, 41), noise)]
+    )  # of many cells one may well have so much
     assert notes.stands_out([(np.array([3]), noise), (np.array([60]), noise)])
 
 
 @pytest.mark.parametrize("delta", ["0", "1/1000000"])
 @pytest.mark.parametrize("mechanism", TREES)
-def test_a_release_of_noise_is_told_and_one_of_records_is_not(mechanism: str, delta: str) -> None:
+def test_a_release_of_noise_is_told_and_one_of_records_is_not(
+    mechanism: str, delta: str
+) -> None:
     """Of an empty table it is told 19 times out of 20 or more. Each of 20 records makes any answer exp(1/100) times likelier at
     most, so that one run in 16 goes untold at most, and more than eight of twelve do once in 10⁸ times."""
     domain, rng = square(), np.random.default_rng(0)
     few = {name: rng.integers(0, 64, 20) for name in domain.names}
     found = [fitted(mechanism, domain, few, epsilon="1/100", delta=delta) for _ in range(12)]
     told = [tree_notes.sentences(model) for model in found]
-    assert sum("stood out of the noise" in "".join(each) and "a larger ε" in "".join(each) for each in told) >= 4
-    assert all(model.rows >= 0 and len(model.sample(10, seed="s")["x0"]) == 10 for model in found)
+    assert (
+        sum(
+            "stood out of the noise" in "".join(each) and "a larger ε" in "".join(each)
+            for each in told
+        )
+        >= 4
+    )
+    assert all(
+        model.rows >= 0 and len(model.sample(10, seed="s")["x0"]) == 10 for model in found
+    )
     many = {name: np.clip(rng.normal(20, 4, 4_000), 0, 63) for name in domain.names}
     model = fitted(mechanism, domain, many, delta=delta)
     assert model.notes is not None and not model.notes.noise
@@ -112,22 +140,37 @@ def test_from_how_many_records_on_is_known_before_the_run(mechanism: str) -> Non
     assert mechanisms.plan(domain, spec).opened_from() == model.notes.opened_from
 
 
-def test_methods_with_columns_beside_a_tree_say_it_of_the_tree_and_those_without_one_do_not() -> None:
+def test_methods_with_columns_beside_a_tree_say_it_of_the_tree_and_those_without_one_do_not() -> (
+    None
+):
     beside = Categorical(name="trade", values=tuple("abc"), outside="clamp")
     place = Place(name="home", latitude="x0", longitude="x1")
     places = Domain(attributes=(*square().attributes, beside), places=(place,))
     words = Weak(name="word", values=Strings(alphabet="ab", min_length=1, max_length=4))
     texts = Domain(attributes=(words, beside))
-    persons = Domain(attributes=square().attributes, unit=PrivacyUnit(max_records=3, column="who"))
+    persons = Domain(
+        attributes=square().attributes, unit=PrivacyUnit(max_records=3, column="who")
+    )
     for domain in (places, texts, persons):
-        found = mechanisms.plan(domain, Spec(mechanism="adaptive", epsilon=Fraction(1))).opened_from(1_000)
-        more = mechanisms.plan(domain, Spec(mechanism="adaptive", epsilon=Fraction(1, 10))).opened_from(1_000)
+        found = mechanisms.plan(
+            domain, Spec(mechanism="adaptive", epsilon=Fraction(1))
+        ).opened_from(1_000)
+        more = mechanisms.plan(
+            domain, Spec(mechanism="adaptive", epsilon=Fraction(1, 10))
+        ).opened_from(1_000)
         assert found is not None and more is not None and 5 * found < more < 20 * found
-    assert mechanisms.plan(places, Spec(mechanism="independent", epsilon=Fraction(1))).opened_from(1_000) is None
+    assert (
+        mechanisms.plan(places, Spec(mechanism="independent", epsilon=Fraction(1))).opened_from(
+            1_000
+        )
+        is None
+    )
 
 
 @pytest.mark.parametrize("mechanism", TREES[:4])
-def test_with_fewer_records_in_all_the_tree_most_likely_ends_at_its_first_depth(mechanism: str) -> None:
+def test_with_fewer_records_in_all_the_tree_most_likely_ends_at_its_first_depth(
+    mechanism: str,
+) -> None:
     """By noise that is really drawn; everybody lies at one place, which is the best case. With a quarter of the records one tree
     in five is deeper: half of 120 once in 10⁸ times even if it were one in four."""
 
@@ -136,8 +179,13 @@ def test_with_fewer_records_in_all_the_tree_most_likely_ends_at_its_first_depth(
         plan = mechanisms.plan(domain, Spec(mechanism=mechanism, epsilon=Fraction(1, 10)))
         for _ in range(9):  # where the number itself depends on how many there are
             records = max(1, int(times * (plan.opened_from(records) or 0)))
-        found = [fitted(mechanism, domain, one_place(domain, records), epsilon="1/10") for _ in range(120)]
-        return sum(model.tree is not None and int(model.tree.levels.max()) > 1 for model in found)
+        found = [
+            fitted(mechanism, domain, one_place(domain, records), epsilon="1/10")
+            for _ in range(120)
+        ]
+        return sum(
+            model.tree is not None and int(model.tree.levels.max()) > 1 for model in found
+        )
 
     assert deeper(0.25) < 60 < deeper(4)
 
@@ -151,7 +199,8 @@ def test_one_place_that_holds_everything_is_told_where_cells_end(mechanism: str)
     assert (ended.why, ended.depth, ended.cells) == ("bins", 4, 1) and ended.share > 0.9
     (said,) = tree_notes.sentences(model)
     assert (
-        "of the records lie in 1 cell of the last depth" in said and "ends at depth 4, where cells are as small" in said
+        "of the records lie in 1 cell of the last depth" in said
+        and "ends at depth 4, where cells are as small" in said
     )
 
 
@@ -177,18 +226,26 @@ def test_a_tree_that_is_cut_off_says_so(monkeypatch: pytest.MonkeyPatch) -> None
     codes = {name: rng.integers(0, 64, 20_000) for name in square().names}
     model = fitted("adaptive", square(), codes, epsilon="4")
     assert model.notes is not None and model.notes.ended is not None and model.tree is not None
-    assert model.notes.ended.why == "nodes" and model.notes.ended.depth == model.tree.levels.max() < 4
+    assert (
+        model.notes.ended.why == "nodes"
+        and model.notes.ended.depth == model.tree.levels.max() < 4
+    )
     (said,) = tree_notes.sentences(model)
     assert "cut off at depth" in said and "more cells than can be stored" in said
 
 
-def test_a_depth_too_full_to_be_divided_is_one_that_was_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_depth_too_full_to_be_divided_is_one_that_was_cut_off(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(growing, "MOST_NODES", 3)
     monkeypatch.setattr(notes, "MOST_NODES", 3)
     points = prefixes.hierarchy(square(), square().names)
     rule = Rule(name="basic", depth=5, threshold=10)
     grown = Growth(
-        columns=points.columns, rule=rule, opened=(np.empty(0, dtype=np.int64),), counts=(np.array([9, 50, 2, 1]),)
+        columns=points.columns,
+        rule=rule,
+        opened=(np.empty(0, dtype=np.int64),),
+        counts=(np.array([9, 50, 2, 1]),),
     )
     (level,) = grown.levels(points)
     ends = np.ones(4, dtype=np.int64), level.prefixes, grown.counts[0]
@@ -204,12 +261,18 @@ def test_classes_and_texts_end_where_nothing_is_left_to_tell_apart() -> None:
                     places=(Place(name="home", latitude="x0", longitude="x1"),))  # fmt: skip
     codes = {"trade": np.full(30_000, 3), **one_place(square(16), 30_000)}
     found = fitted("adaptive-improved", domain, codes, epsilon="4").notes
-    assert found is not None and found.ended is not None and found.ended.why == "bins"  # places might be finer
+    assert (
+        found is not None and found.ended is not None and found.ended.why == "bins"
+    )  # places might be finer
     alone = Domain(attributes=(trade,), partitions=(halves,))
     model = fitted("adaptive-improved", alone, {"trade": codes["trade"]}, epsilon="4")
     assert model.notes is not None and model.notes.ended is None and not model.notes.noise
-    nobody = [fitted("privtree", alone, {"trade": []}, epsilon="1/1000") for _ in range(6)]  # 19 times of 20 it is told
-    assert any("how columns go together" in "".join(tree_notes.sentences(one)) for one in nobody)
+    nobody = [
+        fitted("privtree", alone, {"trade": []}, epsilon="1/1000") for _ in range(6)
+    ]  # 19 times of 20 it is told
+    assert any(
+        "how columns go together" in "".join(tree_notes.sentences(one)) for one in nobody
+    )
 
 
 def test_notes_that_make_no_sense_are_refused() -> None:
@@ -222,7 +285,10 @@ def test_notes_that_make_no_sense_are_refused() -> None:
     ):
         with pytest.raises(InputError):
             Model.from_json(document | {"notes": document["notes"] | broken})
-    assert Model.from_json({key: value for key, value in document.items() if key != "notes"}).notes is None
+    assert (
+        Model.from_json({key: value for key, value in document.items() if key != "notes"}).notes
+        is None
+    )
 
 
 def test_the_command_line_tells(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -34,14 +34,24 @@ SETS: list[dict[str, Any]] = [
     {"set": "product", "parts": [WORDS, WORDS], "separator": " "},
     {
         "set": "union",
-        "parts": [{"set": "list", "values": ["x", "12", "7"]}, {"set": "integers", "low": 0, "high": 10**9}],
+        "parts": [
+            {"set": "list", "values": ["x", "12", "7"]},
+            {"set": "integers", "low": 0, "high": 10**9},
+        ],
     },
-    {"set": "decimals", "low": "0.000000000000000000000000001", "high": "99", "step": "0.000000000000000000000000001"},
+    {
+        "set": "decimals",
+        "low": "0.000000000000000000000000001",
+        "high": "99",
+        "step": "0.000000000000000000000000001",
+    },
     {"set": "decimals", "low": "0.5", "high": "99999999999999999999999999", "step": "0.001"},
 ]
 
 
-@pytest.mark.parametrize("document", SETS, ids=lambda document: str(document.get("name", document["set"])))
+@pytest.mark.parametrize(
+    "document", SETS, ids=lambda document: str(document.get("name", document["set"]))
+)
 @given(data=st.data())
 def test_rank_and_unrank_undo_each_other(document: dict[str, Any], data: st.DataObject) -> None:
     found = _made(json.dumps(document))
@@ -53,8 +63,12 @@ def test_rank_and_unrank_undo_each_other(document: dict[str, Any], data: st.Data
     assert found.characters is None or set(text) <= found.characters
 
 
-@pytest.mark.parametrize("document", SETS, ids=lambda document: str(document.get("name", document["set"])))
-def test_a_set_survives_its_document_and_refuses_what_lies_outside(document: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "document", SETS, ids=lambda document: str(document.get("name", document["set"]))
+)
+def test_a_set_survives_its_document_and_refuses_what_lies_outside(
+    document: dict[str, Any],
+) -> None:
     found = values.from_json(document)
     again = values.from_json(found.to_json() | {"size": found.size})
     assert again.size == found.size
@@ -98,7 +112,9 @@ def test_no_text_is_too_odd_to_be_looked_up(document: dict[str, Any]) -> None:
         "\ud800",
         "٣",
     ]:
-        assert found.rank(text) is None or found.rank(found.unrank(found.rank(text) or 0)) == found.rank(text)
+        assert found.rank(text) is None or found.rank(
+            found.unrank(found.rank(text) or 0)
+        ) == found.rank(text)
 
 
 @pytest.mark.parametrize(
@@ -108,11 +124,15 @@ def test_no_text_is_too_odd_to_be_looked_up(document: dict[str, Any]) -> None:
 )
 @settings(max_examples=30)
 @given(data=st.data())
-def test_many_texts_are_looked_up_as_each_by_itself(document: dict[str, Any], data: st.DataObject) -> None:
+def test_many_texts_are_looked_up_as_each_by_itself(
+    document: dict[str, Any], data: st.DataObject
+) -> None:
     """Also where what stands side by side in two texts would be a third, and of signs that a number may be written with."""
     found = _made(json.dumps(document))
     inside = st.integers(0, found.size - 1).map(found.unrank)
-    odd = st.sampled_from(["", "a", "abcab", "1_0", " 1", "+1", "٣", "\ud800", "A-b", "É", "c" * 50])
+    odd = st.sampled_from(
+        ["", "a", "abcab", "1_0", " 1", "+1", "٣", "\ud800", "A-b", "É", "c" * 50]
+    )
     texts = data.draw(st.lists(inside, max_size=6)) + data.draw(st.lists(odd, max_size=2))
     assert found.ranks(texts) == [found.rank(text) for text in texts]
 
@@ -142,7 +162,9 @@ def test_a_union_counts_a_text_of_two_parts_once() -> None:
 def test_a_text_of_a_union_has_the_number_that_gives_it_back() -> None:
     """One part takes any case of letters, another one has a case of its own."""
     found = Union([Known("us-states"), Strings("ACDal", 2, 2)])
-    assert [found.rank(found.unrank(rank)) for rank in range(found.size)] == list(range(found.size))
+    assert [found.rank(found.unrank(rank)) for rank in range(found.size)] == list(
+        range(found.size)
+    )
     assert found.rank("al") != found.rank("AL")
     assert found.rank("ny") == found.rank("NY")
     spelled = Union([Listed(["NY"]), Known("us-states")])
@@ -170,7 +192,10 @@ BAD: list[tuple[object, str]] = [
     ({"set": "pattern", "pattern": "(a|b){0,20}a(a|b){20}"}, "too complicated"),
     ({"set": "pattern", "pattern": "("}, "no pattern"),
     ({"set": "pattern", "pattern": "[a-z]{40}"}, r"more than 10\^30"),
-    ({"set": "strings", "alphabet": "ab", "min_length": 0, "max_length": 400}, r"more than 10\^30"),
+    (
+        {"set": "strings", "alphabet": "ab", "min_length": 0, "max_length": 400},
+        r"more than 10\^30",
+    ),
     ({"set": "integers", "low": 0, "high": 10**400}, r"more than 10\^30"),
     ({"set": "integers", "low": 1, "high": 0}, "low is above high"),
     ({"set": "integers", "low": True, "high": 5}, "another type"),
@@ -195,7 +220,13 @@ BAD: list[tuple[object, str]] = [
     ({"set": "pattern", "pattern": r"a|\x00"}, "cannot be stored"),
     ({"set": "pattern", "pattern": "^[a-z]{3}$"}, "anchor"),
     ({"set": "pattern", "pattern": "[a-z]{3}$"}, "anchor"),
-    ({"set": "union", "parts": [{"set": "integers", "low": i, "high": i + 10**6 - 1} for i in range(9)]}, "too many"),
+    (
+        {
+            "set": "union",
+            "parts": [{"set": "integers", "low": i, "high": i + 10**6 - 1} for i in range(9)],
+        },
+        "too many",
+    ),
     ("words", "known kind"),
 ]
 
@@ -216,7 +247,13 @@ def test_a_set_in_a_set_in_a_set_ends_somewhere() -> None:
 
 
 def test_strings_are_read_as_declared() -> None:
-    document = {"set": "strings", "alphabet": "abe ", "min_length": 1, "max_length": 4, "case": "lower"}
+    document = {
+        "set": "strings",
+        "alphabet": "abe ",
+        "min_length": 1,
+        "max_length": 4,
+        "case": "lower",
+    }
     found = values.from_json(document | {"replace": {"é": "e", "-": "", "_": " "}})
     plain = values.from_json({key: value for key, value in document.items() if key != "case"})
     for cell, read in (("Abé", "abe"), ("a-b-e-a", "abea"), ("A_B", "a b"), ("be", "be")):
@@ -235,4 +272,6 @@ def test_strings_are_read_as_declared() -> None:
 )  # fmt: skip
 def test_readings_that_contradict_the_alphabet_are_refused(changes: dict[str, object]) -> None:
     with pytest.raises(DomainError):
-        values.from_json({"set": "strings", "alphabet": "abe ", "min_length": 1, "max_length": 4} | changes)
+        values.from_json(
+            {"set": "strings", "alphabet": "abe ", "min_length": 1, "max_length": 4} | changes
+        )

@@ -32,12 +32,16 @@ def table(whole: np.ndarray, axes: Axes) -> np.ndarray:
     return whole.sum(axis=tuple(axis for axis in range(whole.ndim) if axis not in axes))
 
 
-def noisy(groups: list[Axes], *, seed: int = 0, deviations: tuple[float, ...] = (1.0, 2.0, 0.5, 3.0)) -> list[View]:
+def noisy(
+    groups: list[Axes], *, seed: int = 0, deviations: tuple[float, ...] = (1.0, 2.0, 0.5, 3.0)
+) -> list[View]:
     whole = rng(seed).gamma(0.4, size=SIZES) * 30
     draws = rng(seed + 1)
     return [
         View(
-            axes=axes, values=table(whole, axes) + draws.normal(scale=s, size=[SIZES[a] for a in axes]), variance=s * s
+            axes=axes,
+            values=table(whole, axes) + draws.normal(scale=s, size=[SIZES[a] for a in axes]),
+            variance=s * s,
         )
         for axes, s in zip(groups, itertools.cycle(deviations), strict=False)
     ]
@@ -95,7 +99,9 @@ def test_more_precise_views_have_more_say() -> None:
     one = View(axes=(0,), values=np.array([10.0, 0.0]), variance=1.0)
     other = View(axes=(0, 1), values=np.array([[1.0, 1.0, 2.0], [2.0, 2.0, 2.0]]), variance=2.0)
     found = consistency.agree([one, other])[0].values
-    assert found == pytest.approx([(10 * 6 + 4) / 7, 6 / 7]), "a sum of 3 cells of variance 2 has variance 6"
+    assert found == pytest.approx([(10 * 6 + 4) / 7, 6 / 7]), (
+        "a sum of 3 cells of variance 2 has variance 6"
+    )
 
 
 def test_sets_that_are_shared_come_smaller_ones_first_and_are_closed() -> None:
@@ -107,9 +113,12 @@ def test_sets_that_are_shared_come_smaller_ones_first_and_are_closed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("axes", "shape", "variance"), [((1, 0), (2, 2), 1.0), ((0, 0), (2, 2), 1.0), ((0,), (2, 2), 1.0), ((0,), (2,), 0)]
+    ("axes", "shape", "variance"),
+    [((1, 0), (2, 2), 1.0), ((0, 0), (2, 2), 1.0), ((0,), (2, 2), 1.0), ((0,), (2,), 0)],
 )
-def test_a_view_that_is_none_is_refused(axes: Axes, shape: tuple[int, ...], variance: float) -> None:
+def test_a_view_that_is_none_is_refused(
+    axes: Axes, shape: tuple[int, ...], variance: float
+) -> None:
     with pytest.raises(ValueError, match=r"a view|variance"):
         View(axes=axes, values=np.zeros(shape), variance=variance)
 
@@ -140,7 +149,9 @@ def test_a_ripple_keeps_the_total_and_leaves_nothing_below_the_threshold(
 
 
 @pytest.mark.parametrize("groups", GROUPS, ids=str)
-def test_plausible_views_have_no_negative_cell_one_total_and_nearly_agree(groups: list[Axes]) -> None:
+def test_plausible_views_have_no_negative_cell_one_total_and_nearly_agree(
+    groups: list[Axes],
+) -> None:
     views = ripple.plausible(noisy(groups), total=60.0)
     assert min(view.values.min() for view in views) >= 0
     assert [view.values.sum() for view in views] == pytest.approx([60.0] * len(views))
@@ -159,8 +170,14 @@ def test_views_of_no_records_are_empty() -> None:
 
 
 @settings(max_examples=60)
-@given(st.lists(st.integers(1, 40), min_size=1, max_size=12), st.integers(1, 600), st.integers(0, 99))
-def test_a_covering_has_every_attribute_and_every_pair_that_fits(sizes: list[int], cells: int, seed: int) -> None:
+@given(
+    st.lists(st.integers(1, 40), min_size=1, max_size=12),
+    st.integers(1, 600),
+    st.integers(0, 99),
+)
+def test_a_covering_has_every_attribute_and_every_pair_that_fits(
+    sizes: list[int], cells: int, seed: int
+) -> None:
     groups = covering.covering(sizes, cells=cells, rng=rng(seed))
     _check_groups(groups, sizes, cells)
     together = {pair for group in groups for pair in itertools.combinations(group, 2)}
@@ -171,16 +188,28 @@ def test_a_covering_has_every_attribute_and_every_pair_that_fits(sizes: list[int
 
 
 @settings(max_examples=60)
-@given(st.lists(st.integers(1, 40), min_size=1, max_size=12), st.integers(1, 600), st.integers(1, 9))
-def test_random_groups_and_coverings_cut_short_have_every_attribute(sizes: list[int], cells: int, number: int) -> None:
-    _check_groups(covering.at_random(sizes, cells=cells, number=number, rng=rng(number)), sizes, cells)
-    _check_groups(covering.covering(sizes, cells=cells, most=number, rng=rng(number)), sizes, cells)
+@given(
+    st.lists(st.integers(1, 40), min_size=1, max_size=12),
+    st.integers(1, 600),
+    st.integers(1, 9),
+)
+def test_random_groups_and_coverings_cut_short_have_every_attribute(
+    sizes: list[int], cells: int, number: int
+) -> None:
+    _check_groups(
+        covering.at_random(sizes, cells=cells, number=number, rng=rng(number)), sizes, cells
+    )
+    _check_groups(
+        covering.covering(sizes, cells=cells, most=number, rng=rng(number)), sizes, cells
+    )
 
 
 def _check_groups(groups: list[Axes], sizes: list[int], cells: int) -> None:
     assert len(set(groups)) == len(groups)
     assert {axis for group in groups for axis in group} == set(range(len(sizes)))
-    assert all(len(group) == 1 or math.prod(sizes[axis] for axis in group) <= cells for group in groups)
+    assert all(
+        len(group) == 1 or math.prod(sizes[axis] for axis in group) <= cells for group in groups
+    )
     assert all(list(group) == sorted(set(group)) for group in groups)
     assert not any(set(one) < set(other) for one in groups for other in groups)
 
@@ -195,7 +224,9 @@ def test_a_covering_of_binary_attributes_is_near_the_least() -> None:
 
 
 def records(rows: int, *, sizes: tuple[int, ...] = SIZES, seed: int = 3) -> np.ndarray:
-    return np.array([rng(seed + size).integers(size, size=rows) for size in sizes], dtype=np.uint16)
+    return np.array(
+        [rng(seed + size).integers(size, size=rows) for size in sizes], dtype=np.uint16
+    )
 
 
 def count(codes: np.ndarray, axes: Axes, *, sizes: tuple[int, ...] = SIZES) -> np.ndarray:
@@ -205,20 +236,28 @@ def count(codes: np.ndarray, axes: Axes, *, sizes: tuple[int, ...] = SIZES) -> n
 
 
 @pytest.mark.parametrize("shape", [(2, 3), (3, 2, 2), (4,), (1, 5)], ids=str)
-def test_moves_are_as_few_and_as_cheap_as_a_linear_programme_finds(shape: tuple[int, ...]) -> None:
+def test_moves_are_as_few_and_as_cheap_as_a_linear_programme_finds(
+    shape: tuple[int, ...],
+) -> None:
     for seed in range(5):
         excess = rng(seed).integers(-4, 5, size=shape)
         excess.flat[0] -= excess.sum()
         sources, sinks = flow.moves(excess)
         flat = excess.ravel()
-        left = flat - np.bincount(sources, minlength=flat.size) + np.bincount(sinks, minlength=flat.size)
+        left = (
+            flat
+            - np.bincount(sources, minlength=flat.size)
+            + np.bincount(sinks, minlength=flat.size)
+        )
         assert (left == 0).all()
         assert sources.size == np.maximum(flat, 0).sum()
         assert _price(sources, sinks, shape) == pytest.approx(_least_price(flat, shape))
 
 
 def _price(sources: np.ndarray, sinks: np.ndarray, shape: tuple[int, ...]) -> int:
-    changes = np.array(np.unravel_index(sources, shape)) != np.array(np.unravel_index(sinks, shape))
+    changes = np.array(np.unravel_index(sources, shape)) != np.array(
+        np.unravel_index(sinks, shape)
+    )
     return int(changes.sum())
 
 
@@ -248,7 +287,9 @@ def test_tables_of_one_population_are_met_closely() -> None:
     there[1] = (there[0] + (rng(5).random(4_000) < 0.1)) % 3
     there[3] = (there[1] + there[2]) % 4
     groups: list[Axes] = [(0, 1), (1, 2, 3), (0, 3), (2, 4)]
-    found = flow.meet(records(4_000, seed=40), [(axes, count(there, axes)) for axes in groups], rng=rng())
+    found = flow.meet(
+        records(4_000, seed=40), [(axes, count(there, axes)) for axes in groups], rng=rng()
+    )
     apart = [np.abs(count(found, axes) - count(there, axes)).sum() / 8_000 for axes in groups]
     assert max(apart) < 0.02
 
@@ -270,7 +311,9 @@ def test_a_wish_for_another_number_of_records_is_refused() -> None:
 def test_nothing_is_done_without_records() -> None:
     empty = np.zeros((5, 0), dtype=np.uint16)
     assert flow.meet(empty, [((0,), np.array([0, 0]))], rng=rng()).shape == (5, 0)
-    assert topological.draw([((0,), np.array([0, 0]))], rows=0, attributes=5, rng=rng()).shape == (5, 0)
+    assert topological.draw(
+        [((0,), np.array([0, 0]))], rows=0, attributes=5, rng=rng()
+    ).shape == (5, 0)
 
 
 # ---- records: topologically sorted views -----------------------------------------------------------------------
@@ -297,23 +340,32 @@ def test_a_record_takes_the_largest_cell_that_agrees_with_what_it_has() -> None:
         ((2, 3), np.array([[40, 30], [10, 20]])),
     ]
     found = [
-        topological.draw(wishes, rows=1, attributes=4, rng=rng(seed), starts=1)[:, 0].tolist() for seed in range(30)
+        topological.draw(wishes, rows=1, attributes=4, rng=rng(seed), starts=1)[:, 0].tolist()
+        for seed in range(30)
     ]
     from_first = [[1, 0, 1, 1]]
     assert from_first[0] in found
 
 
 @pytest.mark.parametrize("starts", [1, 4])
-def test_the_first_table_is_drawn_as_it_is_where_every_order_begins_with_it(starts: int) -> None:
+def test_the_first_table_is_drawn_as_it_is_where_every_order_begins_with_it(
+    starts: int,
+) -> None:
     wanted = np.array([[5, 0, 1], [2, 9, 3]])
-    found = topological.draw([((0, 1), wanted)], rows=20, attributes=2, rng=rng(), starts=starts)
+    found = topological.draw(
+        [((0, 1), wanted)], rows=20, attributes=2, rng=rng(), starts=starts
+    )
     assert (count(found, (0, 1), sizes=(2, 3)) == wanted).all()
 
 
-def test_what_a_record_takes_is_taken_off_every_table_so_that_later_ones_find_what_is_left() -> None:
+def test_what_a_record_takes_is_taken_off_every_table_so_that_later_ones_find_what_is_left() -> (
+    None
+):
     """Two tables that fix each other: a chain in which the second attribute decides the third."""
     chain = np.diag([30, 50, 20])
-    found = topological.draw([((0, 1), chain), ((1, 2), chain)], rows=100, attributes=3, rng=rng())
+    found = topological.draw(
+        [((0, 1), chain), ((1, 2), chain)], rows=100, attributes=3, rng=rng()
+    )
     assert (found[0] == found[1]).all()
     assert (found[1] == found[2]).all()
     assert np.bincount(found[0]).tolist() == [30, 50, 20]

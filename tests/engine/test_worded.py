@@ -28,7 +28,9 @@ from synth_engine.privacy import verify
 from synth_engine.spec import Spec
 from synth_engine.values import from_json
 
-SIGNS = from_json({"set": "strings", "alphabet": "abcdefghij", "min_length": 1, "max_length": 6})
+SIGNS = from_json(
+    {"set": "strings", "alphabet": "abcdefghij", "min_length": 1, "max_length": 6}
+)
 QUERY = Weak(name="query", values=SIGNS)
 BAND = Categorical(name="band", values=("young", "old", "oldest"), outside="clamp")
 REGION = Categorical(name="region", values=tuple("nesw"), outside="clamp")
@@ -47,22 +49,37 @@ def asked(rows: int = 20_000, *, others: int = 0) -> dict[str, np.ndarray]:
     shift = np.where(rng.random(rows) < 0.9, band % 2, 1 - band % 2)
     outside = rng.permutation(rows) < others
     texts = np.where(outside, len(TEXTS), texts)
-    columns = {"query": texts, "band": band * ~outside, "region": region * ~outside, "shift": shift}
+    columns = {
+        "query": texts,
+        "band": band * ~outside,
+        "region": region * ~outside,
+        "shift": shift,
+    }
     return {name: column.astype(np.uint16) for name, column in columns.items()}
 
 
 def opened(*further: Categorical, columns: dict[str, np.ndarray]) -> Rows:
     domain = Domain(attributes=(QUERY, *further))
     ranks = [*(SIGNS.rank(text) or 0 for text in TEXTS), SIGNS.size]
-    codes = {each.name: columns[each.name] for each in further} | {"query": np.zeros_like(columns["query"])}
-    return Rows(codes, domain=domain, ranked={"query": (columns["query"].astype(np.int32), ranks)})
+    codes = {each.name: columns[each.name] for each in further} | {
+        "query": np.zeros_like(columns["query"])
+    }
+    return Rows(
+        codes, domain=domain, ranked={"query": (columns["query"].astype(np.int32), ranks)}
+    )
 
 
 def released(
-    *further: Categorical, epsilon: str = "1", delta: str = "0", columns: dict[str, np.ndarray] | None = None
+    *further: Categorical,
+    epsilon: str = "1",
+    delta: str = "0",
+    columns: dict[str, np.ndarray] | None = None,
 ) -> tuple[Any, Answers, Model]:
     rows = opened(*further, columns=asked() if columns is None else columns)
-    plan = mechanisms.plan(rows.domain, Spec(mechanism="adaptive", epsilon=Fraction(epsilon), delta=Fraction(delta)))
+    plan = mechanisms.plan(
+        rows.domain,
+        Spec(mechanism="adaptive", epsilon=Fraction(epsilon), delta=Fraction(delta)),
+    )
     answers = plan.run(open_session(rows, domain=rows.domain, cap=plan.loss))
     return plan, answers, plan.fit(answers)
 
@@ -79,7 +96,11 @@ def apart(one: dict[str, np.ndarray], other: dict[str, np.ndarray], *names: str)
     tables = []
     for columns in (one, other):
         found = np.zeros([12] * len(names))
-        np.add.at(found, tuple(columns[name].astype(int) for name in names), 1 / max(1, columns[names[0]].size))
+        np.add.at(
+            found,
+            tuple(columns[name].astype(int) for name in names),
+            1 / max(1, columns[names[0]].size),
+        )
         tables.append(found)
     return float(np.abs(tables[0] - tables[1]).sum() / 2)
 
@@ -88,8 +109,18 @@ def apart(one: dict[str, np.ndarray], other: dict[str, np.ndarray], *names: str)
 def test_texts_and_columns_go_together_as_they_did(delta: str) -> None:
     plan, answers, model = released(BAND, REGION, SHIFT, delta=delta)
     truth, found = asked(), drawn(model)
-    assert isinstance(plan, WordedPlan) and list(model.domain.names) == ["query", "band", "region", "shift"]
-    pairs: Sequence[tuple[str, ...]] = (("query", "band"), ("query", "region"), ("band", "shift"), ("query", "shift"))
+    assert isinstance(plan, WordedPlan) and list(model.domain.names) == [
+        "query",
+        "band",
+        "region",
+        "shift",
+    ]
+    pairs: Sequence[tuple[str, ...]] = (
+        ("query", "band"),
+        ("query", "region"),
+        ("band", "shift"),
+        ("query", "shift"),
+    )
     for names in pairs:
         assert apart(found, truth, *names) < 0.08, names
     dealt = np.random.default_rng(1).permutation(20_000)
@@ -98,7 +129,16 @@ def test_texts_and_columns_go_together_as_they_did(delta: str) -> None:
     receipt = plan.receipt(answers)
     assert verify.verify(receipt).epsilon <= 1
     verbs = [call.query.verb for call in answers.calls]
-    assert verbs == ["leaves", "grow", "leaves", *["leaves"] * 6, "select", "select", "leaves", "leaves"]
+    assert verbs == [
+        "leaves",
+        "grow",
+        "leaves",
+        *["leaves"] * 6,
+        "select",
+        "select",
+        "leaves",
+        "leaves",
+    ]
 
 
 def test_all_of_the_budget_is_used_and_no_more() -> None:
@@ -131,10 +171,14 @@ def test_models_are_kept_as_they_are_and_broken_ones_are_refused() -> None:
         {"areas": [10**6] * len(beside["areas"])},
     ):
         with pytest.raises(InputError):
-            Model.from_json(document | {"tree": document["tree"] | {"attached": beside | broken}})
+            Model.from_json(
+                document | {"tree": document["tree"] | {"attached": beside | broken}}
+            )
 
 
-@pytest.mark.parametrize(("epsilon", "rows"), [("1/1000", 300), ("1/1000", 0), ("1", 0), ("1", 1)])
+@pytest.mark.parametrize(
+    ("epsilon", "rows"), [("1/1000", 300), ("1/1000", 0), ("1", 0), ("1", 1)]
+)
 def test_hardly_any_budget_and_no_records_give_a_release(epsilon: str, rows: int) -> None:
     plan, answers, model = released(BAND, SHIFT, epsilon=epsilon, columns=asked(rows))
     verify.verify(plan.receipt(answers))
@@ -163,7 +207,9 @@ def test_what_cannot_stand_beside_texts_is_refused_by_name() -> None:
         domain = Domain(attributes=(QUERY, further))
         with pytest.raises((SpecError, DomainError), match=says):
             mechanisms.plan(domain, Spec(mechanism="adaptive", epsilon=Fraction(1)))
-    product = Spec(mechanism="adaptive", epsilon=Fraction(1), parameters={"together": "product"})
+    product = Spec(
+        mechanism="adaptive", epsilon=Fraction(1), parameters={"together": "product"}
+    )
     with pytest.raises(DomainError, match=r"reply.*among those of a tree"):
         mechanisms.plan(Domain(attributes=(QUERY, BAND, second)), product)
     assert not mechanisms.REGISTRY["adaptive"].suits(Domain(attributes=(QUERY, second)))
@@ -173,7 +219,9 @@ def test_what_cannot_stand_beside_texts_is_refused_by_name() -> None:
 def test_the_forecast_and_the_needs_count_all_columns() -> None:
     plan, _, _ = released(BAND, SHIFT, columns=asked(100))
     found = plan.expected_error(rows=20_000)
-    assert set(found["attributes"]) == {"query", "band", "shift"} and 0 < found["mean_pairs"] < 1
+    assert (
+        set(found["attributes"]) == {"query", "band", "shift"} and 0 < found["mean_pairs"] < 1
+    )
     less = replace(plan, cap=plan.cap.of(plan.cap.amount / 20)).expected_error(rows=20_000)
     assert less["attributes"]["band"] > found["attributes"]["band"]
     assert plan.needs(200_000).seconds > plan.needs(20_000).seconds
@@ -181,11 +229,22 @@ def test_the_forecast_and_the_needs_count_all_columns() -> None:
 
 def test_frequent_texts_and_beginnings_are_parts_and_cover_every_leaf() -> None:
     words = Words(columns=("w",), alphabet="abc", shortest=1, longest=4)
-    nodes = [("a", 1, 0), ("aa", 60, 1), ("ab", 30, 1), ("abc", 30, 1), ("b", 20, 1), ("cc", 5, 0)]
+    nodes = [
+        ("a", 1, 0),
+        ("aa", 60, 1),
+        ("ab", 30, 1),
+        ("abc", 30, 1),
+        ("b", 20, 1),
+        ("cc", 5, 0),
+    ]
     codes = words.encode([text for text, _, _ in nodes])
     levels = np.array([len(text) + ended for text, _, ended in nodes])
     keep = np.argsort(codes)[1:]  # but for the beginning "a", in which others lie
-    leaves = Leaves(levels=levels[keep], prefixes=codes[keep], counts=np.array([float(n) for _, n, _ in nodes])[keep])
+    leaves = Leaves(
+        levels=levels[keep],
+        prefixes=codes[keep],
+        counts=np.array([float(n) for _, n, _ in nodes])[keep],
+    )
 
     def parts(least: float, most: int = 99) -> list[tuple[str, int]]:
         found = beginnings(words, leaves, least=least, most=most)
@@ -214,23 +273,52 @@ def test_a_part_says_what_it_has_where_that_is_more_than_noise() -> None:
     assert found.sum(axis=1) == pytest.approx(counts) and found.min() >= 0
     assert np.abs(found[0] - truth[0]).max() < 60
     small = found[1::2] / 20
-    assert np.abs(small - shares[1::2]).max() < 0.25 < np.abs(noisy[1::2] / 20 - shares[1::2]).max()
-    loud = nested.spread(rng.normal(0, 1e5, truth.shape), depths, counts=counts, whole=truth.sum(axis=0), variance=1e10)
+    assert (
+        np.abs(small - shares[1::2]).max()
+        < 0.25
+        < np.abs(noisy[1::2] / 20 - shares[1::2]).max()
+    )
+    loud = nested.spread(
+        rng.normal(0, 1e5, truth.shape),
+        depths,
+        counts=counts,
+        whole=truth.sum(axis=0),
+        variance=1e10,
+    )
     assert np.abs(loud / counts[:, None] - truth.sum(axis=0) / truth.sum()).max() < 0.5
 
 
 def test_the_command_line_draws_texts_with_their_columns(tmp_path: Path) -> None:
     columns = asked(6_000)
     table = pd.DataFrame(
-        {"query": [TEXTS[n] for n in columns["query"]], "band": [BAND.values[n] for n in columns["band"]]}
+        {
+            "query": [TEXTS[n] for n in columns["query"]],
+            "band": [BAND.values[n] for n in columns["band"]],
+        }
     )
     table.to_csv(tmp_path / "t.csv", index=False)
-    band = {"name": "band", "kind": "categorical", "values": list(BAND.values), "outside": "clamp"}
-    described = {"attributes": [{"name": "query", "kind": "weak", "values": SIGNS.to_json()}, band]}
+    band = {
+        "name": "band",
+        "kind": "categorical",
+        "values": list(BAND.values),
+        "outside": "clamp",
+    }
+    described = {
+        "attributes": [{"name": "query", "kind": "weak", "values": SIGNS.to_json()}, band]
+    }
     (tmp_path / "d.json").write_text(json.dumps(described))
     out, receipt = tmp_path / "out.csv", tmp_path / "receipt.json"
-    given = ["synthesize", str(tmp_path / "t.csv"), "--domain", str(tmp_path / "d.json"), "--mechanism", "adaptive"]
-    assert cli.main([*given, "--epsilon", "4", "--out", str(out), "--receipt", str(receipt)]) == 0
+    given = [
+        "synthesize",
+        str(tmp_path / "t.csv"),
+        "--domain",
+        str(tmp_path / "d.json"),
+        "--mechanism",
+        "adaptive",
+    ]
+    assert (
+        cli.main([*given, "--epsilon", "4", "--out", str(out), "--receipt", str(receipt)]) == 0
+    )
     found = pd.crosstab(*(pd.read_csv(out)[name] for name in table), normalize=True)
     truth = pd.crosstab(table["query"], table["band"], normalize=True)
     assert found.sub(truth, fill_value=0).abs().to_numpy().sum() / 2 < 0.08

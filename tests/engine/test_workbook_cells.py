@@ -48,7 +48,9 @@ NUMBERS = [
 
 
 @pytest.mark.parametrize(("written", "expected"), NUMBERS)
-def test_a_number_keeps_every_digit_of_the_file(sheet: Path, written: str, expected: str) -> None:
+def test_a_number_keeps_every_digit_of_the_file(
+    sheet: Path, written: str, expected: str
+) -> None:
     assert read(sheet, [(written, "")]) == [expected]
 
 
@@ -91,7 +93,9 @@ ZEROS = [
 
 
 @pytest.mark.parametrize(("code", "value", "expected"), ZEROS)
-def test_a_format_of_zeros_gives_leading_zeros(sheet: Path, code: str, value: object, expected: str) -> None:
+def test_a_format_of_zeros_gives_leading_zeros(
+    sheet: Path, code: str, value: object, expected: str
+) -> None:
     assert read(sheet, [(value, 's="3"')], codes=[code]) == [expected]
 
 
@@ -117,12 +121,17 @@ MOMENTS = [
 
 
 @pytest.mark.parametrize(("code", "value", "expected"), MOMENTS)
-def test_dates_and_times_are_known_by_their_format(sheet: Path, code: str, value: str, expected: str) -> None:
+def test_dates_and_times_are_known_by_their_format(
+    sheet: Path, code: str, value: str, expected: str
+) -> None:
     assert read(sheet, [(value, 's="3"')], codes=[code]) == [expected]
 
 
 def test_days_are_counted_from_the_year_that_the_workbook_says(sheet: Path) -> None:
-    assert read(sheet, [(42004, 's="1"'), (0, 's="1"')], since_1904=True) == ["2019-01-01", "1904-01-01"]
+    assert read(sheet, [(42004, 's="1"'), (0, 's="1"')], since_1904=True) == [
+        "2019-01-01",
+        "1904-01-01",
+    ]
 
 
 @pytest.mark.parametrize("value", ["60", "0", "-1"])
@@ -148,7 +157,10 @@ def test_texts_are_read_whole(sheet: Path) -> None:
         "<t xml:space='preserve'> 007 </t>",
     ]
     column: list[Cell] = [(place, 't="s"') for place in range(len(shared))]
-    column += [Xml("<f>A1</f><v></v>", 't="str"'), Xml("<is><r><t>in</t></r><r><t>line</t></r></is>", 't="inlineStr"')]
+    column += [
+        Xml("<f>A1</f><v></v>", 't="str"'),
+        Xml("<is><r><t>in</t></r><r><t>line</t></r></is>", 't="inlineStr"'),
+    ]
     column += [Xml("<f>B1&amp;1</f><v>x1</v>", 't="str"'), ("2019-01-01", 't="d"')]
     assert read(sheet, column, shared=shared) == [
         "plain",
@@ -174,13 +186,19 @@ def test_a_text_that_is_not_there_is_refused(sheet: Path) -> None:
     [
         (("#N/A", 't="e"'), "shows an error", "count as missing"),
         (Xml("<f>1/0</f><v>#DIV/0!</v>", 't="e"'), "shows an error", "count as missing"),
-        (Xml("<f>SUM(A1)</f>"), "a formula without a stored result", "open the workbook in a spreadsheet program"),
+        (
+            Xml("<f>SUM(A1)</f>"),
+            "a formula without a stored result",
+            "open the workbook in a spreadsheet program",
+        ),
         (Xml("<f>SUM(A1)</f><v></v>"), "a formula without a stored result", "save it"),
         (Xml("<f>A1</f>", 't="str"'), "a formula without a stored result", "save it"),
         (("12,5", ""), "a number that cannot be read", "type it again"),
     ],
 )
-def test_a_cell_without_a_text_is_refused_by_its_place(sheet: Path, cell: Cell, rule: str, repair: str) -> None:
+def test_a_cell_without_a_text_is_refused_by_its_place(
+    sheet: Path, cell: Cell, rule: str, repair: str
+) -> None:
     rows: list[list[Cell]] = [["b", "a"], ["x", 1], ["x", cell]]
     sheet.write_bytes(workbook({"Empty": [], "Data": rows}))
     with pytest.raises(TableError, match=rule) as refusal:
@@ -203,7 +221,9 @@ def test_cells_that_show_an_error_count_as_missing_where_the_form_says_so(sheet:
 
 
 def test_a_form_that_was_stored_before_refuses_them(sheet: Path) -> None:
-    stored_before = {key: value for key, value in Dialect().to_json().items() if key != "error_cells"}
+    stored_before = {
+        key: value for key, value in Dialect().to_json().items() if key != "error_cells"
+    }
     assert Dialect.from_json(stored_before).error_cells == "refuse"
 
 
@@ -265,7 +285,10 @@ def test_cells_that_stand_twice_or_out_of_order_are_refused(sheet: Path, body: s
 # --- work -------------------------------------------------------------------------------------------------------------
 def swollen(path: Path, *, cell: bytes, megabytes: int, head: bytes = b"") -> None:
     """A sheet of so much XML in few bytes."""
-    start, end = b"<worksheet><sheetData>" + head + b'<row r="2">', b"</row></sheetData></worksheet>"
+    start, end = (
+        b"<worksheet><sheetData>" + head + b'<row r="2">',
+        b"</row></sheetData></worksheet>",
+    )
     path.write_bytes(workbook({"Data": [["a"], ["x"]]}))
     with zipfile.ZipFile(path) as old:
         parts = {name: old.read(name) for name in old.namelist()}
@@ -302,7 +325,9 @@ def test_the_work_for_many_empty_cells_is_bounded_by_the_size_of_the_file(sheet:
                 seen += 1
 
             with pytest.raises(TableError, match="far more cells"):
-                for _ in parts.parse("xl/worksheets/sheet1.xml", start=start, end=lambda _name: None):
+                for _ in parts.parse(
+                    "xl/worksheets/sheet1.xml", start=start, end=lambda _name: None
+                ):
                     pass
             most = archive.FREE_ELEMENTS + archive.ELEMENTS_PER_BYTE * sheet.stat().st_size
             assert seen == most

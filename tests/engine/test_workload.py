@@ -14,7 +14,13 @@ import pytest
 from synth_engine.domain import Domain, Integer
 from synth_engine.errors import SpecError
 from synth_engine.mechanisms.planning import parameters
-from synth_engine.mechanisms.planning.workload import PROPERTIES, TARGET_FACTOR, Weighted, Workload, targets
+from synth_engine.mechanisms.planning.workload import (
+    PROPERTIES,
+    TARGET_FACTOR,
+    Weighted,
+    Workload,
+    targets,
+)
 from synth_engine.mechanisms.uniform import Random
 from synth_engine.spec import Spec
 
@@ -26,7 +32,11 @@ DOMAIN = Domain.from_json(
             {"name": "job", "kind": "categorical", "values": ["clerk", "smith"], "other": True},
             {"name": "here", "kind": "categorical", "values": ["yes"], "outside": "clamp"},
             {"name": "remark", "kind": "text", "max_length": 9, "signs": ["lower"]},
-            {"name": "town", "kind": "weak", "values": {"set": "pattern", "pattern": "[a-z]{4}"}},
+            {
+                "name": "town",
+                "kind": "weak",
+                "values": {"set": "pattern", "pattern": "[a-z]{4}"},
+            },
             {"name": "income", "kind": "range", "of": "integer", "low": 0, "high": 10**6},
         ]
     }
@@ -51,18 +61,29 @@ def test_by_default_all_pairs_count_alike() -> None:
 
 
 def test_pairs_with_the_target_count_more_and_weights_multiply() -> None:
-    pairs = workload(target="job", weights={"age": 3, "job": 2, "remark": 0}).checked(DOMAIN).pair_weights(DOMAIN)
+    pairs = (
+        workload(target="job", weights={"age": 3, "job": 2, "remark": 0})
+        .checked(DOMAIN)
+        .pair_weights(DOMAIN)
+    )
     assert pairs["age", "job"] == TARGET_FACTOR * 6
     assert pairs["job", "town"] == TARGET_FACTOR * 2
     assert pairs["age", "town"] == 3
     assert pairs["here", "town"] == 1
-    assert {pair for pair, weight in pairs.items() if not weight} == {pair for pair in pairs if "remark" in pair}
+    assert {pair for pair, weight in pairs.items() if not weight} == {
+        pair for pair in pairs if "remark" in pair
+    }
     assert len(pairs) == 15
 
 
 def test_listed_tables_count_instead_of_all_pairs_in_the_order_of_the_columns() -> None:
-    asked = workload(marginals=[["town", "job"], ["income", "age", "town"]], weights={"income": 2}).checked(DOMAIN)
-    assert asked.clique_weights(DOMAIN) == {("job", "town"): 1.0, ("age", "town", "income"): 2.0}
+    asked = workload(
+        marginals=[["town", "job"], ["income", "age", "town"]], weights={"income": 2}
+    ).checked(DOMAIN)
+    assert asked.clique_weights(DOMAIN) == {
+        ("job", "town"): 1.0,
+        ("age", "town", "income"): 2.0,
+    }
     assert asked.pair_weights(DOMAIN) == {
         ("job", "town"): 1.0,
         ("age", "town"): 1.0,
@@ -72,7 +93,9 @@ def test_listed_tables_count_instead_of_all_pairs_in_the_order_of_the_columns() 
 
 
 def test_beside_listed_tables_a_target_still_counts_with_every_column() -> None:
-    pairs = workload(target="job", marginals=[["age", "town"]]).checked(DOMAIN).pair_weights(DOMAIN)
+    pairs = (
+        workload(target="job", marginals=[["age", "town"]]).checked(DOMAIN).pair_weights(DOMAIN)
+    )
     assert pairs == {
         ("age", "town"): 1.0,
         ("age", "job"): 4.0,
@@ -100,9 +123,15 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"marginals": [["age"]]}, "fewer than 2"),
     ({"marginals": [["age", "job", "town", "income"]]}, "more than 3"),
     ({"marginals": [["age", "age"]]}, "marginals, entry 1, names a column twice"),
-    ({"marginals": [["age", "job"], ["town", "Brunhilde"]]}, "marginals, entry 2, names no column"),
+    (
+        {"marginals": [["age", "job"], ["town", "Brunhilde"]]},
+        "marginals, entry 2, names no column",
+    ),
     ({"marginals": [["age", "person"]]}, "marginals, entry 1, names an identifier"),
-    ({"marginals": [["age", "job"], ["age", "town"], ["job", "age"]]}, "entry 3, is entry 1 once more"),
+    (
+        {"marginals": [["age", "job"], ["age", "town"], ["job", "age"]]},
+        "entry 3, is entry 1 once more",
+    ),
 ]
 
 
@@ -133,7 +162,9 @@ def test_what_no_schema_has_seen_is_refused_too(given: dict[str, Any], reason: s
 
 def test_the_largest_and_smallest_weights_are_fine() -> None:
     pairs = (
-        workload(target="age", weights={"age": 1000, "job": 1000, "town": 0.001}).checked(DOMAIN).pair_weights(DOMAIN)
+        workload(target="age", weights={"age": 1000, "job": 1000, "town": 0.001})
+        .checked(DOMAIN)
+        .pair_weights(DOMAIN)
     )
     assert pairs["age", "job"] == 4e6
     assert pairs["job", "town"] == 1
@@ -141,7 +172,9 @@ def test_the_largest_and_smallest_weights_are_fine() -> None:
 
 def test_a_target_that_is_yet_to_be_learned_is_taken_whatever_becomes_of_it() -> None:
     asked = workload(target="town").checked(DOMAIN)
-    learned = DOMAIN.settled({"town": DOMAIN.open[0].found([]), "income": DOMAIN.open[1].cut([0, 5, 9])})
+    learned = DOMAIN.settled(
+        {"town": DOMAIN.open[0].found([]), "income": DOMAIN.open[1].cut([0, 5, 9])}
+    )
     assert learned.sizes["town"] == 1
     assert asked.checked(learned).pair_weights(learned)["age", "town"] == TARGET_FACTOR
 
@@ -168,7 +201,9 @@ class Purposeful(Weighted, Random):
     parameters: ClassVar[dict[str, Any]] = SCHEMA
 
 
-def test_a_mechanism_with_a_workload_refuses_a_wrong_one_before_it_is_calibrated_and_keeps_a_right_one() -> None:
+def test_a_mechanism_with_a_workload_refuses_a_wrong_one_before_it_is_calibrated_and_keeps_a_right_one() -> (
+    None
+):
     spec = Spec(mechanism="purposeful", epsilon=Fraction(1), parameters={"target": "nobody"})
     with pytest.raises(SpecError, match="target"):
         Purposeful.from_parameters(spec.parameters).plan(DOMAIN, spec)

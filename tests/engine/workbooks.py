@@ -47,15 +47,20 @@ def workbook(
     texts that sheets share, as XML. `hidden` are names of sheets, `hidden_rows` numbers of rows, that are not shown."""
     numbers = range(1, len(sheets) + 1)
     parts = "".join(
-        f'<Override PartName="/xl/worksheets/sheet{i}.xml" ContentType="{_TYPES}.worksheet+xml"/>' for i in numbers
+        f'<Override PartName="/xl/worksheets/sheet{i}.xml" ContentType="{_TYPES}.worksheet+xml"/>'
+        for i in numbers
     )
     named = "".join(
         f'<sheet name="{escape(name)}" sheetId="{i}" r:id="r{i}"{_STATE * (name in hidden)}/>'
         for i, name in enumerate(sheets, 1)
     )
-    spelled = "".join(f'<numFmt numFmtId="{164 + i}" formatCode="{_quoted(code)}"/>' for i, code in enumerate(codes))
+    spelled = "".join(
+        f'<numFmt numFmtId="{164 + i}" formatCode="{_quoted(code)}"/>'
+        for i, code in enumerate(codes)
+    )
     links = "".join(
-        f'<Relationship Id="r{i}" Type="{_OFFICE}/worksheet" Target="worksheets/sheet{i}.xml"/>' for i in numbers
+        f'<Relationship Id="r{i}" Type="{_OFFICE}/worksheet" Target="worksheets/sheet{i}.xml"/>'
+        for i in numbers
     )
     styles = '<xf numFmtId="0"/><xf numFmtId="14"/><xf numFmtId="22"/>'
     styles += "".join(f'<xf numFmtId="{164 + i}"/>' for i in range(len(codes)))
@@ -74,7 +79,10 @@ def workbook(
         "xl/sharedStrings.xml": f'<sst xmlns="{_MAIN}">{"".join(f"<si>{text}</si>" for text in shared)}</sst>',
     }
     for i, rows in enumerate(sheets.values(), 1):
-        body = "".join(_row(number, row, hidden=number in hidden_rows) for number, row in enumerate(rows, start))
+        body = "".join(
+            _row(number, row, hidden=number in hidden_rows)
+            for number, row in enumerate(rows, start)
+        )
         files[f"xl/worksheets/sheet{i}.xml"] = (
             f'{first}<worksheet xmlns="{_MAIN}"><sheetData>{body}</sheetData>{below}</worksheet>'
         )
@@ -90,7 +98,11 @@ def _quoted(code: str) -> str:
 
 
 def _row(number: int, row: Sequence[Cell], *, hidden: bool = False) -> str:
-    cells = [_cell(f"{chr(65 + place)}{number}", cell) for place, cell in enumerate(row) if cell is not None]
+    cells = [
+        _cell(f"{chr(65 + place)}{number}", cell)
+        for place, cell in enumerate(row)
+        if cell is not None
+    ]
     shown = ' hidden="1"' * hidden
     return f'<row r="{number}"{shown}>{"".join(cells)}</row>'
 

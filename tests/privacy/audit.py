@@ -42,7 +42,9 @@ class Claim:
     delta: float = 0.0
 
 
-def epsilon_bound(runs: Runs, pair: tuple[Table, Table], *, size: int, delta: float = 0.0) -> float:
+def epsilon_bound(
+    runs: Runs, pair: tuple[Table, Table], *, size: int, delta: float = 0.0
+) -> float:
     """A lower bound on epsilon at this delta, wrong with chance ALPHA at most. Minus infinity: nothing was shown."""
     samples = [runs(table, size) for table in pair]
     quarter, half = size // 4, size // 2
@@ -52,12 +54,23 @@ def epsilon_bound(runs: Runs, pair: tuple[Table, Table], *, size: int, delta: fl
     for sign in (1, -1):  # events that are likelier on x, then on y
         first, second = (x, y) if sign == 1 else (-y, -x)
         first, second = first[choosing], second[choosing]
-        cuts = np.unique(np.quantile(np.concatenate((first, second)), np.linspace(0, 1, THRESHOLDS), method="higher"))
+        cuts = np.unique(
+            np.quantile(
+                np.concatenate((first, second)), np.linspace(0, 1, THRESHOLDS), method="higher"
+            )
+        )
         bounds = _bound(_reached(first, cuts), _reached(second, cuts), half - quarter, delta)
         if bounds.max() > best:
             best, way, threshold = float(bounds.max()), sign, float(cuts[bounds.argmax()])
     first, second = (x, y) if way == 1 else (-y, -x)
-    return float(_bound(_reached(first[testing], threshold), _reached(second[testing], threshold), size - half, delta))
+    return float(
+        _bound(
+            _reached(first[testing], threshold),
+            _reached(second[testing], threshold),
+            size - half,
+            delta,
+        )
+    )
 
 
 def flagged(runs: Runs, pair: tuple[Table, Table], claim: Claim, *, size: int) -> bool:
@@ -72,7 +85,11 @@ def _scores(early: list[Counts], samples: list[Counts]) -> list[Floats]:
     totals: list[Floats] = [np.zeros(len(sample)) for sample in samples]
     rare = min(0.2, max(0.1, 4 / math.sqrt(len(early[0]))))
     for column in range(samples[0].shape[1]):
-        low, high = np.quantile(np.concatenate([one[:, column] for one in early]), [rare, 1 - rare], method="nearest")
+        low, high = np.quantile(
+            np.concatenate([one[:, column] for one in early]),
+            [rare, 1 - rare],
+            method="nearest",
+        )
         seen = [np.clip(sample[:, column], low, high) - low for sample in samples]
         often = [
             np.bincount(one[: len(first)], minlength=high - low + 1) + 1.0
@@ -87,14 +104,18 @@ def _scores(early: list[Counts], samples: list[Counts]) -> list[Floats]:
 def _reached(scores: Floats, cuts: Floats | float) -> Floats:
     """How many scores reach each threshold."""
     ordered = np.sort(scores)
-    found: Floats = (len(ordered) - np.searchsorted(ordered, cuts, side="left")).astype(np.float64)
+    found: Floats = (len(ordered) - np.searchsorted(ordered, cuts, side="left")).astype(
+        np.float64
+    )
     return found
 
 
 def _bound(x: Floats, y: Floats, runs: int, delta: float) -> Floats:
     """log((low - delta) / high), each chance bounded at ALPHA / 2."""
     low = np.where(x == 0, 0.0, stats.beta.ppf(ALPHA / 2, np.maximum(x, 1), runs - x + 1))
-    high = np.where(y == runs, 1.0, stats.beta.ppf(1 - ALPHA / 2, y + 1, np.maximum(runs - y, 1)))
+    high = np.where(
+        y == runs, 1.0, stats.beta.ppf(1 - ALPHA / 2, y + 1, np.maximum(runs - y, 1))
+    )
     sure = low > delta
     found: Floats = np.where(sure, np.log(np.where(sure, low - delta, 1.0) / high), -math.inf)
     return found
@@ -139,7 +160,9 @@ class InBatches:
         real = replace(noise, scale=self.change(noise.scale))
         stock = self._stock.setdefault((vector.tobytes(), real), [])
         if not stock:
-            stock += list(room_noise.noisy(np.tile(vector, self.batch), real).reshape(self.batch, -1))
+            stock += list(
+                room_noise.noisy(np.tile(vector, self.batch), real).reshape(self.batch, -1)
+            )
         return stock.pop()
 
     def choose(self, scores: Counts, *, scale: Fraction, law: SelectionLaw) -> int:
@@ -155,7 +178,9 @@ def smaller_by(factor: str) -> Change:
     return lambda scale: Fraction(float(scale / Fraction(factor)))
 
 
-def static_runs(program: Program, *, domain: Domain, cap: Loss, change: Change = as_claimed) -> Runs:
+def static_runs(
+    program: Program, *, domain: Domain, cap: Loss, change: Change = as_claimed
+) -> Runs:
     def runs(table: Table, size: int) -> Counts:
         sampler = AllAtOnce(size, change=change)
         program(open_session(rows_of(table, domain), domain=domain, cap=cap, sampler=sampler))
@@ -165,13 +190,20 @@ def static_runs(program: Program, *, domain: Domain, cap: Loss, change: Change =
 
 
 def adaptive_runs(
-    program: Callable[[RoomSession], list[int]], *, domain: Domain, cap: Loss, change: Change = as_claimed
+    program: Callable[[RoomSession], list[int]],
+    *,
+    domain: Domain,
+    cap: Loss,
+    change: Change = as_claimed,
 ) -> Runs:
     """The program says what left the room, always as many numbers."""
 
     def runs(table: Table, size: int) -> Counts:
         sampler, rows = InBatches(change=change), rows_of(table, domain)
-        found = [program(open_session(rows, domain=domain, cap=cap, sampler=sampler)) for _ in range(size)]
+        found = [
+            program(open_session(rows, domain=domain, cap=cap, sampler=sampler))
+            for _ in range(size)
+        ]
         return np.array(found, dtype=np.int64)
 
     return runs

@@ -42,7 +42,10 @@ def numerators(held: Vector, weights: Vector, unit: int, drawn: int) -> tuple[in
         ways = factorial(drawn)
         for count in outcome:
             ways //= factorial(count)
-        chances = (rising(unit * n + w, m, unit) for n, w, m in zip(held, weights, outcome, strict=True))
+        chances = (
+            rising(unit * n + w, m, unit)
+            for n, w, m in zip(held, weights, outcome, strict=True)
+        )
         found.append(ways * prod(chances))
     return tuple(found)
 
@@ -50,7 +53,9 @@ def numerators(held: Vector, weights: Vector, unit: int, drawn: int) -> tuple[in
 def law(held: Vector, weights: Vector, unit: int, drawn: int) -> dict[Vector, Fraction]:
     total = rising(unit * sum(held) + sum(weights), drawn, unit)
     found = numerators(held, weights, unit, drawn)
-    return {m: Fraction(n, total) for m, n in zip(vectors(drawn, len(held)), found, strict=True)}
+    return {
+        m: Fraction(n, total) for m, n in zip(vectors(drawn, len(held)), found, strict=True)
+    }
 
 
 @cache
@@ -61,9 +66,14 @@ def exp_below(epsilon: Fraction) -> Fraction:
         return Fraction(int(mpmath.floor(power * (1 << 200))), 1 << 200)
 
 
-def delta_between(one: dict[Vector, Fraction], other: dict[Vector, Fraction], epsilon: Fraction) -> Fraction:
+def delta_between(
+    one: dict[Vector, Fraction], other: dict[Vector, Fraction], epsilon: Fraction
+) -> Fraction:
     power = exp_below(epsilon)
-    return sum((max(Fraction(0), p - power * other.get(m, Fraction(0))) for m, p in one.items()), Fraction(0))
+    return sum(
+        (max(Fraction(0), p - power * other.get(m, Fraction(0))) for m, p in one.items()),
+        Fraction(0),
+    )
 
 
 def moved(held: Vector, i: int, j: int) -> Vector:
@@ -81,7 +91,10 @@ def worst_delta(n: int, k: int, weight: int, unit: int, epsilon: Fraction) -> Fr
             if held[i]:
                 there = numerators(moved(held, i, j), weights, unit, n)
                 pairs = zip(here, there, strict=True)
-                worst = max(worst, sum(max(0, p * power.denominator - q * power.numerator) for p, q in pairs))
+                worst = max(
+                    worst,
+                    sum(max(0, p * power.denominator - q * power.numerator) for p, q in pairs),
+                )
     return Fraction(worst, power.denominator * rising(unit * n + k * weight, n, unit))
 
 
@@ -92,5 +105,8 @@ def disclosure(n: int, k: int, weight: int, unit: int, epsilon: Fraction) -> Fra
     for held in up_to_order(n, k):
         edges = [edge * (max(count - 1, 0) + alpha) for count in held]
         chances = zip(vectors(n, k), numerators(held, (weight,) * k, unit, n), strict=True)
-        worst = max(worst, sum(p for m, p in chances if any(a > b for a, b in zip(m, edges, strict=True))))
+        worst = max(
+            worst,
+            sum(p for m, p in chances if any(a > b for a, b in zip(m, edges, strict=True))),
+        )
     return Fraction(worst, rising(unit * n + k * weight, n, unit))

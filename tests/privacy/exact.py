@@ -80,7 +80,9 @@ def clamped_laplace(count: int, scale: Fraction, low: int, high: int) -> tuple[I
 
 
 @cache
-def selection_law(scores: tuple[int, ...], scale: Fraction, law: SelectionLaw) -> tuple[Interval, ...]:
+def selection_law(
+    scores: tuple[int, ...], scale: Fraction, law: SelectionLaw
+) -> tuple[Interval, ...]:
     """Permute-and-flip by summing over who comes earlier; Gumbel noise as the exponential mechanism."""
     top = max(scores)
     keep = [iv.exp(ratio_iv(Fraction(score - top) / scale)) for score in scores]
@@ -133,10 +135,15 @@ class Replay:
     def choose(self, scores: Counts, *, scale: Fraction, law: SelectionLaw) -> int:
         return self.branch(selection_law(tuple(scores.tolist()), scale, law))
 
-    def discover(self, tally: dict[int, int], *, size: int, threshold: int, noise: Noise) -> list[tuple[int, int]]:
+    def discover(
+        self, tally: dict[int, int], *, size: int, threshold: int, noise: Noise
+    ) -> list[tuple[int, int]]:
         """Noise on every value of the set, written down: the law that `discovery` has without doing so, which is shown
         in `test_law_of_discovery`."""
-        found = [(rank, self.reaching(tally.get(rank, 0), threshold=threshold, noise=noise)) for rank in range(size)]
+        found = [
+            (rank, self.reaching(tally.get(rank, 0), threshold=threshold, noise=noise))
+            for rank in range(size)
+        ]
         return [(rank, count) for rank, count in found if count >= threshold]
 
     def reaching(self, count: int, *, threshold: int, noise: Noise) -> int:
@@ -146,19 +153,26 @@ class Replay:
 
     def passing(self, scores: Counts, *, threshold: int, noise: Noise) -> np.ndarray:
         """Every node by itself, whoever is in it."""
-        return np.array([self.passes(int(score), threshold, noise) for score in scores], dtype=np.bool_)
+        return np.array(
+            [self.passes(int(score), threshold, noise) for score in scores], dtype=np.bool_
+        )
 
     def passes(self, score: int, threshold: int, noise: Noise) -> bool:
         return bool(self.branch(clamped_laplace(score, noise.scale, threshold - 1, threshold)))
 
     def kept(self, vector: Counts, *, threshold: int, noise: Noise) -> Counts:
         """Noise on every cell, written down; what does not reach the threshold is 0."""
-        found = np.array([self.reaching(int(n), threshold=threshold, noise=noise) for n in vector], dtype=np.int64)
+        found = np.array(
+            [self.reaching(int(n), threshold=threshold, noise=noise) for n in vector],
+            dtype=np.int64,
+        )
         return np.where(found >= threshold, found, 0)
 
     def part(self, sizes: Counts, number: int) -> Counts:
         """Each set of so many numbers below a size, as likely as another."""
-        return np.array([self.subset(int(size), number) for size in sizes], dtype=np.int64).reshape(len(sizes), number)
+        return np.array(
+            [self.subset(int(size), number) for size in sizes], dtype=np.int64
+        ).reshape(len(sizes), number)
 
     def subset(self, size: int, number: int) -> tuple[int, ...]:
         if size <= number:
@@ -171,13 +185,21 @@ Program = Callable[[RoomSession, Rows], Hashable]
 
 
 def law_of(
-    program: Program, table: Table, *, domain: Domain, cap: Loss, high: int, sampler: type[Replay] = Replay
+    program: Program,
+    table: Table,
+    *,
+    domain: Domain,
+    cap: Loss,
+    high: int,
+    sampler: type[Replay] = Replay,
 ) -> Law:
     """The exact law of what the program returns on one table, by replaying all of its branches."""
     return law_on(program, rows_of(table, domain), cap=cap, high=high, sampler=sampler)
 
 
-def law_on(program: Program, rows: Rows, *, cap: Loss, high: int, sampler: type[Replay] = Replay) -> Law:
+def law_on(
+    program: Program, rows: Rows, *, cap: Loss, high: int, sampler: type[Replay] = Replay
+) -> Law:
     """The same of rows that were opened already."""
     law: Law = {}
     scripts: list[tuple[int, ...]] = [()]
@@ -207,10 +229,17 @@ def rows_of(table: Table, domain: Domain) -> Rows:
 # ---- tables and neighbours ------------------------------------------------------------------------------------
 
 
-def domain_of(*sizes: int, relation: Relation = Relation.ADD_REMOVE, max_records: int = 1) -> Domain:
+def domain_of(
+    *sizes: int, relation: Relation = Relation.ADD_REMOVE, max_records: int = 1
+) -> Domain:
     """Up to three columns, a, b and c, of so many codes each."""
-    attributes = tuple(Integer(name=name, low=0, high=size - 1) for name, size in zip("abc", sizes, strict=False))
-    return Domain(attributes=attributes, relation=relation, unit=PrivacyUnit(max_records=max_records))
+    attributes = tuple(
+        Integer(name=name, low=0, high=size - 1)
+        for name, size in zip("abc", sizes, strict=False)
+    )
+    return Domain(
+        attributes=attributes, relation=relation, unit=PrivacyUnit(max_records=max_records)
+    )
 
 
 def records_of(domain: Domain) -> list[Record]:
@@ -231,7 +260,9 @@ def pairs_of(domain: Domain, *, most: int) -> Iterator[tuple[Table, Table]]:
     return add_remove_pairs(domain, most=most, units=domain.unit.max_records)
 
 
-def add_remove_pairs(domain: Domain, *, most: int, units: int = 1) -> Iterator[tuple[Table, Table]]:
+def add_remove_pairs(
+    domain: Domain, *, most: int, units: int = 1
+) -> Iterator[tuple[Table, Table]]:
     """All pairs of which one has from 1 to `units` records more, both ways round."""
     records = records_of(domain)
     for table in tables(domain, most=most - 1):
@@ -261,7 +292,9 @@ def _differences(table: Table, other: Table) -> int:
 # ---- comparing laws -------------------------------------------------------------------------------------------
 
 
-def worst_ratio(laws: dict[Table, Law], pairs: Iterator[tuple[Table, Table]]) -> tuple[Fraction | float, int]:
+def worst_ratio(
+    laws: dict[Table, Law], pairs: Iterator[tuple[Table, Table]]
+) -> tuple[Fraction | float, int]:
     """An upper bound of the largest P(outcome | x) / P(outcome | y) over all pairs and outcomes, and how many pairs
     were compared. Infinite where an outcome is possible for x alone."""
     worst: Fraction | float = Fraction(0)
@@ -276,7 +309,11 @@ def worst_ratio(laws: dict[Table, Law], pairs: Iterator[tuple[Table, Table]]) ->
 
 
 def worst_epsilon(ratio: Fraction | float) -> float:
-    return inf if ratio == inf else float(mpmath.log(mpmath.mpf(ratio.numerator) / ratio.denominator))
+    return (
+        inf
+        if ratio == inf
+        else float(mpmath.log(mpmath.mpf(ratio.numerator) / ratio.denominator))
+    )
 
 
 def proves(ratio: Fraction | float, *, epsilon: Fraction) -> bool:
@@ -295,13 +332,22 @@ def largest_ratio(
     compared = list(pairs or pairs_of(domain, most=most))
     assert len(compared) > 1, "nothing is shown by comparing nothing"
     laws = {
-        table: law_of(program, table, domain=domain, cap=cap, high=most if high is None else high, sampler=sampler)
+        table: law_of(
+            program,
+            table,
+            domain=domain,
+            cap=cap,
+            high=most if high is None else high,
+            sampler=sampler,
+        )
         for table in {table for pair in compared for table in pair}
     }
     return worst_ratio(laws, iter(compared))[0]
 
 
-def loss_of_run(program: Program, plan: Plan, *, most: int, sampler: type[Replay] = Replay) -> float:
+def loss_of_run(
+    program: Program, plan: Plan, *, most: int, sampler: type[Replay] = Replay
+) -> float:
     """The largest loss of all answers of a run, over all neighbours of up to `most` records; proven not to be above the
     claim of its plan, or infinite."""
     ratio = largest_ratio(program, plan.domain, cap=plan.loss, most=most, sampler=sampler)

@@ -24,8 +24,18 @@ from synth_engine.domain.moments import ISO_MOMENT
 from synth_engine.values import Listed, from_json
 
 DAY = datetime.date(1600, 1, 1), datetime.date(9999, 12, 31)
-CLOCK = datetime.datetime.fromisoformat("1600-01-01"), datetime.datetime.fromisoformat("9999-12-31T23:59:59")
-LETTERS = from_json({"set": "strings", "alphabet": "abcdefghijklmnopqrstuvwxyz", "min_length": 1, "max_length": 12})
+CLOCK = (
+    datetime.datetime.fromisoformat("1600-01-01"),
+    datetime.datetime.fromisoformat("9999-12-31T23:59:59"),
+)
+LETTERS = from_json(
+    {
+        "set": "strings",
+        "alphabet": "abcdefghijklmnopqrstuvwxyz",
+        "min_length": 1,
+        "max_length": 12,
+    }
+)
 LISTED = ["17", "07", "abba", "clerk", "cook", "x,y", "Zoë"]
 
 MOMENT_FORMATS = (
@@ -76,14 +86,34 @@ COLUMNS: tuple[Attribute, ...] = (
     Number(name="gain", low=-1.5, high=1e6),
     Number(name="gain_missing", low=0, high=1e15, missing=("nan", ""), outside="missing"),
     *(
-        Date(name=f"born_{number}", low=DAY[0], high=DAY[1], step_days=3_650, format=written, missing=("", "0"))
+        Date(
+            name=f"born_{number}",
+            low=DAY[0],
+            high=DAY[1],
+            step_days=3_650,
+            format=written,
+            missing=("", "0"),
+        )
         for number, written in enumerate(DAY_FORMATS)
     ),
     Date(name="born_clamped", low=DAY[0], high=DAY[1], step_days=3_650),
     *_moments(),
     Text(name="note", min_length=1, max_length=40, signs=("lower", "upper", "digits")),
-    Text(name="note_led", min_length=1, max_length=40, signs=("lower", "digits", "blanks"), leading=True),
-    Text(name="note_missing", min_length=1, max_length=900, signs=("lower",), missing=("",), outside="missing"),
+    Text(
+        name="note_led",
+        min_length=1,
+        max_length=40,
+        signs=("lower", "digits", "blanks"),
+        leading=True,
+    ),
+    Text(
+        name="note_missing",
+        min_length=1,
+        max_length=900,
+        signs=("lower",),
+        missing=("",),
+        outside="missing",
+    ),
     Range(name="wide", of="integer", low=0, high=150, missing=("",)),
     Range(name="wider", of="number", low=-1e6, high=1e9, bins=5),
     Range(name="days", of="date", low=DAY[0], high=DAY[1], missing=("",)),
@@ -106,7 +136,22 @@ WEAK_BASKETS: tuple[WeakBasket, ...] = (
 
 MILLION = 10**6
 CELLS: tuple[str, ...] = (
-    *("", " ", "\t", "  17 ", "?", "-", ".", "clerk", " clerk", "cook", "clerk cook;clerk", "yes", "no", "(other)"),
+    *(
+        "",
+        " ",
+        "\t",
+        "  17 ",
+        "?",
+        "-",
+        ".",
+        "clerk",
+        " clerk",
+        "cook",
+        "clerk cook;clerk",
+        "yes",
+        "no",
+        "(other)",
+    ),
     *(
         "0",
         "7",
@@ -125,16 +170,56 @@ CELLS: tuple[str, ...] = (
         "1e5",
         "1e-400",
     ),
-    *("1e400", "-1e400", "nan", "NaN", "-nan", "inf", "Infinity", "null", "NULL", "NA", "N/A", "#N/A", "None", "NaT"),
-    *("9" * 19, "9" * 400, "9223372036854775808", "0" * 1_500 + "2", "1.", ".5", "1e", "true", "TRUE"),
-    *("2024-02-29", "2024-02-30", "0000-00-00", "9999-12-31", "1677-09-21", "2262-04-12", "31.12.9999", "12/31/2024"),
+    *(
+        "1e400",
+        "-1e400",
+        "nan",
+        "NaN",
+        "-nan",
+        "inf",
+        "Infinity",
+        "null",
+        "NULL",
+        "NA",
+        "N/A",
+        "#N/A",
+        "None",
+        "NaT",
+    ),
+    *(
+        "9" * 19,
+        "9" * 400,
+        "9223372036854775808",
+        "0" * 1_500 + "2",
+        "1.",
+        ".5",
+        "1e",
+        "true",
+        "TRUE",
+    ),
+    *(
+        "2024-02-29",
+        "2024-02-30",
+        "0000-00-00",
+        "9999-12-31",
+        "1677-09-21",
+        "2262-04-12",
+        "31.12.9999",
+        "12/31/2024",
+    ),
     *(
         "9999-12-31 23:59:59",
         "9999-12-31T23:59:59.999999",
         "9999-12-31 23:59:59.9999999",
         "2024-05-05T10:00:00.1234567",
     ),
-    *("31.12.9999 23:59:59.999999", "05.05.2024 10:00:00.1234567", "05.05.2024 10:00:00.123456789", "now", "today"),
+    *(
+        "31.12.9999 23:59:59.999999",
+        "05.05.2024 10:00:00.1234567",
+        "05.05.2024 10:00:00.123456789",
+        "now",
+        "today",
+    ),
     *(
         "05.05.2024 10:00:00,1234567",
         "1234567 00:00:10 05/05/2024",
@@ -148,7 +233,12 @@ CELLS: tuple[str, ...] = (
         "2024-126 10:00:00",
         "2024-W18-7 10:00:00",
     ),
-    *("2024-05-05 10:00:00+09:00", "2024-05-05T10:00:00Z", "2024-02-28T24:00", "2024-06-30 23:59:60"),
+    *(
+        "2024-05-05 10:00:00+09:00",
+        "2024-05-05T10:00:00Z",
+        "2024-02-28T24:00",
+        "2024-06-30 23:59:60",
+    ),
     *(
         "\ufeff",
         "\ufeffclerk",

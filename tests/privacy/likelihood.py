@@ -80,14 +80,20 @@ class Echoing:
         return self.first.answer
 
     def choose(self, scores: Counts, *, scale: Fraction, law: SelectionLaw) -> int:
-        chances = [chances_of(tuple(s.tolist()), float(scale), law) for s in (self.first.asked, scores)]
+        chances = [
+            chances_of(tuple(s.tolist()), float(scale), law) for s in (self.first.asked, scores)
+        ]
         self.ratio += math.log(chances[0][self.first.chosen] / chances[1][self.first.chosen])
         return self.first.chosen
 
 
 def log_ratio(answer: Counts, here: Counts, there: Counts, noise: Noise) -> Floats:
     """Of each cell. Rounded Gaussian noise has the ratio of the discrete one nearly; any statistic is valid."""
-    near, far, scale = (answer - here).astype(float), (answer - there).astype(float), float(noise.scale)
+    near, far, scale = (
+        (answer - here).astype(float),
+        (answer - there).astype(float),
+        float(noise.scale),
+    )
     if noise.law == "discrete-laplace":
         return (np.abs(far) - np.abs(near)) / scale
     return (far**2 - near**2) / (2 * scale**2)
@@ -130,7 +136,9 @@ class TwoRooms:
         return both
 
 
-def ratios(plan: Plan, here: Table, there: Table, *, size: int, change: Change = as_claimed) -> Floats:
+def ratios(
+    plan: Plan, here: Table, there: Table, *, size: int, change: Change = as_claimed
+) -> Floats:
     """Of so many runs on `here`: ln of the likelihood of what left the room under `here`, over that under `there`."""
     rows = [rows_of(table, plan.domain) for table in (here, there)]
     found = np.empty(size)
@@ -163,7 +171,9 @@ class ManyAtOnce:
         return first
 
 
-def static_ratios(plan: Plan, here: Table, there: Table, *, size: int, change: Change = as_claimed) -> Floats:
+def static_ratios(
+    plan: Plan, here: Table, there: Table, *, size: int, change: Change = as_claimed
+) -> Floats:
     """The same as `ratios` for a static plan, at once."""
     samplers = [ManyAtOnce(size, change), ManyAtOnce(1, as_claimed)]
     for table, sampler in zip((here, there), samplers, strict=True):
@@ -205,7 +215,8 @@ def rho_shown(low: float, high: float) -> float:
     found = 0.0
     for p, q in ((low, high), (1 - high, 1 - low)):
         logs = np.logaddexp(
-            ALPHAS * math.log(p) + (1 - ALPHAS) * math.log(q), ALPHAS * math.log1p(-p) + (1 - ALPHAS) * math.log1p(-q)
+            ALPHAS * math.log(p) + (1 - ALPHAS) * math.log(q),
+            ALPHAS * math.log1p(-p) + (1 - ALPHAS) * math.log1p(-q),
         )
         found = max(found, float((logs / (ALPHAS - 1) / ALPHAS).max()))
     return found
@@ -227,7 +238,9 @@ class Shown:
         return self.proved / self.claimed
 
 
-def shown(loss: Budget, delta: Fraction, first: Floats, second: Floats, *, cut: float | None = None) -> Shown:
+def shown(
+    loss: Budget, delta: Fraction, first: Floats, second: Floats, *, cut: float | None = None
+) -> Shown:
     """first: `ratios` of runs in the first world; second: of runs in the second world, the other way round. cut: of a pure claim,
     from which ratio on a run is in the event, fixed beforehand; by default it is chosen on runs of its own."""
     if isinstance(loss, Pure) and cut is not None:
@@ -235,7 +248,9 @@ def shown(loss: Budget, delta: Fraction, first: Floats, second: Floats, *, cut: 
     elif isinstance(loss, Pure):
         pilot = len(first) // PILOT
         threshold, swapped = _best_event(first[:pilot], second[:pilot])
-        first, second = (second[pilot:], first[pilot:]) if swapped else (first[pilot:], second[pilot:])
+        first, second = (
+            (second[pilot:], first[pilot:]) if swapped else (first[pilot:], second[pilot:])
+        )
         seen = int((first >= threshold).sum()), int((-second >= threshold).sum())
     else:
         seen = int((first > 0).sum()), int((second < 0).sum())
@@ -269,14 +284,21 @@ def _best_event(first: Floats, second: Floats) -> tuple[float, bool]:
         x, y = (second, -first) if swapped else (first, -second)
         for threshold in np.unique(np.quantile(x, np.linspace(0, 1, THRESHOLDS))):
             seen = int((x >= threshold).sum()), int((y >= threshold).sum())
-            found = epsilon_shown(at_least(times * seen[0], times * runs), at_most(times * seen[1], times * runs))
+            found = epsilon_shown(
+                at_least(times * seen[0], times * runs), at_most(times * seen[1], times * runs)
+            )
             if found > best:
                 best, chosen = found, (float(threshold), swapped)
     return chosen
 
 
 def surely_proved(
-    loss: Budget, delta: Fraction, chances: tuple[float, float], *, runs: int, missing: float = 5e-8
+    loss: Budget,
+    delta: Fraction,
+    chances: tuple[float, float],
+    *,
+    runs: int,
+    missing: float = 5e-8,
 ) -> float:
     """As epsilon: what so many runs prove of an event with these chances, but for a chance of `missing`."""
     first = int(stats.binom.ppf(missing / 2, runs, chances[0])) - 1

@@ -16,7 +16,13 @@ from typing import Any
 import pytest
 
 
-def plant(patch: pytest.MonkeyPatch, function: Callable[..., Any], shipped: str, planted: str, **names: object) -> None:
+def plant(
+    patch: pytest.MonkeyPatch,
+    function: Callable[..., Any],
+    shipped: str,
+    planted: str,
+    **names: object,
+) -> None:
     """Replaces `shipped`, which must occur once in the source of the function, by `planted` until `patch` is undone.
 
     names: new globals of the function's module that the planted code needs. A cached function is emptied first and must
@@ -24,7 +30,9 @@ def plant(patch: pytest.MonkeyPatch, function: Callable[..., Any], shipped: str,
     shipped_function = inspect.unwrap(function)
     assert isinstance(shipped_function, types.FunctionType)
     source = textwrap.dedent(inspect.getsource(shipped_function))
-    assert source.count(shipped) == 1, f"{shipped!r} occurs {source.count(shipped)} times in the shipped code"
+    assert source.count(shipped) == 1, (
+        f"{shipped!r} occurs {source.count(shipped)} times in the shipped code"
+    )
     for name, value in names.items():
         patch.setattr(sys.modules[shipped_function.__module__], name, value, raising=False)
     namespace = dict(shipped_function.__globals__)

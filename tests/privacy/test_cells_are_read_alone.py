@@ -22,7 +22,9 @@ from tests.privacy import hostile
 Texts = list[str | None]
 Encoder = Callable[[Texts], list[Any]]
 ATTRIBUTES = (*hostile.COLUMNS, *hostile.WEAK, *hostile.BASKETS, *hostile.WEAK_BASKETS)
-ENOUGH = encoding.MANY + 100  # different texts with which readers that work on many at once begin to do so
+ENOUGH = (
+    encoding.MANY + 100
+)  # different texts with which readers that work on many at once begin to do so
 CELLS = hostile.TEXTS | st.none()
 
 
@@ -38,7 +40,9 @@ def encoder_of(attribute: Attribute) -> Encoder:
         return lambda texts: codec.bags(attribute, text_column(texts)).to_pylist()
     if isinstance(attribute, Basket):
         domain = Domain(attributes=(attribute,))
-        return lambda texts: _rows(codec.encode(domain, {attribute.name: text_column(texts)}).values(), len(texts))
+        return lambda texts: _rows(
+            codec.encode(domain, {attribute.name: text_column(texts)}).values(), len(texts)
+        )
     return lambda texts: codec.encode_column(attribute, text_column(texts)).tolist()
 
 
@@ -57,12 +61,18 @@ def fillers(attribute: Attribute) -> Texts:
     """Many different texts that most readers take in bulk, so that one more of another form is an exception among them."""
     if isinstance(attribute, DateTime):
         first = datetime.datetime.fromisoformat("2000-01-01")
-        days = [datetime.datetime.fromisoformat("9999-12-31"), datetime.datetime.fromisoformat("1601-02-03")]
+        days = [
+            datetime.datetime.fromisoformat("9999-12-31"),
+            datetime.datetime.fromisoformat("1601-02-03"),
+        ]
         days += [first + datetime.timedelta(hours=7 * k) for k in range(ENOUGH)]
         return [day.strftime(attribute.format) for day in days]
     if attribute.kind == "date":
         written = getattr(attribute, "format", "%Y-%m-%d")
-        return [(pd.Timestamp("2000-01-01") + pd.Timedelta(days=k)).strftime(written) for k in range(ENOUGH)]
+        return [
+            (pd.Timestamp("2000-01-01") + pd.Timedelta(days=k)).strftime(written)
+            for k in range(ENOUGH)
+        ]
     return [str(k) for k in range(ENOUGH)]
 
 
@@ -94,25 +104,39 @@ def test_one_hostile_cell_changes_no_plain_one(attribute: Attribute) -> None:
 
 @settings(max_examples=150)
 @given(attribute=st.sampled_from(ATTRIBUTES), block=st.lists(CELLS, max_size=8), one_more=CELLS)
-def test_one_more_cell_changes_no_other(attribute: Attribute, block: Texts, one_more: str | None) -> None:
+def test_one_more_cell_changes_no_other(
+    attribute: Attribute, block: Texts, one_more: str | None
+) -> None:
     encode = encoder_of(attribute)
     before = encode(block) if block else []
     assert encode([*block, one_more])[:-1] == before
 
 
 @settings(max_examples=100)
-@given(attribute=st.sampled_from(ATTRIBUTES), block=st.lists(CELLS, min_size=1, max_size=12), data=st.data())
-def test_any_cut_into_blocks_gives_the_same(attribute: Attribute, block: Texts, data: st.DataObject) -> None:
+@given(
+    attribute=st.sampled_from(ATTRIBUTES),
+    block=st.lists(CELLS, min_size=1, max_size=12),
+    data=st.data(),
+)
+def test_any_cut_into_blocks_gives_the_same(
+    attribute: Attribute, block: Texts, data: st.DataObject
+) -> None:
     encode = encoder_of(attribute)
     cuts = sorted(data.draw(st.sets(st.integers(1, len(block)), max_size=4)))
-    pieces = [block[start:end] for start, end in zip([0, *cuts], [*cuts, len(block)], strict=True) if start < end]
+    pieces = [
+        block[start:end]
+        for start, end in zip([0, *cuts], [*cuts, len(block)], strict=True)
+        if start < end
+    ]
     assert [code for piece in pieces for code in encode(piece)] == encode(block)
 
 
 # --- mutants: defects that these tests must notice -------------------------------------------------------------------
 def one_resolution_a_block(attribute: DateTime, texts: list[str]) -> np.ndarray:
     """A block of moments read by a library that infers one resolution for all of them."""
-    read = pd.to_datetime(pd.Series(texts, dtype="str"), format=attribute.format, errors="coerce")
+    read = pd.to_datetime(
+        pd.Series(texts, dtype="str"), format=attribute.format, errors="coerce"
+    )
     whole = read.to_numpy().astype("datetime64[s]")
     seconds = (whole - np.datetime64(attribute.low, "s")).astype(np.float64)
     return np.where(np.isnat(whole), np.nan, seconds)
@@ -123,7 +147,9 @@ def a_slow_text_makes_all_slow(
 ) -> np.ndarray:
     """Numbers that are cast together, with another meaning of "0x1F" where all of a block can be cast."""
     try:
-        found: np.ndarray = pa.array(texts, type=pa.string()).cast(kind).to_numpy().astype(float)
+        found: np.ndarray = (
+            pa.array(texts, type=pa.string()).cast(kind).to_numpy().astype(float)
+        )
     except pa.ArrowException:
         return encoding._read(read, texts)
     return found
@@ -140,11 +166,15 @@ def noticed(attribute: Attribute) -> bool:
 
 def test_one_resolution_a_block_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(moments, "seconds_since", one_resolution_a_block)
-    fractions = [each for each in hostile.COLUMNS if isinstance(each, DateTime) and "%f" in each.format]
+    fractions = [
+        each for each in hostile.COLUMNS if isinstance(each, DateTime) and "%f" in each.format
+    ]
     assert len(fractions) >= 10
     assert any(noticed(attribute) for attribute in fractions)
 
 
-def test_numbers_read_by_what_stands_beside_them_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_numbers_read_by_what_stands_beside_them_would_be_noticed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(encoding, "_cast", a_slow_text_makes_all_slow)
     assert any(noticed(each) for each in hostile.COLUMNS if each.kind in ("integer", "number"))

@@ -25,7 +25,16 @@ from synth_engine import mechanisms, pipeline
 from synth_engine.domain import Domain, Integer
 from synth_engine.errors import PrivacyError, UnsupportedEvent, VerificationError
 from synth_engine.measurement import Answers
-from synth_engine.privacy import certificate, conversion, fixed, pld, verify, verify_bell, verify_bounds, verify_losses
+from synth_engine.privacy import (
+    certificate,
+    conversion,
+    fixed,
+    pld,
+    verify,
+    verify_bell,
+    verify_bounds,
+    verify_losses,
+)
 from synth_engine.privacy.events import DiscreteGaussian, DiscreteLaplace
 from synth_engine.privacy.unit import PrivacyUnit, Relation
 from synth_engine.privacy.verify_losses import GaussianLoss, PureLoss, composed_epsilon
@@ -40,14 +49,30 @@ Bound = Callable[..., Fraction]
 
 
 def domain_of(
-    *sizes: int, relation: Relation = Relation.ADD_REMOVE, max_records: int = 1, column: str | None = None
+    *sizes: int,
+    relation: Relation = Relation.ADD_REMOVE,
+    max_records: int = 1,
+    column: str | None = None,
 ) -> Domain:
-    attributes = tuple(Integer(name=f"c{i}", low=0, high=size - 1) for i, size in enumerate(sizes))
-    return Domain(attributes=attributes, relation=relation, unit=PrivacyUnit(max_records=max_records, column=column))
+    attributes = tuple(
+        Integer(name=f"c{i}", low=0, high=size - 1) for i, size in enumerate(sizes)
+    )
+    return Domain(
+        attributes=attributes,
+        relation=relation,
+        unit=PrivacyUnit(max_records=max_records, column=column),
+    )
 
 
-def plan_of(domain: Domain, *, epsilon: str = "1", delta: Fraction = DELTA, noise: str = "gaussian") -> mechanisms.Plan:
-    spec = Spec(mechanism="independent", epsilon=Fraction(epsilon), delta=delta, parameters={"noise": noise})
+def plan_of(
+    domain: Domain, *, epsilon: str = "1", delta: Fraction = DELTA, noise: str = "gaussian"
+) -> mechanisms.Plan:
+    spec = Spec(
+        mechanism="independent",
+        epsilon=Fraction(epsilon),
+        delta=delta,
+        parameters={"noise": noise},
+    )
     return mechanisms.plan(domain, spec)
 
 
@@ -66,7 +91,9 @@ def atoms(call: PureLoss | GaussianLoss) -> list[tuple[Any, Any]]:
         return [(epsilon, high), (-epsilon, 1 - high)]
     variance = mpmath.mpf(call.sigma_squared.numerator) / call.sigma_squared.denominator
     reach = int(mpmath.ceil(14 * mpmath.sqrt(variance))) + 2
-    weights = {x: mpmath.exp(-(mpmath.mpf(x) ** 2) / (2 * variance)) for x in range(-reach, reach + 1)}
+    weights = {
+        x: mpmath.exp(-(mpmath.mpf(x) ** 2) / (2 * variance)) for x in range(-reach, reach + 1)
+    }
     total = mpmath.fsum(weights.values())
     return [((1 - 2 * x) / (2 * variance), weight / total) for x, weight in weights.items()]
 
@@ -88,13 +115,17 @@ def outcomes(calls: tuple[tuple[PureLoss | GaussianLoss, int], ...]) -> list[tup
 def exact_delta(calls: Calls, epsilon: Fraction) -> Any:
     with mpmath.workdps(40):
         e = mpmath.mpf(epsilon.numerator) / epsilon.denominator
-        above = itertools.takewhile(lambda outcome: outcome[0] > e, outcomes(tuple(calls.items())))
+        above = itertools.takewhile(
+            lambda outcome: outcome[0] > e, outcomes(tuple(calls.items()))
+        )
         return mpmath.fsum(mass * (1 - mpmath.exp(e - loss)) for loss, mass in above)
 
 
 def exceeds(found: Any, delta: Fraction) -> bool:
     """By more than the 40 digits to which it was found."""
-    return bool(found > mpmath.mpf(delta.numerator) / delta.denominator * (1 + mpmath.mpf(10) ** -14))
+    return bool(
+        found > mpmath.mpf(delta.numerator) / delta.denominator * (1 + mpmath.mpf(10) ** -14)
+    )
 
 
 TINY: list[tuple[Calls, Fraction]] = [
@@ -112,9 +143,17 @@ TINY: list[tuple[Calls, Fraction]] = [
 
 def near(calls: Calls, delta: Fraction) -> Fraction:
     """A first guess, as a claim would be."""
-    pure = sum((call.epsilon * n for call, n in calls.items() if isinstance(call, PureLoss)), Fraction(0))
+    pure = sum(
+        (call.epsilon * n for call, n in calls.items() if isinstance(call, PureLoss)),
+        Fraction(0),
+    )
     rho = sum(
-        (n / (2 * call.sigma_squared) for call, n in calls.items() if isinstance(call, GaussianLoss)), Fraction(0)
+        (
+            n / (2 * call.sigma_squared)
+            for call, n in calls.items()
+            if isinstance(call, GaussianLoss)
+        ),
+        Fraction(0),
     )
     return pure + (conversion.epsilon_for(rho, delta) if rho else 0)
 
@@ -137,7 +176,9 @@ def test_the_bound_is_never_below_the_exact_loss_and_close_to_it() -> None:
     assert mistakes(composed_epsilon) == []
     for calls, delta in TINY:
         guess = composed_epsilon(calls, delta, near=near(calls, delta))
-        epsilon = composed_epsilon(calls, delta, near=guess * Fraction(9999, 10**4))  # asks for the finest grid
+        epsilon = composed_epsilon(
+            calls, delta, near=guess * Fraction(9999, 10**4)
+        )  # asks for the finest grid
         lower = epsilon * Fraction(9995, 10**4)
         assert exceeds(exact_delta(calls, lower), delta), "close to the truth"
 
@@ -145,11 +186,17 @@ def test_the_bound_is_never_below_the_exact_loss_and_close_to_it() -> None:
 @pytest.mark.slow
 @settings(max_examples=25)
 @given(
-    st.lists(st.fractions(min_value=Fraction(1, 1000), max_value=5, max_denominator=1000), min_size=1, max_size=6),
+    st.lists(
+        st.fractions(min_value=Fraction(1, 1000), max_value=5, max_denominator=1000),
+        min_size=1,
+        max_size=6,
+    ),
     st.integers(2, 9).map(lambda power: Fraction(1, 10**power)),
     st.fractions(min_value=Fraction(1, 10), max_value=3, max_denominator=100),
 )
-def test_the_bound_holds_whatever_was_expected(losses: list[Fraction], delta: Fraction, part: Fraction) -> None:
+def test_the_bound_holds_whatever_was_expected(
+    losses: list[Fraction], delta: Fraction, part: Fraction
+) -> None:
     calls: Calls = dict(Counter(PureLoss(loss) for loss in losses))
     try:
         epsilon = composed_epsilon(calls, delta, near=sum(losses, Fraction(0)) * part)
@@ -160,8 +207,14 @@ def test_the_bound_holds_whatever_was_expected(losses: list[Fraction], delta: Fr
 
 def test_one_discrete_laplace_has_its_closed_form() -> None:
     """delta = (1 - exp(epsilon - e)) / (1 + exp(-e))."""
-    for loss, delta in ((Fraction(2), Fraction(1, 10)), (Fraction(1), Fraction(1, 100)), (Fraction(1, 10), DELTA)):
-        epsilon = float(composed_epsilon({PureLoss(loss): 1}, delta, near=loss * Fraction(999, 1000)))
+    for loss, delta in (
+        (Fraction(2), Fraction(1, 10)),
+        (Fraction(1), Fraction(1, 100)),
+        (Fraction(1, 10), DELTA),
+    ):
+        epsilon = float(
+            composed_epsilon({PureLoss(loss): 1}, delta, near=loss * Fraction(999, 1000))
+        )
         closed = float(loss) + math.log1p(-float(delta) * (1 + math.exp(-float(loss))))
         assert closed <= epsilon <= closed * 1.001
 
@@ -170,9 +223,13 @@ def test_fifty_discrete_laplaces_cost_more_than_fifty_continuous_ones() -> None:
     """3.953 by the binomial formula; whoever takes them for continuous arrives at 3.879."""
     events = [DiscreteLaplace(scale=Fraction(10), l1=1)] * 50
     unit, relation = PrivacyUnit(), Relation.ADD_REMOVE
-    theirs = certificate.composed_epsilon(events, delta=DELTA, unit=unit, relation=relation, near=Fraction(4))
+    theirs = certificate.composed_epsilon(
+        events, delta=DELTA, unit=unit, relation=relation, near=Fraction(4)
+    )
     ours = composed_epsilon({PureLoss(Fraction(1, 10)): 50}, DELTA, near=Fraction(4))
-    continuous = library.from_laplace_mechanism(10.0, value_discretization_interval=1e-4).self_compose(50)
+    continuous = library.from_laplace_mechanism(
+        10.0, value_discretization_interval=1e-4
+    ).self_compose(50)
     assert continuous.get_epsilon_for_delta(1e-9) == pytest.approx(3.879, abs=1e-3)
     assert theirs == pytest.approx(3.95311, abs=5e-4)
     with mpmath.workdps(40):  # the exact loss is the difference of a binomial, times a tenth
@@ -180,7 +237,10 @@ def test_fifty_discrete_laplaces_cost_more_than_fifty_continuous_ones() -> None:
         mass = [mpmath.binomial(50, k) * p**k * (1 - p) ** (50 - k) for k in range(51)]
 
         def excess(epsilon: Any) -> Any:
-            gains = (m * (1 - mpmath.exp(epsilon - mpmath.mpf(2 * k - 50) / 10)) for k, m in enumerate(mass))
+            gains = (
+                m * (1 - mpmath.exp(epsilon - mpmath.mpf(2 * k - 50) / 10))
+                for k, m in enumerate(mass)
+            )
             return mpmath.fsum(gain for gain in gains if gain > 0) - mpmath.mpf(10) ** -9
 
         exact = mpmath.findroot(excess, (3.9, 4.0), solver="anderson", tol=1e-30)
@@ -189,7 +249,13 @@ def test_fifty_discrete_laplaces_cost_more_than_fifty_continuous_ones() -> None:
 
 
 def test_the_logarithm_of_one_and_exponentials_are_enclosed() -> None:
-    for value in (Fraction(0), Fraction(1, 10**12), Fraction(1), Fraction(700, 3), Fraction(12345)):
+    for value in (
+        Fraction(0),
+        Fraction(1, 10**12),
+        Fraction(1),
+        Fraction(700, 3),
+        Fraction(12345),
+    ):
         low, high = verify_bounds.exp_bounds(value, 200)
         with mpmath.workdps(120):
             truth = mpmath.exp(-mpmath.mpf(value.numerator) / value.denominator) * 2**200
@@ -199,10 +265,19 @@ def test_the_logarithm_of_one_and_exponentials_are_enclosed() -> None:
 
 COMPARED: dict[str, tuple[Calls, Fraction]] = {
     "a hundred Gaussians": ({GaussianLoss(Fraction(900)): 100}, DELTA),
-    "fourteen different Gaussians": ({GaussianLoss(Fraction(20 + j) ** 2): 1 for j in range(14)}, DELTA),
+    "fourteen different Gaussians": (
+        {GaussianLoss(Fraction(20 + j) ** 2): 1 for j in range(14)},
+        DELTA,
+    ),
     "forty different Laplaces": ({PureLoss(Fraction(1, 36 + j)): 1 for j in range(40)}, DELTA),
-    "both": ({PureLoss(Fraction(1, 40)): 20, GaussianLoss(Fraction(2500)): 10}, Fraction(1, 10**6)),
-    "large losses": ({GaussianLoss(Fraction(10 + j, 10) ** 2): 1 for j in range(14)}, Fraction(1, 10**6)),
+    "both": (
+        {PureLoss(Fraction(1, 40)): 20, GaussianLoss(Fraction(2500)): 10},
+        Fraction(1, 10**6),
+    ),
+    "large losses": (
+        {GaussianLoss(Fraction(10 + j, 10) ** 2): 1 for j in range(14)},
+        Fraction(1, 10**6),
+    ),
 }
 
 
@@ -214,12 +289,17 @@ def test_three_accountants_agree(name: str) -> None:
     total = library.identity(value_discretization_interval=ours / 20_000)
     searched: Counter[pld.Loss] = Counter()
     for call, times in calls.items():
-        options: dict[str, Any] = {"value_discretization_interval": ours / 20_000, "use_connect_dots": True}
+        options: dict[str, Any] = {
+            "value_discretization_interval": ours / 20_000,
+            "use_connect_dots": True,
+        }
         if isinstance(call, PureLoss):
             one = library.from_discrete_laplace_mechanism(float(call.epsilon), **options)
             searched[pld.PureLoss(float(call.epsilon))] += times
         else:
-            one = library.from_discrete_gaussian_mechanism(math.sqrt(call.sigma_squared), sensitivity=1, **options)
+            one = library.from_discrete_gaussian_mechanism(
+                math.sqrt(call.sigma_squared), sensitivity=1, **options
+            )
             searched[pld.GaussianLoss(math.sqrt(call.sigma_squared))] += times
         total = total.compose(one.self_compose(times) if times > 1 else one)
     assert ours == pytest.approx(total.get_epsilon_for_delta(float(delta)), rel=1e-3)
@@ -227,13 +307,19 @@ def test_three_accountants_agree(name: str) -> None:
 
 
 MUTANTS = {
-    "mass rounded to the lower point": ("found[index + 1] = found.get(index + 1, 0) + upper", "found[index] += upper"),
+    "mass rounded to the lower point": (
+        "found[index + 1] = found.get(index + 1, 0) + upper",
+        "found[index] += upper",
+    ),
     "Gaussian mass rounded to the lower point": (
         "moved = min(mass, -(-upper >> cut))",
         "moved = 0",
     ),
     "no shift between neighbours": ("self._sum(first - 1, last - 1)", "self._sum(first, last)"),
-    "losses half as large": ("(1 / (2 * sigma_squared * grid.step))", "(1 / (4 * sigma_squared * grid.step))"),
+    "losses half as large": (
+        "(1 / (2 * sigma_squared * grid.step))",
+        "(1 / (4 * sigma_squared * grid.step))",
+    ),
     "half of the Gaussian missing": ("x = -noise.radius\n    while", "x = 0\n    while"),
     "every call only once": ("_power(_one(call, grid), number, grid)", "_one(call, grid)"),
     "a call forgotten": ("while len(waiting) > 1:", "while len(waiting) > 2:"),
@@ -241,9 +327,18 @@ MUTANTS = {
         "while high > low + 1 and lost + masses[high - 1] <= most:",
         "while high > low + (len(masses) - low) // 2 + 1:",
     ),
-    "mass at the low end dropped, then scaled": ("kept[0] += moved", "kept = [mass // 2 for mass in kept]"),
-    "epsilon at the point below": ("point - grid.step + log_bounds(at)[1]", "point - 40 * grid.step"),
-    "the two probabilities exchanged": ("((epsilon, one), (-epsilon, high))", "((-epsilon, one), (epsilon, high))"),
+    "mass at the low end dropped, then scaled": (
+        "kept[0] += moved",
+        "kept = [mass // 2 for mass in kept]",
+    ),
+    "epsilon at the point below": (
+        "point - grid.step + log_bounds(at)[1]",
+        "point - 40 * grid.step",
+    ),
+    "the two probabilities exchanged": (
+        "((epsilon, one), (-epsilon, high))",
+        "((-epsilon, one), (epsilon, high))",
+    ),
 }
 
 
@@ -252,7 +347,9 @@ MUTANTS = {
 def test_a_planted_mistake_in_the_verifier_shows(name: str) -> None:
     before, after = MUTANTS[name]
     source = Path(verify_bell.__file__).read_text() + Path(verify_losses.__file__).read_text()
-    source = "from __future__ import annotations\n" + source.replace("from __future__ import annotations\n", "")
+    source = "from __future__ import annotations\n" + source.replace(
+        "from __future__ import annotations\n", ""
+    )
     source = source.replace("from synth_engine.privacy.verify_bell import Bell\n", "")
     assert source.count(before) == 1, "the mutant fits the source"
     mutant = types.ModuleType("mutant_of_verify_losses")
@@ -260,7 +357,9 @@ def test_a_planted_mistake_in_the_verifier_shows(name: str) -> None:
     try:
         spoilt = source.replace(before, after)
         if name == "mass at the high end dropped":
-            spoilt = spoilt.replace("infinite=losses.infinite + lost", "infinite=losses.infinite")
+            spoilt = spoilt.replace(
+                "infinite=losses.infinite + lost", "infinite=losses.infinite"
+            )
         exec(compile(spoilt, "mutant", "exec"), mutant.__dict__)
         calls_of = {PureLoss: mutant.PureLoss, GaussianLoss: mutant.GaussianLoss}
 
@@ -284,13 +383,19 @@ def test_replacing_a_record_is_two_single_counts_that_move() -> None:
     p = {x: mass[x + reach + 1] / total for x in range(-reach - 1, reach + 2)}
     for epsilon in (0.5, 1.0, 2.5):
         inside = range(-reach, reach + 1)
-        both = ((p[x] * p[y], p[x - 1] * p[y + 1]) for x in inside for y in inside)  # the third cell says nothing
+        both = (
+            (p[x] * p[y], p[x - 1] * p[y + 1]) for x in inside for y in inside
+        )  # the third cell says nothing
         exact = sum(max(0.0, one - math.exp(epsilon) * other) for one, other in both)
         event = DiscreteGaussian(sigma_squared=Fraction(4), l2_squared=2)
-        found = pld.losses([event], cells=pld.cells_that_move(PrivacyUnit(), Relation.REPLACE_ONE))
+        found = pld.losses(
+            [event], cells=pld.cells_that_move(PrivacyUnit(), Relation.REPLACE_ONE)
+        )
         assert exact <= math.exp(pld.log_delta(found, epsilon)) <= exact * 1.02
         proved = composed_epsilon(
-            {GaussianLoss(Fraction(4)): 2}, Fraction(exact), near=Fraction(epsilon) * Fraction(999, 1000)
+            {GaussianLoss(Fraction(4)): 2},
+            Fraction(exact),
+            near=Fraction(epsilon) * Fraction(999, 1000),
         )
         assert epsilon <= proved <= Fraction(epsilon) * Fraction(1002, 1000)
         assert found == Counter({pld.GaussianLoss(2.0): 2})
@@ -321,7 +426,9 @@ def test_laplace_noise_for_several_records_a_unit_is_composed_as_randomised_resp
 @pytest.mark.slow
 @pytest.mark.parametrize("relation", list(Relation))
 @pytest.mark.parametrize("epsilon", ["1/100", "1", "20"])
-def test_gaussian_noise_shrinks_and_its_certificate_is_proved_twice(relation: Relation, epsilon: str) -> None:
+def test_gaussian_noise_shrinks_and_its_certificate_is_proved_twice(
+    relation: Relation, epsilon: str
+) -> None:
     plan = plan_of(domain_of(*ADULT, relation=relation), epsilon=epsilon)
     assert plan.certificate == "pld"
     assert plan.rho > conversion.rho_for(Fraction(epsilon), DELTA) * Fraction(105, 100)
@@ -337,7 +444,9 @@ def test_a_little_less_noise_than_was_set_is_refused_by_both() -> None:
         replace(
             call,
             event=replace(
-                call.event, sigma_squared=(Fraction(float(math.sqrt(call.event.sigma_squared)) * 0.998)) ** 2
+                call.event,
+                sigma_squared=(Fraction(float(math.sqrt(call.event.sigma_squared)) * 0.998))
+                ** 2,
             ),
         )  # type: ignore[union-attr, arg-type]
         for call in plan.calls
@@ -347,7 +456,11 @@ def test_a_little_less_noise_than_was_set_is_refused_by_both() -> None:
         verify.verify(receipt_of(forged))
     with pytest.raises(PrivacyError, match="not certified"):
         certificate.confirm(
-            forged.events, epsilon=Fraction(1), delta=DELTA, unit=PrivacyUnit(), relation=Relation.ADD_REMOVE
+            forged.events,
+            epsilon=Fraction(1),
+            delta=DELTA,
+            unit=PrivacyUnit(),
+            relation=Relation.ADD_REMOVE,
         )
     with pytest.raises(VerificationError):
         pipeline.confirm(forged)
@@ -368,16 +481,25 @@ def test_few_laplace_tables_keep_the_plain_sum() -> None:
 
 
 def test_without_delta_or_with_one_too_small_no_distribution_is_composed() -> None:
-    assert plan_of(domain_of(*[10] * 80), delta=Fraction(0), noise="laplace").certificate == "basic"
+    assert (
+        plan_of(domain_of(*[10] * 80), delta=Fraction(0), noise="laplace").certificate
+        == "basic"
+    )
     assert plan_of(domain_of(*ADULT), delta=fixed.LEAST_DELTA / 10).certificate == "zcdp"
     assert plan_of(domain_of(*ADULT), delta=fixed.LEAST_DELTA).certificate == "pld"
-    assert plan_of(domain_of(*ADULT), epsilon="1/1000").certificate == "zcdp", "noise too wide to be summed up"
+    assert plan_of(domain_of(*ADULT), epsilon="1/1000").certificate == "zcdp", (
+        "noise too wide to be summed up"
+    )
 
 
 def test_the_price_of_a_plan_is_its_target_or_the_sum_of_its_rho() -> None:
     plan = plan_of(domain_of(*ADULT))
     assert plan.cost("basic") == (10**9, 10**9, 0)
-    assert plan.cost("zcdp") == (0, 0, math.ceil(sum(event.rho() for event in plan.events) * 10**9))
+    assert plan.cost("zcdp") == (
+        0,
+        0,
+        math.ceil(sum(event.rho() for event in plan.events) * 10**9),
+    )
 
 
 @pytest.mark.parametrize("radius", [2, 5, 20, 60])
@@ -437,7 +559,9 @@ TAILS = {
 
 @pytest.mark.usefixtures("short_radius")
 @pytest.mark.parametrize("name", TAILS)
-def test_a_verifier_that_forgets_the_tail_is_noticed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_verifier_that_forgets_the_tail_is_noticed(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     plant(monkeypatch, verify_losses._gaussian, *TAILS[name])
     assert not all(tail_is_counted(sigma_squared) for sigma_squared in VARIANCES)
 
@@ -466,13 +590,18 @@ def one_laplace_is_bounded() -> bool:
     with mpmath.workdps(40):
         third = mpmath.mpf(1) / 3
         exact_of_one = mpmath.log(
-            mpmath.exp(third) - mpmath.mpf(delta.numerator) / delta.denominator * (1 + mpmath.exp(third))
+            mpmath.exp(third)
+            - mpmath.mpf(delta.numerator) / delta.denominator * (1 + mpmath.exp(third))
         )
         one = composed_epsilon({PureLoss(Fraction(1, 3)): 1}, delta, near=Fraction(1, 3))
         many = composed_epsilon({PureLoss(Fraction(1, 3)): 20}, delta, near=Fraction(5))
-        exact_of_many = _least_epsilon_of_responses(20, third, mpmath.mpf(delta.numerator) / delta.denominator)
+        exact_of_many = _least_epsilon_of_responses(
+            20, third, mpmath.mpf(delta.numerator) / delta.denominator
+        )
         return all(
-            mpmath.mpf(0) <= mpmath.mpf(found.numerator) / found.denominator - truth <= mpmath.mpf(10) ** -3
+            mpmath.mpf(0)
+            <= mpmath.mpf(found.numerator) / found.denominator - truth
+            <= mpmath.mpf(10) ** -3
             for found, truth in ((one, exact_of_one), (many, exact_of_many))
         )
 
@@ -481,13 +610,18 @@ def _least_epsilon_of_responses(number: int, epsilon: Any, delta: Any) -> Any:
     """Of so many randomised responses, by their binomial law and bisection."""
     chance = 1 / (1 + mpmath.exp(-epsilon))
     masses = [
-        ((2 * k - number) * epsilon, mpmath.binomial(number, k) * chance**k * (1 - chance) ** (number - k))
+        (
+            (2 * k - number) * epsilon,
+            mpmath.binomial(number, k) * chance**k * (1 - chance) ** (number - k),
+        )
         for k in range(number + 1)
     ]
     low, high = mpmath.mpf(0), number * epsilon
     for _ in range(120):
         middle = (low + high) / 2
-        at = sum(mass * (1 - mpmath.exp(middle - loss)) for loss, mass in masses if loss > middle)
+        at = sum(
+            mass * (1 - mpmath.exp(middle - loss)) for loss, mass in masses if loss > middle
+        )
         low, high = (middle, high) if at > delta else (low, middle)
     return low
 
@@ -497,7 +631,11 @@ def test_responses_are_bounded_by_their_exact_epsilon() -> None:
 
 
 RESPONSES = {
-    "the upper point forgotten": (verify_losses._pure, "found.get(index + 1, 0) + upper", "found.get(index + 1, 0)"),
+    "the upper point forgotten": (
+        verify_losses._pure,
+        "found.get(index + 1, 0) + upper",
+        "found.get(index + 1, 0)",
+    ),
     "the two probabilities exchanged": (
         verify_losses._pure,
         "((epsilon, one), (-epsilon, high))",
@@ -517,6 +655,8 @@ RESPONSES = {
 
 
 @pytest.mark.parametrize("name", RESPONSES)
-def test_a_mistake_in_the_composition_of_the_verifier_is_noticed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_mistake_in_the_composition_of_the_verifier_is_noticed(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     plant(monkeypatch, *RESPONSES[name])
     assert not one_laplace_is_bounded()

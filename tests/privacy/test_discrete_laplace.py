@@ -58,7 +58,10 @@ def law(scale: Fraction, *, least: float = 2.0**-12) -> Counter[int | None]:
             if mass < least:
                 found[None] += mass
             else:
-                waiting += [((*script, word), mass / 2 ** asked.args[0]) for word in range(2 ** asked.args[0])]
+                waiting += [
+                    ((*script, word), mass / 2 ** asked.args[0])
+                    for word in range(2 ** asked.args[0])
+                ]
     return found
 
 
@@ -121,9 +124,18 @@ def top_as_wide_as_all(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    "mutate", [lowest_when_close, redrawn_when_close, zero_of_both_signs, digits_of_one_scale, top_as_wide_as_all]
+    "mutate",
+    [
+        lowest_when_close,
+        redrawn_when_close,
+        zero_of_both_signs,
+        digits_of_one_scale,
+        top_as_wide_as_all,
+    ],
 )
-def test_a_mistake_is_noticed(monkeypatch: pytest.MonkeyPatch, mutate: Callable[[pytest.MonkeyPatch], None]) -> None:
+def test_a_mistake_is_noticed(
+    monkeypatch: pytest.MonkeyPatch, mutate: Callable[[pytest.MonkeyPatch], None]
+) -> None:
     mutate(monkeypatch)
     assert not is_exact(law(Fraction(3, 2)), Fraction(3, 2))
 
@@ -131,19 +143,26 @@ def test_a_mistake_is_noticed(monkeypatch: pytest.MonkeyPatch, mutate: Callable[
 # ---- tables of chances, on words as they are --------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("scale", [Fraction(1, 2**40), Fraction(1, 7), Fraction(8), Fraction(1000), Fraction(2**40)])
+@pytest.mark.parametrize(
+    "scale", [Fraction(1, 2**40), Fraction(1, 7), Fraction(8), Fraction(1000), Fraction(2**40)]
+)
 def test_tables_hold_the_chances_of_all_parts(scale: Fraction) -> None:
     widths = laplace.USUAL
     other, digits = laplace.choices(scale, widths)
     s = mp.mpf(scale.numerator) / scale.denominator
     q = mp.exp(-1 / s)
-    assert other.first_words(31).tolist() == [min(int(mp.floor(2**31 * (1 - q) / (1 + q))), 2**31 - 1)]
+    assert other.first_words(31).tolist() == [
+        min(int(mp.floor(2**31 * (1 - q) / (1 + q))), 2**31 - 1)
+    ]
     base = 2**widths.digit
     for place, digit in enumerate(digits):
         of_one = mp.exp(-(mp.mpf(base) ** place) / s)
         whole = 1 - of_one**base if place < len(digits) - 1 else 1
         found = digit.first_words(32).tolist()
-        expected = [min(int(mp.floor(2**32 * (1 - of_one ** (k + 1)) / whole)), 2**32 - 1) for k in range(len(found))]
+        expected = [
+            min(int(mp.floor(2**32 * (1 - of_one ** (k + 1)) / whole)), 2**32 - 1)
+            for k in range(len(found))
+        ]
         assert found == expected
         assert (len(found) == base - 1) if place < len(digits) - 1 else found[-1] == 2**32 - 1
         assert len(found) < 1000
@@ -153,7 +172,12 @@ def test_tables_hold_the_chances_of_all_parts(scale: Fraction) -> None:
 
 
 def drawn(scale: Fraction, size: int) -> np.ndarray:
-    return noise.noisy(np.full(size, 7, dtype=np.int64), Noise(law="discrete-laplace", scale=scale)) - 7
+    return (
+        noise.noisy(
+            np.full(size, 7, dtype=np.int64), Noise(law="discrete-laplace", scale=scale)
+        )
+        - 7
+    )
 
 
 def p_value(scale: Fraction, values: np.ndarray, *, believed: float | None = None) -> float:
@@ -161,8 +185,12 @@ def p_value(scale: Fraction, values: np.ndarray, *, believed: float | None = Non
     s = believed or float(scale)
     q = np.exp(-1 / s)
     levels = np.linspace(0, 1, 82)[1:-1]
-    edges = np.unique(np.round(np.where(levels < 0.5, 1, -1) * s * np.log(2 * np.minimum(levels, 1 - levels))))
-    up_to = np.where(edges < 0, np.exp(edges / s) / (1 + q), 1 - np.exp(-(edges + 1) / s) / (1 + q))
+    edges = np.unique(
+        np.round(np.where(levels < 0.5, 1, -1) * s * np.log(2 * np.minimum(levels, 1 - levels)))
+    )
+    up_to = np.where(
+        edges < 0, np.exp(edges / s) / (1 + q), 1 - np.exp(-(edges + 1) / s) / (1 + q)
+    )
     chances = np.diff(np.concatenate([[0], up_to, [1]]))
     observed = np.bincount(np.searchsorted(edges, values), minlength=chances.size)
     return float(stats.chisquare(observed, chances * values.size).pvalue)
@@ -196,15 +224,21 @@ def test_digits_follow_their_law_and_do_not_hang_together(scale: float) -> None:
     assert fits(run)
 
 
-@pytest.mark.parametrize(("scale", "threshold"), [(Fraction(1, 2), 1), (Fraction(40), 3), (Fraction(40), 200)])
-def test_what_reaches_a_threshold_is_as_likely_as_noise_is(scale: Fraction, threshold: int) -> None:
+@pytest.mark.parametrize(
+    ("scale", "threshold"), [(Fraction(1, 2), 1), (Fraction(40), 3), (Fraction(40), 200)]
+)
+def test_what_reaches_a_threshold_is_as_likely_as_noise_is(
+    scale: Fraction, threshold: int
+) -> None:
     q = mp.exp(-mp.mpf(scale.denominator) / scale.numerator)
     chance = q**threshold / (1 + q)
     choice = laplace._reaches(scale, threshold)
     assert choice.first_words(32).tolist() == [int(mp.floor(2**32 * (1 - chance)))]
 
     def run() -> float:
-        passed = noise.reaching(100_001, threshold=threshold, noise=Noise(law="discrete-laplace", scale=scale))
+        passed = noise.reaching(
+            100_001, threshold=threshold, noise=Noise(law="discrete-laplace", scale=scale)
+        )
         return float(stats.binomtest(int(passed.sum()), 100_001, float(chance)).pvalue)
 
     assert fits(run)
@@ -234,15 +268,17 @@ def test_hardly_any_noise_is_none() -> None:
 
 @pytest.mark.parametrize("bits", [4, 10, 11, 32, 63])
 @pytest.mark.parametrize("scale", [Fraction(1, 2), Fraction(8), Fraction(32)])
-def test_a_part_is_found_where_a_search_of_all_chances_finds_it(scale: Fraction, bits: int) -> None:
+def test_a_part_is_found_where_a_search_of_all_chances_finds_it(
+    scale: Fraction, bits: int
+) -> None:
     """Words at each chance, beside it, at both ends, and anywhere."""
     choice = laplace.choices(scale, laplace.USUAL)[1][-1]
     first = choice.first_words(bits)
     anywhere = np.frombuffer(os.urandom(8_000), dtype=np.uint64) >> np.uint64(64 - bits)
     most = np.uint64(2**bits - 1)
-    words = np.concatenate([first, np.minimum(first + 1, most), np.maximum(first, 1) - 1, [0, most], anywhere]).astype(
-        np.uint64
-    )
+    words = np.concatenate(
+        [first, np.minimum(first + 1, most), np.maximum(first, 1) - 1, [0, most], anywhere]
+    ).astype(np.uint64)
     parts, sure = choice.of_words(words, bits)
     assert (parts == np.searchsorted(first, words)).all()
     assert (sure == ~np.isin(words, first)).all()

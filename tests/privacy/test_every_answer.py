@@ -21,7 +21,16 @@ from synth_engine import mechanisms
 from synth_engine.confidential import rows as confidential_rows
 from synth_engine.confidential.selection import SelectionLaw
 from synth_engine.confidential.session import open_session
-from synth_engine.domain import Categorical, Domain, Identifier, Integer, Open, Points, Range, Weak
+from synth_engine.domain import (
+    Categorical,
+    Domain,
+    Identifier,
+    Integer,
+    Open,
+    Points,
+    Range,
+    Weak,
+)
 from synth_engine.domain.partitions import Partition
 from synth_engine.errors import DomainError, SpecError
 from synth_engine.measurement import Counts, Noise
@@ -42,12 +51,28 @@ DECIMALS = {"set": "decimals", "low": "0", "high": "100000", "step": "0.01"}
 STRINGS = {"set": "strings", "alphabet": "ab (){},\n", "min_length": 0, "max_length": 30}
 OPEN: tuple[Open, ...] = (
     Weak(name="open", values=from_json(LISTED)),
-    Weak(name="open", values=from_json(DECIMALS), missing=("(missing)", "-"), outside="missing"),
+    Weak(
+        name="open", values=from_json(DECIMALS), missing=("(missing)", "-"), outside="missing"
+    ),
     Weak(name="open", values=from_json(STRINGS), missing=("?",), rho=0.01),
     Range(name="open", of="integer", low=0, high=1, bins=2),
-    Range(name="open", of="integer", low=-(10**9), high=3, bins=500, missing=("",), outside="missing"),
+    Range(
+        name="open",
+        of="integer",
+        low=-(10**9),
+        high=3,
+        bins=500,
+        missing=("",),
+        outside="missing",
+    ),
     Range(name="open", of="number", low=1e15, high=1e15 + 1, bins=16),
-    Range(name="open", of="date", low=datetime.date(1000, 1, 1), high=datetime.date(2999, 1, 1), missing=("",)),
+    Range(
+        name="open",
+        of="date",
+        low=datetime.date(1000, 1, 1),
+        high=datetime.date(2999, 1, 1),
+        missing=("",),
+    ),
 )
 CELLS = (
     "", "-", "a", "(other)", "(missing)", "?", "9" * 60, "+" + "9" * 40, "." + "9" * 59, "9" * 5_000, "-" * 100_000,
@@ -72,7 +97,9 @@ class Worst:
         del noise
         self._turn += 1
         kind = COUNTS[self._turn % 5] if self._counts == "by turns" else self._counts
-        answer = np.full(vector.size, {"negative": -HUGE, "huge": HUGE}.get(kind, 0), dtype=np.int64)
+        answer = np.full(
+            vector.size, {"negative": -HUGE, "huge": HUGE}.get(kind, 0), dtype=np.int64
+        )
         if kind in ("one", "last"):
             answer[0 if kind == "one" else -1] = HUGE
         return answer
@@ -95,25 +122,38 @@ class Worst:
         answer = self.counts(vector, noise)
         return np.where(answer >= threshold, answer, 0)
 
-    def discover(self, tally: dict[int, int], *, size: int, threshold: int, noise: Noise) -> list[tuple[int, int]]:
+    def discover(
+        self, tally: dict[int, int], *, size: int, threshold: int, noise: Noise
+    ) -> list[tuple[int, int]]:
         del tally, noise
-        ranks = {"nothing": range(0), "first": range(1), "last": range(size - 1, size), "many": range(min(size, 120))}
+        ranks = {
+            "nothing": range(0),
+            "first": range(1),
+            "last": range(size - 1, size),
+            "many": range(min(size, 120)),
+        }
         return [(rank, threshold + rank % 3 * HUGE) for rank in ranks[self._found]]
 
 
 def opened(domain: Domain, cells: tuple[str, ...]) -> confidential_rows.Rows:
     names = [attribute.name for attribute in domain.attributes]
     with tempfile.NamedTemporaryFile("w", suffix=".csv", encoding="utf-8", newline="") as file:
-        csv.writer(file, quoting=csv.QUOTE_ALL).writerows([names, *([cell] * len(names) for cell in cells)])
+        csv.writer(file, quoting=csv.QUOTE_ALL).writerows(
+            [names, *([cell] * len(names) for cell in cells)]
+        )
         file.flush()
         return confidential_rows.open_table(Path(file.name), domain)
 
 
-def ended(domain: Domain, spec: Spec, worst: Worst, cells: tuple[str, ...] = ("a", "1")) -> Model:
+def ended(
+    domain: Domain, spec: Spec, worst: Worst, cells: tuple[str, ...] = ("a", "1")
+) -> Model:
     """A whole run, and all that is made of it later."""
     plan = mechanisms.plan(domain, spec)
     rows = opened(domain, cells)
-    answers = plan.run(open_session(rows, domain=domain, cap=plan.loss, planned=plan.calls, sampler=worst))
+    answers = plan.run(
+        open_session(rows, domain=domain, cap=plan.loss, planned=plan.calls, sampler=worst)
+    )
     model = plan.fit(answers)
     verify.verify(plan.receipt(answers))
     mechanisms.draw_table(model, 9, "seed")
@@ -124,46 +164,69 @@ def ended(domain: Domain, spec: Spec, worst: Worst, cells: tuple[str, ...] = ("a
 
 
 def runs() -> Iterator[Any]:
-    for mechanism, (place, attribute) in itertools.product(mechanisms.REGISTRY, enumerate(OPEN)):
+    for mechanism, (place, attribute) in itertools.product(
+        mechanisms.REGISTRY, enumerate(OPEN)
+    ):
         person = bool(place % 2)
-        if mechanisms.REGISTRY[mechanism].suits(Domain(attributes=(Integer(name="known", low=0, high=4), attribute))):
+        if mechanisms.REGISTRY[mechanism].suits(
+            Domain(attributes=(Integer(name="known", low=0, high=4), attribute))
+        ):
             yield pytest.param(mechanism, attribute, person, id=f"{mechanism}-{place}")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("mechanism", "attribute", "person"), list(runs()))
-def test_no_run_fails_for_what_noise_says(mechanism: str, attribute: Open, person: bool) -> None:
+def test_no_run_fails_for_what_noise_says(
+    mechanism: str, attribute: Open, person: bool
+) -> None:
     unit = PrivacyUnit(max_records=3, column="id") if person else PrivacyUnit()
     who = (Identifier(name="id", regenerate="sequence"),) if person else ()
-    domain = Domain(attributes=(*who, Integer(name="known", low=0, high=4), attribute), unit=unit)
+    domain = Domain(
+        attributes=(*who, Integer(name="known", low=0, high=4), attribute), unit=unit
+    )
     spec = Spec(mechanism=mechanism, epsilon=Fraction(1, 10), delta=Fraction(person, 10**9))
-    for counts, found in itertools.product(COUNTS, FOUND if isinstance(attribute, Weak) else FOUND[:1]):
+    for counts, found in itertools.product(
+        COUNTS, FOUND if isinstance(attribute, Weak) else FOUND[:1]
+    ):
         model = ended(domain, spec, Worst(counts, found))
         assert 0 <= model.rows <= 10**9
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mechanism", ["adaptive", "adaptive-basic", "adaptive-improved", "privtree"])
+@pytest.mark.parametrize(
+    "mechanism", ["adaptive", "adaptive-basic", "adaptive-improved", "privtree"]
+)
 def test_no_run_over_texts_fails_for_what_noise_says(mechanism: str) -> None:
     domain = Domain(attributes=(OPEN[2],))
     spec = Spec(mechanism=mechanism, epsilon=Fraction(1, 10))
     for counts, found in itertools.product(COUNTS, FOUND):
-        if (mechanism, counts) != ("adaptive-basic", "huge"):  # all nodes are opened: up to the public bound, slowly
+        if (mechanism, counts) != (
+            "adaptive-basic",
+            "huge",
+        ):  # all nodes are opened: up to the public bound, slowly
             plan = mechanisms.plan(domain, spec)
             rows = opened(domain, ("a", "(missing)", "ab"))
-            session = open_session(rows, domain=domain, cap=plan.loss, sampler=Worst(counts, found))
+            session = open_session(
+                rows, domain=domain, cap=plan.loss, sampler=Worst(counts, found)
+            )
             model = plan.fit(answers := plan.run(session))
             verify.verify(plan.receipt(answers))
             assert len(mechanisms.draw_table(Model.from_json(model.to_json()), 9, "seed")) == 9
 
 
 AT = tuple((41 + place / 10, -71 - place % 5 / 7, 1.0 + place) for place in range(12))
-CODED = Categorical(name="block", values=tuple(f"b{place}" for place in range(12)), other=True, missing=("",))
+CODED = Categorical(
+    name="block", values=tuple(f"b{place}" for place in range(12)), other=True, missing=("",)
+)
 AGE = Integer(name="age", low=0, high=9, width=1)
-TOWNS = (Partition(name="town", column="block", of=tuple(f"t{place // 4}" for place in range(12))),)
+TOWNS = (
+    Partition(name="town", column="block", of=tuple(f"t{place // 4}" for place in range(12))),
+)
 WHERE = {
     "codes": Domain(attributes=(CODED,), points=(Points(column="block", at=AT),)),
-    "codes and a column": Domain(attributes=(CODED, AGE), points=(Points(column="block", at=AT),)),
+    "codes and a column": Domain(
+        attributes=(CODED, AGE), points=(Points(column="block", at=AT),)
+    ),
     "classes": Domain(attributes=(CODED, AGE), partitions=TOWNS),
 }
 ASKED = [
@@ -177,20 +240,28 @@ ASKED = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("mechanism", "where"), ASKED)
-def test_no_run_over_places_or_classes_fails_for_what_noise_says(mechanism: str, where: str) -> None:
+def test_no_run_over_places_or_classes_fails_for_what_noise_says(
+    mechanism: str, where: str
+) -> None:
     domain = WHERE[where]
-    parameters = {"together": "product"} if (mechanism, where) == ("adaptive", "classes") else {}
+    parameters = (
+        {"together": "product"} if (mechanism, where) == ("adaptive", "classes") else {}
+    )
     for delta in (Fraction(0), Fraction(1, 10**6)):
         if delta and "approximate" not in mechanisms.REGISTRY[mechanism].losses:
             continue
         plan = mechanisms.plan(
-            domain, Spec(mechanism=mechanism, epsilon=Fraction(5), delta=delta, parameters=parameters)
+            domain,
+            Spec(mechanism=mechanism, epsilon=Fraction(5), delta=delta, parameters=parameters),
         )
         for place, counts in enumerate(COUNTS):
             if (mechanism, counts) == ("adaptive-basic", "huge"):  # all nodes are opened
                 continue
             session = open_session(
-                opened(domain, ("b1", "-3", "")), domain=domain, cap=plan.loss, sampler=Worst(counts, FOUND[place % 4])
+                opened(domain, ("b1", "-3", "")),
+                domain=domain,
+                cap=plan.loss,
+                sampler=Worst(counts, FOUND[place % 4]),
             )
             model = plan.fit(answers := plan.run(session))
             verify.verify(plan.receipt(answers))
@@ -200,7 +271,12 @@ def test_no_run_over_places_or_classes_fails_for_what_noise_says(mechanism: str,
 @pytest.mark.parametrize("attribute", OPEN, ids=lambda attribute: str(OPEN.index(attribute)))
 def test_no_run_fails_for_what_a_cell_holds(attribute: Open) -> None:
     domain = Domain(attributes=(Integer(name="known", low=0, high=4), attribute))
-    ended(domain, Spec(mechanism="independent", epsilon=Fraction(1)), Worst("by turns", "last"), CELLS)
+    ended(
+        domain,
+        Spec(mechanism="independent", epsilon=Fraction(1)),
+        Worst("by turns", "last"),
+        CELLS,
+    )
 
 
 def test_noise_that_cannot_be_drawn_is_refused_before_a_run_is_paid_for() -> None:
@@ -215,7 +291,12 @@ def test_what_a_column_may_become_is_sound_whatever_is_found() -> None:
     """Where that cannot be, it is said when the column is declared."""
     with pytest.raises(DomainError, match="is what other values are called"):
         Weak(name="job", values=from_json(DECIMALS), missing=("(other)",))
-    column = Weak(name="job", values=from_json(DECIMALS), missing=("(missing)", "((missing))"), outside="missing")
+    column = Weak(
+        name="job",
+        values=from_json(DECIMALS),
+        missing=("(missing)", "((missing))"),
+        outside="missing",
+    )
     with pytest.raises(DomainError, match="not known"):
         Domain(attributes=(Weak(name="job", values=from_json(DECIMALS)),), shorthand=True)
     settled = column.found([])

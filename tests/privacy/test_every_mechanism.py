@@ -32,15 +32,25 @@ from tests.privacy.test_verifier import Document, resealed
 PROOFS = Path(__file__).parents[2] / "docs" / "proofs"
 DELTA = Fraction(1, 10**6)
 SIDES = tuple(Integer(name=name, low=0, high=7, width=1) for name in ("north", "east"))
-FLAT = Domain(attributes=tuple(Integer(name=name, low=0, high=2, width=1) for name in ("a", "b", "c")))
-PLACED = Domain(attributes=SIDES, places=(Place(name="home", latitude="north", longitude="east"),))
+FLAT = Domain(
+    attributes=tuple(Integer(name=name, low=0, high=2, width=1) for name in ("a", "b", "c"))
+)
+PLACED = Domain(
+    attributes=SIDES, places=(Place(name="home", latitude="north", longitude="east"),)
+)
 BESIDE = replace(PLACED, attributes=(*SIDES, *FLAT.attributes[:2]))
 SIGNS = from_json({"set": "strings", "alphabet": "ab", "min_length": 0, "max_length": 4})
 TEXTS = Domain(attributes=(Weak(name="word", values=SIGNS),))
 ENDS = Domain(
-    attributes=tuple(Categorical(name=name, values=tuple("abcd"), outside="clamp") for name in ("home", "work")),
+    attributes=tuple(
+        Categorical(name=name, values=tuple("abcd"), outside="clamp")
+        for name in ("home", "work")
+    ),
     points=tuple(
-        Points(column=name, at=((41.0, -71.0, 1), (41.1, -71.1, 1), (41.2, -71.3, 2), (41.5, -71.2, 1)))
+        Points(
+            column=name,
+            at=((41.0, -71.0, 1), (41.1, -71.1, 1), (41.2, -71.3, 2), (41.5, -71.2, 1)),
+        )
         for name in ("home", "work")
     ),
     relation=Relation.REPLACE_ONE,
@@ -56,7 +66,9 @@ def described(identifier: str) -> list[tuple[str, Domain]]:
         return [("ends", ENDS)]
     if identifier not in OF_PLACES:
         return [("flat", FLAT)]
-    return [("placed", PLACED), ("texts", TEXTS)] + [("beside", BESIDE)] * (identifier == "adaptive")
+    return [("placed", PLACED), ("texts", TEXTS)] + [("beside", BESIDE)] * (
+        identifier == "adaptive"
+    )
 
 
 def runs() -> list[Any]:
@@ -71,7 +83,12 @@ def runs() -> list[Any]:
 
 def measured(identifier: str, domain: Domain, delta: Fraction) -> tuple[Plan, Answers]:
     """Of a real run, with the sampler in use."""
-    spec = Spec(mechanism=identifier, epsilon=Fraction(4), delta=delta, parameters=CALLED.get(identifier, {}))
+    spec = Spec(
+        mechanism=identifier,
+        epsilon=Fraction(4),
+        delta=delta,
+        parameters=CALLED.get(identifier, {}),
+    )
     plan = mechanisms.plan(domain, spec)
     if domain.totals is not None:
         works = np.repeat(np.arange(4), domain.totals.counts)
@@ -79,7 +96,9 @@ def measured(identifier: str, domain: Domain, delta: Fraction) -> tuple[Plan, An
     else:
         sizes = [a.population if isinstance(a, Weak) else a.size for a in domain.modelled]
         table = tuple(tuple(record * 7 % size for size in sizes) for record in range(30))
-    session = open_session(exact.rows_of(table, domain), domain=domain, cap=plan.loss, planned=plan.calls)
+    session = open_session(
+        exact.rows_of(table, domain), domain=domain, cap=plan.loss, planned=plan.calls
+    )
     return plan, plan.run(session)
 
 
@@ -94,7 +113,9 @@ def auditor() -> Iterator[dict[str, Any]]:
     """What the one file defines; that it runs alone, `test_offline_verifier.py` shows."""
     module = types.ModuleType("auditor")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(sys.modules, "auditor", module)  # where its dataclasses look for themselves
+        patch.setitem(
+            sys.modules, "auditor", module
+        )  # where its dataclasses look for themselves
         exec(compile(standalone.text(), standalone.NAME, "exec"), module.__dict__)
         yield module.__dict__
 
@@ -107,8 +128,12 @@ def test_a_receipt_of_a_run_is_taken_by_the_one_file_and_no_less_is(
     assert auditor["verify"](document).plan == document["plan"]["sha256"]
     for part in ("guarantee", "target"):
         document[part]["epsilon"] = "39/10"
-    if document["plan"]["cap"] is not None:  # what was drawn passes a smaller cap, or spends less than was set aside
-        document["plan"]["cap"] = {name: _less(amount) for name, amount in document["plan"]["cap"].items()}
+    if (
+        document["plan"]["cap"] is not None
+    ):  # what was drawn passes a smaller cap, or spends less than was set aside
+        document["plan"]["cap"] = {
+            name: _less(amount) for name, amount in document["plan"]["cap"].items()
+        }
     with pytest.raises(auditor["VerificationError"]):
         auditor["verify"](resealed(document))
 
@@ -120,8 +145,16 @@ def _less(amount: str) -> str:
 
 @pytest.mark.parametrize("identifier", mechanisms.REGISTRY)
 def test_a_mechanism_has_a_note_and_a_law_that_mutants_do_not_keep(identifier: str) -> None:
-    lines = [line.split("|") for line in (PROOFS / "README.md").read_text().splitlines() if line.startswith("| [")]
-    rows = [(note, tests) for _, note, what, tests, _ in lines if "mechanism" in what and f"`{identifier}`" in what]
+    lines = [
+        line.split("|")
+        for line in (PROOFS / "README.md").read_text().splitlines()
+        if line.startswith("| [")
+    ]
+    rows = [
+        (note, tests)
+        for _, note, what, tests, _ in lines
+        if "mechanism" in what and f"`{identifier}`" in what
+    ]
     assert rows, "the index of proofs names it"
     for note, tests in rows:
         target = re.search(r"\(([a-z-]+\.md)\)", note)
@@ -129,9 +162,14 @@ def test_a_mechanism_has_a_note_and_a_law_that_mutants_do_not_keep(identifier: s
         text = (PROOFS / target[1]).read_text()
         assert "**Statement.**" in text
         files = re.findall(r"test_\w+\.py", tests)
-        laws = [Path(__file__).with_name(name) for name in files if name.startswith("test_law_of")]
+        laws = [
+            Path(__file__).with_name(name) for name in files if name.startswith("test_law_of")
+        ]
         assert all(
-            any((PROOFS.parents[1] / "tests" / kind / name).exists() for kind in ("privacy", "engine"))
+            any(
+                (PROOFS.parents[1] / "tests" / kind / name).exists()
+                for kind in ("privacy", "engine")
+            )
             for name in files
         )
         assert laws

@@ -22,13 +22,19 @@ from synth_engine.privacy.unit import PrivacyUnit, Relation
 from synth_engine.spec import Spec
 
 epsilons = st.fractions(min_value=Fraction(1, 10**4), max_value=1000, max_denominator=10**6)
-deltas = st.one_of(st.just(Fraction(0)), st.integers(1, 18).map(lambda power: Fraction(1, 10**power)))
+deltas = st.one_of(
+    st.just(Fraction(0)), st.integers(1, 18).map(lambda power: Fraction(1, 10**power))
+)
 shares = st.fractions(min_value=Fraction(1, 10**9), max_value=1000, max_denominator=10**12)
 
 
 def domain_of(sizes: list[int], relation: Relation, records: int) -> Domain:
-    attributes = tuple(Integer(name=f"c{i}", low=0, high=size - 1) for i, size in enumerate(sizes))
-    return Domain(attributes=attributes, relation=relation, unit=PrivacyUnit(max_records=records))
+    attributes = tuple(
+        Integer(name=f"c{i}", low=0, high=size - 1) for i, size in enumerate(sizes)
+    )
+    return Domain(
+        attributes=attributes, relation=relation, unit=PrivacyUnit(max_records=records)
+    )
 
 
 domains = st.builds(
@@ -43,16 +49,26 @@ def shrank_all_the_way(events: Iterable[Event], epsilon: Fraction) -> bool:
     """Whether the losses of Laplace noise, which added up to epsilon, add up to as many times that as they ever may."""
     losses = [event.pure_epsilon() for event in events]
     whole = sum((loss for loss in losses if loss is not None), Fraction(0))
-    return None not in losses and float(whole / epsilon) == pytest.approx(math.exp(-fixed.FARTHEST), rel=1e-6)
+    return None not in losses and float(whole / epsilon) == pytest.approx(
+        math.exp(-fixed.FARTHEST), rel=1e-6
+    )
 
 
 @pytest.mark.slow
 @settings(max_examples=150)
 @given(domains, epsilons, deltas)
-@example(domain_of([5] * 4, Relation.REPLACE_ONE, 1), Fraction(3, 1600), Fraction(1, 100))  # shrinks all the way
-@example(domain_of([1], Relation.ADD_REMOVE, 1), Fraction(1, 100), Fraction(1, 10))  # the mean loss is above epsilon
-@example(domain_of([100, 2, 2, 10, 3], Relation.REPLACE_ONE, 1), Fraction(1, 8000), Fraction(1, 10))  # delta is all
-@example(domain_of([2], Relation.REPLACE_ONE, 1), Fraction(20), Fraction(1, 10))  # few losses, far apart
+@example(
+    domain_of([5] * 4, Relation.REPLACE_ONE, 1), Fraction(3, 1600), Fraction(1, 100)
+)  # shrinks all the way
+@example(
+    domain_of([1], Relation.ADD_REMOVE, 1), Fraction(1, 100), Fraction(1, 10)
+)  # the mean loss is above epsilon
+@example(
+    domain_of([100, 2, 2, 10, 3], Relation.REPLACE_ONE, 1), Fraction(1, 8000), Fraction(1, 10)
+)  # delta is all
+@example(
+    domain_of([2], Relation.REPLACE_ONE, 1), Fraction(20), Fraction(1, 10)
+)  # few losses, far apart
 def test_every_legal_budget_is_planned_within_its_target_and_nearly_used_up(
     domain: Domain, epsilon: Fraction, delta: Fraction
 ) -> None:
@@ -69,7 +85,9 @@ def test_every_legal_budget_is_planned_within_its_target_and_nearly_used_up(
         if shrank_all_the_way(plan.events, epsilon):
             assert delta > epsilon
         else:
-            assert pld.log_delta(found, float(epsilon) * 0.995) > math.log(float(delta) * 0.995), "used up"
+            assert pld.log_delta(found, float(epsilon) * 0.995) > math.log(
+                float(delta) * 0.995
+            ), "used up"
         return
     target = epsilon if isinstance(plan.loss, Pure) else conversion.rho_for(epsilon, delta)
     spent = plan.loss.epsilon if isinstance(plan.loss, Pure) else plan.loss.rho
@@ -79,7 +97,11 @@ def test_every_legal_budget_is_planned_within_its_target_and_nearly_used_up(
 @pytest.mark.parametrize(
     ("columns", "epsilon", "delta"),
     [
-        (60, "1", fixed.LEAST_DELTA),  # many steps of composition, each of which may lose a little
+        (
+            60,
+            "1",
+            fixed.LEAST_DELTA,
+        ),  # many steps of composition, each of which may lose a little
         (60, "1/10", fixed.LEAST_DELTA),
         (5, "1/8000", Fraction(1, 10)),  # losses that spread far beyond epsilon
     ],
@@ -87,10 +109,15 @@ def test_every_legal_budget_is_planned_within_its_target_and_nearly_used_up(
 def test_what_is_planned_is_confirmed_where_delta_is_least_and_where_it_is_largest(
     columns: int, epsilon: str, delta: Fraction
 ) -> None:
-    domain, target = domain_of(list(range(2, columns + 2)), Relation.ADD_REMOVE, 1), Fraction(epsilon)
+    domain, target = (
+        domain_of(list(range(2, columns + 2)), Relation.ADD_REMOVE, 1),
+        Fraction(epsilon),
+    )
     plan = mechanisms.plan(domain, Spec(mechanism="independent", epsilon=target, delta=delta))
     assert plan.certificate == "pld"
-    certificate.confirm(plan.events, epsilon=target, delta=delta, unit=domain.unit, relation=domain.relation)
+    certificate.confirm(
+        plan.events, epsilon=target, delta=delta, unit=domain.unit, relation=domain.relation
+    )
 
 
 @pytest.mark.parametrize("loss", [0.05, 0.2, 1.0])
@@ -99,11 +126,15 @@ def test_delta_is_found_where_the_mean_loss_is_above_epsilon_as_well(loss: float
     for part in (0.01, 0.9, 1.1, 1.9):
         epsilon = part * loss * math.tanh(loss / 2)
         closed = math.log(-math.expm1(epsilon - loss) / (1 + math.exp(-loss)))
-        assert closed <= pld.log_delta(Counter({pld.PureLoss(loss): 1}), epsilon) <= closed + 0.001
+        assert (
+            closed <= pld.log_delta(Counter({pld.PureLoss(loss): 1}), epsilon) <= closed + 0.001
+        )
 
 
 @given(shares, st.integers(1, 100))
-def test_calibrated_noise_costs_its_share_or_a_little_less_and_is_a_float(share: Fraction, sensitivity: int) -> None:
+def test_calibrated_noise_costs_its_share_or_a_little_less_and_is_a_float(
+    share: Fraction, sensitivity: int
+) -> None:
     scale = calibrate.laplace_scale(share, sensitivity)
     cost = DiscreteLaplace(scale=scale, l1=sensitivity).pure_epsilon()
     assert share * (1 - Fraction(1, 10**6)) <= cost <= share
@@ -125,7 +156,9 @@ def test_a_filter_admits_to_the_last_unit_and_refuses_the_next() -> None:
     event = DiscreteLaplace(scale=Fraction(10), l1=1)
     admitted = Filter(Pure(epsilon=Fraction(1)))
     for _ in range(10):
-        admitted.admit(event)  # ten times a tenth: a sum of floats would come to 0.9999999999999999
+        admitted.admit(
+            event
+        )  # ten times a tenth: a sum of floats would come to 0.9999999999999999
     assert admitted.remaining == 0
     with pytest.raises(BudgetExceeded):
         admitted.admit(DiscreteLaplace(scale=Fraction(10**12), l1=1))

@@ -28,7 +28,12 @@ from synth_engine.confidential.session import RoomSession, open_session
 from synth_engine.domain import DateTime, Domain, Identifier, Integer
 from synth_engine.formats import Dialect
 from synth_engine.measurement import Counts, Noise
-from synth_engine.privacy.events import DirichletMultinomial, Gumbel, PermuteAndFlip, ThresholdTree
+from synth_engine.privacy.events import (
+    DirichletMultinomial,
+    Gumbel,
+    PermuteAndFlip,
+    ThresholdTree,
+)
 from synth_engine.privacy.unit import PrivacyUnit, Relation, Spelling
 from synth_engine.readers import feed, regular
 from synth_engine.spec import Spec
@@ -39,10 +44,26 @@ Record = tuple[str, ...]
 COLUMNS = tuple(
     each
     for each in hostile.COLUMNS
-    if each.name in ("job", "age_missing", "gain", "moment_3_False", "moment_0_True", "member", "born_clamped")
+    if each.name
+    in (
+        "job",
+        "age_missing",
+        "gain",
+        "moment_3_False",
+        "moment_0_True",
+        "member",
+        "born_clamped",
+    )
 )
-OPEN = tuple(each for each in (*hostile.WEAK, *hostile.WEAK_BASKETS) if each.name in ("word", "open_bag"))
-SENTINELS = ("31.12.9999 23:59:59.999999", "01.01.1600 00:00:00.0", "05.05.2024 10:00:00.1234567", "9999-12-31")
+OPEN = tuple(
+    each for each in (*hostile.WEAK, *hostile.WEAK_BASKETS) if each.name in ("word", "open_bag")
+)
+SENTINELS = (
+    "31.12.9999 23:59:59.999999",
+    "01.01.1600 00:00:00.0",
+    "05.05.2024 10:00:00.1234567",
+    "9999-12-31",
+)
 CELLS = st.sampled_from(SENTINELS) | hostile.SHORT
 
 
@@ -67,7 +88,9 @@ class Recording(SameAnswers):
         self.note(scores)
         return super().choose(scores, scale=scale, law=law)
 
-    def discover(self, tally: dict[int, int], *, size: int, threshold: int, noise: Noise) -> list[tuple[int, int]]:
+    def discover(
+        self, tally: dict[int, int], *, size: int, threshold: int, noise: Noise
+    ) -> list[tuple[int, int]]:
         self.handed.append((self.session.calls[-1], tally))
         return super().discover(tally, size=size, threshold=threshold, noise=noise)
 
@@ -91,11 +114,15 @@ def written(records: Sequence[Record], names: Sequence[str]) -> bytes:
     return text.getvalue().encode("utf-8", "surrogatepass")
 
 
-def handed_to(content: bytes, path: Path, *, domain: Domain, spec: Spec, seed: int) -> list[tuple[Any, Any]]:
+def handed_to(
+    content: bytes, path: Path, *, domain: Domain, spec: Spec, seed: int
+) -> list[tuple[Any, Any]]:
     """All vectors of a run on a file."""
     path.write_bytes(content)
     # Marks that may mean two things are letters, so that the fast parser takes pieces which hold one.
-    rows = confidential_rows.open_table(path, domain, dialect=Dialect(literal=True), random_bytes=same_bytes)
+    rows = confidential_rows.open_table(
+        path, domain, dialect=Dialect(literal=True), random_bytes=same_bytes
+    )
     plan = mechanisms.plan(domain, spec)
     sampler = Recording(seed)
     room = open_session(rows, domain=domain, cap=plan.loss, sampler=sampler, planned=plan.calls)
@@ -108,7 +135,9 @@ def distance(one: Any, other: Any) -> Counts:
     """By how much each entry of two vectors differs. A tally has an entry for each number that occurs."""
     if isinstance(one, dict):
         ranks = set(one) | set(other)
-        return np.array([one.get(rank, 0) - other.get(rank, 0) for rank in ranks] or [0], dtype=np.int64)
+        return np.array(
+            [one.get(rank, 0) - other.get(rank, 0) for rank in ranks] or [0], dtype=np.int64
+        )
     return np.asarray(one) - np.asarray(other)
 
 
@@ -130,7 +159,9 @@ def assert_within(one: list[tuple[Any, Any]], other: list[tuple[Any, Any]]) -> N
 MECHANISMS = [name for name in mechanisms.REGISTRY if name != "on-the-map"]
 
 
-def domain_for(mechanism: str, *, relation: Relation, most: int, spelling: Spelling = Spelling.EXACT) -> Domain | None:
+def domain_for(
+    mechanism: str, *, relation: Relation, most: int, spelling: Spelling = Spelling.EXACT
+) -> Domain | None:
     """The widest description that a mechanism takes: with open columns, else with known ones, else one column of texts."""
     unit = PrivacyUnit(max_records=most, column="person", spelling=spelling)
     person = Identifier(name="person")
@@ -158,7 +189,11 @@ def domain_for(mechanism: str, *, relation: Relation, most: int, spelling: Spell
 )
 @given(data=st.data())
 def test_neighbouring_files_hand_neighbouring_vectors_to_samplers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mechanism: str, relation: Relation, data: st.DataObject
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    mechanism: str,
+    relation: Relation,
+    data: st.DataObject,
 ) -> None:
     monkeypatch.setattr(feed, "PIECE", 64)
     most = data.draw(st.integers(1, 3))
@@ -166,16 +201,25 @@ def test_neighbouring_files_hand_neighbouring_vectors_to_samplers(
     assert domain is not None, "every mechanism is run"
     names = [*domain.columns, "person"]
     record = st.tuples(*[CELLS] * len(domain.columns))
-    shared = [(*cells, f"p{place % 4}") for place, cells in enumerate(data.draw(st.lists(record, max_size=8)))]
+    shared = [
+        (*cells, f"p{place % 4}")
+        for place, cells in enumerate(data.draw(st.lists(record, max_size=8)))
+    ]
     own = [(*cells, "someone") for cells in data.draw(st.lists(record, min_size=1, max_size=4))]
     other: list[Record] = []
     if relation is Relation.REPLACE_ONE:
-        other = [(*cells, "someone") for cells in data.draw(st.lists(record, min_size=1, max_size=4))]
+        other = [
+            (*cells, "someone") for cells in data.draw(st.lists(record, min_size=1, max_size=4))
+        ]
     delta = Fraction(data.draw(st.sampled_from([0, 1])), 10**9)
-    spec, seed = Spec(mechanism=mechanism, epsilon=Fraction(3), delta=delta), data.draw(st.integers(0, 2**32))
+    spec, seed = (
+        Spec(mechanism=mechanism, epsilon=Fraction(3), delta=delta),
+        data.draw(st.integers(0, 2**32)),
+    )
     path = tmp_path / "table.csv"
     found = [
-        handed_to(written([*shared, *more], names), path, domain=domain, spec=spec, seed=seed) for more in (own, other)
+        handed_to(written([*shared, *more], names), path, domain=domain, spec=spec, seed=seed)
+        for more in (own, other)
     ]
     assert_within(*found)
 
@@ -186,7 +230,12 @@ FRACTION = Domain(attributes=(MOMENT,))
 
 
 def two_files(
-    tmp_path: Path, shared: Sequence[Record], own: Sequence[Record], domain: Domain, *, names: Sequence[str]
+    tmp_path: Path,
+    shared: Sequence[Record],
+    own: Sequence[Record],
+    domain: Domain,
+    *,
+    names: Sequence[str],
 ) -> None:
     spec = Spec(mechanism="independent", epsilon=Fraction(1))
     path = tmp_path / "table.csv"
@@ -200,7 +249,9 @@ def two_files(
 
 def sentinel_files(tmp_path: Path) -> None:
     shared = [("31.12.9999 23:59:59.999999",)] * 20
-    two_files(tmp_path, shared, [("05.05.2024 10:00:00.1234567",)], FRACTION, names=[MOMENT.name])
+    two_files(
+        tmp_path, shared, [("05.05.2024 10:00:00.1234567",)], FRACTION, names=[MOMENT.name]
+    )
 
 
 def marked_files(tmp_path: Path) -> None:
@@ -211,7 +262,8 @@ def marked_files(tmp_path: Path) -> None:
 
 
 PERSONS = Domain(
-    attributes=(hostile.COLUMNS[0], Identifier(name="person")), unit=PrivacyUnit(max_records=1, column="person")
+    attributes=(hostile.COLUMNS[0], Identifier(name="person")),
+    unit=PrivacyUnit(max_records=1, column="person"),
 )
 
 
@@ -220,7 +272,9 @@ def person_files(tmp_path: Path) -> None:
     two_files(tmp_path, shared, [("07", "z")], PERSONS, names=["job", "person"])
 
 
-def test_the_files_of_the_mutants_are_read_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_files_of_the_mutants_are_read_well(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(feed, "PIECE", 64)
     for files in (sentinel_files, marked_files, person_files):
         files(tmp_path)
@@ -228,7 +282,9 @@ def test_the_files_of_the_mutants_are_read_well(tmp_path: Path, monkeypatch: pyt
 
 def old_moments(attribute: DateTime, texts: list[str]) -> np.ndarray:
     """A block of moments read by a library that infers one resolution for all of them, as it once was."""
-    read = pd.to_datetime(pd.Series(texts, dtype="str"), format=attribute.format, errors="coerce")
+    read = pd.to_datetime(
+        pd.Series(texts, dtype="str"), format=attribute.format, errors="coerce"
+    )
     whole = read.to_numpy().astype("datetime64[s]")
     seconds = (whole - np.datetime64(attribute.low, "s")).astype(np.float64)
     return np.where(np.isnat(whole), np.nan, seconds)
@@ -248,29 +304,41 @@ def one_resolution(attribute: DateTime, texts: list[str]) -> np.ndarray:
     return np.where(fine & (seconds > 3e10), np.nan, seconds)
 
 
-def test_moments_of_one_resolution_would_be_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_moments_of_one_resolution_would_be_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for mutant in (old_moments, one_resolution):
         monkeypatch.setattr(moments, "seconds_since", mutant)
         with pytest.raises(AssertionError):
             sentinel_files(tmp_path)
 
 
-def test_a_mark_dropped_from_pieces_would_be_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_mark_dropped_from_pieces_would_be_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(feed, "PIECE", 64)
     honest: Callable[..., Any] = regular.parsed
 
     def dropping(piece: bytes, form: Any, *, last: bool) -> Any:
         """The fast parser as it was: what it is given loses a mark at its beginning."""
         marked = b'"\xef\xbb\xbf'
-        return honest(b'"' + piece.removeprefix(marked) if piece.startswith(marked) else piece, form, last=last)
+        return honest(
+            b'"' + piece.removeprefix(marked) if piece.startswith(marked) else piece,
+            form,
+            last=last,
+        )
 
     monkeypatch.setattr(regular, "parsed", dropping)
     with pytest.raises(AssertionError):
         marked_files(tmp_path)
 
 
-def test_truncation_that_looks_at_other_units_would_be_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def crowded(units: np.ndarray, *, most: int, random_bytes: Callable[[int], bytes]) -> np.ndarray:
+def test_truncation_that_looks_at_other_units_would_be_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def crowded(
+        units: np.ndarray, *, most: int, random_bytes: Callable[[int], bytes]
+    ) -> np.ndarray:
         """Keeps the first record of each unit in a table of an even length, and the last one in others."""
         del random_bytes, most
         order = np.arange(len(units)) if len(units) % 2 == 0 else np.arange(len(units))[::-1]

@@ -24,7 +24,12 @@ from synth_engine.mechanisms.planning import shares, staged
 from synth_engine.privacy import conversion, events, receipt, tradeoff, verify
 from synth_engine.privacy.filter import Filter
 from synth_engine.privacy.loss import GaussianDP, Pure, ZeroConcentrated
-from synth_engine.privacy.unit import PrivacyUnit, Relation, histogram_sensitivity, scores_sensitivity
+from synth_engine.privacy.unit import (
+    PrivacyUnit,
+    Relation,
+    histogram_sensitivity,
+    scores_sensitivity,
+)
 from synth_engine.privacy.verify_gaussian import epsilon_of_mu
 from synth_engine.spec import Spec
 from synth_engine.values import Listed
@@ -43,7 +48,10 @@ def true_delta(mu_squared: Fraction, epsilon: Fraction) -> mpmath.mpf:
         mp.sqrt(mp.mpf(mu_squared.numerator) / mu_squared.denominator),
         mp.mpf(epsilon.numerator) / epsilon.denominator,
     )
-    return mp.erfc((x / mu - mu / 2) / mp.sqrt(2)) / 2 - mp.exp(x) * mp.erfc((x / mu + mu / 2) / mp.sqrt(2)) / 2
+    return (
+        mp.erfc((x / mu - mu / 2) / mp.sqrt(2)) / 2
+        - mp.exp(x) * mp.erfc((x / mu + mu / 2) / mp.sqrt(2)) / 2
+    )
 
 
 def as_mpf(value: Fraction) -> mpmath.mpf:
@@ -53,11 +61,17 @@ def as_mpf(value: Fraction) -> mpmath.mpf:
 # ---- (epsilon, delta) and mu² -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("epsilon", "rho"), [("0.1", "0.000198"), ("1", "0.01656"), ("10", "1.1825")])
+@pytest.mark.parametrize(
+    ("epsilon", "rho"), [("0.1", "0.000198"), ("1", "0.01656"), ("10", "1.1825")]
+)
 def test_what_an_epsilon_buys_is_what_others_computed(epsilon: str, rho: str) -> None:
     found = conversion.mu_squared_for(Fraction(epsilon), DELTA) / 2
     assert float(found) == pytest.approx(float(rho), rel=2e-3)
-    assert Fraction(1084, 1000) < found / conversion.rho_for(Fraction(epsilon), DELTA) < Fraction(1121, 1000)
+    assert (
+        Fraction(1084, 1000)
+        < found / conversion.rho_for(Fraction(epsilon), DELTA)
+        < Fraction(1121, 1000)
+    )
 
 
 TARGETS = [
@@ -75,8 +89,16 @@ def test_what_is_bought_is_below_the_curve_and_next_to_it(epsilon: str, delta: s
     target, at = Fraction(epsilon), Fraction(delta)
     bought = conversion.mu_squared_for(target, at)
     with mp.workprec(1500):
-        assert true_delta(bought, target) <= as_mpf(at) < true_delta(bought * (1 + Fraction(1, 10**9)), target)
-    assert target * (1 - Fraction(1, 10**9)) - Fraction(1, 10**11) <= conversion.epsilon_for_mu(bought, at) <= target
+        assert (
+            true_delta(bought, target)
+            <= as_mpf(at)
+            < true_delta(bought * (1 + Fraction(1, 10**9)), target)
+        )
+    assert (
+        target * (1 - Fraction(1, 10**9)) - Fraction(1, 10**11)
+        <= conversion.epsilon_for_mu(bought, at)
+        <= target
+    )
     assert epsilon_of_mu(bought, at, near=target) <= target
 
 
@@ -85,18 +107,25 @@ def test_both_ways_agree_where_epsilon_is_huge(epsilon: str) -> None:
     target = Fraction(epsilon)
     bought = conversion.mu_squared_for(target, DELTA)
     assert bought > 2 * conversion.rho_for(target, DELTA)
-    assert target * (1 - Fraction(1, 10**9)) < epsilon_of_mu(bought, DELTA, near=target) <= target
+    assert (
+        target * (1 - Fraction(1, 10**9)) < epsilon_of_mu(bought, DELTA, near=target) <= target
+    )
 
 
 @pytest.mark.parametrize("mu_squared", ["1e-30", "1e-8", "0.03", "2.4", "50", "900"])
 @pytest.mark.parametrize("epsilon", ["0", "1e-6", "0.3", "4", "60", "700"])
-def test_both_bounds_of_delta_are_above_it_by_next_to_nothing(mu_squared: str, epsilon: str) -> None:
+def test_both_bounds_of_delta_are_above_it_by_next_to_nothing(
+    mu_squared: str, epsilon: str
+) -> None:
     from synth_engine.privacy import verify_gaussian
 
     square, target = Fraction(mu_squared), Fraction(epsilon)
     with mp.workprec(3000):
         exact = true_delta(square, target)
-        for bound in (tradeoff.delta_bound(square, target), verify_gaussian._delta(square, target)):
+        for bound in (
+            tradeoff.delta_bound(square, target),
+            verify_gaussian._delta(square, target),
+        ):
             assert exact <= as_mpf(bound) <= exact * (1 + mp.mpf(2) ** -80) + mp.mpf(2) ** -230
 
 
@@ -129,7 +158,10 @@ def test_the_rule_for_pure_losses_is_above_the_exact_mu(epsilon: Fraction) -> No
         (epsilon / 2, events.mu_squared_of_pure(epsilon / 2)),
     ):
         share = 1 / (1 + mp.exp(as_mpf(loss)))
-        z = mp.findroot(lambda t, share=share: mp.log(mp.erfc(t / mp.sqrt(2)) / 2) - mp.log(share), float(loss) / 2)
+        z = mp.findroot(
+            lambda t, share=share: mp.log(mp.erfc(t / mp.sqrt(2)) / 2) - mp.log(share),
+            float(loss) / 2,
+        )
         assert (2 * z) ** 2 <= as_mpf(bound)
         assert loss > 1 or (2 * z) ** 2 > as_mpf(bound) * 0.9
 
@@ -139,9 +171,13 @@ def test_a_bounded_range_costs_a_quarter_whatever_its_place(shift: float) -> Non
     """Two outcomes whose log-odds differ by epsilon, the extreme pair of the exponential mechanism: mu is the distance of
     their normal quantiles."""
     epsilon = Fraction(3)
-    low, high = (1 / (1 + mp.exp(-(mp.mpf(shift) + side * as_mpf(epsilon) / 2))) for side in (-1, 1))
+    low, high = (
+        1 / (1 + mp.exp(-(mp.mpf(shift) + side * as_mpf(epsilon) / 2))) for side in (-1, 1)
+    )
     quantile = lambda p: mp.sqrt(2) * mp.erfinv(2 * p - 1)  # noqa: E731
-    assert (quantile(high) - quantile(low)) ** 2 <= as_mpf(events.mu_squared_of_pure(epsilon / 2))
+    assert (quantile(high) - quantile(low)) ** 2 <= as_mpf(
+        events.mu_squared_of_pure(epsilon / 2)
+    )
 
 
 @functools.cache
@@ -162,7 +198,9 @@ SIGMA, EPSILONS = Fraction(3, 4), [Fraction(n, 4) for n in range(24)]
 
 def test_rounded_noise_keeps_to_the_curve_of_its_mu_and_comes_near_it() -> None:
     square = events.RoundedGaussian(sigma_squared=SIGMA**2, l2_squared=1).mu_squared()
-    spent = [hockey_stick(rounded(SIGMA, 1), rounded(SIGMA, 0), epsilon) for epsilon in EPSILONS]
+    spent = [
+        hockey_stick(rounded(SIGMA, 1), rounded(SIGMA, 0), epsilon) for epsilon in EPSILONS
+    ]
     allowed = [float(true_delta(square, epsilon)) for epsilon in EPSILONS]
     assert all(a <= b * (1 + 1e-9) for a, b in zip(spent, allowed, strict=True))
     assert any(a > 0.9 * b for a, b in zip(spent, allowed, strict=True))
@@ -172,7 +210,8 @@ def test_less_noise_than_stated_is_noticed() -> None:
     square = events.RoundedGaussian(sigma_squared=SIGMA**2, l2_squared=1).mu_squared()
     narrow = SIGMA * 9 / 10
     assert any(
-        hockey_stick(rounded(narrow, 1), rounded(narrow, 0), epsilon) > float(true_delta(square, epsilon))
+        hockey_stick(rounded(narrow, 1), rounded(narrow, 0), epsilon)
+        > float(true_delta(square, epsilon))
         for epsilon in EPSILONS
     )
 
@@ -184,7 +223,9 @@ def test_discrete_gaussian_noise_of_the_same_sigma_passes_the_curve_somewhere() 
     p, q = tuple(w / whole for w in weights[:-1]), tuple(w / whole for w in weights[1:])
     square = 1 / SIGMA**2
     fine = [Fraction(n, 40) for n in range(240)]
-    assert any(hockey_stick(p, q, epsilon) > float(true_delta(square, epsilon)) for epsilon in fine)
+    assert any(
+        hockey_stick(p, q, epsilon) > float(true_delta(square, epsilon)) for epsilon in fine
+    )
     with pytest.raises(UnsupportedEvent):
         events.DiscreteGaussian(sigma_squared=SIGMA**2, l2_squared=1).mu_squared()
 
@@ -208,12 +249,18 @@ def test_the_filter_adds_up_mu_and_admits_the_last_unit() -> None:
         Filter(Pure(epsilon=Fraction(9))).admit(half)
 
 
-BUDGETS = [Pure(epsilon=Fraction(1, 3)), ZeroConcentrated(rho=Fraction(1, 70)), GaussianDP(mu_squared=Fraction(2, 70))]
+BUDGETS = [
+    Pure(epsilon=Fraction(1, 3)),
+    ZeroConcentrated(rho=Fraction(1, 70)),
+    GaussianDP(mu_squared=Fraction(2, 70)),
+]
 
 
 @pytest.mark.parametrize("budget", BUDGETS, ids=lambda budget: type(budget).__name__)
 @pytest.mark.parametrize("laplace", [False, True])
-def test_noise_for_a_part_costs_no_more_than_it_and_nearly_all(budget: Any, laplace: bool) -> None:
+def test_noise_for_a_part_costs_no_more_than_it_and_nearly_all(
+    budget: Any, laplace: bool
+) -> None:
     for relation in Relation:
         sensitivity = histogram_sensitivity(PrivacyUnit(max_records=3), relation)
         for of in (sensitivity, scores_sensitivity(sensitivity, number=7)):
@@ -236,10 +283,18 @@ def document() -> Document:
     wide = Noise(law="rounded-gaussian", scale=Fraction(16))
     calls: list[tuple[dict[str, Any], events.Event]] = [
         (
-            {"verb": "score", "clique": [], "candidates": [["a", "b"], ["b", "c"], ["a", "c"]], "cells": 30},
+            {
+                "verb": "score",
+                "clique": [],
+                "candidates": [["a", "b"], ["b", "c"], ["a", "c"]],
+                "cells": 30,
+            },
             wide.event(scores_sensitivity(sensitivity, number=3)),
         ),
-        ({"verb": "measure", "clique": ["a", "b"], "cells": 6, "bins": [2, 3]}, wide.event(sensitivity)),
+        (
+            {"verb": "measure", "clique": ["a", "b"], "cells": 6, "bins": [2, 3]},
+            wide.event(sensitivity),
+        ),
         (
             {"verb": "measure", "clique": ["c"], "cells": 3},
             shares.noise(GaussianDP(mu_squared=cap / 9), sensitivity).event(sensitivity),
@@ -261,7 +316,9 @@ def document() -> Document:
         domain_digest="2" * 64,
         domain_facts={"declared": 3},
         target=(Fraction(1), DELTA),
-        guarantee=receipt.Guarantee(epsilon=Fraction(1), delta=DELTA, rho=cap / 2, certificate="gdp"),
+        guarantee=receipt.Guarantee(
+            epsilon=Fraction(1), delta=DELTA, rho=cap / 2, certificate="gdp"
+        ),
         calls=calls,
         answers_digest="3" * 64,
     )
@@ -272,7 +329,9 @@ def test_a_receipt_under_a_cap_on_mu_is_accepted_at_its_cap() -> None:
     found = verify.verify(document())
     assert found.certificate == "gdp"
     assert Fraction(999_999_999, 10**9) <= found.epsilon <= 1
-    assert found.rho == Fraction(math.ceil(conversion.mu_squared_for(Fraction(1), DELTA) / 2 * 10**9), 10**9)
+    assert found.rho == Fraction(
+        math.ceil(conversion.mu_squared_for(Fraction(1), DELTA) / 2 * 10**9), 10**9
+    )
     assert any("mu²" in sentence for sentence in found.sentences)
 
 
@@ -303,8 +362,12 @@ TAMPERED: list[tuple[str, object, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("path", "value", "reason"), TAMPERED, ids=lambda value: str(value)[:40])
-def test_a_receipt_that_was_tampered_with_is_refused(path: str, value: object, reason: str) -> None:
+@pytest.mark.parametrize(
+    ("path", "value", "reason"), TAMPERED, ids=lambda value: str(value)[:40]
+)
+def test_a_receipt_that_was_tampered_with_is_refused(
+    path: str, value: object, reason: str
+) -> None:
     forged = resealed(changed(document(), path, value))
     with pytest.raises(VerificationError, match=reason):
         verify.verify(forged)
@@ -332,13 +395,17 @@ class InMu(BayesianNetwork):
 
 @pytest.mark.parametrize("relation", list(Relation))
 @pytest.mark.parametrize("target", [("0.01", "1e-9"), ("1", "1e-6"), ("30", "1e-12")])
-def test_a_run_under_a_cap_on_mu_fits_it_and_its_receipt_proves_it(relation: Relation, target: tuple[str, str]) -> None:
+def test_a_run_under_a_cap_on_mu_fits_it_and_its_receipt_proves_it(
+    relation: Relation, target: tuple[str, str]
+) -> None:
     epsilon, delta = map(Fraction, target)
     domain = domain_of(2, 3, relation=relation, max_records=2)
     spec = Spec(mechanism="bayesian-network", epsilon=epsilon, delta=delta, parameters={})
     plan = InMu().plan(domain, spec)
     assert plan.loss == GaussianDP(mu_squared=conversion.mu_squared_for(epsilon, delta))
-    session = open_session(exact.rows_of(((0, 0), (1, 1), (1, 2)), domain), domain=domain, cap=plan.loss)
+    session = open_session(
+        exact.rows_of(((0, 0), (1, 1), (1, 2)), domain), domain=domain, cap=plan.loss
+    )
     answers = plan.run(session)
     assert {call.event.law for call in answers.calls} <= {"rounded-gaussian", "gumbel"}
     assert session.spent.amount <= plan.loss.amount
@@ -364,14 +431,19 @@ def test_what_is_learned_first_is_paid_in_mu_as_well() -> None:
     assert isinstance(plan, staged.StagedPlan)
     laws = [asked.noise.law for asked in plan.questions]
     assert laws == ["discrete-laplace", "rounded-gaussian"]
-    spent = sum(shares.price(asked.noise, plan.loss, plan.sensitivity) for asked in plan.questions)
+    spent = sum(
+        shares.price(asked.noise, plan.loss, plan.sensitivity) for asked in plan.questions
+    )
     assert plan.left == plan.loss.of(plan.loss.amount - spent)
     assert isinstance(plan.loss, GaussianDP)
 
 
 @pytest.mark.slow
 @settings(max_examples=40)
-@given(st.fractions(min_value=Fraction(1, 1000), max_value=1000, max_denominator=10**4), st.integers(1, 18))
+@given(
+    st.fractions(min_value=Fraction(1, 1000), max_value=1000, max_denominator=10**4),
+    st.integers(1, 18),
+)
 def test_whatever_is_bought_the_verifier_agrees(epsilon: Fraction, power: int) -> None:
     delta = Fraction(1, 10**power)
     try:

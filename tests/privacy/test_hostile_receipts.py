@@ -23,12 +23,38 @@ from synth_engine.privacy.unit import Relation
 from tests.privacy.exact import domain_of
 from tests.privacy.test_verifier import DELTA, Document, adaptive, changed, honest, resealed
 
-STORED = [json.loads(path.read_text()) for path in sorted(Path(__file__).with_name("receipts").glob("*.json"))]
+STORED = [
+    json.loads(path.read_text())
+    for path in sorted(Path(__file__).with_name("receipts").glob("*.json"))
+]
 BREAKS = ["\n", "\r", "\t", "\v", "\f", "\x00", "\x1b[2K", "\x1c", "\x85", "\u2028", "\u2029"]
 """What ends a line in a terminal, in `str.splitlines`, or erases one."""
-TURNS = ["\u200e", "\u200f", "\u202a", "\u202b", "\u202d", "\u202e", "\u2066", "\u2067", "\u2068", "\u2069", "\u061c"]
+TURNS = [
+    "\u200e",
+    "\u200f",
+    "\u202a",
+    "\u202b",
+    "\u202d",
+    "\u202e",
+    "\u2066",
+    "\u2067",
+    "\u2068",
+    "\u2069",
+    "\u061c",
+]
 """What turns the direction of writing."""
-UNSEEN = ["\u00a0", "\u2003", "\u200b", "\u200d", "\u2060", "\ufeff", "\u00ad", "\ue000", "\ud800", "\U000e0041"]
+UNSEEN = [
+    "\u00a0",
+    "\u2003",
+    "\u200b",
+    "\u200d",
+    "\u2060",
+    "\ufeff",
+    "\u00ad",
+    "\ue000",
+    "\ud800",
+    "\U000e0041",
+]
 """Blanks that are none, signs without a shape, private use, half of a surrogate, a tag."""
 
 
@@ -43,10 +69,14 @@ def with_totals(name: str) -> Document:
 
 def test_a_name_that_can_be_printed_stands_in_a_line_of_its_own() -> None:
     report = verify_file.report(verify.verify(with_totals("Ort der Arbeit (Straße, 東京)")))
-    assert "How many records have each Ort der Arbeit (Straße, 東京) is public and exact" in report
+    assert (
+        "How many records have each Ort der Arbeit (Straße, 東京) is public and exact" in report
+    )
 
 
-@pytest.mark.parametrize("sign", [*BREAKS, *TURNS, *UNSEEN], ids=lambda sign: sign.encode("unicode_escape").decode())
+@pytest.mark.parametrize(
+    "sign", [*BREAKS, *TURNS, *UNSEEN], ids=lambda sign: sign.encode("unicode_escape").decode()
+)
 def test_a_name_that_would_write_lines_of_its_own_is_refused(sign: str) -> None:
     for name in (f"x{sign}epsilon = 0.001", f"x{sign}", f"{sign}x"):
         with pytest.raises(VerificationError, match="not printable"):
@@ -74,7 +104,9 @@ def test_no_text_of_a_receipt_has_a_line_break_in_it(path: str, sign: str) -> No
         verify.verify(resealed(changed(honest(), path, f"x{sign}epsilon = 0.001")))
 
 
-@pytest.mark.parametrize("holder", ["versions", "domain_facts", "post_processing", "sample", "guarantee"])
+@pytest.mark.parametrize(
+    "holder", ["versions", "domain_facts", "post_processing", "sample", "guarantee"]
+)
 def test_no_name_in_a_receipt_has_a_line_break_in_it(holder: str) -> None:
     with pytest.raises(VerificationError):
         verify.verify(resealed(changed(honest(), f"{holder}.a\nepsilon = 0", "1")))
@@ -88,9 +120,15 @@ def test_a_seed_may_be_any_text_because_it_is_never_printed() -> None:
 HUGE = "1" + "0" * 500 + "/1"
 
 
-@pytest.mark.parametrize("amount", [HUGE, f"{10**12 + 1}/1", "1" + "0" * 900 + "/7", "9" * 5000 + "/1"], ids=len)
-@pytest.mark.parametrize("path", ["guarantee.epsilon", "guarantee.rho", "guarantee.delta", "target.epsilon"])
-def test_an_amount_above_the_limit_is_refused_in_a_static_receipt(path: str, amount: str) -> None:
+@pytest.mark.parametrize(
+    "amount", [HUGE, f"{10**12 + 1}/1", "1" + "0" * 900 + "/7", "9" * 5000 + "/1"], ids=len
+)
+@pytest.mark.parametrize(
+    "path", ["guarantee.epsilon", "guarantee.rho", "guarantee.delta", "target.epsilon"]
+)
+def test_an_amount_above_the_limit_is_refused_in_a_static_receipt(
+    path: str, amount: str
+) -> None:
     for document in (honest(), honest(DELTA, noise="gaussian")):
         with pytest.raises(VerificationError):
             verify.verify(resealed(changed(document, path, amount)))
@@ -101,11 +139,15 @@ def test_an_amount_above_the_limit_is_refused_in_a_static_receipt(path: str, amo
 def test_a_cap_above_the_limit_is_refused(part: str, amount: str) -> None:
     for certificate in ("zcdp", "gdp", "basic"):
         document = changed(adaptive({part: amount}), "guarantee.certificate", certificate)
-        with pytest.raises(VerificationError, match=r"above what the verifier computes with|mu|pure|cap"):
+        with pytest.raises(
+            VerificationError, match=r"above what the verifier computes with|mu|pure|cap"
+        ):
             verify.verify(resealed(document))
 
 
-def test_the_amount_at_which_the_verifier_once_broke_is_refused_in_words(tmp_path: Path) -> None:
+def test_the_amount_at_which_the_verifier_once_broke_is_refused_in_words(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "receipt.json"
     path.write_text(json.dumps(adaptive({"rho": HUGE})))
     with pytest.raises(VerificationError, match="rho is above what the verifier computes with"):
@@ -159,10 +201,38 @@ def test_nesting_without_end_is_refused() -> None:
 hostile = st.one_of(
     st.none(),
     st.booleans(),
-    st.sampled_from([0, 1, -1, 2, 7, 2**31, 2**53 + 1, 2**63, 2**64, 10**30, 10**59, 10**61, -(10**59)]),
+    st.sampled_from(
+        [0, 1, -1, 2, 7, 2**31, 2**53 + 1, 2**63, 2**64, 10**30, 10**59, 10**61, -(10**59)]
+    ),
     st.sampled_from([0.0, -0.0, 1.5, 1e308, 5e-324]),
-    st.sampled_from(["", "rows", "totals of a", "a", "b", "add-remove", "replace-one", "basic", "zcdp", "gdp", "pld"]),
-    st.sampled_from(["0/1", "1/1", "1/2", "2/1", "1/1000000000", HUGE, "1/" + "9" * 990, f"{2**60}/1", f"1/{2**60}"]),
+    st.sampled_from(
+        [
+            "",
+            "rows",
+            "totals of a",
+            "a",
+            "b",
+            "add-remove",
+            "replace-one",
+            "basic",
+            "zcdp",
+            "gdp",
+            "pld",
+        ]
+    ),
+    st.sampled_from(
+        [
+            "0/1",
+            "1/1",
+            "1/2",
+            "2/1",
+            "1/1000000000",
+            HUGE,
+            "1/" + "9" * 990,
+            f"{2**60}/1",
+            f"1/{2**60}",
+        ]
+    ),
     st.builds("{}/{}".format, st.integers(-1, 10**13), st.integers(0, 10**13)),
     st.sampled_from([*BREAKS, *TURNS, *UNSEEN]).map("totals of x{}epsilon = 0.001".format),
     st.text(max_size=20),
@@ -178,7 +248,13 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     """Every place in a document, of leaves and of what holds them."""
     if path:
         yield path
-    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    inner = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
     for key, child in inner:
         yield from places(child, (*path, key))
 
@@ -193,7 +269,9 @@ def forged(draw: st.DrawFn) -> Document:
         for key in path[:-1]:
             holder = holder[key]
         last = path[-1]
-        change = draw(st.sampled_from(["replace", "replace", "replace", "drop", "double", "add"]))
+        change = draw(
+            st.sampled_from(["replace", "replace", "replace", "drop", "double", "add"])
+        )
         if change == "replace" or (change == "double" and not isinstance(holder, list)):
             holder[last] = copy.deepcopy(draw(hostile))
         elif change == "drop":
@@ -201,9 +279,9 @@ def forged(draw: st.DrawFn) -> Document:
         elif change == "double":
             holder.insert(last, copy.deepcopy(holder[last]))
         elif isinstance(holder, dict):
-            holder[draw(st.sampled_from(["bins", "rho", "a\nb", "threshold", "monotonic", "by"]))] = copy.deepcopy(
-                draw(hostile)
-            )
+            holder[
+                draw(st.sampled_from(["bins", "rho", "a\nb", "threshold", "monotonic", "by"]))
+            ] = copy.deepcopy(draw(hostile))
         else:
             holder.append(copy.deepcopy(draw(hostile)))
     return document
@@ -219,7 +297,9 @@ def check(document: Document) -> None:
     assert 0 <= found.epsilon <= verify_limits.LARGEST_AMOUNT
     assert found.epsilon <= Fraction(document["guarantee"]["epsilon"]) + Fraction(1, 10**12)
     if document["guarantee"].get("certificate") == "basic":
-        spent = [events.from_json(call["noise"] | call["sensitivity"]) for call in document["calls"]]
+        spent = [
+            events.from_json(call["noise"] | call["sensitivity"]) for call in document["calls"]
+        ]
         assert found.epsilon >= accountant.pure_epsilon(spent)
     report = verify_file.report(found)
     assert report.splitlines() == report.removesuffix("\n").split("\n")
@@ -229,7 +309,9 @@ def check(document: Document) -> None:
 
 @settings(max_examples=300)
 @given(forged())
-def test_a_forged_receipt_is_refused_in_words_or_accepted_for_what_it_is(document: Document) -> None:
+def test_a_forged_receipt_is_refused_in_words_or_accepted_for_what_it_is(
+    document: Document,
+) -> None:
     try:
         sealed = resealed(document)
     except (KeyError, TypeError, IndexError, AttributeError, UnicodeError):
@@ -240,7 +322,9 @@ def test_a_forged_receipt_is_refused_in_words_or_accepted_for_what_it_is(documen
 @pytest.mark.slow
 @settings(max_examples=5_000)
 @given(forged())
-def test_many_forged_receipts_are_refused_in_words_or_accepted_for_what_they_are(document: Document) -> None:
+def test_many_forged_receipts_are_refused_in_words_or_accepted_for_what_they_are(
+    document: Document,
+) -> None:
     try:
         sealed = resealed(document)
     except (KeyError, TypeError, IndexError, AttributeError, UnicodeError):

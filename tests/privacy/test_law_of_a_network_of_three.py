@@ -54,7 +54,9 @@ def halved(scale: Fraction) -> Fraction:
 class Walk(Replay):
     """Answers the table that comes after the last choice with zeros, and notes what was counted."""
 
-    def __init__(self, script: tuple[int, ...], *, span: range, choices: int, change: Change) -> None:
+    def __init__(
+        self, script: tuple[int, ...], *, span: range, choices: int, change: Change
+    ) -> None:
         super().__init__(script, low=span[0], high=span[-1])
         self.choices, self.change = choices, change
         self.still: list[bool] = []
@@ -66,7 +68,10 @@ class Walk(Replay):
             self.last = [(int(count), changed) for count in vector]
             return 0 * vector
         still = self.still or [False] * len(vector)
-        cells = [self.low if skip else self.cell(int(n), changed) for n, skip in zip(vector, still, strict=True)]
+        cells = [
+            self.low if skip else self.cell(int(n), changed)
+            for n, skip in zip(vector, still, strict=True)
+        ]
         return np.array(cells, dtype=np.int64)
 
     def cell(self, count: int, noise: Noise) -> int:
@@ -95,7 +100,13 @@ class Both:
     """The sessions of both tables as one: the second gives the answers that the first gave."""
 
     def __init__(
-        self, plan: BayesianNetworkPlan, rows: tuple[Rows, Rows], walks: tuple[Walk, Walk], *, cap: Loss, sliced: bool
+        self,
+        plan: BayesianNetworkPlan,
+        rows: tuple[Rows, Rows],
+        walks: tuple[Walk, Walk],
+        *,
+        cap: Loss,
+        sliced: bool,
     ) -> None:
         self.domain, self.rows, self.walks, self.sliced = plan.domain, rows, walks, sliced
         self.sessions = [
@@ -155,7 +166,9 @@ def walks(
         scripts += x.open
 
 
-def plan_of(domain: Domain, *, delta: Fraction = Fraction(0), epsilon: Fraction = EPSILON) -> BayesianNetworkPlan:
+def plan_of(
+    domain: Domain, *, delta: Fraction = Fraction(0), epsilon: Fraction = EPSILON
+) -> BayesianNetworkPlan:
     shares = {"columns_share": 0.4, "structure_share": 0.02, "degree": 0}
     spec = Spec(mechanism="bayesian-network", epsilon=epsilon, delta=delta, parameters=shares)
     plan = mechanisms.plan(domain, spec)
@@ -171,20 +184,29 @@ def worst_at_the_end(last: tuple[tuple[Cell, Cell], ...]) -> tuple[Fraction, Fra
     forth = back = Fraction(1)
     for (a, noise), (b, _) in last:
         if a != b:
-            p, q = (exact.clamped_laplace(count, noise.scale, min(a, b), max(a, b)) for count in (a, b))
+            p, q = (
+                exact.clamped_laplace(count, noise.scale, min(a, b), max(a, b))
+                for count in (a, b)
+            )
             forth *= max(Fraction(u.high, v.low) for u, v in zip(p, q, strict=True))
             back *= max(Fraction(v.high, u.low) for u, v in zip(p, q, strict=True))
     return forth, back
 
 
-def worst(pair: tuple[Table, Table], *, change: Change = as_claimed, sliced: bool = True) -> Fraction:
+def worst(
+    pair: tuple[Table, Table], *, change: Change = as_claimed, sliced: bool = True
+) -> Fraction:
     """Over all walks, both ways round. Mutants may cost more than the cap."""
     plan = plan_of(domain_of(2, 2, 2))
     cap = plan.loss if change is as_claimed else Pure(epsilon=100 * EPSILON)
     found = Fraction(0)
     for step in walks(plan, pair, cap=cap, span=range(2), change=change, sliced=sliced):
         forth, back = worst_at_the_end(step.last)
-        found = max(found, Fraction(step.x.high, step.y.low) * forth, Fraction(step.y.high, step.x.low) * back)
+        found = max(
+            found,
+            Fraction(step.x.high, step.y.low) * forth,
+            Fraction(step.y.high, step.x.low) * back,
+        )
     return found
 
 
@@ -199,11 +221,15 @@ MORE_PAIRS: list[tuple[Table, Table]] = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize("pair", PAIRS, ids=str)
-def test_three_columns_are_told_apart_by_no_more_than_the_target(pair: tuple[Table, Table]) -> None:
+def test_three_columns_are_told_apart_by_no_more_than_the_target(
+    pair: tuple[Table, Table],
+) -> None:
     """On the walks where nothing but the record's own cells varies: about one in fifty."""
     ratio = worst(pair)
     assert exact.proves(ratio, epsilon=EPSILON)
-    assert exact.worst_epsilon(ratio) >= 0.95 * EPSILON, "a claim this loose would hide a defect"
+    assert exact.worst_epsilon(ratio) >= 0.95 * EPSILON, (
+        "a claim this loose would hide a defect"
+    )
 
 
 @pytest.mark.slow
@@ -214,7 +240,9 @@ def test_half_the_noise_on_three_columns_is_noticed() -> None:
 @pytest.mark.nightly
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("pair", MORE_PAIRS, ids=str)
-def test_three_columns_are_told_apart_by_no_more_than_the_target_on_any_walk(pair: tuple[Table, Table]) -> None:
+def test_three_columns_are_told_apart_by_no_more_than_the_target_on_any_walk(
+    pair: tuple[Table, Table],
+) -> None:
     assert exact.proves(worst(pair, sliced=False), epsilon=EPSILON)
 
 
@@ -224,7 +252,9 @@ def test_three_columns_are_told_apart_by_no_more_than_the_target_on_any_walk(pai
 ORDERS = (2, 5)
 
 
-def divergences(pair: tuple[Table, Table], *, change: Change = as_claimed) -> tuple[list[float], ZeroConcentrated]:
+def divergences(
+    pair: tuple[Table, Table], *, change: Change = as_claimed
+) -> tuple[list[float], ZeroConcentrated]:
     """Upper bounds of Rényi divergences of everything that leaves the room, and the claim."""
     plan = plan_of(domain_of(2, 2), epsilon=Fraction(8), delta=Fraction(1, 100))
     assert isinstance(plan.cap, ZeroConcentrated)
@@ -235,7 +265,10 @@ def divergences(pair: tuple[Table, Table], *, change: Change = as_claimed) -> tu
         for place, alpha in enumerate(ORDERS):
             chance = Fraction(step.x.high**alpha, exact.ONE * step.y.low ** (alpha - 1))
             totals[place] += ratio_iv(chance) * iv.exp((alpha - 1) * at_the_end(moved, alpha))
-    found = [float((iv.log(total) / (alpha - 1)).b) for total, alpha in zip(totals, ORDERS, strict=True)]
+    found = [
+        float((iv.log(total) / (alpha - 1)).b)
+        for total, alpha in zip(totals, ORDERS, strict=True)
+    ]
     return found, plan.cap
 
 
@@ -246,7 +279,9 @@ def at_the_end(moved: tuple[tuple[int, Fraction], ...], alpha: int) -> mpmath.ct
 
 @pytest.mark.slow
 @pytest.mark.parametrize("pair", [((), ((0, 1),)), (((0, 1),), ())], ids=str)
-def test_no_renyi_divergence_of_the_gaussian_form_exceeds_the_claim(pair: tuple[Table, Table]) -> None:
+def test_no_renyi_divergence_of_the_gaussian_form_exceeds_the_claim(
+    pair: tuple[Table, Table],
+) -> None:
     """Counts cut to -1 … 2 on the way lose a fifth of what noise of this size tells."""
     found, claim = divergences(pair)
     for alpha, bound in zip(ORDERS, found, strict=True):
@@ -257,4 +292,6 @@ def test_no_renyi_divergence_of_the_gaussian_form_exceeds_the_claim(pair: tuple[
 @pytest.mark.slow
 def test_half_the_sigma_of_the_gaussian_form_is_noticed() -> None:
     found, claim = divergences(((), ((0, 1),)), change=halved)
-    assert all(bound > 3 * alpha * float(claim.rho) for alpha, bound in zip(ORDERS, found, strict=True))
+    assert all(
+        bound > 3 * alpha * float(claim.rho) for alpha, bound in zip(ORDERS, found, strict=True)
+    )

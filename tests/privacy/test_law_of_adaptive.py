@@ -22,9 +22,17 @@ from tests.privacy import exact
 from tests.privacy.exact import Replay
 
 LINE = Domain(attributes=(Integer(name="x", low=0, high=3, width=1),))
-SQUARE = Domain(attributes=(Integer(name="x", low=0, high=1, width=1), Integer(name="y", low=0, high=1, width=1)))
+SQUARE = Domain(
+    attributes=(
+        Integer(name="x", low=0, high=1, width=1),
+        Integer(name="y", low=0, high=1, width=1),
+    )
+)
 HOMES = Domain(
-    attributes=(*SQUARE.attributes, Categorical(name="trade", values=("a", "b"), outside="clamp")),
+    attributes=(
+        *SQUARE.attributes,
+        Categorical(name="trade", values=("a", "b"), outside="clamp"),
+    ),
     places=(Place(name="home", latitude="y", longitude="x"),),
     relation=Relation.REPLACE_ONE,
     rows=1,
@@ -37,7 +45,9 @@ BLOCKS = Domain(  # the first two lie in one cell of the second depth
 
 
 def plan_of(domain: Domain, *, epsilon: str, **parameters: int) -> Plan:
-    return mechanisms.plan(domain, Spec(mechanism="adaptive", epsilon=Fraction(epsilon), parameters=parameters))
+    return mechanisms.plan(
+        domain, Spec(mechanism="adaptive", epsilon=Fraction(epsilon), parameters=parameters)
+    )
 
 
 def program_of(plan: Plan) -> exact.Program:
@@ -64,11 +74,27 @@ def worst(plan: Plan, *, most: int, sampler: type[Replay] = Replay) -> float:
 CASES = [
     (plan_of(SQUARE, epsilon="1", depth=1), 1),
     (plan_of(LINE, epsilon="6", depth=2), 1),
-    (plan_of(replace(LINE, attributes=(Integer(name="x", low=0, high=1, width=1),)), epsilon="3/2"), 3),
-    (plan_of(replace(SQUARE, relation=Relation.REPLACE_ONE, rows=1, invariants=("rows",)), epsilon="2", depth=1), 1),
     (
         plan_of(
-            Domain(attributes=(Integer(name="x", low=0, high=1, width=1),), unit=PrivacyUnit(max_records=2)),
+            replace(LINE, attributes=(Integer(name="x", low=0, high=1, width=1),)),
+            epsilon="3/2",
+        ),
+        3,
+    ),
+    (
+        plan_of(
+            replace(SQUARE, relation=Relation.REPLACE_ONE, rows=1, invariants=("rows",)),
+            epsilon="2",
+            depth=1,
+        ),
+        1,
+    ),
+    (
+        plan_of(
+            Domain(
+                attributes=(Integer(name="x", low=0, high=1, width=1),),
+                unit=PrivacyUnit(max_records=2),
+            ),
             epsilon="1",
         ),
         2,
@@ -79,7 +105,9 @@ CASES = [
 
 
 @pytest.mark.parametrize(("plan", "most"), CASES)
-def test_all_answers_together_lose_what_is_claimed_and_little_less(plan: Plan, most: int) -> None:
+def test_all_answers_together_lose_what_is_claimed_and_little_less(
+    plan: Plan, most: int
+) -> None:
     assert 0.95 * plan.epsilon < worst(plan, most=most) < inf
 
 
@@ -89,7 +117,14 @@ class ExactTotal(Replay):
 
 
 @pytest.mark.parametrize(
-    "mutant", [exact.HalvedScale, exact.ActiveDomain, exact.TruncatedNoise, exact.FrequencyScale, ExactTotal]
+    "mutant",
+    [
+        exact.HalvedScale,
+        exact.ActiveDomain,
+        exact.TruncatedNoise,
+        exact.FrequencyScale,
+        ExactTotal,
+    ],
 )
 def test_a_mistake_is_noticed(mutant: type[Replay]) -> None:
     plan = CASES[2][0]
@@ -98,7 +133,9 @@ def test_a_mistake_is_noticed(mutant: type[Replay]) -> None:
 
 def test_noise_of_a_single_depth_for_all_is_refused_before_rows_are_looked_at() -> None:
     plan = plan_of(LINE, epsilon="6", depth=2)
-    session = exact.open_session(exact.rows_of((), LINE), domain=LINE, cap=plan.loss, sampler=Replay((), low=0, high=1))
+    session = exact.open_session(
+        exact.rows_of((), LINE), domain=LINE, cap=plan.loss, sampler=Replay((), low=0, high=1)
+    )
     rule, noise = plan.asked(0.0)  # type: ignore[attr-defined]
     with pytest.raises(BudgetExceeded):
         session.grow(("x",), rule=rule, noise=replace(noise, scale=noise.scale / 2))

@@ -35,7 +35,9 @@ MANY = Pure(epsilon=100 * EPSILON)
 
 
 def plan_of(domain: Domain, *, delta: Fraction = Fraction(0), **parameters: object) -> AimPlan:
-    plan = mechanisms.plan(domain, Spec(mechanism="aim", epsilon=EPSILON, delta=delta, parameters=parameters))
+    plan = mechanisms.plan(
+        domain, Spec(mechanism="aim", epsilon=EPSILON, delta=delta, parameters=parameters)
+    )
     assert isinstance(plan, AimPlan)
     return plan
 
@@ -63,12 +65,17 @@ def known_columns(plan: AimPlan, *, most: int, rows: Rows | None = None) -> list
     """Answers to the one-way questions, the same for every table; or, as a mutant, the exact ones."""
     domain, noises = plan.domain, plan._column_noises()
     values = {
-        name: np.array([most - (size - 1) * (most // size), *[most // size] * (size - 1)], dtype=np.int64)
+        name: np.array(
+            [most - (size - 1) * (most // size), *[most // size] * (size - 1)], dtype=np.int64
+        )
         for name, size in domain.sizes.items()
     }
     if rows is not None:
         values = {name: counts.contingency(rows, (name,)) for name in domain.names}
-    return [Measurement(clique=(name,), noise=noises[name], values=one) for name, one in values.items()]
+    return [
+        Measurement(clique=(name,), noise=noises[name], values=one)
+        for name, one in values.items()
+    ]
 
 
 def worst(
@@ -93,16 +100,26 @@ def worst(
         return values, tuple(chosen), session.calls, rows.total if leak else None
 
     return exact.largest_ratio(
-        program, plan.domain, cap=cap or plan.loss, most=most, high=1, sampler=sampler, pairs=pairs
+        program,
+        plan.domain,
+        cap=cap or plan.loss,
+        most=most,
+        high=1,
+        sampler=sampler,
+        pairs=pairs,
     )
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("relation", list(Relation))
-def test_no_pair_of_neighbours_is_told_apart_by_more_than_the_target(relation: Relation) -> None:
+def test_no_pair_of_neighbours_is_told_apart_by_more_than_the_target(
+    relation: Relation,
+) -> None:
     ratio = worst(plan_of(domain_of(2, 2, relation=relation)))
     assert exact.proves(ratio, epsilon=EPSILON)
-    assert exact.worst_epsilon(ratio) >= 0.95 * EPSILON, "a claim this loose would hide a defect"
+    assert exact.worst_epsilon(ratio) >= 0.95 * EPSILON, (
+        "a claim this loose would hide a defect"
+    )
 
 
 @pytest.mark.nightly
@@ -120,7 +137,9 @@ def test_nor_are_people_of_two_records() -> None:
     assert exact.worst_epsilon(worst_under(domain, careless, pairs)) > 1.15 * EPSILON
 
 
-def worst_under(domain: Domain, plan: AimPlan, pairs: list[tuple[Table, Table]]) -> Fraction | float:
+def worst_under(
+    domain: Domain, plan: AimPlan, pairs: list[tuple[Table, Table]]
+) -> Fraction | float:
     """The noise of one plan on tables of another domain."""
 
     def program(session: RoomSession, rows: Rows) -> Hashable:
@@ -135,9 +154,13 @@ def worst_under(domain: Domain, plan: AimPlan, pairs: list[tuple[Table, Table]])
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("sampler", [exact.HalvedScale, exact.ActiveDomain], ids=lambda s: s.__name__)
+@pytest.mark.parametrize(
+    "sampler", [exact.HalvedScale, exact.ActiveDomain], ids=lambda s: s.__name__
+)
 def test_a_mutant_sampler_is_noticed(sampler: type[Replay]) -> None:
-    assert exact.worst_epsilon(worst(plan_of(domain_of(2, 2)), sampler=sampler)) > 1.15 * EPSILON
+    assert (
+        exact.worst_epsilon(worst(plan_of(domain_of(2, 2)), sampler=sampler)) > 1.15 * EPSILON
+    )
 
 
 @pytest.mark.slow
@@ -153,7 +176,10 @@ def test_two_rounds_cost_no_more_than_what_columns_leave() -> None:
     plan = of_kind(TwoRounds, plan_of(domain_of(2, 2)))
     left = plan.loss.amount - plan._spent(known_columns(plan, most=2))
     ratio = worst(
-        plan, most=2, rounds_alone=True, pairs=[((), ((0, 1),)), (((0, 1),), ()), (((1, 1),), ((0, 0), (1, 1)))]
+        plan,
+        most=2,
+        rounds_alone=True,
+        pairs=[((), ((0, 1),)), (((0, 1),), ()), (((1, 1),), ((0, 0), (1, 1)))],
     )
     assert exact.proves(ratio, epsilon=left)
 
@@ -162,20 +188,28 @@ def test_two_rounds_cost_no_more_than_what_columns_leave() -> None:
 def test_rounds_that_spend_twice_what_they_have_are_noticed() -> None:
     plan = of_kind(RoundingUp, of_kind(TwoRounds, plan_of(domain_of(2, 2))))
     pairs: list[tuple[Table, Table]] = [((), ((0, 1),)), (((0, 1),), ())]
-    assert exact.worst_epsilon(worst(plan, rounds_alone=True, cap=MANY, pairs=pairs)) > 1.15 * float(plan.loss.amount)
+    assert exact.worst_epsilon(
+        worst(plan, rounds_alone=True, cap=MANY, pairs=pairs)
+    ) > 1.15 * float(plan.loss.amount)
     with pytest.raises(BudgetExceeded):
         worst(plan, pairs=pairs)
 
 
-def worst_choice(*, most: int, exact_reference: bool, sampler: type[Replay] = Replay) -> Fraction | float:
+def worst_choice(
+    *, most: int, exact_reference: bool, sampler: type[Replay] = Replay
+) -> Fraction | float:
     """Of the first choice among three pairs, with all of EPSILON. What the one-way answers were is fixed, or exact."""
     domain = domain_of(2, 2, 2)
     plan = plan_of(domain)
 
     def program(session: RoomSession, rows: Rows) -> Hashable:
         columns = known_columns(plan, most=most, rows=rows if exact_reference else None)
-        offered = Estimates(domain, columns).candidates(plan.candidates, noise=plan._noise(EPSILON))
-        return session.select(offered, scale=shares.selection_scale(Pure(epsilon=EPSILON), plan.sensitivity))
+        offered = Estimates(domain, columns).candidates(
+            plan.candidates, noise=plan._noise(EPSILON)
+        )
+        return session.select(
+            offered, scale=shares.selection_scale(Pure(epsilon=EPSILON), plan.sensitivity)
+        )
 
     laws = {
         table: exact.law_of(program, table, domain=domain, cap=MANY, high=1, sampler=sampler)
@@ -195,7 +229,10 @@ def test_a_reference_from_exact_counts_is_noticed() -> None:
 
 @pytest.mark.parametrize("sampler", [exact.ArgMax, exact.HalvedScale], ids=lambda s: s.__name__)
 def test_a_choice_by_exact_scores_or_half_the_scale_is_noticed(sampler: type[Replay]) -> None:
-    assert exact.worst_epsilon(worst_choice(most=3, exact_reference=False, sampler=sampler)) > 1.15 * EPSILON
+    assert (
+        exact.worst_epsilon(worst_choice(most=3, exact_reference=False, sampler=sampler))
+        > 1.15 * EPSILON
+    )
 
 
 # ---- what is spent -----------------------------------------------------------------------------------------------
@@ -216,13 +253,22 @@ class Adversary:
         self.filter = Filter(self.cap)
 
     def measure(self, clique: Clique, *, noise: Noise) -> Measurement:
-        self.filter.admit(noise.event(histogram_sensitivity(self.domain.unit, self.domain.relation)))
-        values = np.rint(self.spread * self.rng.standard_cauchy(self.domain.shape(clique))).clip(-1e9, 1e9)
+        self.filter.admit(
+            noise.event(histogram_sensitivity(self.domain.unit, self.domain.relation))
+        )
+        values = np.rint(
+            self.spread * self.rng.standard_cauchy(self.domain.shape(clique))
+        ).clip(-1e9, 1e9)
         return Measurement(clique=clique, noise=noise, values=values.astype(np.int64))
 
     def select(self, candidates: Sequence[Candidate], *, scale: Fraction) -> int:
         kind = PermuteAndFlip if isinstance(self.cap, Pure) else Gumbel
-        self.filter.admit(kind(scale=scale, linf=histogram_sensitivity(self.domain.unit, self.domain.relation).linf))
+        self.filter.admit(
+            kind(
+                scale=scale,
+                linf=histogram_sensitivity(self.domain.unit, self.domain.relation).linf,
+            )
+        )
         return int(self.rng.integers(len(candidates)))
 
 
@@ -248,9 +294,13 @@ def test_no_answer_makes_rounds_overspend_and_no_legal_run_is_refused(
     seed: int,
 ) -> None:
     domain = domain_of(*sizes, relation=relation, max_records=records)
-    spec = Spec(mechanism="aim", epsilon=epsilon, delta=delta, parameters={"columns_share": share})
+    spec = Spec(
+        mechanism="aim", epsilon=epsilon, delta=delta, parameters={"columns_share": share}
+    )
     plan = mechanisms.plan(domain, spec)
-    session = Adversary(domain=domain, cap=plan.loss, rng=np.random.default_rng(seed), spread=spread)
+    session = Adversary(
+        domain=domain, cap=plan.loss, rng=np.random.default_rng(seed), spread=spread
+    )
     answers = plan.run(session)  # type: ignore[arg-type]
     spent, limit = session.filter.spent.amount, plan.loss.amount
     assert limit * (1 - Fraction(1, 10**4)) <= spent <= limit
@@ -278,11 +328,14 @@ def test_the_receipt_verifies(domain: Domain, delta: Fraction) -> None:
 def test_a_receipt_that_dresses_it_as_static_is_refused() -> None:
     domain = domain_of(2, 3)
     plan = plan_of(domain)
-    session = open_session(exact.rows_of(((0, 0), (1, 2)), domain), domain=domain, cap=plan.loss)
+    session = open_session(
+        exact.rows_of(((0, 0), (1, 2)), domain), domain=domain, cap=plan.loss
+    )
     document = plan.receipt(plan.run(session))
     dressed = document | {
         "mechanism": document["mechanism"] | {"kind": "static"},
-        "plan": document["plan"] | {"cap": None, "calls_sha256": receipt.digest(document["calls"])},
+        "plan": document["plan"]
+        | {"cap": None, "calls_sha256": receipt.digest(document["calls"])},
     }
     with pytest.raises(VerificationError, match="static or adaptive"):
         verify.verify(receipt.seal(dressed))

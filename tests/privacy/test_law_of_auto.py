@@ -44,7 +44,9 @@ def remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     columns, questions = Columns.of, AutoPlan.questions
     known: dict[Hashable, Any] = {}
 
-    def of(domain: Domain, answers: Sequence[Measurement], *, strength: float, rare: bool) -> Columns:
+    def of(
+        domain: Domain, answers: Sequence[Measurement], *, strength: float, rare: bool
+    ) -> Columns:
         key = (domain.digest, strength, *(m.values.tobytes() for m in answers))
         if key not in known:
             known[key] = columns(domain, answers, strength=strength, rare=rare)
@@ -60,8 +62,12 @@ def remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(AutoPlan, "questions", asked)
 
 
-def plan_of(domain: Domain, *, delta: Fraction = Fraction(0), epsilon: Fraction = EPSILON, **given: Any) -> AutoPlan:
-    plan = mechanisms.plan(domain, Spec(mechanism="auto", epsilon=epsilon, delta=delta, parameters=given))
+def plan_of(
+    domain: Domain, *, delta: Fraction = Fraction(0), epsilon: Fraction = EPSILON, **given: Any
+) -> AutoPlan:
+    plan = mechanisms.plan(
+        domain, Spec(mechanism="auto", epsilon=epsilon, delta=delta, parameters=given)
+    )
     assert isinstance(plan, AutoPlan)
     return plan
 
@@ -81,16 +87,22 @@ def worst(
 
     def program(session: RoomSession, rows: Rows) -> Hashable:
         answers = chosen.run(session)
-        values = tuple(value for m in answers.measurements for value in m.values.ravel().tolist())
+        values = tuple(
+            value for m in answers.measurements for value in m.values.ravel().tolist()
+        )
         scores = tuple(value for given in answers.scores for value in given.values.tolist())
         return values, scores, answers.calls, session.spent, rows.total if leak else None
 
-    return exact.largest_ratio(program, domain, cap=cap or chosen.loss, most=most, high=1, sampler=sampler, pairs=pairs)
+    return exact.largest_ratio(
+        program, domain, cap=cap or chosen.loss, most=most, high=1, sampler=sampler, pairs=pairs
+    )
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("relation", list(Relation))
-def test_no_pair_of_neighbours_is_told_apart_by_more_than_the_target(relation: Relation) -> None:
+def test_no_pair_of_neighbours_is_told_apart_by_more_than_the_target(
+    relation: Relation,
+) -> None:
     ratio = worst(domain_of(2, 2, relation=relation))
     assert exact.proves(ratio, epsilon=EPSILON)
     assert exact.worst_epsilon(ratio) >= 0.9 * EPSILON, "a claim this loose would hide a defect"
@@ -109,11 +121,16 @@ def test_nor_are_people_of_two_records() -> None:
     pairs: list[tuple[Table, Table]] = [((), ((0, 1), (0, 1))), (((0, 1), (0, 1)), ())]
     assert exact.proves(worst(domain, pairs=pairs), epsilon=EPSILON)
     careless = plan_of(domain_of(2, 2))
-    assert exact.worst_epsilon(worst(domain, plan=careless, cap=MANY, pairs=pairs)) > 1.15 * EPSILON
+    assert (
+        exact.worst_epsilon(worst(domain, plan=careless, cap=MANY, pairs=pairs))
+        > 1.15 * EPSILON
+    )
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("sampler", [exact.HalvedScale, exact.ActiveDomain], ids=lambda s: s.__name__)
+@pytest.mark.parametrize(
+    "sampler", [exact.HalvedScale, exact.ActiveDomain], ids=lambda s: s.__name__
+)
 def test_a_mutant_sampler_is_noticed(sampler: type[Replay]) -> None:
     assert exact.worst_epsilon(worst(domain_of(2, 2), sampler=sampler)) > 1.15 * EPSILON
 
@@ -121,7 +138,10 @@ def test_a_mutant_sampler_is_noticed(sampler: type[Replay]) -> None:
 @pytest.mark.slow
 def test_scores_of_the_exact_counts_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     def score(self: RoomSession, candidates: Sequence[Candidate], *, noise: Noise) -> Scores:
-        self._admit(self._about("score", candidates), noise.event(scores_sensitivity(self._sensitivity, number=1)))
+        self._admit(
+            self._about("score", candidates),
+            noise.event(scores_sensitivity(self._sensitivity, number=1)),
+        )
         return Scores(noise=noise, values=self._scores(candidates))
 
     monkeypatch.setattr(RoomSession, "score", score)
@@ -144,21 +164,30 @@ class RoundingUp(AutoPlan):
 def test_a_budget_that_is_rounded_up_is_noticed() -> None:
     """By the law of what leaves the room, where no filter stops it."""
     honest = plan_of(domain_of(2, 2))
-    plan = RoundingUp(config=honest.config, domain=honest.domain, spec=honest.spec, cap=honest.cap)
+    plan = RoundingUp(
+        config=honest.config, domain=honest.domain, spec=honest.spec, cap=honest.cap
+    )
     pairs: list[tuple[Table, Table]] = [((), ((0, 1),)), (((0, 1),), ())]
     assert exact.proves(worst(plan.domain, plan=honest, cap=MANY, pairs=pairs), epsilon=EPSILON)
-    assert exact.worst_epsilon(worst(plan.domain, plan=plan, cap=MANY, pairs=pairs)) > 1.15 * EPSILON
+    assert (
+        exact.worst_epsilon(worst(plan.domain, plan=plan, cap=MANY, pairs=pairs))
+        > 1.15 * EPSILON
+    )
 
 
 def test_a_budget_that_is_rounded_up_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = plan_of(domain_of(2, 2))
     left = AutoPlan._left_for_tables
     monkeypatch.setattr(
-        AutoPlan, "_left_for_tables", lambda self, scores, pairs: left(self, scores, pairs) * Fraction(1_000_001, 10**6)
+        AutoPlan,
+        "_left_for_tables",
+        lambda self, scores, pairs: left(self, scores, pairs) * Fraction(1_000_001, 10**6),
     )
     domain = domain_of(2, 2)
     with pytest.raises(BudgetExceeded):
-        plan.run(open_session(exact.rows_of(((0, 0), (1, 1)), domain), domain=domain, cap=plan.loss))
+        plan.run(
+            open_session(exact.rows_of(((0, 0), (1, 1)), domain), domain=domain, cap=plan.loss)
+        )
 
 
 # ---- how the room is asked about bins, given the one-way answers -----------------------------------------------
@@ -171,7 +200,11 @@ def worst_of_bins(*, from_data: bool) -> Fraction | float:
     noise = Noise(law="discrete-laplace", scale=Fraction(3, 2))
 
     def program(session: RoomSession, rows: Rows) -> Hashable:
-        told = counts.contingency(rows, ("a",)) if from_data else np.array([3, 0, 1, 2], dtype=np.int64)
+        told = (
+            counts.contingency(rows, ("a",))
+            if from_data
+            else np.array([3, 0, 1, 2], dtype=np.int64)
+        )
         bins = binning.nested(told.astype(np.float64), ordered=True, levels=(2,))[0]
         answer = session.measure(("a",), noise=noise, merged={"a": bins})
         return tuple(bins.tolist()), tuple(answer.values.tolist())
@@ -206,7 +239,10 @@ class Answered:
     def counts(self, vector: np.ndarray[Any, Any], noise: Noise) -> np.ndarray[Any, Any]:
         self.vectors.append(vector.copy())
         if self.history is None:
-            self.given.append(vector + np.rint(self.rng.normal(0, float(noise.scale), vector.size)).astype(np.int64))
+            self.given.append(
+                vector
+                + np.rint(self.rng.normal(0, float(noise.scale), vector.size)).astype(np.int64)
+            )
         else:
             self.given.append(self.history[len(self.given)])
         return self.given[-1]
@@ -222,7 +258,9 @@ def moved(plan: AutoPlan, pair: tuple[Table, Table]) -> Fraction:
         runs.append(sampler)
     scales = [m.noise.scale for m in answers.measurements]
     scales.insert(len(plan.domain.names), answers.scores[0].noise.scale)
-    apart = [int(((x - y) ** 2).sum()) for x, y in zip(runs[0].vectors, runs[1].vectors, strict=True)]
+    apart = [
+        int(((x - y) ** 2).sum()) for x, y in zip(runs[0].vectors, runs[1].vectors, strict=True)
+    ]
     return sum((d / scale**2 for d, scale in zip(apart, scales, strict=True)), Fraction(0))
 
 
@@ -251,7 +289,9 @@ def test_with_gaussian_noise_nothing_moves_farther_than_the_cap(
     assert isinstance(plan.loss, GaussianDP)
     found = [moved(plan, pair) for pair in neighbours(domain)]
     assert max(found) <= plan.loss.mu_squared
-    assert max(found) >= Fraction(8, 10) * plan.loss.mu_squared, "a claim this loose would hide a defect"
+    assert max(found) >= Fraction(8, 10) * plan.loss.mu_squared, (
+        "a claim this loose would hide a defect"
+    )
 
 
 def test_interactions_that_are_paid_for_as_the_counts_they_are_made_of_are_noticed(
@@ -280,11 +320,14 @@ def settings() -> Iterator[tuple[Domain, Fraction]]:
 
 
 @pytest.mark.parametrize(("domain", "delta"), list(settings()))
-def test_all_events_together_stay_under_the_cap_and_the_receipt_verifies(domain: Domain, delta: Fraction) -> None:
+def test_all_events_together_stay_under_the_cap_and_the_receipt_verifies(
+    domain: Domain, delta: Fraction
+) -> None:
     plan = plan_of(domain, delta=delta, epsilon=Fraction(3))
     rng = np.random.default_rng(3)
     table = tuple(
-        tuple(int(code) % size for size in domain.sizes.values()) for code in rng.integers(0, 12, 300).tolist()
+        tuple(int(code) % size for size in domain.sizes.values())
+        for code in rng.integers(0, 12, 300).tolist()
     )
     session = open_session(exact.rows_of(table, domain), domain=domain, cap=plan.loss)
     answers = plan.run(session)
@@ -295,7 +338,9 @@ def test_all_events_together_stay_under_the_cap_and_the_receipt_verifies(domain:
     for call in answers.calls:
         spent.admit(call.event)
     if any(len(m.clique) == 2 for m in answers.measurements):
-        assert spent.remaining <= plan.loss.amount / 10**5, "what is left over could have made tables more accurate"
+        assert spent.remaining <= plan.loss.amount / 10**5, (
+            "what is left over could have made tables more accurate"
+        )
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -303,14 +348,24 @@ def test_no_scores_and_no_workload_make_a_run_overspend_or_be_refused(seed: int)
     """Parts come from floats; whatever they are, their prices add up exactly to what there is, or less."""
     rng = np.random.default_rng(seed)
     sizes = rng.integers(1, 40, size=int(rng.integers(2, 9))).tolist()
-    domain = Domain(attributes=tuple(Integer(name=f"c{i}", low=0, high=size - 1) for i, size in enumerate(sizes)))
+    domain = Domain(
+        attributes=tuple(
+            Integer(name=f"c{i}", low=0, high=size - 1) for i, size in enumerate(sizes)
+        )
+    )
     epsilon = Fraction(float(10.0 ** rng.uniform(-2, 1.5))).limit_denominator(10**6)
     plan = plan_of(domain, delta=Fraction(rng.integers(0, 2).item(), 10**9), epsilon=epsilon)
-    caps: list[Pure | ZeroConcentrated | GaussianDP] = [plan.loss, ZeroConcentrated(rho=epsilon**2 / 7)]
+    caps: list[Pure | ZeroConcentrated | GaussianDP] = [
+        plan.loss,
+        ZeroConcentrated(rho=epsilon**2 / 7),
+    ]
     for cap in caps:
         one = replace(plan, cap=cap)
         columns = one._columns(
-            [noisy_column(name, size, noise=one.column_noises()[name], rng=rng) for name, size in domain.sizes.items()]
+            [
+                noisy_column(name, size, noise=one.column_noises()[name], rng=rng)
+                for name, size in domain.sizes.items()
+            ]
         )
         pairs = one._pairs(columns)
         if not pairs:
@@ -330,6 +385,8 @@ def test_no_scores_and_no_workload_make_a_run_overspend_or_be_refused(seed: int)
             budget.admit(asked.noise.event(moving))
 
 
-def noisy_column(name: str, size: int, *, noise: Noise, rng: np.random.Generator) -> Measurement:
+def noisy_column(
+    name: str, size: int, *, noise: Noise, rng: np.random.Generator
+) -> Measurement:
     values = rng.integers(-500, 10_000, size=size)
     return Measurement(clique=(name,), noise=noise, values=values)

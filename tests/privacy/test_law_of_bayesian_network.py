@@ -36,8 +36,12 @@ def few_records_of_reference(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(growth, "POPULATION", 40)
 
 
-def plan_of(domain: Domain, *, delta: Fraction = Fraction(0), **parameters: float) -> BayesianNetworkPlan:
-    spec = Spec(mechanism="bayesian-network", epsilon=EPSILON, delta=delta, parameters=parameters)
+def plan_of(
+    domain: Domain, *, delta: Fraction = Fraction(0), **parameters: float
+) -> BayesianNetworkPlan:
+    spec = Spec(
+        mechanism="bayesian-network", epsilon=EPSILON, delta=delta, parameters=parameters
+    )
     plan = mechanisms.plan(domain, spec)
     assert isinstance(plan, BayesianNetworkPlan)
     return plan
@@ -58,25 +62,41 @@ def worst(
 
     def program(session: RoomSession, rows: Rows) -> Hashable:
         answers = chosen.run(session)
-        values = tuple(value for m in answers.measurements for value in m.values.ravel().tolist())
-        return values, answers.selections, answers.calls, session.spent, rows.total if leak else None
+        values = tuple(
+            value for m in answers.measurements for value in m.values.ravel().tolist()
+        )
+        return (
+            values,
+            answers.selections,
+            answers.calls,
+            session.spent,
+            rows.total if leak else None,
+        )
 
-    return exact.largest_ratio(program, domain, cap=cap or chosen.loss, most=most, high=1, sampler=sampler, pairs=pairs)
+    return exact.largest_ratio(
+        program, domain, cap=cap or chosen.loss, most=most, high=1, sampler=sampler, pairs=pairs
+    )
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("relation", list(Relation))
-def test_no_pair_of_neighbours_is_told_apart_by_more_than_the_target(relation: Relation) -> None:
+def test_no_pair_of_neighbours_is_told_apart_by_more_than_the_target(
+    relation: Relation,
+) -> None:
     ratio = worst(domain_of(2, 2, relation=relation))
     assert exact.proves(ratio, epsilon=EPSILON)
-    assert exact.worst_epsilon(ratio) >= 0.95 * EPSILON, "a claim this loose would hide a defect"
+    assert exact.worst_epsilon(ratio) >= 0.95 * EPSILON, (
+        "a claim this loose would hide a defect"
+    )
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("share", [0.02, 0.5])
 def test_nor_is_any_with_up_to_two_records(share: float) -> None:
     domain = domain_of(2, 2)
-    assert exact.proves(worst(domain, most=2, plan=plan_of(domain, structure_share=share)), epsilon=EPSILON)
+    assert exact.proves(
+        worst(domain, most=2, plan=plan_of(domain, structure_share=share)), epsilon=EPSILON
+    )
 
 
 @pytest.mark.slow
@@ -85,11 +105,16 @@ def test_nor_are_people_of_two_records() -> None:
     pairs: list[tuple[Table, Table]] = [((), ((0, 1), (0, 1))), (((0, 1), (0, 1)), ())]
     assert exact.proves(worst(domain, pairs=pairs), epsilon=EPSILON)
     careless = plan_of(domain_of(2, 2), structure_share=0.02)
-    assert exact.worst_epsilon(worst(domain, plan=careless, cap=MANY, pairs=pairs)) > 1.15 * EPSILON
+    assert (
+        exact.worst_epsilon(worst(domain, plan=careless, cap=MANY, pairs=pairs))
+        > 1.15 * EPSILON
+    )
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("sampler", [exact.HalvedScale, exact.ActiveDomain], ids=lambda s: s.__name__)
+@pytest.mark.parametrize(
+    "sampler", [exact.HalvedScale, exact.ActiveDomain], ids=lambda s: s.__name__
+)
 def test_a_mutant_sampler_is_noticed(sampler: type[Replay]) -> None:
     assert exact.worst_epsilon(worst(domain_of(2, 2), sampler=sampler)) > 1.15 * EPSILON
 
@@ -109,7 +134,10 @@ def test_the_scale_of_frequencies_on_counts_is_noticed() -> None:
 def test_stages_that_do_not_share_epsilon_are_noticed() -> None:
     plan = plan_of(domain_of(2, 2))
     whole = Shares(columns=EPSILON, choices=EPSILON, tables=EPSILON)
-    assert exact.worst_epsilon(worst(domain_of(2, 2), plan=replace(plan, shares=whole), cap=MANY)) > 1.9 * EPSILON
+    assert (
+        exact.worst_epsilon(worst(domain_of(2, 2), plan=replace(plan, shares=whole), cap=MANY))
+        > 1.9 * EPSILON
+    )
     with pytest.raises(BudgetExceeded):
         worst(domain_of(2, 2), plan=replace(plan, shares=whole))
 
@@ -122,7 +150,9 @@ def test_releasing_the_exact_number_of_rows_is_noticed() -> None:
 # ---- the choice alone, given the one-way answers: on larger tables, where references matter ---------------------
 
 
-def worst_choice(*, most: int, exact_reference: bool, sampler: type[Replay] = Replay) -> Fraction | float:
+def worst_choice(
+    *, most: int, exact_reference: bool, sampler: type[Replay] = Replay
+) -> Fraction | float:
     """Of the first choice, whose whole share is EPSILON. What the one-way answers were is fixed, or they are exact."""
     domain = domain_of(2, 2)
     plan = plan_of(domain)
@@ -130,12 +160,22 @@ def worst_choice(*, most: int, exact_reference: bool, sampler: type[Replay] = Re
     noise = Noise(law="discrete-laplace", scale=Fraction(1))
 
     def program(session: RoomSession, rows: Rows) -> Hashable:
-        known = {name: np.array([most // 2, most - most // 2], dtype=np.int64) for name in domain.names}
+        known = {
+            name: np.array([most // 2, most - most // 2], dtype=np.int64)
+            for name in domain.names
+        }
         if exact_reference:
             known = {name: counts.contingency(rows, (name,)) for name in domain.names}
-        oneways = [Measurement(clique=(name,), noise=noise, values=values) for name, values in known.items()]
-        grown = Growth(domain, plan.limits, oneways=oneways, rows=rows.total if exact_reference else most)
-        return session.select(grown.candidates(grown.choices(), noise=noise), scale=plan._selection_scale())
+        oneways = [
+            Measurement(clique=(name,), noise=noise, values=values)
+            for name, values in known.items()
+        ]
+        grown = Growth(
+            domain, plan.limits, oneways=oneways, rows=rows.total if exact_reference else most
+        )
+        return session.select(
+            grown.candidates(grown.choices(), noise=noise), scale=plan._selection_scale()
+        )
 
     laws = {
         table: exact.law_of(program, table, domain=domain, cap=MANY, high=1, sampler=sampler)
@@ -154,7 +194,10 @@ def test_a_reference_from_exact_counts_is_noticed() -> None:
 
 @pytest.mark.parametrize("sampler", [exact.ArgMax, exact.HalvedScale], ids=lambda s: s.__name__)
 def test_a_choice_by_exact_scores_or_half_the_scale_is_noticed(sampler: type[Replay]) -> None:
-    assert exact.worst_epsilon(worst_choice(most=5, exact_reference=False, sampler=sampler)) > 1.15 * EPSILON
+    assert (
+        exact.worst_epsilon(worst_choice(most=5, exact_reference=False, sampler=sampler))
+        > 1.15 * EPSILON
+    )
 
 
 # ---- what is spent, and what the receipt says ------------------------------------------------------------------
@@ -168,7 +211,9 @@ def settings() -> Iterator[tuple[Domain, Fraction]]:
 
 
 @pytest.mark.parametrize(("domain", "delta"), list(settings()))
-def test_all_events_together_stay_under_the_cap_and_the_receipt_verifies(domain: Domain, delta: Fraction) -> None:
+def test_all_events_together_stay_under_the_cap_and_the_receipt_verifies(
+    domain: Domain, delta: Fraction
+) -> None:
     plan = plan_of(domain, delta=delta)
     rng = np.random.default_rng(3)
     a, c = rng.integers(0, 2, 300).tolist(), rng.integers(0, 4, 300).tolist()
@@ -181,7 +226,11 @@ def test_all_events_together_stay_under_the_cap_and_the_receipt_verifies(domain:
     cliques = [call.query.clique for call in answers.calls if call.query.verb == "measure"]
     if len(cliques) == 5:  # with no attribute taken alone, nothing is left over
         spent = sum(
-            (call.event.rho() if delta else call.event.pure_epsilon() or 0 for call in answers.calls), Fraction(0)
+            (
+                call.event.rho() if delta else call.event.pure_epsilon() or 0
+                for call in answers.calls
+            ),
+            Fraction(0),
         )
         limit = plan.cap.rho if delta else EPSILON  # type: ignore[union-attr]
         assert spent >= limit * (1 - Fraction(1, 10**5))
@@ -190,7 +239,9 @@ def test_all_events_together_stay_under_the_cap_and_the_receipt_verifies(domain:
 def test_a_receipt_that_dresses_it_as_static_is_refused() -> None:
     domain = domain_of(2, 3)
     plan = plan_of(domain)
-    session = open_session(exact.rows_of(((0, 0), (1, 2)), domain), domain=domain, cap=plan.loss)
+    session = open_session(
+        exact.rows_of(((0, 0), (1, 2)), domain), domain=domain, cap=plan.loss
+    )
     document = plan.receipt(plan.run(session))
     calls = receipt.digest(document["calls"])
     dressed = document | {

@@ -20,25 +20,42 @@ from synth_engine.domain import Categorical, Domain, Integer, Partition
 from synth_engine.hierarchy import Codes, Hierarchy, Prefixes, Product, Rule, Taxonomy
 from synth_engine.privacy.loss import Pure
 from tests.privacy import exact
-from tests.privacy.test_law_of_grow import IMPROVED, NOISE, PRIVTREE, SCALE, agree, opened_loss, whole_law
+from tests.privacy.test_law_of_grow import (
+    IMPROVED,
+    NOISE,
+    PRIVTREE,
+    SCALE,
+    agree,
+    opened_loss,
+    whole_law,
+)
 
 BASIC = Rule(name="basic", depth=2, threshold=1)
 CAP = Pure(epsilon=Fraction(9))
 
 
-def classes(name: str, values: str, **partitions: str) -> tuple[Categorical, tuple[Partition, ...]]:
+def classes(
+    name: str, values: str, **partitions: str
+) -> tuple[Categorical, tuple[Partition, ...]]:
     """A column of one-letter values; of each partition, a letter for each value."""
     column = Categorical(name=name, values=tuple(values), outside="clamp")
-    return column, tuple(Partition(name=key, column=name, of=tuple(of)) for key, of in partitions.items())
+    return column, tuple(
+        Partition(name=key, column=name, of=tuple(of)) for key, of in partitions.items()
+    )
 
 
 def domain_of(*columns: tuple[Any, tuple[Partition, ...]]) -> Domain:
-    return Domain(attributes=tuple(c for c, _ in columns), partitions=tuple(p for _, more in columns for p in more))
+    return Domain(
+        attributes=tuple(c for c, _ in columns),
+        partitions=tuple(p for _, more in columns for p in more),
+    )
 
 
 EIGHT = domain_of(classes("x", "abcdefgh", quarter="11223344", half="11112222"))
 MIXED = domain_of(classes("x", "ab"), classes("y", "abcd", half="1122"))
-PLACED = domain_of((Integer(name="x", low=0, high=1, width=1), ()), classes("y", "abcd", half="1122"))
+PLACED = domain_of(
+    (Integer(name="x", low=0, high=1, width=1), ()), classes("y", "abcd", half="1122")
+)
 UNEVEN = domain_of(classes("x", "abc", part="112"))
 PAIR = domain_of(classes("x", "ab"), classes("y", "cd"))
 
@@ -52,7 +69,9 @@ def grown(rule: Rule) -> exact.Program:
 
 
 @pytest.mark.parametrize("rule", [IMPROVED, PRIVTREE], ids=lambda rule: rule.name)
-@pytest.mark.parametrize("domain", [EIGHT, MIXED, PLACED], ids=["classes", "two columns", "points and classes"])
+@pytest.mark.parametrize(
+    "domain", [EIGHT, MIXED, PLACED], ids=["classes", "two columns", "points and classes"]
+)
 def test_classes_are_opened_by_the_law_of_any_binary_tree(domain: Domain, rule: Rule) -> None:
     assert prefixes.hierarchy(domain, domain.names).branching() == (2, 2, 2)
     for codes in [(), (0,), (0, 1, 7), (2, 2, 3), (4, 4, 4, 4, 5)]:
@@ -73,7 +92,9 @@ def worst(domain: Domain, rule: Rule) -> float:
 def test_a_tree_of_classes_costs_what_any_tree_does(domain: Domain) -> None:
     assert 0.99 * BASIC.depth / SCALE < worst(domain, BASIC) < inf
     for rule in (IMPROVED, PRIVTREE):
-        shallow = Rule(name=rule.name, depth=2, threshold=rule.threshold, discount=rule.discount)
+        shallow = Rule(
+            name=rule.name, depth=2, threshold=rule.threshold, discount=rule.discount
+        )
         assert 0.99 / SCALE < worst(domain, shallow) < inf
 
 
@@ -87,7 +108,9 @@ class Occupied(Taxonomy):
         first, last = super().inside(prefixes, levels)
         known = np.isin(self.codes[self.order], self.held)
         known[0] |= not known.any()
-        here = np.array([known[a:b].any() for a, b in zip(first, last, strict=True)], dtype=np.bool_)
+        here = np.array(
+            [known[a:b].any() for a, b in zip(first, last, strict=True)], dtype=np.bool_
+        )
         return first, np.where(here, last, first)
 
 
@@ -97,25 +120,33 @@ def only_occupied(found: Hierarchy, rows: Rows, domain: Domain) -> Hierarchy:
         return Product(columns=found.columns, components=alone)  # type: ignore[arg-type]
     assert isinstance(found, Taxonomy)
     held = prefixes.of_codes(found, {name: rows.codes(name) for name in found.columns}, domain)
-    return Occupied(**{each.name: getattr(found, each.name) for each in fields(Taxonomy)}, held=held)
+    return Occupied(
+        **{each.name: getattr(found, each.name) for each in fields(Taxonomy)}, held=held
+    )
 
 
 @pytest.mark.parametrize("domain", [UNEVEN, PAIR], ids=["classes", "two columns"])
 @pytest.mark.parametrize("rule", [BASIC, IMPROVED], ids=lambda rule: rule.name)
-def test_classes_from_the_data_are_noticed(domain: Domain, rule: Rule, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_classes_from_the_data_are_noticed(
+    domain: Domain, rule: Rule, monkeypatch: pytest.MonkeyPatch
+) -> None:
     plain, original = prefixes.hierarchy, exact.rows_of
     rows: list[Rows] = []
 
     def of_the_table(domain: Domain, columns: Any, **more: Any) -> Hierarchy:
         return only_occupied(plain(domain, columns, **more), rows[-1], domain)
 
-    monkeypatch.setattr(exact, "rows_of", lambda table, domain: rows.append(original(table, domain)) or rows[-1])
+    monkeypatch.setattr(
+        exact, "rows_of", lambda table, domain: rows.append(original(table, domain)) or rows[-1]
+    )
     monkeypatch.setattr(prefixes, "hierarchy", of_the_table)
     shallow = Rule(name=rule.name, depth=2, threshold=rule.threshold, discount=rule.discount)
     assert worst(domain, shallow) == inf
 
 
-def test_a_record_that_goes_where_the_others_are_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_record_that_goes_where_the_others_are_is_noticed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     plain = prefixes.of_codes
 
     def to_the_crowd(found: Hierarchy, columns: Any, domain: Domain) -> Codes:

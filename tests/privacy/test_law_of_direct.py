@@ -27,19 +27,34 @@ from tests.privacy.exact import Replay
 
 LINE = Domain(attributes=(Integer(name="x", low=0, high=3, width=1),))
 PAIR = Domain(attributes=(Integer(name="x", low=0, high=1, width=1),))
-SQUARE = Domain(attributes=(Integer(name="x", low=0, high=1, width=1), Integer(name="y", low=0, high=1, width=1)))
+SQUARE = Domain(
+    attributes=(
+        Integer(name="x", low=0, high=1, width=1),
+        Integer(name="y", low=0, high=1, width=1),
+    )
+)
 
 
 def plan_of(domain: Domain, *, epsilon: str, depth: int = 1) -> Plan:
     parameters = {"depth": depth, "stop": 0}
-    return mechanisms.plan(domain, Spec(mechanism="direct-synthesis", epsilon=Fraction(epsilon), parameters=parameters))
+    return mechanisms.plan(
+        domain,
+        Spec(mechanism="direct-synthesis", epsilon=Fraction(epsilon), parameters=parameters),
+    )
 
 
 def program_of(plan: Plan) -> exact.Program:
     def program(session: RoomSession, _rows: Rows) -> Hashable:
         answers = plan.run(session)
-        seen = tuple((one.partition.digest, tuple(one.values.tolist())) for one in answers.leaves)
-        return tuple(int(m.values) for m in answers.measurements), seen, session.spent, answers.calls
+        seen = tuple(
+            (one.partition.digest, tuple(one.values.tolist())) for one in answers.leaves
+        )
+        return (
+            tuple(int(m.values) for m in answers.measurements),
+            seen,
+            session.spent,
+            answers.calls,
+        )
 
     return program
 
@@ -62,13 +77,17 @@ TWO = plan_of(replace(LINE, rows=2, **PUBLIC), epsilon="6", depth=2)
 
 
 @pytest.mark.parametrize(("plan", "most"), CASES)
-def test_all_answers_together_lose_what_is_claimed_and_little_less(plan: Plan, most: int) -> None:
+def test_all_answers_together_lose_what_is_claimed_and_little_less(
+    plan: Plan, most: int
+) -> None:
     assert 0.95 * plan.epsilon < worst(plan, most=most) < inf
 
 
 def test_a_second_depth_is_asked_for_where_noisy_counts_say_so() -> None:
     law = exact.law_of(program_of(TWO), ((0,), (0,)), domain=TWO.domain, cap=TWO.loss, high=2)
-    assert 0.7 * TWO.epsilon < worst(TWO, most=2) < inf  # of two records one is below the cell that is divided
+    assert (
+        0.7 * TWO.epsilon < worst(TWO, most=2) < inf
+    )  # of two records one is below the cell that is divided
     assert {len(outcome[1]) for outcome in law} == {1, 2}
 
 
@@ -83,7 +102,14 @@ class NoNoise(Replay):
 
 
 @pytest.mark.parametrize(
-    "mutant", [exact.HalvedScale, exact.ActiveDomain, exact.TruncatedNoise, exact.FrequencyScale, ExactTotal]
+    "mutant",
+    [
+        exact.HalvedScale,
+        exact.ActiveDomain,
+        exact.TruncatedNoise,
+        exact.FrequencyScale,
+        ExactTotal,
+    ],
 )
 def test_a_mistake_is_noticed(mutant: type[Replay]) -> None:
     plan, most = CASES[1]
@@ -91,7 +117,9 @@ def test_a_mistake_is_noticed(mutant: type[Replay]) -> None:
 
 
 @pytest.mark.parametrize("mistake", ["divides by true counts", "lists the occupied"])
-def test_what_is_divided_must_not_follow_from_true_counts(mistake: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_divided_must_not_follow_from_true_counts(
+    mistake: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A room that leaves parts out because of who is in them."""
     original = RoomSession.leaves
 
@@ -108,13 +136,20 @@ def test_what_is_divided_must_not_follow_from_true_counts(mistake: str, monkeypa
     assert worst(TWO, most=2) == inf
 
 
-def test_noise_of_a_single_depth_for_all_is_refused_before_rows_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_noise_of_a_single_depth_for_all_is_refused_before_rows_are_looked_at(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     _, sharp = plan_of(replace(LINE, rows=2, **PUBLIC), epsilon="6", depth=1).asked(2.0)  # type: ignore[attr-defined]
     monkeypatch.setattr(DirectPlan, "asked", lambda _plan, _records: (2, sharp))
     looked = []
-    monkeypatch.setattr(counts, "by_part", lambda *_, **__: looked.append(1) or np.array([2, 0]))
+    monkeypatch.setattr(
+        counts, "by_part", lambda *_, **__: looked.append(1) or np.array([2, 0])
+    )
     session = exact.open_session(
-        exact.rows_of(((0,), (0,)), TWO.domain), domain=TWO.domain, cap=TWO.loss, sampler=NoNoise((), low=0, high=2)
+        exact.rows_of(((0,), (0,)), TWO.domain),
+        domain=TWO.domain,
+        cap=TWO.loss,
+        sampler=NoNoise((), low=0, high=2),
     )
     with pytest.raises(BudgetExceeded):
         TWO.run(session)

@@ -33,7 +33,9 @@ from tests.privacy.test_law_of_grow import (
     tables,
 )
 
-Cells = tuple[tuple[int, int], ...]  # of each cell, how early it comes in the public order, and what is left in it
+Cells = tuple[
+    tuple[int, int], ...
+]  # of each cell, how early it comes in the public order, and what is left in it
 EVENLY, FULLEST = (replace(IMPROVED, spread=spread) for spread in ("evenly", "fullest"))
 ORDER = order(np.arange(8, dtype=np.uint64)).tolist()
 _LESS = trees.least_discount(scale=SCALE, threshold=2)
@@ -50,7 +52,9 @@ def taken(cells: Cells, number: int, *, fullest: bool) -> Cells:
     left, rounds = dict(cells), dict.fromkeys(dict(cells), 0)
     for _ in range(min(number, sum(left.values()))):
         occupied = [place for place, count in left.items() if count]
-        place = min(occupied, key=lambda place: (-left[place] if fullest else rounds[place], place))
+        place = min(
+            occupied, key=lambda place: (-left[place] if fullest else rounds[place], place)
+        )
         left[place] -= 1
         rounds[place] += 1
     return tuple(left.items())
@@ -62,12 +66,21 @@ def arrays(counts: list[int]) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.nd
 
 
 @settings(derandomize=True)
-@given(st.lists(st.integers(0, 6), min_size=1, max_size=7), st.integers(1, 12), st.booleans(), st.data())
-def test_taking_evenly_or_from_the_fullest_is_stable(counts: list[int], number: int, fullest: bool, data) -> None:
+@given(
+    st.lists(st.integers(0, 6), min_size=1, max_size=7),
+    st.integers(1, 12),
+    st.booleans(),
+    st.data(),
+)
+def test_taking_evenly_or_from_the_fullest_is_stable(
+    counts: list[int], number: int, fullest: bool, data
+) -> None:
     """One record more leaves one record more, or none; and as much is taken as there is."""
     left = discounted(*arrays(counts), number, fullest=fullest)
     assert left.sum() == max(0, sum(counts) - number) and (left >= 0).all()
-    rows = tuple(zip(order(np.arange(len(counts), dtype=np.uint64)).tolist(), counts, strict=True))
+    rows = tuple(
+        zip(order(np.arange(len(counts), dtype=np.uint64)).tolist(), counts, strict=True)
+    )
     assert left.tolist() == [count for _, count in taken(rows, number, fullest=fullest)]
     more = list(counts)
     more[data.draw(st.integers(0, len(counts) - 1))] += 1
@@ -76,9 +89,17 @@ def test_taking_evenly_or_from_the_fullest_is_stable(counts: list[int], number: 
 
 
 def test_ranges_are_discounted_by_themselves() -> None:
-    left, places = np.array([5, 1, 9, 0, 2, 2], dtype=np.int64), order(np.arange(6, dtype=np.uint64))
+    left, places = (
+        np.array([5, 1, 9, 0, 2, 2], dtype=np.int64),
+        order(np.arange(6, dtype=np.uint64)),
+    )
     found = discounted(left, np.array([0, 3]), np.array([2, 6]), places, 3, fullest=True)
-    assert found.tolist() == [2, 1, 9, *discounted(left[3:], np.array([0]), np.array([3]), places[3:], 3, fullest=True)]
+    assert found.tolist() == [
+        2,
+        1,
+        9,
+        *discounted(left[3:], np.array([0]), np.array([3]), places[3:], 3, fullest=True),
+    ]
 
 
 def smallest(cells: list[int], number: int) -> list[int]:
@@ -95,7 +116,11 @@ def fullest_half_by_half(cells: list[int], number: int) -> list[int]:
         low, high = 0, len(left)
         while high - low > 1:
             middle = (low + high) // 2
-            low, high = (low, middle) if sum(left[low:middle]) >= sum(left[middle:high]) else (middle, high)
+            low, high = (
+                (low, middle)
+                if sum(left[low:middle]) >= sum(left[middle:high])
+                else (middle, high)
+            )
         left[low] -= 1
     return left
 
@@ -129,7 +154,12 @@ def test_other_ways_are_refused(spread: str) -> None:
 
 @pytest.mark.parametrize(
     "changes",
-    [{"parts": 0}, {"parts": 2**20}, {"name": "privtree", "spread": "evenly"}, {"name": "privtree", "parts": 2}],
+    [
+        {"parts": 0},
+        {"parts": 2**20},
+        {"name": "privtree", "spread": "evenly"},
+        {"name": "privtree", "parts": 2},
+    ],
 )
 def test_parts_and_ways_belong_to_the_improved_rule(changes: dict) -> None:
     with pytest.raises(TypeError):
@@ -173,12 +203,24 @@ class Model:
 
 class Smallest(Model):
     def left(self, cells: Cells) -> Cells:
-        return tuple(zip((p for p, _ in cells), smallest([c for _, c in cells], self.rule.discount), strict=True))
+        return tuple(
+            zip(
+                (p for p, _ in cells),
+                smallest([c for _, c in cells], self.rule.discount),
+                strict=True,
+            )
+        )
 
 
 class InProportion(Model):
     def left(self, cells: Cells) -> Cells:
-        return tuple(zip((p for p, _ in cells), in_proportion([c for _, c in cells], self.rule.discount), strict=True))
+        return tuple(
+            zip(
+                (p for p, _ in cells),
+                in_proportion([c for _, c in cells], self.rule.discount),
+                strict=True,
+            )
+        )
 
 
 class OneLess(Model):
@@ -187,11 +229,14 @@ class OneLess(Model):
 
 
 def claim(rule: Rule) -> Fraction:
-    return rule.parts * trees.loss(scale=SCALE, threshold=rule.threshold, discount=rule.discount)
+    return rule.parts * trees.loss(
+        scale=SCALE, threshold=rule.threshold, discount=rule.discount
+    )
 
 
 @pytest.mark.parametrize(
-    ("rule", "tight"), [(EVENLY, 0.9), (FULLEST, 0.9), (IN_HALVES, 0.95), (IN_THIRDS, 0.95), (IN_PARTS, 0.85)]
+    ("rule", "tight"),
+    [(EVENLY, 0.9), (FULLEST, 0.9), (IN_HALVES, 0.95), (IN_THIRDS, 0.95), (IN_PARTS, 0.85)],
 )  # counts of the last are even and its discount is 3: no node has just the parts that it sets aside
 def test_opening_nodes_costs_what_is_claimed_and_little_less(rule: Rule, tight: float) -> None:
     ratio = Model(rule).worst()
@@ -209,7 +254,9 @@ def test_parts_are_paid_for() -> None:
     assert not exact.proves(Model(IN_PARTS).worst(), epsilon=claim(IN_PARTS) / 2)
 
 
-@pytest.mark.parametrize("rule", [EVENLY, FULLEST, IN_PARTS], ids=lambda rule: f"{rule.spread} {rule.parts}")
+@pytest.mark.parametrize(
+    "rule", [EVENLY, FULLEST, IN_PARTS], ids=lambda rule: f"{rule.spread} {rule.parts}"
+)
 def test_the_room_opens_nodes_by_that_law(rule: Rule) -> None:
     model = Model(rule)
     for codes in [
@@ -224,12 +271,21 @@ def test_the_room_opens_nodes_by_that_law(rule: Rule) -> None:
         (0, 0, 0, 1, 2, 3),
     ]:
         table = tuple((code,) for code in codes)
-        law = exact.law_of(grown(rule), table, domain=DOMAIN, cap=Pure(epsilon=Fraction(9)), high=0)
+        law = exact.law_of(
+            grown(rule), table, domain=DOMAIN, cap=Pure(epsilon=Fraction(9)), high=0
+        )
         cells = tuple((ORDER[code], codes.count(code) * rule.parts) for code in range(8))
         expected: Law = {}
-        for (a, p), (b, q) in itertools.product(model.law(cells[:4], 1).items(), model.law(cells[4:], 1).items()):
-            levels = [list(itertools.chain(*one)) for one in itertools.zip_longest(opened(a), opened(b), fillvalue=[])]
-            outcome = tuple(tuple(place for place, yes in enumerate(level) if yes) for level in levels)
+        for (a, p), (b, q) in itertools.product(
+            model.law(cells[:4], 1).items(), model.law(cells[4:], 1).items()
+        ):
+            levels = [
+                list(itertools.chain(*one))
+                for one in itertools.zip_longest(opened(a), opened(b), fillvalue=[])
+            ]
+            outcome = tuple(
+                tuple(place for place, yes in enumerate(level) if yes) for level in levels
+            )
             expected[outcome] = expected.get(outcome, ZERO) + p * q
         assert agree(law, expected), codes
 
@@ -237,23 +293,38 @@ def test_the_room_opens_nodes_by_that_law(rule: Rule) -> None:
 # ---- price and receipt --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("rule", [EVENLY, FULLEST, IN_PARTS], ids=lambda rule: f"{rule.spread} {rule.parts}")
+@pytest.mark.parametrize(
+    "rule", [EVENLY, FULLEST, IN_PARTS], ids=lambda rule: f"{rule.spread} {rule.parts}"
+)
 def test_the_verifier_finds_the_same_price(rule: Rule) -> None:
     written, allowed, call = line(rule, m=3)
-    assert verify_calls.cost_of(written, 1, allowed).epsilon == call.event.pure_epsilon() == 3 * claim(rule)
+    assert (
+        verify_calls.cost_of(written, 1, allowed).epsilon
+        == call.event.pure_epsilon()
+        == 3 * claim(rule)
+    )
     assert Call.from_json(call.to_json()) == call
 
 
 @pytest.mark.parametrize(
     "changes",
-    [{"spread": "smallest"}, {"spread": "chance"}, {"parts": 1}, {"parts": 3}, {"parts": 2.0}, {"parts": [2]}],
+    [
+        {"spread": "smallest"},
+        {"spread": "chance"},
+        {"parts": 1},
+        {"parts": 3},
+        {"parts": 2.0},
+        {"parts": [2]},
+    ],
 )
 def test_the_verifier_refuses_another_way(changes: dict) -> None:
     written, allowed, _ = line(IN_PARTS)
     verify_calls.cost_of(written, 1, allowed)
     rule = written["query"]["grown"] | changes
     with pytest.raises(VerificationError):
-        verify_calls.cost_of(written | {"query": written["query"] | {"grown": rule}}, 1, allowed)
+        verify_calls.cost_of(
+            written | {"query": written["query"] | {"grown": rule}}, 1, allowed
+        )
 
 
 def test_a_discount_below_its_bound_in_parts_is_refused() -> None:

@@ -45,7 +45,9 @@ def uniform(n: int) -> tuple[Interval, ...]:
 def geometric(steps: int) -> tuple[Interval, ...]:
     """The steps above a threshold, all beyond the last together."""
     q = iv.exp(-1 / ratio_iv(SCALE))
-    return tuple(enclose(chance) for chance in [(1 - q) * q**step for step in range(steps)] + [q**steps])
+    return tuple(
+        enclose(chance) for chance in [(1 - q) * q**step for step in range(steps)] + [q**steps]
+    )
 
 
 class Driven:
@@ -83,7 +85,9 @@ class Driven:
             # Noise on 0 is drawn until it is not negative (`exceeding`, tested below): half of it is, so that none is
             # drawn again, and the other half has the law of noise that is not negative.
             half = len(values) // 2
-            return [replay.branch(geometric(HIGH - threshold)) for _ in range(half)] + [-1] * (len(values) - half)
+            return [replay.branch(geometric(HIGH - threshold)) for _ in range(half)] + [-1] * (
+                len(values) - half
+            )
 
         def number_passing(n: int, *, scale: Fraction, threshold: int) -> int:
             words = self.strata(shipped, n, scale=scale, threshold=threshold)
@@ -92,14 +96,21 @@ class Driven:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(discovery, "number_passing", number_passing)
             patch.setattr(secrets, "randbelow", lambda n: replay.branch(uniform(n)))
-            found = discovery.discovered(counts, size=len(held), threshold=threshold, scale=SCALE, noisy=noisy)
+            found = discovery.discovered(
+                counts, size=len(held), threshold=threshold, scale=SCALE, noisy=noisy
+            )
         return tuple(found)
 
-    def strata(self, shipped: Callable[..., int], n: int, *, scale: Fraction, threshold: int) -> list[int]:
+    def strata(
+        self, shipped: Callable[..., int], n: int, *, scale: Fraction, threshold: int
+    ) -> list[int]:
         """The least first word with which at least 0, 1, … n pass, until one that no word reaches."""
         if (n, scale, threshold) not in self._strata:
             self._strata[n, scale, threshold] = _strata(
-                lambda word: shipped(n, scale=scale, threshold=threshold, bits=beginning_with(word)), n
+                lambda word: shipped(
+                    n, scale=scale, threshold=threshold, bits=beginning_with(word)
+                ),
+                n,
             )
         return self._strata[n, scale, threshold]
 
@@ -129,7 +140,9 @@ def chances_of(words: list[int]) -> tuple[Interval, ...]:
     unit = exact.ONE // FIRST_WORD
     ends = [*words, FIRST_WORD]
     steps = list(itertools.pairwise(ends))
-    return tuple(Interval(max(0, high - low - 1) * unit, (high - low + 1) * unit) for low, high in steps)
+    return tuple(
+        Interval(max(0, high - low - 1) * unit, (high - low + 1) * unit) for low, high in steps
+    )
 
 
 def counts_every_value(patch: pytest.MonkeyPatch) -> None:
@@ -155,7 +168,12 @@ def continuous_tail(patch: pytest.MonkeyPatch) -> None:
 
 def strangers_at_the_threshold(patch: pytest.MonkeyPatch) -> None:
     """A stranger is known by a count that never exceeds the threshold."""
-    plant(patch, discovery.discovered, "exceeding(number, threshold=threshold, noisy=noisy)", "[threshold] * number")
+    plant(
+        patch,
+        discovery.discovered,
+        "exceeding(number, threshold=threshold, noisy=noisy)",
+        "[threshold] * number",
+    )
 
 
 def above_the_threshold(patch: pytest.MonkeyPatch) -> None:
@@ -165,7 +183,12 @@ def above_the_threshold(patch: pytest.MonkeyPatch) -> None:
 
 def first_strangers(patch: pytest.MonkeyPatch) -> None:
     """Not any of those that are left, but the first ones."""
-    plant(patch, discovery.without_repetition, "[left.pop(below(len(left))) for _ in range(number)]", "left[:number]")
+    plant(
+        patch,
+        discovery.without_repetition,
+        "[left.pop(below(len(left))) for _ in range(number)]",
+        "left[:number]",
+    )
 
 
 def strangers_last(patch: pytest.MonkeyPatch) -> None:
@@ -220,7 +243,9 @@ def test_the_law_is_that_of_noise_on_every_value(size: int, threshold: int) -> N
 
 
 @pytest.mark.parametrize("mistake", PLANTS, ids=lambda mistake: mistake.__name__)
-def test_a_mistake_planted_into_the_shipped_code_is_noticed(mistake: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_mistake_planted_into_the_shipped_code_is_noticed(
+    mistake: Plant, monkeypatch: pytest.MonkeyPatch
+) -> None:
     mistake(monkeypatch)
     driven = Driven(2)
     assert not all(agree(driven.law(held), full_law(held, 2)) for held in tables(3))
@@ -243,7 +268,12 @@ def test_noise_above_the_threshold_is_whatever_noise_is_not_negative() -> None:
 
 def worst(law: Callable[[Held], Law]) -> Fraction | float:
     laws = {held: law(held) for held in tables(2)}
-    pairs = [(x, y) for x in laws for y in laws if sum(abs(a - b) for a, b in zip(x, y, strict=True)) == 1]
+    pairs = [
+        (x, y)
+        for x in laws
+        for y in laws
+        if sum(abs(a - b) for a, b in zip(x, y, strict=True)) == 1
+    ]
     ratio, compared = exact.worst_ratio(laws, iter(pairs))
     assert compared == len(pairs) > 0
     return ratio
@@ -251,14 +281,20 @@ def worst(law: Callable[[Held], Law]) -> Fraction | float:
 
 def test_one_record_more_or_less_is_hidden_as_claimed_and_no_better() -> None:
     """Of noise on every value to 2^-200, and of the shipped code to what the first 128 bits of its words leave open."""
-    assert exact.proves(worst(lambda held: full_law(held, 2)), epsilon=1 / SCALE + Fraction(1, 2**200))
+    assert exact.proves(
+        worst(lambda held: full_law(held, 2)), epsilon=1 / SCALE + Fraction(1, 2**200)
+    )
     ratio = worst(Driven(2).law)
     assert exact.proves(ratio, epsilon=1 / SCALE + Fraction(1, 2**100))
     assert exact.worst_epsilon(ratio) > 0.99 / SCALE
 
 
-@pytest.mark.parametrize(("mistake", "least"), [(active_only, inf), (counts_every_value, 1.05 / 1.5)])
-def test_what_a_mistake_costs(mistake: Plant, least: float, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("mistake", "least"), [(active_only, inf), (counts_every_value, 1.05 / 1.5)]
+)
+def test_what_a_mistake_costs(
+    mistake: Plant, least: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Leaving strangers out is no privacy at all; too many of them is another law, with a larger loss than claimed."""
     mistake(monkeypatch)
     assert exact.worst_epsilon(worst(Driven(2).law)) >= least
@@ -267,7 +303,9 @@ def test_what_a_mistake_costs(mistake: Plant, least: float, monkeypatch: pytest.
 # ---- the number of strangers, drawn bit by bit -----------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("n", "threshold"), [(1, 1), (5, 1), (30, 3), (10_000, 12), (10**30, 105)])
+@pytest.mark.parametrize(
+    ("n", "threshold"), [(1, 1), (5, 1), (30, 3), (10_000, 12), (10**30, 105)]
+)
 def test_a_uniform_number_is_on_the_right_side_of_every_step(n: int, threshold: int) -> None:
     """Just below a step of the distribution and just above it."""
     bits = 200
@@ -300,9 +338,15 @@ def test_bits_that_leave_a_step_open_are_followed_by_more() -> None:
 
 @pytest.mark.parametrize(
     ("n", "rho", "epsilon", "expected"),
-    [(171_000, 0.9, 1.0, 13.6066), (29_400_000_000, 0.9, 0.1, 256.6148), (171_000, 0.1, 0.01, 1052.2246)],
+    [
+        (171_000, 0.9, 1.0, 13.6066),
+        (29_400_000_000, 0.9, 0.1, 256.6148),
+        (171_000, 0.1, 0.01, 1052.2246),
+    ],
 )
-def test_thresholds_are_the_known_ones(n: int, rho: float, epsilon: float, expected: float) -> None:
+def test_thresholds_are_the_known_ones(
+    n: int, rho: float, epsilon: float, expected: float
+) -> None:
     """They are stated for continuous noise, which discrete noise is where counts are in millionths of records."""
     found = thresholds.threshold(n, rho=rho, scale=Fraction(10**6) / Fraction(epsilon))
     assert found / 10**6 == pytest.approx(expected, abs=5e-5)
@@ -330,7 +374,9 @@ def test_a_rho_that_is_no_probability_is_refused(rho: float) -> None:
 
 def test_a_threshold_that_lets_noise_through_is_refused() -> None:
     with pytest.raises(PrivacyError):
-        discovery.discovered({}, size=10**6, threshold=1, scale=Fraction(1), noisy=lambda counts: counts)
+        discovery.discovered(
+            {}, size=10**6, threshold=1, scale=Fraction(1), noisy=lambda counts: counts
+        )
 
 
 @pytest.mark.slow
@@ -350,12 +396,18 @@ def test_real_noise_on_ten_thousand_values_and_its_simulation_have_the_same_law(
     def p_value() -> float:
         numbers, above = (Counter(), Counter()), (Counter(), Counter())
         for _ in range(runs):
-            sparse = discovery.discovered(held, size=size, threshold=threshold, scale=scale, noisy=noisy)
+            sparse = discovery.discovered(
+                held, size=size, threshold=threshold, scale=scale, noisy=noisy
+            )
             full = noise.noisy(truth, law)
-            passed = [(int(rank), int(full[rank])) for rank in np.flatnonzero(full >= threshold)]
+            passed = [
+                (int(rank), int(full[rank])) for rank in np.flatnonzero(full >= threshold)
+            ]
             for side, found in enumerate((sparse, passed)):
                 numbers[side][min(len(found), 6)] += 1
-                above[side].update(min(count - threshold, 8) for rank, count in found if rank not in held)
+                above[side].update(
+                    min(count - threshold, 8) for rank, count in found if rank not in held
+                )
         p_values = []
         for seen in (numbers, above):
             outcomes = sorted(seen[0].keys() | seen[1].keys())
@@ -369,7 +421,13 @@ def test_real_noise_on_ten_thousand_values_and_its_simulation_have_the_same_law(
 def test_strangers_are_uniform_whether_they_are_drawn_or_listed() -> None:
     def p_value(taken: list[int]) -> float:
         sets = Counter(
-            tuple(sorted(discovery.without_repetition(2, size=9, taken=taken, below=secrets.randbelow)))
+            tuple(
+                sorted(
+                    discovery.without_repetition(
+                        2, size=9, taken=taken, below=secrets.randbelow
+                    )
+                )
+            )
             for _ in range(4_000)
         )
         left = 9 - len(taken)

@@ -46,7 +46,9 @@ class Recorder:
 
 
 def plan_of(domain: Domain) -> Plan:
-    spec = Spec(mechanism="independent", epsilon=EPSILON, delta=DELTA, parameters={"noise": "gaussian"})
+    spec = Spec(
+        mechanism="independent", epsilon=EPSILON, delta=DELTA, parameters={"noise": "gaussian"}
+    )
     return mechanisms.plan(domain, spec)
 
 
@@ -55,14 +57,23 @@ def shifts(plan: Plan, x: Table, y: Table) -> list[Cell]:
     recorded = []
     for table in (x, y):
         recorder = Recorder()
-        plan.run(open_session(exact.rows_of(table, plan.domain), domain=plan.domain, cap=plan.loss, sampler=recorder))
+        plan.run(
+            open_session(
+                exact.rows_of(table, plan.domain),
+                domain=plan.domain,
+                cap=plan.loss,
+                sampler=recorder,
+            )
+        )
         recorded.append(recorder.cells)
     pairs = zip(*recorded, strict=True)
     return sorted((a - b, sigma) for (a, sigma), (b, _) in pairs if a != b)
 
 
 @cache
-def gaussian(sigma: Fraction, width: int) -> tuple[tuple[mpmath.ctx_iv.ivmpf, ...], mpmath.ctx_iv.ivmpf]:
+def gaussian(
+    sigma: Fraction, width: int
+) -> tuple[tuple[mpmath.ctx_iv.ivmpf, ...], mpmath.ctx_iv.ivmpf]:
     """Enclosures of the chances of -width … width, and of all the rest together."""
     rate = ratio_iv(1 / (2 * sigma**2))
     weights = [iv.exp(-rate * k * k) for k in range(width + 1)]
@@ -81,7 +92,10 @@ def hockey_stick(cells: list[Cell], *, epsilon: Fraction) -> mpmath.ctx_iv.ivmpf
     total = iv.mpf(0)
     for noise in itertools.product(range(-width, width + 1), repeat=len(cells)):
         # P puts this noise on its count; Q needs the noise plus the difference of the counts.
-        loss = sum(Fraction((k + d) ** 2 - k**2) / (2 * sigma**2) for k, (d, sigma) in zip(noise, cells, strict=True))
+        loss = sum(
+            Fraction((k + d) ** 2 - k**2) / (2 * sigma**2)
+            for k, (d, sigma) in zip(noise, cells, strict=True)
+        )
         if loss > epsilon:
             chance = iv.mpf(1)
             for k, (inner, _) in zip(noise, laws, strict=True):
@@ -118,15 +132,21 @@ def distinct_shifts(domain: Domain, *, most: int = 2) -> list[list[Cell]]:
 
 @pytest.mark.parametrize("relation", list(Relation))
 @pytest.mark.parametrize("alpha", [2, 3, 6])
-def test_every_renyi_divergence_stays_below_the_zcdp_claim(relation: Relation, alpha: int) -> None:
+def test_every_renyi_divergence_stays_below_the_zcdp_claim(
+    relation: Relation, alpha: int
+) -> None:
     domain = domain_of(2, 3, relation=relation)
     loss = plan_of(domain).loss
     assert isinstance(loss, ZeroConcentrated)
     divergences = [renyi(cells, alpha=alpha) for cells in distinct_shifts(domain)]
     # For a whole shift and a whole order the divergence is exactly alpha · rho: equality up to the enclosure.
     slack = iv.mpf(2) ** -150
-    assert all((divergence - alpha * ratio_iv(loss.rho)).b <= slack.b for divergence in divergences)
-    assert max(float(divergence.mid) for divergence in divergences) >= 0.95 * alpha * float(loss.rho)
+    assert all(
+        (divergence - alpha * ratio_iv(loss.rho)).b <= slack.b for divergence in divergences
+    )
+    assert max(float(divergence.mid) for divergence in divergences) >= 0.95 * alpha * float(
+        loss.rho
+    )
 
 
 def test_delta_at_the_claimed_epsilon_is_below_the_claimed_delta() -> None:
@@ -134,14 +154,18 @@ def test_delta_at_the_claimed_epsilon_is_below_the_claimed_delta() -> None:
         assert len(cells) == 2
         delta = hockey_stick(cells, epsilon=EPSILON)
         assert delta.b <= ratio_iv(DELTA).a
-        assert delta.a >= 0.2 * float(DELTA), "the conversion loses a factor of about three, not more"
+        assert delta.a >= 0.2 * float(DELTA), (
+            "the conversion loses a factor of about three, not more"
+        )
 
 
 @pytest.mark.parametrize("mutation", ["sigma halved", "sigma of one attribute alone"])
 def test_a_mutant_sigma_is_noticed(mutation: str) -> None:
     plan = plan_of(domain_of(2, 2))
     for cells in distinct_shifts(domain_of(2, 2)):
-        factor = Fraction(1, 2) if mutation == "sigma halved" else Fraction(7, 10)  # about 1 / sqrt 2
+        factor = (
+            Fraction(1, 2) if mutation == "sigma halved" else Fraction(7, 10)
+        )  # about 1 / sqrt 2
         mutant = [(d, sigma * factor) for d, sigma in cells]
         assert hockey_stick(mutant, epsilon=EPSILON).a > ratio_iv(DELTA).b
         assert renyi(mutant, alpha=2).a > 2 * ratio_iv(plan.rho).b

@@ -21,7 +21,12 @@ from synth_engine.measurement import Answers, GroupSizes, Noise
 from synth_engine.privacy import calibrate, verify_calls
 from synth_engine.privacy.loss import Pure
 from synth_engine.privacy.receipt import call_to_json
-from synth_engine.privacy.unit import PrivacyUnit, Relation, group_sizes_sensitivity, histogram_sensitivity
+from synth_engine.privacy.unit import (
+    PrivacyUnit,
+    Relation,
+    group_sizes_sensitivity,
+    histogram_sensitivity,
+)
 from tests.privacy import exact
 from tests.privacy.exact import Law, Replay
 
@@ -45,7 +50,11 @@ def domain_of(max_records: int, relation: Relation = Relation.ADD_REMOVE) -> Dom
 
 def opened(persons: Persons, domain: Domain, folder: Path) -> Rows:
     """The table as the room opens it."""
-    lines = [f"p{number},{place % 2}" for number, size in enumerate(persons.sizes) for place in range(size)]
+    lines = [
+        f"p{number},{place % 2}"
+        for number, size in enumerate(persons.sizes)
+        for place in range(size)
+    ]
     lines += [f",{place % 2}" for place in range(persons.nobody)]
     path = folder / "table.csv"
     path.write_text("\n".join(["who,x", *lines]) + "\n")
@@ -92,9 +101,13 @@ def worst(
         answer = session.group_sizes(noise=noise)
         return (*answer.values.tolist(), session.calls, session.spent)
 
-    cap = Pure(epsilon=100 * EPSILON)  # mutants may cost more than they may; the cap is not what is tested here
+    cap = Pure(
+        epsilon=100 * EPSILON
+    )  # mutants may cost more than they may; the cap is not what is tested here
     laws: dict[Persons, Law] = {
-        table: exact.law_on(program, opened(table, domain, folder), cap=cap, high=persons + 1, sampler=sampler)
+        table: exact.law_on(
+            program, opened(table, domain, folder), cap=cap, high=persons + 1, sampler=sampler
+        )
         for table in tables(persons=persons)
     }
     return exact.worst_ratio(laws, pairs(domain, persons=persons))  # type: ignore[arg-type]  # tables of another shape
@@ -110,7 +123,9 @@ def test_no_pair_of_neighbours_is_told_apart_by_more_than_the_claim(
     assert exact.proves(ratio, epsilon=EPSILON)
     if max_records == 1 and relation is Relation.REPLACE_ONE:
         return  # the one cell is the number of persons, which moves only when the records of nobody come or go
-    assert exact.worst_epsilon(ratio) >= 0.95 * EPSILON, "a claim this loose would hide a defect"
+    assert exact.worst_epsilon(ratio) >= 0.95 * EPSILON, (
+        "a claim this loose would hide a defect"
+    )
 
 
 def test_the_cells_are_those_of_the_truncated_table_whatever_the_rows(tmp_path: Path) -> None:
@@ -155,17 +170,22 @@ def cumulated(rows: Rows, honest: Callable[[Rows], np.ndarray]) -> np.ndarray:
 
 
 @pytest.mark.parametrize(
-    "mutant", [before_truncation, records_in_groups, nobody_apart, cumulated], ids=lambda mutant: mutant.__name__
+    "mutant",
+    [before_truncation, records_in_groups, nobody_apart, cumulated],
+    ids=lambda mutant: mutant.__name__,
 )
 def test_a_mutant_count_is_noticed(
-    mutant: Callable[[Rows, Callable[[Rows], np.ndarray]], np.ndarray], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    mutant: Callable[[Rows, Callable[[Rows], np.ndarray]], np.ndarray],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     honest = counts.group_sizes
     monkeypatch.setattr(counts, "group_sizes", lambda rows: mutant(rows, honest))
     if mutant is before_truncation:
         everyone = np.arange
         monkeypatch.setattr(
-            "synth_engine.confidential.rows._kept", lambda units, *, most, random_bytes: everyone(len(units))
+            "synth_engine.confidential.rows._kept",
+            lambda units, *, most, random_bytes: everyone(len(units)),
         )
     ratio, _ = worst(domain_of(2), tmp_path)
     assert not exact.proves(ratio, epsilon=EPSILON)
@@ -174,7 +194,9 @@ def test_a_mutant_count_is_noticed(
 
 def test_the_sensitivity_of_records_is_noticed_as_too_loose(tmp_path: Path) -> None:
     domain = domain_of(2)
-    ratio, _ = worst(domain, tmp_path, l1=histogram_sensitivity(domain.unit, domain.relation).l1)
+    ratio, _ = worst(
+        domain, tmp_path, l1=histogram_sensitivity(domain.unit, domain.relation).l1
+    )
     assert exact.worst_epsilon(ratio) < 0.6 * EPSILON
 
 
@@ -183,7 +205,9 @@ def test_the_sensitivity_of_add_and_remove_is_noticed_under_replace_one(tmp_path
     assert exact.worst_epsilon(ratio) > 1.9 * EPSILON
 
 
-@pytest.mark.parametrize("sampler", [exact.HalvedScale, exact.ActiveDomain], ids=lambda sampler: sampler.__name__)
+@pytest.mark.parametrize(
+    "sampler", [exact.HalvedScale, exact.ActiveDomain], ids=lambda sampler: sampler.__name__
+)
 def test_a_mutant_sampler_is_noticed(sampler: type[Replay], tmp_path: Path) -> None:
     ratio, _ = worst(domain_of(2), tmp_path, sampler=sampler)
     assert exact.worst_epsilon(ratio) > 1.15 * EPSILON
@@ -195,8 +219,12 @@ NOISE = Noise(law="discrete-laplace", scale=Fraction(2))
 
 
 def test_without_a_column_of_persons_nothing_is_answered_or_charged() -> None:
-    domain = Domain(attributes=(Integer(name="x", low=0, high=1),), unit=PrivacyUnit(max_records=2))
-    session = exact.open_session(exact.rows_of(((0,), (1,)), domain), domain=domain, cap=Pure(epsilon=Fraction(1)))
+    domain = Domain(
+        attributes=(Integer(name="x", low=0, high=1),), unit=PrivacyUnit(max_records=2)
+    )
+    session = exact.open_session(
+        exact.rows_of(((0,), (1,)), domain), domain=domain, cap=Pure(epsilon=Fraction(1))
+    )
     with pytest.raises(PrivacyError, match="column"):
         session.group_sizes(noise=NOISE)
     assert session.calls == ()
@@ -224,7 +252,9 @@ def test_a_unit_costs_what_one_record_would_however_many_it_may_have(tmp_path: P
     assert session.spent == Pure(epsilon=Fraction(1, 2))
 
 
-def test_group_sizes_are_stored_with_the_other_answers_and_belong_to_their_digest(tmp_path: Path) -> None:
+def test_group_sizes_are_stored_with_the_other_answers_and_belong_to_their_digest(
+    tmp_path: Path,
+) -> None:
     sizes = GroupSizes(noise=NOISE, values=np.array([3, -1], dtype=np.int64))
     answers, without = Answers(measurements=(), group_sizes=sizes), Answers(measurements=())
     answers.save(tmp_path / "answers.npz")
@@ -232,7 +262,10 @@ def test_group_sizes_are_stored_with_the_other_answers_and_belong_to_their_diges
     assert loaded.group_sizes is not None
     assert loaded.group_sizes.values.tolist() == [3, -1]
     assert loaded.group_sizes.noise == NOISE
-    other = Answers(measurements=(), group_sizes=GroupSizes(noise=NOISE, values=np.array([3, 0], dtype=np.int64)))
+    other = Answers(
+        measurements=(),
+        group_sizes=GroupSizes(noise=NOISE, values=np.array([3, 0], dtype=np.int64)),
+    )
     assert loaded.digest == answers.digest
     assert len({answers.digest, without.digest, other.digest}) == 3
 
@@ -240,8 +273,12 @@ def test_group_sizes_are_stored_with_the_other_answers_and_belong_to_their_diges
 @pytest.mark.parametrize(
     ("changed", "reason"),
     [
-        pytest.param({"unit": {"max_records": 2, "column": None}}, "privacy unit", id="no column"),
-        pytest.param({"unit": {"max_records": 3, "column": "who"}}, "privacy unit", id="other sizes"),
+        pytest.param(
+            {"unit": {"max_records": 2, "column": None}}, "privacy unit", id="no column"
+        ),
+        pytest.param(
+            {"unit": {"max_records": 3, "column": "who"}}, "privacy unit", id="other sizes"
+        ),
         pytest.param({"relation": "replace-one"}, "sensitivity", id="the other relation"),
         pytest.param({"verb": "measure"}, "columns|sensitivity", id="as a table of records"),
     ],
@@ -257,7 +294,9 @@ def test_the_verifier_recomputes_the_cost_of_group_sizes(
     (call,) = session.calls
     line = call_to_json(call.query.to_json(), call.event)
     receipt = {"unit": domain.unit.to_json(), "relation": "add-remove", "invariants": []}
-    assert verify_calls.cost_of(line, 1, verify_calls.allowed_by(receipt)).epsilon == Fraction(1, 2)
+    assert verify_calls.cost_of(line, 1, verify_calls.allowed_by(receipt)).epsilon == Fraction(
+        1, 2
+    )
     forged = line | {"query": line["query"] | {"verb": changed.get("verb", "group-sizes")}}
     about = receipt | {key: value for key, value in changed.items() if key != "verb"}
     with pytest.raises(VerificationError, match=reason):

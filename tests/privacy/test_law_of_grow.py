@@ -34,14 +34,30 @@ from synth_engine.spec import Spec
 from synth_engine.values import from_json
 from tests.privacy import exact
 from tests.privacy.chance import fits, least
-from tests.privacy.exact import CERTAIN, ZERO, Interval, Law, Replay, clamped_laplace, enclose, iv
+from tests.privacy.exact import (
+    CERTAIN,
+    ZERO,
+    Interval,
+    Law,
+    Replay,
+    clamped_laplace,
+    enclose,
+    iv,
+)
 
 SCALE = Fraction(2)
 NOISE = Noise(law="discrete-laplace", scale=SCALE)
 DEPTH = 3
 MOST = 6
-IMPROVED = Rule(name="improved", depth=DEPTH, threshold=1, discount=trees.least_discount(scale=SCALE, threshold=1))
-PRIVTREE = Rule(name="privtree", depth=DEPTH, threshold=1, discount=4)  # so that two depths show nearly all of the loss
+IMPROVED = Rule(
+    name="improved",
+    depth=DEPTH,
+    threshold=1,
+    discount=trees.least_discount(scale=SCALE, threshold=1),
+)
+PRIVTREE = Rule(
+    name="privtree", depth=DEPTH, threshold=1, discount=4
+)  # so that two depths show nearly all of the loss
 BASIC = Rule(name="basic", depth=DEPTH, threshold=2)
 Leaves = tuple[int, ...]  # how many records have each of the codes below a node
 
@@ -63,7 +79,9 @@ class Model:
     def opens(self, count: int, level: int) -> tuple[Interval, Interval]:
         if self.rule.name == "improved":
             return self.passes(count, self.rule.threshold)
-        raised = max(count - level * self.rule.discount, self.rule.threshold - self.rule.discount)
+        raised = max(
+            count - level * self.rule.discount, self.rule.threshold - self.rule.discount
+        )
         return self.passes(raised, self.rule.threshold)
 
     def passes(self, count: int, threshold: int) -> tuple[Interval, Interval]:
@@ -79,9 +97,14 @@ class Model:
         number = min(total, number)
         for taken in itertools.product(*(range(count + 1) for count in leaves)):
             if sum(taken) == number:
-                ways = prod(comb(count, less) for count, less in zip(leaves, taken, strict=True))
+                ways = prod(
+                    comb(count, less) for count, less in zip(leaves, taken, strict=True)
+                )
                 chance = enclose(iv.mpf(ways) / comb(total, number))
-                yield chance, tuple(count - less for count, less in zip(leaves, taken, strict=True))
+                yield (
+                    chance,
+                    tuple(count - less for count, less in zip(leaves, taken, strict=True)),
+                )
 
     def _law(self, leaves: Leaves, level: int) -> Law:
         if level == self.rule.depth:
@@ -106,7 +129,9 @@ class Model:
 
 
 def tables(size: int, most: int = MOST) -> Iterator[Leaves]:
-    return (held for held in itertools.product(range(most + 1), repeat=size) if sum(held) <= most)
+    return (
+        held for held in itertools.product(range(most + 1), repeat=size) if sum(held) <= most
+    )
 
 
 def differ_by_one(x: Leaves, y: Leaves) -> bool:
@@ -132,7 +157,11 @@ class FromTheSmallest(Model):
     def left(self, leaves: Leaves) -> Iterator[tuple[Interval, Leaves]]:
         left, half = list(leaves), len(leaves) // 2
         for _ in range(min(sum(leaves), self.rule.discount)):
-            sides = [side for side in (range(half), range(half, len(left))) if sum(left[i] for i in side)]
+            sides = [
+                side
+                for side in (range(half), range(half, len(left)))
+                if sum(left[i] for i in side)
+            ]
             side = min(sides, key=lambda side: sum(left[i] for i in side))
             left[next(i for i in side if left[i])] -= 1
         yield CERTAIN, tuple(left)
@@ -169,9 +198,12 @@ def test_opening_nodes_costs_what_is_claimed_and_little_less(rule: Rule) -> None
 
 
 @pytest.mark.parametrize(
-    ("scale", "threshold", "more"), [("1", 1, 0), ("1", 2, 0), ("1/2", 1, 0), ("3", 2, 0), ("2", 1, 1)]
+    ("scale", "threshold", "more"),
+    [("1", 1, 0), ("1", 2, 0), ("1/2", 1, 0), ("3", 2, 0), ("2", 1, 1)],
 )
-def test_the_claim_holds_for_other_noise_thresholds_and_discounts(scale: str, threshold: int, more: int) -> None:
+def test_the_claim_holds_for_other_noise_thresholds_and_discounts(
+    scale: str, threshold: int, more: int
+) -> None:
     spread = Fraction(scale)
     discount = trees.least_discount(scale=spread, threshold=threshold) + more
     rule = Rule(name="improved", depth=DEPTH, threshold=threshold, discount=discount)
@@ -181,7 +213,10 @@ def test_the_claim_holds_for_other_noise_thresholds_and_discounts(scale: str, th
 
 @pytest.mark.parametrize(
     ("mutant", "rule"),
-    [(mutant, IMPROVED) for mutant in (NoDiscount, OneLess, FromTheSmallest, OccupiedOnly, HalvedScale)]
+    [
+        (mutant, IMPROVED)
+        for mutant in (NoDiscount, OneLess, FromTheSmallest, OccupiedOnly, HalvedScale)
+    ]
     + [(mutant, PRIVTREE) for mutant in (NoDecay, NotClipped, OccupiedOnly, HalvedScale)],
     ids=lambda one: getattr(one, "__name__", getattr(one, "name", "")),
 )
@@ -203,7 +238,9 @@ def basic_worst(rule: Rule, scale: Fraction) -> Fraction:
             ratio = Fraction(p.high, q.low)
             if value >= rule.threshold and level < rule.depth:
                 half = len(x) // 2
-                ratio *= below(x[:half], y[:half], level + 1) * below(x[half:], y[half:], level + 1)
+                ratio *= below(x[:half], y[:half], level + 1) * below(
+                    x[half:], y[half:], level + 1
+                )
             worst = max(worst, ratio)
         return worst
 
@@ -237,7 +274,9 @@ def opened(shape: Hashable, level: int = 1) -> list[list[bool]]:
     if shape in ("closed", "leaf"):
         return [[False]]
     sides = [opened(side, level + 1) for side in shape]  # type: ignore[attr-defined]
-    deeper = [list(itertools.chain(*one)) for one in itertools.zip_longest(*sides, fillvalue=[])]
+    deeper = [
+        list(itertools.chain(*one)) for one in itertools.zip_longest(*sides, fillvalue=[])
+    ]
     return [[True], *deeper]
 
 
@@ -247,15 +286,21 @@ def whole_law(rule: Rule, leaves: Leaves) -> Law:
     found: Law = {}
     sides = model.law(leaves[:half], 1), model.law(leaves[half:], 1)
     for (a, p), (b, q) in itertools.product(sides[0].items(), sides[1].items()):
-        levels = [list(itertools.chain(*one)) for one in itertools.zip_longest(opened(a), opened(b), fillvalue=[])]
-        outcome = tuple(tuple(place for place, yes in enumerate(level) if yes) for level in levels)
+        levels = [
+            list(itertools.chain(*one))
+            for one in itertools.zip_longest(opened(a), opened(b), fillvalue=[])
+        ]
+        outcome = tuple(
+            tuple(place for place, yes in enumerate(level) if yes) for level in levels
+        )
         found[outcome] = found.get(outcome, ZERO) + p * q
     return found
 
 
 def agree(law: Law, other: Law) -> bool:
     return all(
-        law.get(one, ZERO).low <= other.get(one, ZERO).high and other.get(one, ZERO).low <= law.get(one, ZERO).high
+        law.get(one, ZERO).low <= other.get(one, ZERO).high
+        and other.get(one, ZERO).low <= law.get(one, ZERO).high
         for one in law.keys() | other.keys()
     )
 
@@ -265,7 +310,9 @@ def test_the_room_opens_nodes_by_that_law(rule: Rule) -> None:
     tried = [(), (0,), (0, 0, 0), (0, 1, 7), (2, 2, 3), (0, 0, 1, 1), (4, 4, 4, 4, 5)]
     for codes in tried:
         table = tuple((code,) for code in codes)
-        law = exact.law_of(grown(rule), table, domain=DOMAIN, cap=Pure(epsilon=Fraction(9)), high=0)
+        law = exact.law_of(
+            grown(rule), table, domain=DOMAIN, cap=Pure(epsilon=Fraction(9)), high=0
+        )
         leaves = tuple(codes.count(code) for code in range(8))
         assert agree(law, whole_law(rule, leaves)), codes
 
@@ -291,7 +338,9 @@ def test_the_room_with_a_mistake_has_another_law(mutant: type[Replay]) -> None:
 def test_the_room_counts_every_child_of_an_opened_node() -> None:
     rule = Rule(name="basic", depth=2, threshold=1)
     laws = {
-        table: exact.law_of(grown(rule), table, domain=SMALL, cap=Pure(epsilon=Fraction(9)), high=2)
+        table: exact.law_of(
+            grown(rule), table, domain=SMALL, cap=Pure(epsilon=Fraction(9)), high=2
+        )
         for table in exact.tables(SMALL, most=2)
     }
     ratio, compared = exact.worst_ratio(laws, exact.add_remove_pairs(SMALL, most=2))
@@ -300,7 +349,12 @@ def test_the_room_counts_every_child_of_an_opened_node() -> None:
     assert exact.worst_epsilon(ratio) > 0.99 * 2 / SCALE
     occupied = {
         table: exact.law_of(
-            grown(rule), table, domain=SMALL, cap=Pure(epsilon=Fraction(9)), high=2, sampler=exact.ActiveDomain
+            grown(rule),
+            table,
+            domain=SMALL,
+            cap=Pure(epsilon=Fraction(9)),
+            high=2,
+            sampler=exact.ActiveDomain,
         )
         for table in ((), ((0,),))
     }
@@ -310,26 +364,40 @@ def test_the_room_counts_every_child_of_an_opened_node() -> None:
 # ---- nodes without records, drawn all at once ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("threshold", [3, 12])  # where nodes without records pass often, and where seldom
+@pytest.mark.parametrize(
+    "threshold", [3, 12]
+)  # where nodes without records pass often, and where seldom
 def test_which_nodes_pass_is_as_if_each_had_its_noise(threshold: int) -> None:
     """Chi-square of how many of each kind pass: occupied, and empty ones in both halves."""
-    assert (thresholds.by_chance(growth._SELDOM, threshold=threshold, scale=SCALE) > 1) == (threshold == 3)
+    assert (thresholds.by_chance(growth._SELDOM, threshold=threshold, scale=SCALE) > 1) == (
+        threshold == 3
+    )
     scores = np.repeat([0, threshold - 2, 0, threshold + 2], [4000, 20, 4000, 20])
     runs = 200
     chances = [
-        clamped_laplace(int(s), SCALE, threshold - 1, threshold)[1].low / exact.ONE for s in scores[[0, 4000, 0, -1]]
+        clamped_laplace(int(s), SCALE, threshold - 1, threshold)[1].low / exact.ONE
+        for s in scores[[0, 4000, 0, -1]]
     ]
 
     def p_value() -> float:
         passed = np.zeros(scores.size, dtype=np.int64)
         for _ in range(runs):
-            passed += growth.passing(scores, threshold=threshold, noise=NOISE, noisy=noise.noisy)
+            passed += growth.passing(
+                scores, threshold=threshold, noise=NOISE, noisy=noise.noisy
+            )
         found = []
         for part, chance in zip(np.split(passed, [4000, 4020, 8020]), chances, strict=True):
             number = part.size * runs
             expected = [number * chance, number * (1 - chance)]
-            found.append(float(stats.chisquare([part.sum(), number - part.sum()], expected).pvalue))
-        halves = [passed[:2000].sum(), passed[2000:4000].sum(), passed[4020:6020].sum(), passed[6020:8020].sum()]
+            found.append(
+                float(stats.chisquare([part.sum(), number - part.sum()], expected).pvalue)
+            )
+        halves = [
+            passed[:2000].sum(),
+            passed[2000:4000].sum(),
+            passed[4020:6020].sum(),
+            passed[6020:8020].sum(),
+        ]
         return least([*found, float(stats.chisquare(halves).pvalue)])
 
     assert fits(p_value)
@@ -377,7 +445,11 @@ def test_a_threshold_that_nothing_reaches_is_planned_and_run_at_once(threshold: 
     rows = exact.rows_of(((7,),) * 50, domain)
 
     def run(threshold: int) -> Answers:
-        spec = Spec(mechanism="adaptive-improved", epsilon=Fraction(1), parameters={"threshold": threshold})
+        spec = Spec(
+            mechanism="adaptive-improved",
+            epsilon=Fraction(1),
+            parameters={"threshold": threshold},
+        )
         plan = mechanisms.plan(domain, spec)
         return plan.run(open_session(rows, domain=domain, cap=plan.loss))
 
@@ -388,7 +460,9 @@ def test_a_threshold_that_nothing_reaches_is_planned_and_run_at_once(threshold: 
     assert [one.size for one in answers.growths[0].opened] == [0]
 
 
-def test_an_enclosure_of_what_is_below_its_last_digit_is_the_one_that_powers_would_give() -> None:
+def test_an_enclosure_of_what_is_below_its_last_digit_is_the_one_that_powers_would_give() -> (
+    None
+):
     for bits in (8, 64):
         for x in (bits + 1, bits + 7, 3 * bits):
             with mpmath.workprec(900):
@@ -413,7 +487,11 @@ def test_taking_records_away_is_stable(number: int) -> None:
 def session(domain: Domain = DOMAIN, *, epsilon: str = "9") -> RoomSession:
     codes = {name: np.zeros(3, dtype=np.uint16) for name in domain.names}
     ranked = {a.name: (np.zeros(3, dtype=np.int32), [0]) for a in domain.open}
-    return open_session(Rows(codes, domain=domain, ranked=ranked), domain=domain, cap=Pure(epsilon=Fraction(epsilon)))
+    return open_session(
+        Rows(codes, domain=domain, ranked=ranked),
+        domain=domain,
+        cap=Pure(epsilon=Fraction(epsilon)),
+    )
 
 
 def test_a_discount_below_its_bound_is_refused_and_costs_nothing() -> None:
@@ -443,13 +521,19 @@ def test_texts_grow_sign_by_sign_and_end() -> None:
     domain = Domain(attributes=(Weak(name="word", values=values),))
     ranks = [values.rank(text) for text in ("a", "ab", "abb")] + [values.size]
     places = np.repeat(np.arange(4, dtype=np.int32), [500, 400, 300, 200])
-    rows = Rows({"word": np.zeros(1400, dtype=np.uint16)}, domain=domain, ranked={"word": (places, ranks)})
+    rows = Rows(
+        {"word": np.zeros(1400, dtype=np.uint16)},
+        domain=domain,
+        ranked={"word": (places, ranks)},
+    )
     room = open_session(rows, domain=domain, cap=Pure(epsilon=Fraction(9)))
     sharp = Noise(law="discrete-laplace", scale=Fraction(1))
     found = room.grow(("word",), rule=Rule(name="basic", depth=3, threshold=100), noise=sharp)
     # a, b; then end, a, b of "a"; then the same of "ab": 1,200 and 0, 500 and 0 and 700, 400 and 0 and 300
     truth = [[1200, 0], [500, 0, 700], [400, 0, 300]]
-    assert all(np.abs(np.subtract(a, b)).max() < 60 for a, b in zip(found.counts, truth, strict=True))
+    assert all(
+        np.abs(np.subtract(a, b)).max() < 60 for a, b in zip(found.counts, truth, strict=True)
+    )
     assert [one.tolist() for one in found.opened] == [[0], [2], []]
 
 
@@ -458,7 +542,9 @@ def test_texts_grow_sign_by_sign_and_end() -> None:
 
 @pytest.mark.parametrize("scale", ["1/8", "1/2", "1", "10", "1000"])
 @pytest.mark.parametrize("branching", [2, 16, 39])
-def test_two_ways_to_the_loss_agree_and_stay_below_twice_epsilon(scale: str, branching: int) -> None:
+def test_two_ways_to_the_loss_agree_and_stay_below_twice_epsilon(
+    scale: str, branching: int
+) -> None:
     spread = Fraction(scale)
     threshold = trees.least_threshold(scale=spread, branching=branching)
     discount = trees.least_discount(scale=spread, threshold=threshold)
@@ -471,7 +557,9 @@ def test_two_ways_to_the_loss_agree_and_stay_below_twice_epsilon(scale: str, bra
     assert found <= Fraction(2 * branching - 1, branching - 1) / spread
 
 
-@pytest.mark.parametrize(("scale", "threshold", "least"), [("1", 3, 4), ("10", 28, 35), ("2", 1, 2)])
+@pytest.mark.parametrize(
+    ("scale", "threshold", "least"), [("1", 3, 4), ("10", 28, 35), ("2", 1, 2)]
+)
 def test_the_least_discount_is_the_known_one(scale: str, threshold: int, least: int) -> None:
     assert trees.least_discount(scale=Fraction(scale), threshold=threshold) == least
 
@@ -485,16 +573,26 @@ def line(
     unit = {"max_records": m, "column": None}
     receipt = {"unit": unit, "relation": relation.value, "invariants": []}
     call = room.calls[0]
-    return call_to_json(call.query.to_json(), call.event), verify_calls.allowed_by(receipt), call
+    return (
+        call_to_json(call.query.to_json(), call.event),
+        verify_calls.allowed_by(receipt),
+        call,
+    )
 
 
 @pytest.mark.parametrize("rule", [BASIC, IMPROVED, PRIVTREE], ids=lambda rule: rule.name)
-@pytest.mark.parametrize(("m", "relation"), [(1, "add-remove"), (3, "add-remove"), (2, "replace-one")])
+@pytest.mark.parametrize(
+    ("m", "relation"), [(1, "add-remove"), (3, "add-remove"), (2, "replace-one")]
+)
 def test_the_verifier_finds_the_same_price(rule: Rule, m: int, relation: str) -> None:
     written, allowed, call = line(rule, m=m, relation=Relation(relation))
     cost = verify_calls.cost_of(written, 1, allowed)
     one = DEPTH / SCALE if rule.name == "basic" else opened_loss(rule)
-    assert cost.epsilon == call.event.pure_epsilon() == one * m * (2 if relation == "replace-one" else 1)
+    assert (
+        cost.epsilon
+        == call.event.pure_epsilon()
+        == one * m * (2 if relation == "replace-one" else 1)
+    )
     assert (cost.rho, cost.mu_squared) == (call.event.rho(), call.event.mu_squared())
     assert Call.from_json(call.to_json()) == call
 
@@ -530,14 +628,20 @@ def test_the_verifier_refuses_a_tree_that_does_not_add_up(part: str, changes: di
 
 def test_answers_with_trees_are_kept_as_they_are(tmp_path) -> None:
     room = session(epsilon="90")
-    trees_ = tuple(room.grow(("x",), rule=rule, noise=NOISE) for rule in (BASIC, IMPROVED, PRIVTREE))
+    trees_ = tuple(
+        room.grow(("x",), rule=rule, noise=NOISE) for rule in (BASIC, IMPROVED, PRIVTREE)
+    )
     answers = Answers(measurements=(), calls=room.calls, growths=trees_)
     answers.save(tmp_path / "answers.npz")
     again = Answers.load(tmp_path / "answers.npz")
     assert again.digest == answers.digest and again.calls == answers.calls
     for one, other in zip(again.growths, trees_, strict=True):
         assert one.rule == other.rule
-        assert [a.tolist() for a in (*one.opened, *one.counts)] == [a.tolist() for a in (*other.opened, *other.counts)]
+        assert [a.tolist() for a in (*one.opened, *one.counts)] == [
+            a.tolist() for a in (*other.opened, *other.counts)
+        ]
     changed = replace(trees_[1], opened=(trees_[1].opened[0] + 1, *trees_[1].opened[1:]))
     if trees_[1].opened[0].size:
-        assert replace(answers, growths=(trees_[0], changed, trees_[2])).digest != answers.digest
+        assert (
+            replace(answers, growths=(trees_[0], changed, trees_[2])).digest != answers.digest
+        )

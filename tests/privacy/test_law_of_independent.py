@@ -54,18 +54,33 @@ def worst(
         pytest.param(domain_of(2, 3), 1, id="2x3, add or remove"),
         pytest.param(domain_of(2, 2, relation=Relation.REPLACE_ONE), 2, id="2x2, replace one"),
         pytest.param(domain_of(2, 2, max_records=2), 2, id="2x2, two records a person"),
-        pytest.param(domain_of(2, 3, relation=Relation.REPLACE_ONE), 2, id="2x3, replace one", marks=pytest.mark.slow),
+        pytest.param(
+            domain_of(2, 3, relation=Relation.REPLACE_ONE),
+            2,
+            id="2x3, replace one",
+            marks=pytest.mark.slow,
+        ),
     ],
 )
-def test_no_pair_of_neighbours_is_told_apart_by_more_than_the_target(domain: Domain, most: int) -> None:
+def test_no_pair_of_neighbours_is_told_apart_by_more_than_the_target(
+    domain: Domain, most: int
+) -> None:
     ratio = worst(domain, most=most)
     assert exact.proves(ratio, epsilon=EPSILON)
-    assert exact.worst_epsilon(ratio) >= 0.95 * EPSILON, "a claim this loose would hide a defect"
+    assert exact.worst_epsilon(ratio) >= 0.95 * EPSILON, (
+        "a claim this loose would hide a defect"
+    )
 
 
 @pytest.mark.parametrize(
     "sampler",
-    [exact.HalvedScale, exact.ActiveDomain, exact.TruncatedNoise, exact.FrequencyScale, exact.ReusedNoise],
+    [
+        exact.HalvedScale,
+        exact.ActiveDomain,
+        exact.TruncatedNoise,
+        exact.FrequencyScale,
+        exact.ReusedNoise,
+    ],
     ids=lambda sampler: sampler.__name__,
 )
 def test_a_mutant_sampler_is_noticed(sampler: type[Replay]) -> None:

@@ -23,7 +23,12 @@ from synth_engine.privacy import unit as units
 from synth_engine.privacy import verify_calls
 from synth_engine.privacy.events import RoundedGaussian
 from synth_engine.privacy.loss import GaussianDP, Pure
-from synth_engine.privacy.unit import PrivacyUnit, Relation, Sensitivity, interaction_sensitivity
+from synth_engine.privacy.unit import (
+    PrivacyUnit,
+    Relation,
+    Sensitivity,
+    interaction_sensitivity,
+)
 from tests.privacy import exact
 from tests.privacy.exact import Table, domain_of, pairs_of
 from tests.privacy.test_law_of_score import Recorder
@@ -42,7 +47,9 @@ def asked(session: RoomSession, rows: Rows) -> Hashable:
     return tuple(session.interaction(("a", "b"), noise=noise).values.ravel().tolist())
 
 
-def loss_of(domain: Domain, *, most: int = 2, sampler: type[exact.Replay] = exact.Replay, high: int = 1) -> Any:
+def loss_of(
+    domain: Domain, *, most: int = 2, sampler: type[exact.Replay] = exact.Replay, high: int = 1
+) -> Any:
     cap = Pure(epsilon=9 * EPSILON)
     return exact.largest_ratio(asked, domain, cap=cap, most=most, high=high, sampler=sampler)
 
@@ -76,7 +83,9 @@ class AsOfCounts(exact.Replay):
 
 @pytest.mark.parametrize("sampler", [AsOfCounts, exact.HalvedScale])
 def test_too_little_noise_is_noticed(sampler: type[exact.Replay]) -> None:
-    assert exact.worst_epsilon(loss_of(domain_of(2, 2), sampler=sampler)) > 1.15 * float(EPSILON)
+    assert exact.worst_epsilon(loss_of(domain_of(2, 2), sampler=sampler)) > 1.15 * float(
+        EPSILON
+    )
 
 
 def test_bins_read_from_the_data_are_noticed() -> None:
@@ -90,7 +99,8 @@ def test_bins_read_from_the_data_are_noticed() -> None:
         return tuple(bins.tolist()), tuple(found.values.ravel().tolist())
 
     laws = {
-        table: exact.law_of(program, table, domain=domain, cap=CAP, high=1) for table in exact.tables(domain, most=1)
+        table: exact.law_of(program, table, domain=domain, cap=CAP, high=1)
+        for table in exact.tables(domain, most=1)
     }
     assert exact.worst_ratio(laws, pairs_of(domain, most=1))[0] == float("inf")
 
@@ -98,7 +108,9 @@ def test_bins_read_from_the_data_are_noticed() -> None:
 # ---- Gaussian noise: how far what it is added to moves -----------------------------------------------------------
 
 
-def lengths(domain: Domain, pairs: Iterator[tuple[Table, Table]], merged: Merged | None) -> Iterator[int]:
+def lengths(
+    domain: Domain, pairs: Iterator[tuple[Table, Table]], merged: Merged | None
+) -> Iterator[int]:
     """Squared distances of what noise is added to, for each pair of tables."""
     known: dict[Table, np.ndarray[Any, Any]] = {}
     for pair in pairs:
@@ -111,21 +123,28 @@ def lengths(domain: Domain, pairs: Iterator[tuple[Table, Table]], merged: Merged
                     cap=GaussianDP(mu_squared=Fraction(10**6)),
                     sampler=recorder,
                 )
-                room.interaction(domain.names, noise=Noise(law="rounded-gaussian", scale=Fraction(3)), merged=merged)
+                room.interaction(
+                    domain.names,
+                    noise=Noise(law="rounded-gaussian", scale=Fraction(3)),
+                    merged=merged,
+                )
                 known[table] = recorder.vectors[0]
         yield int(((known[pair[0]] - known[pair[1]]) ** 2).sum())
 
 
 @pytest.mark.parametrize("relation", list(Relation))
 @pytest.mark.parametrize(
-    ("shape", "merged"), [((2, 2), None), ((3, 4), None), ((2, 3), MERGED), ((2, 3, 4), None), ((3,), None)], ids=str
+    ("shape", "merged"),
+    [((2, 2), None), ((3, 4), None), ((2, 3), MERGED), ((2, 3, 4), None), ((3,), None)],
+    ids=str,
 )
 def test_gaussian_answers_move_just_as_far_as_was_paid_for(
     relation: Relation, shape: tuple[int, ...], merged: Merged | None
 ) -> None:
     domain = domain_of(*shape, relation=relation)
     counted = [
-        int(merged[name].max()) + 1 if merged and name in merged else domain.sizes[name] for name in domain.names
+        int(merged[name].max()) + 1 if merged and name in merged else domain.sizes[name]
+        for name in domain.names
     ]
     paid = interaction_sensitivity(domain.unit, relation, sizes=counted).l2_squared
     assert max(lengths(domain, pairs_of(domain, most=2), merged)) == paid
@@ -140,7 +159,9 @@ def test_two_records_that_replace_two_others_move_it_twice_as_far_as_one() -> No
     domain = domain_of(3, 3, relation=Relation.REPLACE_ONE)
     tables = list(exact.tables(domain, most=2))
     twos = ((x, y) for x in tables for y in tables)
-    of_two = interaction_sensitivity(PrivacyUnit(max_records=2), Relation.REPLACE_ONE, sizes=(3, 3)).l2_squared
+    of_two = interaction_sensitivity(
+        PrivacyUnit(max_records=2), Relation.REPLACE_ONE, sizes=(3, 3)
+    ).l2_squared
     assert max(lengths(domain, twos, None)) == of_two
 
 
@@ -155,7 +176,9 @@ def room(table: Table = (), *, cap: Any = CAP, domain: Domain | None = None) -> 
 def test_it_says_what_sums_do_not_say_and_no_more() -> None:
     assert not counts.interaction(np.add.outer([1, 3], [2, 1, 4])).any()
     table = np.array([[3, 0, 1], [1, 2, 2]])
-    by_hand = 6 * table - 3 * table.sum(axis=0) - 2 * table.sum(axis=1, keepdims=True) + table.sum()
+    by_hand = (
+        6 * table - 3 * table.sum(axis=0) - 2 * table.sum(axis=1, keepdims=True) + table.sum()
+    )
     assert counts.interaction(table).tolist() == by_hand.tolist()
     sums = np.add.outer(table.sum(axis=1) * 2, table.sum(axis=0) * 3) - table.sum()
     assert ((counts.interaction(table) + sums) / 6).tolist() == table.tolist()
@@ -163,7 +186,9 @@ def test_it_says_what_sums_do_not_say_and_no_more() -> None:
 
 def test_the_journal_says_how_many_bins_there_were() -> None:
     session = room(((0, 0), (1, 1)), cap=GaussianDP(mu_squared=Fraction(2**80)))
-    found = session.interaction(("a", "b"), noise=Noise(law="rounded-gaussian", scale=Fraction(1, 64)), merged=MERGED)
+    found = session.interaction(
+        ("a", "b"), noise=Noise(law="rounded-gaussian", scale=Fraction(1, 64)), merged=MERGED
+    )
     assert found.interaction
     assert found.values.tolist() == [[2, -2], [-2, 2]]
     assert session.calls[0].query.bins == (2, 2)
@@ -172,7 +197,9 @@ def test_the_journal_says_how_many_bins_there_were() -> None:
     assert event.l2_squared == 4
 
 
-def test_an_axis_of_one_cell_and_a_price_over_the_cap_are_refused_before_anything_is_counted() -> None:
+def test_an_axis_of_one_cell_and_a_price_over_the_cap_are_refused_before_anything_is_counted() -> (
+    None
+):
     session = room()
     wide = Noise(law="rounded-gaussian", scale=Fraction(2**20))
     with pytest.raises(PrivacyError):
@@ -194,18 +221,30 @@ def test_answers_keep_what_they_are_of_in_a_file(tmp_path: Path) -> None:
     again = Answers.load(tmp_path / "answers.npz")
     assert again.digest == answers.digest
     assert [m.interaction for m in again.measurements] == [False, True]
-    assert replace(answers, measurements=(table, replace(found, interaction=False))).digest != answers.digest
+    assert (
+        replace(answers, measurements=(table, replace(found, interaction=False))).digest
+        != answers.digest
+    )
 
 
 @pytest.mark.parametrize("relation", list(Relation))
 @pytest.mark.parametrize("records", [1, 3])
-def test_the_verifier_comes_to_the_same_sensitivities_by_its_own_way(relation: Relation, records: int) -> None:
-    receipt = {"unit": {"max_records": records, "column": None}, "relation": relation.value, "invariants": []}
+def test_the_verifier_comes_to_the_same_sensitivities_by_its_own_way(
+    relation: Relation, records: int
+) -> None:
+    receipt = {
+        "unit": {"max_records": records, "column": None},
+        "relation": relation.value,
+        "invariants": [],
+    }
     allowed = verify_calls.allowed_by(receipt)
     for sizes in ((2, 2), (2, 5), (7, 3), (4, 4, 2), (6,)):
         ours = interaction_sensitivity(PrivacyUnit(max_records=records), relation, sizes=sizes)
         query = {"verb": "interaction", "bins": list(sizes)}
-        assert verify_calls._moving(query, allowed) == {"l1": ours.l1, "l2_squared": ours.l2_squared}
+        assert verify_calls._moving(query, allowed) == {
+            "l1": ours.l1,
+            "l2_squared": ours.l2_squared,
+        }
 
 
 @pytest.mark.parametrize(
@@ -233,11 +272,17 @@ def test_a_receipt_that_says_another_shape_is_refused(change: dict[str, Any]) ->
         "sensitivity": {"l2_squared": event.l2_squared},
         "cost": {"rho": str(event.rho()) if "/" in str(event.rho()) else f"{event.rho()}/1"},
     }
-    receipt = {"unit": {"max_records": 1, "column": None}, "relation": "replace-one", "invariants": []}
+    receipt = {
+        "unit": {"max_records": 1, "column": None},
+        "relation": "replace-one",
+        "invariants": [],
+    }
     allowed = verify_calls.allowed_by(receipt)
     assert verify_calls.cost_of(honest, 1, allowed).rho == event.rho()
     forged = honest | {"query": honest["query"] | change}
-    if change == {"bins": [3, 2]}:  # as many cells, as long: the columns' order is the domain's, which no receipt holds
+    if change == {
+        "bins": [3, 2]
+    }:  # as many cells, as long: the columns' order is the domain's, which no receipt holds
         assert verify_calls.cost_of(forged, 1, allowed).rho == event.rho()
         return
     with pytest.raises(VerificationError):
@@ -247,6 +292,12 @@ def test_a_receipt_that_says_another_shape_is_refused(change: dict[str, Any]) ->
 def test_units_are_what_everything_else_goes_by() -> None:
     """One record moves an interaction less, for the size of what it is divided by, than it moves a table."""
     for sizes in ((2, 2), (4, 8), (3, 3, 3)):
-        ours = interaction_sensitivity(PrivacyUnit(), Relation.ADD_REMOVE, sizes=sizes).l2_squared
+        ours = interaction_sensitivity(
+            PrivacyUnit(), Relation.ADD_REMOVE, sizes=sizes
+        ).l2_squared
         cells = int(np.prod(sizes))
-        assert ours < units.histogram_sensitivity(PrivacyUnit(), Relation.ADD_REMOVE).l2_squared * cells**2
+        assert (
+            ours
+            < units.histogram_sensitivity(PrivacyUnit(), Relation.ADD_REMOVE).l2_squared
+            * cells**2
+        )

@@ -25,7 +25,12 @@ from synth_engine.mechanisms.planning import learning
 from synth_engine.privacy import calibrate, unit, verify_calls
 from synth_engine.privacy.loss import Pure
 from synth_engine.privacy.receipt import call_to_json
-from synth_engine.privacy.unit import PrivacyUnit, Relation, histogram_sensitivity, items_sensitivity
+from synth_engine.privacy.unit import (
+    PrivacyUnit,
+    Relation,
+    histogram_sensitivity,
+    items_sensitivity,
+)
 from synth_engine.spec import Spec
 from synth_engine.values import Integers
 from tests.privacy import exact
@@ -51,25 +56,39 @@ def two_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(counts, "VOTE", 2)
 
 
-def domain_of(*, items: int, relation: Relation = Relation.ADD_REMOVE, max_records: int = 1, keep: int = 1) -> Domain:
+def domain_of(
+    *, items: int, relation: Relation = Relation.ADD_REMOVE, max_records: int = 1, keep: int = 1
+) -> Domain:
     column = WeakBasket(name="items", values=Integers(1, items), keep=keep)
-    return Domain(attributes=(column,), relation=relation, unit=PrivacyUnit(max_records=max_records))
+    return Domain(
+        attributes=(column,), relation=relation, unit=PrivacyUnit(max_records=max_records)
+    )
 
 
 def opened(table: Table, domain: Domain, folder: Path) -> Rows:
     """The list as the room opens it. A basket holds every item twice, and one that is in no set."""
     path = folder / "baskets.dat"
-    path.write_text("".join(" ".join(map(str, (*basket, "?", *basket))) + "\n" for basket in table))
+    path.write_text(
+        "".join(" ".join(map(str, (*basket, "?", *basket))) + "\n" for basket in table)
+    )
     return open_table(path, domain)
 
 
 def all_baskets(items: int) -> list[Basket]:
-    return [b for size in range(items + 1) for b in itertools.combinations(range(1, items + 1), size)]
+    return [
+        b
+        for size in range(items + 1)
+        for b in itertools.combinations(range(1, items + 1), size)
+    ]
 
 
 def tables(*, items: int, most: int) -> list[Table]:
     some = all_baskets(items)
-    return [t for size in range(1, most + 1) for t in itertools.combinations_with_replacement(some, size)]
+    return [
+        t
+        for size in range(1, most + 1)
+        for t in itertools.combinations_with_replacement(some, size)
+    ]
 
 
 def pairs(among: list[Table], relation: Relation) -> Iterator[tuple[Table, Table]]:
@@ -84,7 +103,13 @@ def pairs(among: list[Table], relation: Relation) -> Iterator[tuple[Table, Table
 
 
 def worst(
-    domain: Domain, folder: Path, *, items: int, most: int, l1: int | None = None, sampler: type[Replay] = Replay
+    domain: Domain,
+    folder: Path,
+    *,
+    items: int,
+    most: int,
+    l1: int | None = None,
+    sampler: type[Replay] = Replay,
 ) -> Fraction | float:
     """The worst ratio of one answer with Laplace noise that is calibrated to epsilon."""
     of_one = histogram_sensitivity(domain.unit, domain.relation)
@@ -96,9 +121,13 @@ def worst(
         return (*answer.values.tolist(), session.calls, session.spent)
 
     among = tables(items=items, most=most)
-    cap = Pure(epsilon=100 * EPSILON)  # mutants may cost more than they may; the cap is not what is tested here
+    cap = Pure(
+        epsilon=100 * EPSILON
+    )  # mutants may cost more than they may; the cap is not what is tested here
     laws: dict[Table, Law] = {
-        table: exact.law_on(program, opened(table, domain, folder), cap=cap, high=VOTE * most, sampler=sampler)
+        table: exact.law_on(
+            program, opened(table, domain, folder), cap=cap, high=VOTE * most, sampler=sampler
+        )
         for table in among
     }
     ratio, compared = exact.worst_ratio(laws, pairs(among, domain.relation))  # type: ignore[arg-type]  # of another shape
@@ -108,10 +137,14 @@ def worst(
 
 @pytest.mark.usefixtures("few_parts")
 @pytest.mark.parametrize("relation", list(Relation))
-def test_no_pair_of_neighbours_is_told_apart_by_more_than_the_claim(relation: Relation, tmp_path: Path) -> None:
+def test_no_pair_of_neighbours_is_told_apart_by_more_than_the_claim(
+    relation: Relation, tmp_path: Path
+) -> None:
     ratio = worst(domain_of(items=2, relation=relation), tmp_path, items=2, most=2)
     assert exact.proves(ratio, epsilon=EPSILON)
-    assert exact.worst_epsilon(ratio) >= 0.95 * EPSILON, "a claim this loose would hide a defect"
+    assert exact.worst_epsilon(ratio) >= 0.95 * EPSILON, (
+        "a claim this loose would hide a defect"
+    )
 
 
 # ---- how far one basket moves the counts -------------------------------------------------------------------------
@@ -119,7 +152,10 @@ def test_no_pair_of_neighbours_is_told_apart_by_more_than_the_claim(relation: Re
 
 def lengths(domain: Domain, folder: Path, *, squared: bool, items: int) -> tuple[int, int]:
     """The largest sum of sizes, or of squares, of what one basket adds, and of the difference of two baskets."""
-    single = [counts.items(opened((b,), domain, folder), "items", squared=squared) for b in all_baskets(items)]
+    single = [
+        counts.items(opened((b,), domain, folder), "items", squared=squared)
+        for b in all_baskets(items)
+    ]
     power = 2 if squared else 1
     apart = max(int((np.abs(x - y) ** power).sum()) for x in single for y in single)
     return max(int((x**power).sum()) for x in single), apart
@@ -137,7 +173,9 @@ def test_a_basket_adds_one_vote_at_most_by_the_norm_of_its_noise(
         claim = items_sensitivity(histogram_sensitivity(domain.unit, relation))
         most = claim.l2_squared if squared else claim.l1
         one, apart = lengths(domain, tmp_path, squared=squared, items=5)
-        assert (apart if relation is Relation.REPLACE_ONE else one) == most, "reached, by baskets of one item"
+        assert (apart if relation is Relation.REPLACE_ONE else one) == most, (
+            "reached, by baskets of one item"
+        )
 
 
 def test_several_baskets_of_one_person_add_up_as_records_do(tmp_path: Path) -> None:
@@ -152,7 +190,12 @@ def test_several_baskets_of_one_person_add_up_as_records_do(tmp_path: Path) -> N
 def test_votes_are_the_shares_of_what_a_basket_has_of_the_set(tmp_path: Path) -> None:
     rows = opened(((1, 2, 3, 4), (1,), (), (1, 2)), domain_of(items=4), tmp_path)
     assert counts.items(rows, "items", squared=False).tolist() == [17_500, 7_500, 2_500, 2_500]
-    assert counts.items(rows, "items", squared=True).tolist() == [5_000 + 10_000 + 7_071, 5_000 + 7_071, 5_000, 5_000]
+    assert counts.items(rows, "items", squared=True).tolist() == [
+        5_000 + 10_000 + 7_071,
+        5_000 + 7_071,
+        5_000,
+        5_000,
+    ]
 
 
 # ---- mutants -----------------------------------------------------------------------------------------------------
@@ -186,12 +229,16 @@ MUTANTS: list[tuple[Any, int, float]] = [
 
 
 @pytest.mark.usefixtures("few_parts")
-@pytest.mark.parametrize(("mutant", "items", "least"), MUTANTS, ids=lambda value: getattr(value, "__name__", ""))
+@pytest.mark.parametrize(
+    ("mutant", "items", "least"), MUTANTS, ids=lambda value: getattr(value, "__name__", "")
+)
 def test_a_mutant_count_is_noticed(
     mutant: Any, items: int, least: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     honest = counts.items
-    monkeypatch.setattr(counts, "items", lambda rows, name, **how: mutant(rows, name, **how, honest=honest))
+    monkeypatch.setattr(
+        counts, "items", lambda rows, name, **how: mutant(rows, name, **how, honest=honest)
+    )
     one, _ = lengths(domain_of(items=items), tmp_path, squared=False, items=items)
     assert one > VOTE
     if items == 2:
@@ -213,13 +260,18 @@ def test_an_item_that_counts_as_often_as_it_stands_there_is_noticed(
 @pytest.mark.usefixtures("few_parts")
 def test_a_sensitivity_of_one_is_noticed(tmp_path: Path) -> None:
     """That of a table of records, for counts in parts of a vote."""
-    assert exact.worst_epsilon(worst(domain_of(items=2), tmp_path, items=2, most=2, l1=1)) > 5 * EPSILON
+    assert (
+        exact.worst_epsilon(worst(domain_of(items=2), tmp_path, items=2, most=2, l1=1))
+        > 5 * EPSILON
+    )
 
 
 @pytest.mark.usefixtures("few_parts")
 def test_the_sensitivity_of_add_and_remove_is_noticed_under_replace_one(tmp_path: Path) -> None:
     domain = domain_of(items=2, relation=Relation.REPLACE_ONE)
-    assert exact.worst_epsilon(worst(domain, tmp_path, items=2, most=2, l1=VOTE)) > 1.9 * EPSILON
+    assert (
+        exact.worst_epsilon(worst(domain, tmp_path, items=2, most=2, l1=VOTE)) > 1.9 * EPSILON
+    )
 
 
 class WithoutNoise(Replay):
@@ -231,9 +283,12 @@ class WithoutNoise(Replay):
 
 @pytest.mark.usefixtures("few_parts")
 @pytest.mark.parametrize(
-    ("sampler", "least"), [(exact.HalvedScale, 1.9), (exact.ActiveDomain, inf), (WithoutNoise, inf)]
+    ("sampler", "least"),
+    [(exact.HalvedScale, 1.9), (exact.ActiveDomain, inf), (WithoutNoise, inf)],
 )
-def test_a_mutant_sampler_is_noticed(sampler: type[Replay], least: float, tmp_path: Path) -> None:
+def test_a_mutant_sampler_is_noticed(
+    sampler: type[Replay], least: float, tmp_path: Path
+) -> None:
     ratio = worst(domain_of(items=2), tmp_path, items=2, most=2, sampler=sampler)
     assert exact.worst_epsilon(ratio) >= least * EPSILON
 
@@ -241,7 +296,9 @@ def test_a_mutant_sampler_is_noticed(sampler: type[Replay], least: float, tmp_pa
 # ---- whole runs --------------------------------------------------------------------------------------------------
 
 
-def run_ratio(mechanism: str, folder: Path, *, sampler: type[Replay] = Replay) -> Fraction | float:
+def run_ratio(
+    mechanism: str, folder: Path, *, sampler: type[Replay] = Replay
+) -> Fraction | float:
     """Of everything that leaves the room in a run that chooses one of two items and then asks for its column, or, of
     `random`, for the number of baskets."""
     domain = domain_of(items=2, keep=1)
@@ -249,23 +306,35 @@ def run_ratio(mechanism: str, folder: Path, *, sampler: type[Replay] = Replay) -
 
     def program(session: RoomSession, _: Rows) -> Hashable:
         answers = plan.run(session)
-        values = tuple((m.clique, tuple(m.values.ravel().tolist())) for m in answers.measurements)
+        values = tuple(
+            (m.clique, tuple(m.values.ravel().tolist())) for m in answers.measurements
+        )
         return values, answers.calls, session.spent, session.domain.digest
 
     among = tables(items=2, most=2)
     laws = {
-        t: exact.law_on(program, opened(t, domain, folder), cap=Pure(epsilon=EPSILON), high=4, sampler=sampler)
+        t: exact.law_on(
+            program,
+            opened(t, domain, folder),
+            cap=Pure(epsilon=EPSILON),
+            high=4,
+            sampler=sampler,
+        )
         for t in among
     }
     return exact.worst_ratio(laws, pairs(among, domain.relation))[0]  # type: ignore[arg-type]  # of another shape
 
 
 @pytest.mark.usefixtures("two_parts")
-@pytest.mark.parametrize("mechanism", ["random", pytest.param("independent", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "mechanism", ["random", pytest.param("independent", marks=pytest.mark.slow)]
+)
 def test_a_run_that_chooses_items_keeps_its_target(mechanism: str, tmp_path: Path) -> None:
     ratio = run_ratio(mechanism, tmp_path)
     assert exact.proves(ratio, epsilon=EPSILON)
-    assert exact.worst_epsilon(ratio) >= 0.95 * EPSILON, "a claim this loose would hide a defect"
+    assert exact.worst_epsilon(ratio) >= 0.95 * EPSILON, (
+        "a claim this loose would hide a defect"
+    )
 
 
 class ChoosesExactly(Replay):
@@ -282,7 +351,9 @@ def test_items_chosen_by_exact_counts_are_noticed(tmp_path: Path) -> None:
 
 def test_the_most_voted_items_are_kept_and_nothing_else_decides() -> None:
     attribute = domain_of(items=4, keep=2).open[0]
-    answer = learning.Measurement(clique=("items",), noise=NOISE, values=np.array([3, -1, 9, 3], dtype=np.int64))
+    answer = learning.Measurement(
+        clique=("items",), noise=NOISE, values=np.array([3, -1, 9, 3], dtype=np.int64)
+    )
     assert learning.settled(attribute, answer).items == ("1", "3")  # type: ignore[attr-defined]
 
 
@@ -293,7 +364,9 @@ NOISE = Noise(law="discrete-laplace", scale=Fraction(20_000))
 
 def session_of(folder: Path, *, epsilon: Fraction = Fraction(1)) -> RoomSession:
     domain = domain_of(items=2)
-    return open_session(opened(((1,), (1, 2)), domain, folder), domain=domain, cap=Pure(epsilon=epsilon))
+    return open_session(
+        opened(((1,), (1, 2)), domain, folder), domain=domain, cap=Pure(epsilon=epsilon)
+    )
 
 
 def test_items_over_the_cap_are_refused_before_baskets_are_looked_at(
@@ -308,7 +381,9 @@ def test_items_over_the_cap_are_refused_before_baskets_are_looked_at(
 
 def test_other_columns_have_no_items(tmp_path: Path) -> None:
     domain = Domain(attributes=(Integer(name="x", low=0, high=1),))
-    session = open_session(exact.rows_of(((0,),), domain), domain=domain, cap=Pure(epsilon=Fraction(1)))
+    session = open_session(
+        exact.rows_of(((0,),), domain), domain=domain, cap=Pure(epsilon=Fraction(1))
+    )
     with pytest.raises(PrivacyError, match="basket"):
         session.items("x", noise=NOISE)
     assert session.spent == Pure(epsilon=Fraction(0))
@@ -318,21 +393,33 @@ def test_other_columns_have_no_items(tmp_path: Path) -> None:
     ("changed", "reason"),
     [
         pytest.param({"relation": "replace-one"}, "sensitivity", id="the other relation"),
-        pytest.param({"unit": {"max_records": 2, "column": None}}, "sensitivity", id="another unit"),
+        pytest.param(
+            {"unit": {"max_records": 2, "column": None}}, "sensitivity", id="another unit"
+        ),
         pytest.param({"verb": "measure"}, "sensitivity", id="as a table of records"),
         pytest.param({"clique": ["items", "more"]}, "one column", id="two columns"),
         pytest.param({"clique": []}, "no columns", id="no column"),
         pytest.param({"cells": 0}, "malformed", id="no items"),
     ],
 )
-def test_the_verifier_recomputes_the_cost_of_items(changed: dict[str, Any], reason: str, tmp_path: Path) -> None:
+def test_the_verifier_recomputes_the_cost_of_items(
+    changed: dict[str, Any], reason: str, tmp_path: Path
+) -> None:
     session = session_of(tmp_path)
     session.items("items", noise=NOISE)
     (call,) = session.calls
     line = call_to_json(call.query.to_json(), call.event)
-    receipt = {"unit": session.domain.unit.to_json(), "relation": "add-remove", "invariants": []}
-    assert verify_calls.cost_of(line, 1, verify_calls.allowed_by(receipt)).epsilon == Fraction(1, 2)
-    forged = line | {"query": line["query"] | {k: v for k, v in changed.items() if k in line["query"]}}
+    receipt = {
+        "unit": session.domain.unit.to_json(),
+        "relation": "add-remove",
+        "invariants": [],
+    }
+    assert verify_calls.cost_of(line, 1, verify_calls.allowed_by(receipt)).epsilon == Fraction(
+        1, 2
+    )
+    forged = line | {
+        "query": line["query"] | {k: v for k, v in changed.items() if k in line["query"]}
+    }
     about = receipt | {key: value for key, value in changed.items() if key in receipt}
     with pytest.raises(VerificationError, match=reason):
         verify_calls.cost_of(forged, 1, verify_calls.allowed_by(about))
@@ -343,7 +430,12 @@ def test_the_verifier_knows_no_distribution_of_the_losses_of_items(tmp_path: Pat
     session.items("items", noise=NOISE)
     (call,) = session.calls
     line = call_to_json(call.query.to_json(), call.event)
-    receipt = {"unit": {"max_records": 1, "column": None}, "relation": "add-remove", "invariants": [], "calls": [line]}
+    receipt = {
+        "unit": {"max_records": 1, "column": None},
+        "relation": "add-remove",
+        "invariants": [],
+        "calls": [line],
+    }
     cost = verify_calls.cost_of(line, 1, verify_calls.allowed_by(receipt))
     with pytest.raises(VerificationError, match="items"):
         verify_calls.losses([cost], receipt)

@@ -38,13 +38,19 @@ def plan_of(domain: Domain, mechanism: str = "independent") -> Plan:
     return mechanisms.plan(domain, Spec(mechanism=mechanism, epsilon=EPSILON))
 
 
-def worst(plan: Plan, *, most: int, sampler: type[Replay] = Replay, cap: Fraction = EPSILON) -> Fraction | float:
+def worst(
+    plan: Plan, *, most: int, sampler: type[Replay] = Replay, cap: Fraction = EPSILON
+) -> Fraction | float:
     def program(session: RoomSession, _: Rows) -> Hashable:
         answers = plan.run(session)
-        values = tuple((m.clique, tuple(m.values.ravel().tolist())) for m in answers.measurements)
+        values = tuple(
+            (m.clique, tuple(m.values.ravel().tolist())) for m in answers.measurements
+        )
         return values, answers.discoveries, answers.calls, session.spent, session.domain.digest
 
-    return exact.largest_ratio(program, plan.domain, cap=Pure(epsilon=cap), most=most, sampler=sampler)
+    return exact.largest_ratio(
+        program, plan.domain, cap=Pure(epsilon=cap), most=most, sampler=sampler
+    )
 
 
 @pytest.mark.parametrize(
@@ -53,7 +59,13 @@ def worst(plan: Plan, *, most: int, sampler: type[Replay] = Replay, cap: Fractio
         pytest.param("independent", (WEAK,), 2, id="categories", marks=pytest.mark.slow),
         pytest.param("independent", (RANGE,), 2, id="bins"),
         pytest.param("random", (WEAK,), 2, id="categories, random"),
-        pytest.param("independent", (SHORT, KNOWN), 1, id="categories beside a known column", marks=pytest.mark.slow),
+        pytest.param(
+            "independent",
+            (SHORT, KNOWN),
+            1,
+            id="categories beside a known column",
+            marks=pytest.mark.slow,
+        ),
         pytest.param("weak-domain", (WEAK,), 2, id="weak-domain"),
         pytest.param("weak-domain", (SHORT, KNOWN), 1, id="weak-domain beside a known column"),
     ],
@@ -63,13 +75,17 @@ def test_no_pair_of_neighbours_is_told_apart_by_more_than_the_target(
 ) -> None:
     ratio = worst(plan_of(domain_of(*attributes), mechanism), most=most)
     assert exact.proves(ratio, epsilon=EPSILON)
-    assert exact.worst_epsilon(ratio) >= 0.95 * EPSILON, "a claim this loose would hide a defect"
+    assert exact.worst_epsilon(ratio) >= 0.95 * EPSILON, (
+        "a claim this loose would hide a defect"
+    )
 
 
 class FindsWhatOccurs(Replay):
     """Only values that somebody has may come out."""
 
-    def discover(self, tally: dict[int, int], *, size: int, threshold: int, noise: Noise) -> list[tuple[int, int]]:
+    def discover(
+        self, tally: dict[int, int], *, size: int, threshold: int, noise: Noise
+    ) -> list[tuple[int, int]]:
         found = super().discover(tally, size=size, threshold=threshold, noise=noise)
         return [(rank, count) for rank, count in found if rank in tally]
 
@@ -77,25 +93,37 @@ class FindsWhatOccurs(Replay):
 class KeepsOther(Replay):
     """Every value but "other" is thresholded; "other" comes out exactly."""
 
-    def discover(self, tally: dict[int, int], *, size: int, threshold: int, noise: Noise) -> list[tuple[int, int]]:
+    def discover(
+        self, tally: dict[int, int], *, size: int, threshold: int, noise: Noise
+    ) -> list[tuple[int, int]]:
         found = super().discover(tally, size=size - 1, threshold=threshold, noise=noise)
         return [*found, (size - 1, threshold + tally.get(size - 1, 0))]
 
 
 class HalvedDiscovery(Replay):
     def reaching(self, count: int, *, threshold: int, noise: Noise) -> int:
-        return super().reaching(count, threshold=threshold, noise=replace(noise, scale=noise.scale / 16))
+        return super().reaching(
+            count, threshold=threshold, noise=replace(noise, scale=noise.scale / 16)
+        )
 
 
 @pytest.mark.parametrize(
-    ("sampler", "least"), [(FindsWhatOccurs, inf), (KeepsOther, inf), (HalvedDiscovery, 1.5), (exact.HalvedScale, 1.5)]
+    ("sampler", "least"),
+    [
+        (FindsWhatOccurs, inf),
+        (KeepsOther, inf),
+        (HalvedDiscovery, 1.5),
+        (exact.HalvedScale, 1.5),
+    ],
 )
 def test_a_mutant_is_noticed(sampler: type[Replay], least: float) -> None:
     ratio = worst(plan_of(domain_of(WEAK)), most=2, sampler=sampler)
     assert exact.worst_epsilon(ratio) >= least * EPSILON
 
 
-def test_spending_the_whole_budget_after_learning_is_refused_by_the_room_and_noticed_without_it() -> None:
+def test_spending_the_whole_budget_after_learning_is_refused_by_the_room_and_noticed_without_it() -> (
+    None
+):
     plan = plan_of(domain_of(WEAK))
     assert isinstance(plan, StagedPlan)
     greedy = replace(plan, left=plan.cap)

@@ -31,14 +31,22 @@ NOISE = Noise(law="discrete-laplace", scale=SCALE)
 CAP = Pure(epsilon=Fraction(9))
 LINE = Domain(attributes=(Integer(name="x", low=0, high=3, width=1),))
 BOTH = Domain(
-    attributes=(Integer(name="x", low=0, high=3, width=1), Categorical(name="kind", values=("a", "b"), outside="clamp"))
+    attributes=(
+        Integer(name="x", low=0, high=3, width=1),
+        Categorical(name="kind", values=("a", "b"), outside="clamp"),
+    )
 )
 PARTED = Domain(  # few tables, so that every branch of each is soon walked
     attributes=(Integer(name="x", low=0, high=1, width=1), *BOTH.attributes[1:])
 )
 TEXTS = Domain(
     attributes=(
-        Weak(name="word", values=from_json({"set": "strings", "alphabet": "ab", "min_length": 1, "max_length": 2})),
+        Weak(
+            name="word",
+            values=from_json(
+                {"set": "strings", "alphabet": "ab", "min_length": 1, "max_length": 2}
+            ),
+        ),
     )
 )
 POINTS = Points(columns=("x",), low=(0.0,), high=(4.0,), resolution=2)
@@ -55,9 +63,15 @@ WHOLE = points((1, 0), (2, 2), (2, 3))
 GAPS = points((2, 1), (1, 2))
 
 
-def counted(partition: Partition, *, by: tuple[str, ...] = (), threshold: int | None = None) -> exact.Program:
+def counted(
+    partition: Partition, *, by: tuple[str, ...] = (), threshold: int | None = None
+) -> exact.Program:
     def program(session: RoomSession, _rows: Rows) -> Hashable:
-        return tuple(session.leaves(partition, noise=NOISE, by=by, threshold=threshold).values.ravel().tolist())
+        return tuple(
+            session.leaves(partition, noise=NOISE, by=by, threshold=threshold)
+            .values.ravel()
+            .tolist()
+        )
 
     return program
 
@@ -122,7 +136,10 @@ class WithoutNoise(exact.Replay):
 def test_codes_are_sorted_once_for_as_long_as_one_hierarchy_is_asked_of_the_same_rows(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    domain = replace(LINE, attributes=(*LINE.attributes, replace(LINE.attributes[0], name="y"), *TEXTS.attributes))
+    domain = replace(
+        LINE,
+        attributes=(*LINE.attributes, replace(LINE.attributes[0], name="y"), *TEXTS.attributes),
+    )
     rows = {"x": [0, 0, 0, 0, 0, 1, 3, 3], "y": [3, 3, 3, 3, 3, 3, 0, 0], "word": [0] * 8}
     codes = {name: np.array(column, dtype=np.uint16) for name, column in rows.items()}
     held = Rows(codes, domain=domain, ranked={"word": (np.zeros(8, dtype=np.int32), [0])})
@@ -150,9 +167,14 @@ def test_codes_are_sorted_once_for_as_long_as_one_hierarchy_is_asked_of_the_same
     assert asked(WHOLE) == ([6, 0, 2], 4)
 
 
-@pytest.mark.parametrize("mutant", [exact.HalvedScale, exact.ActiveDomain, exact.TruncatedNoise, exact.FrequencyScale])
+@pytest.mark.parametrize(
+    "mutant",
+    [exact.HalvedScale, exact.ActiveDomain, exact.TruncatedNoise, exact.FrequencyScale],
+)
 def test_a_mistake_with_noise_is_noticed(mutant: type[exact.Replay]) -> None:
-    assert not exact.proves(worst(WHOLE, domain=LINE, sampler=mutant), epsilon=1 / SCALE + Fraction(1, 2**200))
+    assert not exact.proves(
+        worst(WHOLE, domain=LINE, sampler=mutant), epsilon=1 / SCALE + Fraction(1, 2**200)
+    )
 
 
 @pytest.mark.parametrize("mutant", [OccupiedOnly, AboveWithoutNoise])
@@ -169,7 +191,10 @@ def test_parts_inside_one_another_would_cost_twice() -> None:
         both = [session.leaves(one, noise=NOISE) for one in (nested, points((2, 0)))]
         return tuple(value for one in both for value in one.values.tolist())
 
-    laws = {table: exact.law_of(twice, table, domain=LINE, cap=CAP, high=1) for table in ((), ((0,),))}
+    laws = {
+        table: exact.law_of(twice, table, domain=LINE, cap=CAP, high=1)
+        for table in ((), ((0,),))
+    }
     ratio, _ = exact.worst_ratio(laws, iter([((), ((0,),)), (((0,),), ())]))
     assert not exact.proves(ratio, epsilon=1 / SCALE + Fraction(1, 2**200))
 
@@ -182,15 +207,26 @@ def test_what_is_kept_is_as_if_each_cell_had_its_noise() -> None:
     vector, threshold, runs = np.repeat([0, 1, 4], [60, 30, 30]), 3, 400
 
     def p_value() -> float:
-        drawn = [growth.kept(vector, threshold=threshold, noise=NOISE, noisy=noise.noisy) for _ in range(runs)]
+        drawn = [
+            growth.kept(vector, threshold=threshold, noise=NOISE, noisy=noise.noisy)
+            for _ in range(runs)
+        ]
         found = []
-        for kind, part in zip((0, 1, 4), np.split(np.array(drawn), [60, 90], axis=1), strict=True):
+        for kind, part in zip(
+            (0, 1, 4), np.split(np.array(drawn), [60, 90], axis=1), strict=True
+        ):
             chances = exact.clamped_laplace(kind, SCALE, threshold - 1, threshold + 5)
             expected = np.array([float(mpmath.mpf(p.low) / exact.ONE) for p in chances])
             assert not ((part > 0) & (part < threshold)).any() and (part >= 0).all()
-            clamped = np.where(part == 0, threshold - 1, np.minimum(part, threshold + 5)) - threshold + 1
+            clamped = (
+                np.where(part == 0, threshold - 1, np.minimum(part, threshold + 5))
+                - threshold
+                + 1
+            )
             observed = np.bincount(clamped.ravel(), minlength=expected.size)
-            found.append(float(stats.chisquare(observed, expected * part.size / expected.sum()).pvalue))
+            found.append(
+                float(stats.chisquare(observed, expected * part.size / expected.sum()).pvalue)
+            )
         return least(found)
 
     assert fits(p_value)
@@ -200,7 +236,9 @@ def test_what_is_kept_is_as_if_each_cell_had_its_noise() -> None:
 
 
 def room(domain: Domain, table: exact.Table, *, epsilon: str = "900") -> RoomSession:
-    return open_session(exact.rows_of(table, domain), domain=domain, cap=Pure(epsilon=Fraction(epsilon)))
+    return open_session(
+        exact.rows_of(table, domain), domain=domain, cap=Pure(epsilon=Fraction(epsilon))
+    )
 
 
 SHARP = Noise(law="discrete-laplace", scale=Fraction(1, 32))
@@ -211,14 +249,22 @@ def test_parts_are_counted_by_further_columns() -> None:
     found = room(BOTH, table).leaves(WHOLE, noise=SHARP, by=("kind",))
     assert found.values.tolist() == [[1, 2], [1, 0], [1, 1]]
     assert room(BOTH, table).leaves(GAPS, noise=SHARP).values.tolist() == [2, 3]
-    assert room(BOTH, ()).leaves(GAPS, noise=SHARP, by=("kind",)).values.tolist() == [[0, 0], [0, 0]]
-    assert room(BOTH, table).leaves(points((0, 0)), noise=SHARP, threshold=1).values.tolist() == [6]
+    assert room(BOTH, ()).leaves(GAPS, noise=SHARP, by=("kind",)).values.tolist() == [
+        [0, 0],
+        [0, 0],
+    ]
+    assert room(BOTH, table).leaves(
+        points((0, 0)), noise=SHARP, threshold=1
+    ).values.tolist() == [6]
 
 
 def test_texts_are_counted_by_their_beginnings_and_ends() -> None:
     values = TEXTS.attribute("word").values  # type: ignore[attr-defined]
     texts = ["a", "a", "aa", "ab", "b", "b", "b", "bb"]
-    table = (*((values.rank(text),) for text in texts), (values.size,))  # the last one is "other"
+    table = (
+        *((values.rank(text),) for text in texts),
+        (values.size,),
+    )  # the last one is "other"
     # the ended text a, everything that begins with b; then the ended texts b and aa; ab and bb are in no part
     ends = ordered(("word",), np.array([2, 1]), WORDS.encode(["a", "b"]))
     assert room(TEXTS, table).leaves(ends, noise=SHARP).values.tolist() == [2, 4]
@@ -230,7 +276,12 @@ def test_where_a_tree_ends_its_records_are_all_counted() -> None:
     session = room(LINE, tuple((x,) for x in (0, 0, 0, 1, 3)))
     grown = session.grow(("x",), rule=Rule(name="basic", depth=2, threshold=1), noise=SHARP)
     found = session.leaves(unopened(grown, POINTS), noise=SHARP)
-    assert found.partition.levels.tolist() == [2, 2, 2, 2] and found.values.tolist() == [3, 1, 0, 1]
+    assert found.partition.levels.tolist() == [2, 2, 2, 2] and found.values.tolist() == [
+        3,
+        1,
+        0,
+        1,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -255,7 +306,9 @@ def test_what_is_no_partition_is_refused_and_costs_nothing(partition: Partition)
     assert session.calls == ()
 
 
-def test_leaves_are_refused_by_their_own_columns_over_the_cap_and_with_thresholds_that_fit_no_noise() -> None:
+def test_leaves_are_refused_by_their_own_columns_over_the_cap_and_with_thresholds_that_fit_no_noise() -> (
+    None
+):
     session = room(BOTH, ((1, 1),), epsilon="1/4")
     with pytest.raises(PrivacyError):
         session.leaves(WHOLE, noise=NOISE, by=("x",))
@@ -272,15 +325,22 @@ def test_leaves_are_refused_by_their_own_columns_over_the_cap_and_with_threshold
 
 
 @pytest.mark.parametrize(
-    ("m", "relation", "moving"), [(1, "add-remove", 1), (3, "add-remove", 3), (2, "replace-one", 4)]
+    ("m", "relation", "moving"),
+    [(1, "add-remove", 1), (3, "add-remove", 3), (2, "replace-one", 4)],
 )
 def test_the_verifier_finds_the_same_price(m: int, relation: str, moving: int) -> None:
     domain = replace(BOTH, unit=PrivacyUnit(max_records=m), relation=Relation(relation))
     session = room(domain, ((1, 1),))
     session.leaves(WHOLE, noise=NOISE, by=("kind",), threshold=2)
-    bell = open_session(exact.rows_of(((1, 1),), domain), domain=domain, cap=GaussianDP(mu_squared=Fraction(90)))
+    bell = open_session(
+        exact.rows_of(((1, 1),), domain), domain=domain, cap=GaussianDP(mu_squared=Fraction(90))
+    )
     bell.leaves(WHOLE, noise=replace(NOISE, law="rounded-gaussian"))
-    receipt = {"unit": {"max_records": m, "column": None}, "relation": relation, "invariants": []}
+    receipt = {
+        "unit": {"max_records": m, "column": None},
+        "relation": relation,
+        "invariants": [],
+    }
     allowed = verify_calls.allowed_by(receipt)
     for call in session.calls + bell.calls:
         written = call_to_json(call.query.to_json(), call.event)
@@ -301,8 +361,15 @@ def test_the_verifier_refuses_leaves_that_do_not_add_up(changes: dict) -> None:
     session = room(BOTH, ((1, 1),))
     session.leaves(WHOLE, noise=NOISE, by=("kind",))
     (call,) = session.calls
-    receipt = {"unit": {"max_records": 1, "column": None}, "relation": "add-remove", "invariants": []}
-    written, allowed = call_to_json(call.query.to_json(), call.event), verify_calls.allowed_by(receipt)
+    receipt = {
+        "unit": {"max_records": 1, "column": None},
+        "relation": "add-remove",
+        "invariants": [],
+    }
+    written, allowed = (
+        call_to_json(call.query.to_json(), call.event),
+        verify_calls.allowed_by(receipt),
+    )
     verify_calls.cost_of(written, 1, allowed)
     with pytest.raises(VerificationError):
         verify_calls.cost_of(written | {"query": written["query"] | changes}, 1, allowed)
@@ -311,7 +378,10 @@ def test_the_verifier_refuses_leaves_that_do_not_add_up(changes: dict) -> None:
 def test_answers_with_leaves_are_kept_as_they_are(tmp_path) -> None:
     texts = ordered(("word",), np.array([1, 2]), WORDS.encode(["a", "b"]))
     first, second = room(BOTH, ((1, 1),)), room(TEXTS, ((1,),))
-    found = first.leaves(WHOLE, noise=NOISE, by=("kind",)), second.leaves(texts, noise=NOISE, threshold=1)
+    found = (
+        first.leaves(WHOLE, noise=NOISE, by=("kind",)),
+        second.leaves(texts, noise=NOISE, threshold=1),
+    )
     answers = Answers(measurements=(), calls=first.calls + second.calls, leaves=found)
     answers.save(tmp_path / "answers.npz")
     again = Answers.load(tmp_path / "answers.npz")
@@ -335,6 +405,10 @@ def test_law_of_one_part_alone_is_that_of_the_number_of_records() -> None:
     for table in ((), ((1,),), ((0,), (3,))):
         one = exact.law_of(counted(root), table, domain=LINE, cap=CAP, high=2)
         other = exact.law_of(
-            lambda session, _: (int(session.measure((), noise=NOISE).values),), table, domain=LINE, cap=CAP, high=2
+            lambda session, _: (int(session.measure((), noise=NOISE).values),),
+            table,
+            domain=LINE,
+            cap=CAP,
+            high=2,
         )
         assert one == other

@@ -30,12 +30,19 @@ def worst(
     epsilon: Fraction = EPSILON,
 ) -> Fraction | float:
     """The worst ratio of one measurement of all attributes together, with noise calibrated to epsilon."""
-    scale = calibrate.laplace_scale(epsilon, l1 or histogram_sensitivity(domain.unit, domain.relation).l1)
+    scale = calibrate.laplace_scale(
+        epsilon, l1 or histogram_sensitivity(domain.unit, domain.relation).l1
+    )
     noise = Noise(law="discrete-laplace", scale=scale)
 
     def program(session: RoomSession, rows: Rows) -> Hashable:
         answer = session.measure(domain.names, noise=noise)
-        return (*answer.values.ravel().tolist(), session.calls, session.spent, rows.total if with_total else None)
+        return (
+            *answer.values.ravel().tolist(),
+            session.calls,
+            session.spent,
+            rows.total if with_total else None,
+        )
 
     # Mutants may cost more than the cap allows; the cap is not what is tested here.
     cap = Pure(epsilon=100 * epsilon)
@@ -46,21 +53,36 @@ SETTINGS = [
     pytest.param(domain_of(2, 2), 2, id="2x2, add or remove, up to 2 rows"),
     pytest.param(domain_of(2), 3, id="2 codes, add or remove, up to 3 rows"),
     pytest.param(domain_of(2, 3), 1, id="2x3, add or remove, up to 1 row"),
-    pytest.param(domain_of(2, 2, relation=Relation.REPLACE_ONE), 2, id="2x2, replace one, up to 2 rows"),
-    pytest.param(domain_of(3, relation=Relation.REPLACE_ONE), 3, id="3 codes, replace one, up to 3 rows"),
-    pytest.param(domain_of(2, max_records=2), 3, id="2 codes, two records a person, up to 3 rows"),
-    pytest.param(domain_of(2, 3), 2, id="2x3, add or remove, up to 2 rows", marks=pytest.mark.slow),
     pytest.param(
-        domain_of(2, 3, relation=Relation.REPLACE_ONE), 2, id="2x3, replace one, up to 2 rows", marks=pytest.mark.slow
+        domain_of(2, 2, relation=Relation.REPLACE_ONE), 2, id="2x2, replace one, up to 2 rows"
+    ),
+    pytest.param(
+        domain_of(3, relation=Relation.REPLACE_ONE), 3, id="3 codes, replace one, up to 3 rows"
+    ),
+    pytest.param(
+        domain_of(2, max_records=2), 3, id="2 codes, two records a person, up to 3 rows"
+    ),
+    pytest.param(
+        domain_of(2, 3), 2, id="2x3, add or remove, up to 2 rows", marks=pytest.mark.slow
+    ),
+    pytest.param(
+        domain_of(2, 3, relation=Relation.REPLACE_ONE),
+        2,
+        id="2x3, replace one, up to 2 rows",
+        marks=pytest.mark.slow,
     ),
 ]
 
 
 @pytest.mark.parametrize(("domain", "most"), SETTINGS)
-def test_no_pair_of_neighbours_is_told_apart_by_more_than_the_claim(domain: Domain, most: int) -> None:
+def test_no_pair_of_neighbours_is_told_apart_by_more_than_the_claim(
+    domain: Domain, most: int
+) -> None:
     ratio = worst(domain, most=most)
     assert exact.proves(ratio, epsilon=EPSILON)
-    assert exact.worst_epsilon(ratio) >= 0.95 * EPSILON, "a claim this loose would hide a defect"
+    assert exact.worst_epsilon(ratio) >= 0.95 * EPSILON, (
+        "a claim this loose would hide a defect"
+    )
 
 
 def test_all_twenty_pairs_are_compared_both_ways() -> None:

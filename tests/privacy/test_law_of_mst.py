@@ -29,7 +29,9 @@ MANY = Pure(epsilon=100 * EPSILON)
 
 
 def plan_of(domain: Domain, *, delta: Fraction = Fraction(0), **parameters: float) -> MstPlan:
-    plan = mechanisms.plan(domain, Spec(mechanism="mst", epsilon=EPSILON, delta=delta, parameters=parameters))
+    plan = mechanisms.plan(
+        domain, Spec(mechanism="mst", epsilon=EPSILON, delta=delta, parameters=parameters)
+    )
     assert isinstance(plan, MstPlan)
     return plan
 
@@ -49,10 +51,20 @@ def worst(
 
     def program(session: RoomSession, rows: Rows) -> Hashable:
         answers = chosen.run(session)
-        values = tuple(value for m in answers.measurements for value in m.values.ravel().tolist())
-        return values, answers.selections, answers.calls, session.spent, rows.total if leak else None
+        values = tuple(
+            value for m in answers.measurements for value in m.values.ravel().tolist()
+        )
+        return (
+            values,
+            answers.selections,
+            answers.calls,
+            session.spent,
+            rows.total if leak else None,
+        )
 
-    return exact.largest_ratio(program, domain, cap=cap or chosen.loss, most=most, high=1, sampler=sampler, pairs=pairs)
+    return exact.largest_ratio(
+        program, domain, cap=cap or chosen.loss, most=most, high=1, sampler=sampler, pairs=pairs
+    )
 
 
 @pytest.mark.slow
@@ -63,7 +75,9 @@ def test_no_pair_of_neighbours_is_told_apart_by_more_than_the_target(
 ) -> None:
     ratio = worst(domain_of(*sizes, relation=relation))
     assert exact.proves(ratio, epsilon=EPSILON)
-    assert exact.worst_epsilon(ratio) >= 0.95 * EPSILON, "a claim this loose would hide a defect"
+    assert exact.worst_epsilon(ratio) >= 0.95 * EPSILON, (
+        "a claim this loose would hide a defect"
+    )
 
 
 @pytest.mark.slow
@@ -72,18 +86,26 @@ def test_nor_are_people_of_two_records() -> None:
     pairs: list[tuple[Table, Table]] = [((), ((0, 1), (0, 1))), (((0, 1), (0, 1)), ())]
     assert exact.proves(worst(domain, pairs=pairs), epsilon=EPSILON)
     careless = plan_of(domain_of(2, 2))
-    assert exact.worst_epsilon(worst(domain, plan=careless, cap=MANY, pairs=pairs)) > 1.15 * EPSILON
+    assert (
+        exact.worst_epsilon(worst(domain, plan=careless, cap=MANY, pairs=pairs))
+        > 1.15 * EPSILON
+    )
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("sampler", [exact.HalvedScale, exact.ActiveDomain], ids=lambda s: s.__name__)
+@pytest.mark.parametrize(
+    "sampler", [exact.HalvedScale, exact.ActiveDomain], ids=lambda s: s.__name__
+)
 def test_a_mutant_sampler_is_noticed(sampler: type[Replay]) -> None:
     assert exact.worst_epsilon(worst(domain_of(2, 2), sampler=sampler)) > 1.15 * EPSILON
 
 
 @pytest.mark.slow
 def test_stages_that_do_not_share_epsilon_are_noticed() -> None:
-    plan = replace(plan_of(domain_of(2, 2)), parts=Parts(columns=EPSILON, choice=EPSILON, table=EPSILON, edges=1))
+    plan = replace(
+        plan_of(domain_of(2, 2)),
+        parts=Parts(columns=EPSILON, choice=EPSILON, table=EPSILON, edges=1),
+    )
     assert exact.worst_epsilon(worst(domain_of(2, 2), plan=plan, cap=MANY)) > 1.9 * EPSILON
     with pytest.raises(BudgetExceeded):
         worst(domain_of(2, 2), plan=plan)
@@ -106,14 +128,23 @@ def worst_choice(
 ) -> Fraction | float:
     """Of both choices, each with half of EPSILON. What the one-way answers were is fixed, or they are exact."""
     domain = domain_of(2, 2, 2, relation=relation)
-    plan = replace(plan_of(domain), parts=Parts(columns=EPSILON, choice=EPSILON / 2, table=10 * EPSILON, edges=2))
+    plan = replace(
+        plan_of(domain),
+        parts=Parts(columns=EPSILON, choice=EPSILON / 2, table=10 * EPSILON, edges=2),
+    )
     noise = Noise(law="discrete-laplace", scale=Fraction(1))
 
     def program(session: RoomSession, rows: Rows) -> Hashable:
-        known = {name: np.array([most // 2, most - most // 2], dtype=np.int64) for name in domain.names}
+        known = {
+            name: np.array([most // 2, most - most // 2], dtype=np.int64)
+            for name in domain.names
+        }
         if exact_reference:
             known = {name: counts.contingency(rows, (name,)) for name in domain.names}
-        columns = [Measurement(clique=(name,), noise=noise, values=values) for name, values in known.items()]
+        columns = [
+            Measurement(clique=(name,), noise=noise, values=values)
+            for name, values in known.items()
+        ]
         return tuple(plan._chosen(session, columns).taken)
 
     laws = {
@@ -149,7 +180,9 @@ def settings() -> Iterator[tuple[Domain, Fraction]]:
 
 
 @pytest.mark.parametrize(("domain", "delta"), list(settings()))
-def test_all_events_together_use_up_the_cap_and_the_receipt_verifies(domain: Domain, delta: Fraction) -> None:
+def test_all_events_together_use_up_the_cap_and_the_receipt_verifies(
+    domain: Domain, delta: Fraction
+) -> None:
     plan = plan_of(domain, delta=delta)
     table = tuple((number % 2, number % 3, number % 4) for number in range(60))
     session = open_session(exact.rows_of(table, domain), domain=domain, cap=plan.loss)
@@ -164,7 +197,9 @@ def test_all_events_together_use_up_the_cap_and_the_receipt_verifies(domain: Dom
 def test_a_receipt_that_dresses_it_as_static_is_refused() -> None:
     domain = domain_of(2, 3)
     plan = plan_of(domain)
-    session = open_session(exact.rows_of(((0, 0), (1, 2)), domain), domain=domain, cap=plan.loss)
+    session = open_session(
+        exact.rows_of(((0, 0), (1, 2)), domain), domain=domain, cap=plan.loss
+    )
     document = plan.receipt(plan.run(session))
     calls = receipt.digest(document["calls"])
     dressed = document | {

@@ -49,8 +49,12 @@ class ActiveDomain(exact.ActiveDomain, WithScores):
     pass
 
 
-def plan_of(domain: Domain, *, delta: Fraction = Fraction(0), **parameters: float) -> PrivSynPlan:
-    plan = mechanisms.plan(domain, Spec(mechanism="privsyn", epsilon=EPSILON, delta=delta, parameters=parameters))
+def plan_of(
+    domain: Domain, *, delta: Fraction = Fraction(0), **parameters: float
+) -> PrivSynPlan:
+    plan = mechanisms.plan(
+        domain, Spec(mechanism="privsyn", epsilon=EPSILON, delta=delta, parameters=parameters)
+    )
     assert isinstance(plan, PrivSynPlan)
     return plan
 
@@ -74,18 +78,26 @@ def worst(
         scores = tuple(one.values.tobytes() for one in answers.scores)
         return values, scores, answers.calls, rows.total if leak else None
 
-    return exact.largest_ratio(program, domain, cap=cap or chosen.loss, most=most, high=1, sampler=sampler, pairs=pairs)
+    return exact.largest_ratio(
+        program, domain, cap=cap or chosen.loss, most=most, high=1, sampler=sampler, pairs=pairs
+    )
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "relation", [Relation.ADD_REMOVE, pytest.param(Relation.REPLACE_ONE, marks=pytest.mark.nightly)]
+    "relation",
+    [Relation.ADD_REMOVE, pytest.param(Relation.REPLACE_ONE, marks=pytest.mark.nightly)],
 )
-def test_no_pair_of_neighbours_is_told_apart_by_more_than_the_target(relation: Relation) -> None:
+def test_no_pair_of_neighbours_is_told_apart_by_more_than_the_target(
+    relation: Relation,
+) -> None:
     ratio = worst(domain_of(2, 2, relation=relation))
     assert exact.proves(ratio, epsilon=EPSILON)
     tight = plan_of(domain_of(2, 2, relation=relation), scores_share=0.01)
-    assert exact.worst_epsilon(worst(domain_of(2, 2, relation=relation), plan=tight)) >= 0.95 * EPSILON
+    assert (
+        exact.worst_epsilon(worst(domain_of(2, 2, relation=relation), plan=tight))
+        >= 0.95 * EPSILON
+    )
 
 
 def test_both_a_chosen_pair_and_none_are_walked() -> None:
@@ -98,7 +110,9 @@ def test_both_a_chosen_pair_and_none_are_walked() -> None:
         return 0
 
     plan = plan_of(domain_of(2, 2))
-    exact.law_of(program, ((0, 1),), domain=plan.domain, cap=plan.loss, high=1, sampler=WithScores)
+    exact.law_of(
+        program, ((0, 1),), domain=plan.domain, cap=plan.loss, high=1, sampler=WithScores
+    )
     assert asked == {("a", "b"), ("b",)}
 
 
@@ -108,7 +122,10 @@ def test_nor_are_people_of_two_records() -> None:
     pairs: list[tuple[Table, Table]] = [((), ((0, 1), (0, 1))), (((0, 1), (0, 1)), ())]
     assert exact.proves(worst(domain, pairs=pairs), epsilon=EPSILON)
     careless = plan_of(domain_of(2, 2))
-    assert exact.worst_epsilon(worst(domain, plan=careless, cap=MANY, pairs=pairs)) > 1.15 * EPSILON
+    assert (
+        exact.worst_epsilon(worst(domain, plan=careless, cap=MANY, pairs=pairs))
+        > 1.15 * EPSILON
+    )
 
 
 @pytest.mark.slow
@@ -119,7 +136,9 @@ def test_a_mutant_sampler_is_noticed(sampler: type[Replay]) -> None:
 
 @pytest.mark.slow
 def test_stages_that_do_not_share_epsilon_are_noticed() -> None:
-    plan = replace(plan_of(domain_of(2, 2)), parts=Parts(columns=EPSILON, scores=EPSILON, tables=EPSILON))
+    plan = replace(
+        plan_of(domain_of(2, 2)), parts=Parts(columns=EPSILON, scores=EPSILON, tables=EPSILON)
+    )
     assert exact.worst_epsilon(worst(domain_of(2, 2), plan=plan, cap=MANY)) > 1.9 * EPSILON
     with pytest.raises(BudgetExceeded):
         worst(domain_of(2, 2), plan=plan)
@@ -154,7 +173,10 @@ def worst_scores(
         oneways = dict.fromkeys(domain.names, half)
         total = most
         if exact_reference:
-            oneways = {name: counts.contingency(rows, (name,)).astype(np.float64) for name in domain.names}
+            oneways = {
+                name: counts.contingency(rows, (name,)).astype(np.float64)
+                for name in domain.names
+            }
             total = rows.total
         offered = []
         for pair in (("a", "b"), ("a", "c"), ("b", "c")):
@@ -173,7 +195,9 @@ def worst_scores(
 def test_scores_cost_no_more_than_their_share(relation: Relation) -> None:
     ratio = worst_scores(most=2, relation=relation)
     assert exact.proves(ratio, epsilon=EPSILON)
-    if relation is Relation.ADD_REMOVE:  # two records in two cells are as far from the reference as two others
+    if (
+        relation is Relation.ADD_REMOVE
+    ):  # two records in two cells are as far from the reference as two others
         assert exact.worst_epsilon(ratio) >= 0.95 * EPSILON
 
 
@@ -183,7 +207,9 @@ def test_noise_for_one_score_on_all_of_them_is_noticed() -> None:
 
 @pytest.mark.slow
 def test_references_from_exact_counts_are_noticed() -> None:
-    assert exact.worst_epsilon(worst_scores(most=3, exact_reference=True, high=2)) > 1.01 * EPSILON
+    assert (
+        exact.worst_epsilon(worst_scores(most=3, exact_reference=True, high=2)) > 1.01 * EPSILON
+    )
 
 
 # ---- what is spent, and what the receipt says ------------------------------------------------------------------
@@ -215,11 +241,14 @@ def test_all_events_together_use_up_the_cap_and_the_receipt_verifies(
 def test_a_receipt_that_dresses_it_as_static_is_refused() -> None:
     domain = domain_of(2, 3)
     plan = plan_of(domain)
-    session = open_session(exact.rows_of(((0, 0), (1, 2)), domain), domain=domain, cap=plan.loss)
+    session = open_session(
+        exact.rows_of(((0, 0), (1, 2)), domain), domain=domain, cap=plan.loss
+    )
     document = plan.receipt(plan.run(session))
     dressed = document | {
         "mechanism": document["mechanism"] | {"kind": "static"},
-        "plan": document["plan"] | {"cap": None, "calls_sha256": receipt.digest(document["calls"])},
+        "plan": document["plan"]
+        | {"cap": None, "calls_sha256": receipt.digest(document["calls"])},
     }
     with pytest.raises(VerificationError, match="static or adaptive"):
         verify.verify(receipt.seal(dressed))

@@ -33,7 +33,9 @@ TEXTS = Domain(attributes=(Weak(name="word", values=SIGNS),))
 
 
 def plan_of(mechanism: str, domain: Domain, *, epsilon: str = "2", **parameters: Any) -> Plan:
-    return mechanisms.plan(domain, Spec(mechanism=mechanism, epsilon=Fraction(epsilon), parameters=parameters))
+    return mechanisms.plan(
+        domain, Spec(mechanism=mechanism, epsilon=Fraction(epsilon), parameters=parameters)
+    )
 
 
 def program_of(plan: Plan) -> exact.Program:
@@ -41,8 +43,16 @@ def program_of(plan: Plan) -> exact.Program:
         answers = plan.run(session)
         (grown,) = answers.growths
         seen = tuple(tuple(one.tolist()) for one in (*grown.opened, *grown.counts))
-        counted = tuple((one.partition.digest, *one.values.ravel().tolist()) for one in answers.leaves)
-        return tuple(int(m.values) for m in answers.measurements), seen, counted, session.spent, answers.calls
+        counted = tuple(
+            (one.partition.digest, *one.values.ravel().tolist()) for one in answers.leaves
+        )
+        return (
+            tuple(int(m.values) for m in answers.measurements),
+            seen,
+            counted,
+            session.spent,
+            answers.calls,
+        )
 
     return program
 
@@ -55,8 +65,12 @@ REPLACED = replace(LINE, relation=Relation.REPLACE_ONE, rows=1, invariants=("row
 PERSONS = replace(LINE, unit=PrivacyUnit(max_records=2))
 CASES = [
     pytest.param(plan_of("adaptive-basic", LINE, clean=1), 1, 0.85, id="basic"),
-    pytest.param(plan_of("adaptive-improved", TEXTS, growing=0.1), 1, 0.85, id="improved, texts"),
-    pytest.param(plan_of("adaptive-improved", PERSONS, growing=0.1), 2, 0.85, id="improved, persons"),
+    pytest.param(
+        plan_of("adaptive-improved", TEXTS, growing=0.1), 1, 0.85, id="improved, texts"
+    ),
+    pytest.param(
+        plan_of("adaptive-improved", PERSONS, growing=0.1), 2, 0.85, id="improved, persons"
+    ),
     pytest.param(plan_of("privtree", LINE, growing=0.1), 1, 0.85, id="privtree"),
     # where a record is replaced one end gains and another loses, and below a threshold a loss hardly shows
     pytest.param(plan_of("privtree", REPLACED, growing=0.05), 1, 0.45, id="privtree, replaced"),
@@ -64,18 +78,26 @@ CASES = [
 
 
 @pytest.mark.parametrize(("plan", "most", "tight"), CASES)
-def test_all_answers_together_lose_what_is_claimed_and_little_less(plan: Plan, most: int, tight: float) -> None:
+def test_all_answers_together_lose_what_is_claimed_and_little_less(
+    plan: Plan, most: int, tight: float
+) -> None:
     found = worst(plan, most=most)
     assert tight * plan.epsilon < found < inf
 
 
 @pytest.mark.parametrize("mutant", [None, "OccupiedNodes"])
-@pytest.mark.parametrize("own", [{}, {"discount": "fullest", "parts": 2}], ids=["by chance", "parts of the fullest"])
-def test_where_nodes_below_may_be_opened_a_record_loses_no_more(mutant: str | None, own: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "own", [{}, {"discount": "fullest", "parts": 2}], ids=["by chance", "parts of the fullest"]
+)
+def test_where_nodes_below_may_be_opened_a_record_loses_no_more(
+    mutant: str | None, own: dict[str, Any]
+) -> None:
     plan = plan_of("adaptive-improved", LONGER, growing=0.1, threshold=1, **own)
     sampler = OccupiedNodes if mutant else Replay
     laws = {
-        table: exact.law_of(program_of(plan), table, domain=LONGER, cap=plan.loss, high=1, sampler=sampler)
+        table: exact.law_of(
+            program_of(plan), table, domain=LONGER, cap=plan.loss, high=1, sampler=sampler
+        )
         for table in ((), ((2,),))
     }
     ratio, _ = exact.worst_ratio(laws, iter([((), ((2,),)), (((2,),), ())]))
@@ -90,7 +112,10 @@ def test_adaptive_of_texts_loses_no_more_than_is_claimed() -> None:
 
 SHORT = from_json({"set": "strings", "alphabet": "a", "min_length": 1, "max_length": 1})
 BESIDE = Domain(
-    attributes=(Weak(name="word", values=SHORT), Categorical(name="trade", values=("k", "l"), outside="clamp"))
+    attributes=(
+        Weak(name="word", values=SHORT),
+        Categorical(name="trade", values=("k", "l"), outside="clamp"),
+    )
 )
 
 
@@ -135,12 +160,16 @@ class HalvedTables(Replay):
     """Half of the noise on counts by a column."""
 
     def counts(self, vector: Counts, noise: Noise) -> Counts:
-        return super().counts(vector, replace(noise, scale=noise.scale / 2) if vector.size > 1 else noise)
+        return super().counts(
+            vector, replace(noise, scale=noise.scale / 2) if vector.size > 1 else noise
+        )
 
 
 class HalvedEnds(Replay):
     def reaching(self, count: int, *, threshold: int, noise: Noise) -> int:
-        return super().reaching(count, threshold=threshold, noise=replace(noise, scale=noise.scale / 2))
+        return super().reaching(
+            count, threshold=threshold, noise=replace(noise, scale=noise.scale / 2)
+        )
 
 
 class OccupiedEnds(Replay):

@@ -45,23 +45,38 @@ def worst(
     def program(session: RoomSession, rows: Rows) -> Hashable:
         answers = chosen.run(session)
         (answer,) = answers.measurements
-        return int(answer.values), chosen.fit(answers).rows, answers.calls, session.spent, rows.total if leak else None
+        return (
+            int(answer.values),
+            chosen.fit(answers).rows,
+            answers.calls,
+            session.spent,
+            rows.total if leak else None,
+        )
 
-    return exact.largest_ratio(program, domain, cap=Pure(epsilon=100 * EPSILON), most=most, sampler=sampler)
+    return exact.largest_ratio(
+        program, domain, cap=Pure(epsilon=100 * EPSILON), most=most, sampler=sampler
+    )
 
 
-@pytest.mark.parametrize("domain", [domain_of(2), domain_of(2, 3), domain_of(2, max_records=2)], ids=repr)
+@pytest.mark.parametrize(
+    "domain", [domain_of(2), domain_of(2, 3), domain_of(2, max_records=2)], ids=repr
+)
 def test_no_pair_of_neighbours_is_told_apart_by_more_than_the_target(domain: Domain) -> None:
     ratio = worst(domain)
     assert exact.proves(ratio, epsilon=EPSILON)
-    assert exact.worst_epsilon(ratio) >= 0.95 * EPSILON, "a claim this loose would hide a defect"
+    assert exact.worst_epsilon(ratio) >= 0.95 * EPSILON, (
+        "a claim this loose would hide a defect"
+    )
 
 
 def test_replacing_a_record_does_not_move_the_number_at_all() -> None:
     assert exact.worst_epsilon(worst(domain_of(2, 2, relation=Relation.REPLACE_ONE))) < 1e-9
 
 
-@pytest.mark.parametrize("sampler", [exact.HalvedScale, exact.ActiveDomain, exact.FrequencyScale, exact.TruncatedNoise])
+@pytest.mark.parametrize(
+    "sampler",
+    [exact.HalvedScale, exact.ActiveDomain, exact.FrequencyScale, exact.TruncatedNoise],
+)
 def test_a_mutant_sampler_is_noticed(sampler: type[Replay]) -> None:
     assert exact.worst_epsilon(worst(domain_of(2), sampler=sampler)) > 1.15 * EPSILON
 
@@ -80,7 +95,9 @@ def test_forgetting_the_records_of_a_person_is_noticed() -> None:
 def test_its_one_call_is_the_planned_one_and_its_receipt_verifies(delta: Fraction) -> None:
     domain = domain_of(2, 3)
     plan = plan_of(domain, delta=delta)
-    session = open_session(exact.rows_of(((0, 0), (1, 2)), domain), domain=domain, cap=plan.loss)
+    session = open_session(
+        exact.rows_of(((0, 0), (1, 2)), domain), domain=domain, cap=plan.loss
+    )
     answers = plan.run(session)
     assert answers.calls == plan.calls == session.calls
     assert plan.calls[0].query.clique == ()

@@ -29,7 +29,11 @@ from tests.privacy.test_law_of_select import renyi_sum
 EPSILON = Fraction(8)  # so that scores of a few records apart show nearly all of the loss
 PURE, RHO = Pure(epsilon=Fraction(100)), ZeroConcentrated(rho=Fraction(5000))
 MOST = 5
-QUESTIONS: list[tuple[Clique, tuple[str, ...]]] = [((), ("a", "b")), (("a",), ("b",)), ((), ("b", "a"))]
+QUESTIONS: list[tuple[Clique, tuple[str, ...]]] = [
+    ((), ("a", "b")),
+    (("a",), ("b",)),
+    ((), ("b", "a")),
+]
 
 
 def scale_of(domain: Domain) -> Fraction:
@@ -48,7 +52,9 @@ def laws(
     most: int = MOST,
 ) -> dict[Table, Law]:
     def program(session: RoomSession, _rows: Rows) -> Hashable:
-        return session.refine(chosen, candidates, scale=scale or scale_of(domain)), session.calls
+        return session.refine(
+            chosen, candidates, scale=scale or scale_of(domain)
+        ), session.calls
 
     return {
         table: exact.law_of(program, table, domain=domain, cap=cap, high=most, sampler=sampler)
@@ -61,12 +67,16 @@ def worst(domain: Domain, cap: Loss = PURE, *, most: int = MOST, **mutation: obj
     pairs = pairs_of(domain, most=most)
     ratio, compared = exact.worst_ratio(laws(domain, cap, most=most, **mutation), pairs)  # type: ignore[arg-type]
     assert compared > 50
-    return exact.loss_within(ratio, claim=EPSILON)  # permute-and-flip uses up the claim to the last
+    return exact.loss_within(
+        ratio, claim=EPSILON
+    )  # permute-and-flip uses up the claim to the last
 
 
 @pytest.mark.parametrize("cap", [PURE, RHO], ids=["permute-and-flip", "gumbel"])
 @pytest.mark.parametrize("relation", list(Relation), ids=lambda one: one.value)
-def test_no_neighbours_are_told_apart_by_more_than_the_claim(cap: Loss, relation: Relation) -> None:
+def test_no_neighbours_are_told_apart_by_more_than_the_claim(
+    cap: Loss, relation: Relation
+) -> None:
     assert 0.9 * EPSILON < worst(domain_of(2, 2, relation=relation), cap) < inf
 
 
@@ -85,7 +95,9 @@ def test_a_unit_of_two_records_pays_twice() -> None:
 
 
 @pytest.mark.parametrize("cap", [PURE, RHO], ids=["permute-and-flip", "gumbel"])
-@pytest.mark.parametrize("sampler", [exact.HalvedScale, exact.ArgMax], ids=lambda one: one.__name__)
+@pytest.mark.parametrize(
+    "sampler", [exact.HalvedScale, exact.ArgMax], ids=lambda one: one.__name__
+)
 def test_a_mutant_sampler_is_noticed(sampler: type[Replay], cap: Loss) -> None:
     assert worst(domain_of(2, 2), cap, sampler=sampler) == inf
 
@@ -104,7 +116,9 @@ def _squares(table: np.ndarray) -> int:
 
 
 @pytest.mark.parametrize("score", [_both_ways, _squares])
-def test_a_score_that_moves_otherwise_is_noticed(score: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_score_that_moves_otherwise_is_noticed(
+    score: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(counts, "largest_classes", score)
     assert worst(domain_of(2, 2)) == inf
 
@@ -114,7 +128,10 @@ def test_gumbel_noise_costs_an_eighth_of_the_squared_epsilon_in_rho(alpha: int) 
     domain = domain_of(2, 2)
     rho = Gumbel(scale=scale_of(domain), linf=1, monotonic=True).rho()
     found = laws(domain, RHO)
-    largest = max(renyi_sum(found[x], found[y], alpha=alpha) for x, y in exact.add_remove_pairs(domain, most=MOST))
+    largest = max(
+        renyi_sum(found[x], found[y], alpha=alpha)
+        for x, y in exact.add_remove_pairs(domain, most=MOST)
+    )
     assert exact.proves(largest, epsilon=(alpha - 1) * alpha * rho)
 
 
@@ -125,7 +142,9 @@ def test_the_score_counts_who_is_in_the_largest_class_of_each_group() -> None:
 
 def room(cap: str = "100", domain: Domain | None = None) -> RoomSession:
     domain = domain or domain_of(2, 2)
-    return open_session(exact.rows_of(((0, 1),) * 9, domain), domain=domain, cap=Pure(epsilon=Fraction(cap)))
+    return open_session(
+        exact.rows_of(((0, 1),) * 9, domain), domain=domain, cap=Pure(epsilon=Fraction(cap))
+    )
 
 
 def test_what_is_no_division_or_too_dear_is_refused_before_rows_are_looked_at() -> None:
@@ -147,15 +166,25 @@ def line(domain: Domain) -> tuple[dict, verify_calls.Allowed, Call]:
         "invariants": [],
     }
     call = session.calls[0]
-    return call_to_json(call.query.to_json(), call.event), verify_calls.allowed_by(receipt), call
+    return (
+        call_to_json(call.query.to_json(), call.event),
+        verify_calls.allowed_by(receipt),
+        call,
+    )
 
 
-@pytest.mark.parametrize(("m", "relation"), [(1, "add-remove"), (3, "add-remove"), (2, "replace-one")])
+@pytest.mark.parametrize(
+    ("m", "relation"), [(1, "add-remove"), (3, "add-remove"), (2, "replace-one")]
+)
 def test_the_verifier_finds_the_same_price(m: int, relation: str) -> None:
     domain = domain_of(2, 2, relation=Relation(relation))
     written, allowed, call = line(replace(domain, unit=PrivacyUnit(max_records=m)))
     cost = verify_calls.cost_of(written, 1, allowed)
-    assert cost.epsilon == call.event.pure_epsilon() == Fraction(m * (2 if relation == "replace-one" else 1), 3)
+    assert (
+        cost.epsilon
+        == call.event.pure_epsilon()
+        == Fraction(m * (2 if relation == "replace-one" else 1), 3)
+    )
     assert (cost.rho, cost.mu_squared) == (call.event.rho(), call.event.mu_squared())
     assert Call.from_json(call.to_json()) == call
 
@@ -186,6 +215,9 @@ def test_the_verifier_refuses_a_choice_that_does_not_add_up(part: str, changes: 
 
 def test_distances_from_a_reference_are_still_not_monotonic() -> None:
     written, allowed, _ = line(domain_of(2, 2))
-    claimed = {"query": written["query"] | {"verb": "select"}, "noise": written["noise"] | {"monotonic": True}}
+    claimed = {
+        "query": written["query"] | {"verb": "select"},
+        "noise": written["noise"] | {"monotonic": True},
+    }
     with pytest.raises(VerificationError):
         verify_calls.cost_of(written | claimed, 1, allowed)

@@ -36,24 +36,43 @@ MERGED: Merged = {"b": np.array([0, 1, 0])}
 def candidates_of(domain: Domain) -> list[Candidate]:
     """Two overlapping tables, one of merged codes where there is something to merge; a penalty moves nothing."""
     pair, single = domain.shape(("a", "b")), domain.shape(("b",))
-    found = [Candidate(clique=("a", "b"), reference=np.ones(pair, dtype=np.int64), penalty=pair[0] * pair[1] - MOST)]
-    found.append(Candidate(clique=("b",), reference=np.array([2, *[0] * (single[0] - 1)], dtype=np.int64)))
+    found = [
+        Candidate(
+            clique=("a", "b"),
+            reference=np.ones(pair, dtype=np.int64),
+            penalty=pair[0] * pair[1] - MOST,
+        )
+    ]
+    found.append(
+        Candidate(
+            clique=("b",), reference=np.array([2, *[0] * (single[0] - 1)], dtype=np.int64)
+        )
+    )
     if single[0] == 3:
-        found.append(Candidate(clique=("a", "b"), reference=np.zeros((2, 2), dtype=np.int64), merged=MERGED))
+        found.append(
+            Candidate(
+                clique=("a", "b"), reference=np.zeros((2, 2), dtype=np.int64), merged=MERGED
+            )
+        )
     return found
 
 
 def scored(session: RoomSession, rows: Rows) -> Hashable:
     candidates = candidates_of(session.domain)
     of = scores_sensitivity(
-        units.histogram_sensitivity(session.domain.unit, session.domain.relation), number=len(candidates)
+        units.histogram_sensitivity(session.domain.unit, session.domain.relation),
+        number=len(candidates),
     )
     return tuple(session.score(candidates, noise=shares.noise(CAP, of)).values.tolist())
 
 
 def merged_table(session: RoomSession, rows: Rows) -> Hashable:
-    noise = shares.noise(CAP, units.histogram_sensitivity(session.domain.unit, session.domain.relation))
-    return tuple(session.measure(("a", "b"), noise=noise, merged=MERGED).values.ravel().tolist())
+    noise = shares.noise(
+        CAP, units.histogram_sensitivity(session.domain.unit, session.domain.relation)
+    )
+    return tuple(
+        session.measure(("a", "b"), noise=noise, merged=MERGED).values.ravel().tolist()
+    )
 
 
 def merged_by_the_data(session: RoomSession, rows: Rows) -> Hashable:
@@ -61,7 +80,9 @@ def merged_by_the_data(session: RoomSession, rows: Rows) -> Hashable:
     seen = counts.contingency(rows, ("b",)) > 0
     bins = np.where(seen, np.cumsum(seen), 0)
     bins = np.unique(bins, return_inverse=True)[1]
-    noise = shares.noise(CAP, units.histogram_sensitivity(session.domain.unit, session.domain.relation))
+    noise = shares.noise(
+        CAP, units.histogram_sensitivity(session.domain.unit, session.domain.relation)
+    )
     return tuple(session.measure(("b",), noise=noise, merged={"b": bins}).values.tolist())
 
 
@@ -69,27 +90,43 @@ def score_against_the_truth(session: RoomSession, rows: Rows) -> Hashable:
     """A mistake: a reference made of exact counts of another table moves with the record."""
     number = rows.total
     candidates = [
-        Candidate(clique=("a", "b"), reference=np.full(session.domain.shape(("a", "b")), -number * 2, dtype=np.int64))
+        Candidate(
+            clique=("a", "b"),
+            reference=np.full(session.domain.shape(("a", "b")), -number * 2, dtype=np.int64),
+        )
     ]
-    of = scores_sensitivity(units.histogram_sensitivity(session.domain.unit, session.domain.relation), number=1)
+    of = scores_sensitivity(
+        units.histogram_sensitivity(session.domain.unit, session.domain.relation), number=1
+    )
     return tuple(session.score(candidates, noise=shares.noise(CAP, of)).values.tolist())
 
 
 def loss_of(
-    program: Any, domain: Domain, *, most: int = MOST, sampler: type[exact.Replay] = exact.Replay, high: int = 4
+    program: Any,
+    domain: Domain,
+    *,
+    most: int = MOST,
+    sampler: type[exact.Replay] = exact.Replay,
+    high: int = 4,
 ) -> Any:
     return exact.largest_ratio(program, domain, cap=CAP, most=most, high=high, sampler=sampler)
 
 
 @pytest.mark.parametrize("relation", list(Relation))
-@pytest.mark.parametrize(("program", "shape"), [(scored, (2, 2)), (scored, (2, 3)), (merged_table, (2, 3))])
+@pytest.mark.parametrize(
+    ("program", "shape"), [(scored, (2, 2)), (scored, (2, 3)), (merged_table, (2, 3))]
+)
 def test_the_law_keeps_to_the_loss_that_was_paid(
     program: Callable[..., Hashable], shape: tuple[int, ...], relation: Relation
 ) -> None:
     domain = domain_of(*shape, relation=relation)
-    ratio = loss_of(program, domain, high=4 if program is scored else 2)  # no count or score lies beyond
+    ratio = loss_of(
+        program, domain, high=4 if program is scored else 2
+    )  # no count or score lies beyond
     assert exact.proves(ratio, epsilon=EPSILON)
-    if not (program is scored and relation is Relation.REPLACE_ONE):  # there no two tables move all scores so far
+    if not (
+        program is scored and relation is Relation.REPLACE_ONE
+    ):  # there no two tables move all scores so far
         assert exact.worst_epsilon(ratio) > float(EPSILON) * 0.99
 
 
@@ -112,7 +149,9 @@ class RootOfNumber(exact.Replay):
     """sqrt(m), the length of a vector of m scores, taken for how far each of them moves."""
 
     def counts(self, vector: Counts, noise: Noise) -> Counts:
-        return super().counts(vector, Noise(law=noise.law, scale=Fraction(float(noise.scale) / vector.size**0.5)))
+        return super().counts(
+            vector, Noise(law=noise.law, scale=Fraction(float(noise.scale) / vector.size**0.5))
+        )
 
 
 @pytest.mark.parametrize("sampler", [Silent, OneScore, RootOfNumber, exact.HalvedScale])
@@ -120,8 +159,12 @@ def test_too_little_noise_on_scores_is_noticed(sampler: type[exact.Replay]) -> N
     assert not exact.proves(loss_of(scored, domain_of(2, 2), sampler=sampler), epsilon=EPSILON)
 
 
-@pytest.mark.parametrize(("program", "high"), [(merged_by_the_data, 2), (score_against_the_truth, 26)])
-def test_what_is_read_from_the_data_is_noticed(program: Callable[..., Hashable], high: int) -> None:
+@pytest.mark.parametrize(
+    ("program", "high"), [(merged_by_the_data, 2), (score_against_the_truth, 26)]
+)
+def test_what_is_read_from_the_data_is_noticed(
+    program: Callable[..., Hashable], high: int
+) -> None:
     assert not exact.proves(loss_of(program, domain_of(2, 3), high=high), epsilon=EPSILON)
 
 
@@ -173,9 +216,13 @@ def lengths(domain: Domain, pairs: Iterator[tuple[Table, Table]]) -> Iterator[li
 
 @pytest.mark.parametrize("relation", list(Relation))
 @pytest.mark.parametrize("records", [1, 2])
-def test_gaussian_answers_move_no_farther_than_was_paid_for(relation: Relation, records: int) -> None:
+def test_gaussian_answers_move_no_farther_than_was_paid_for(
+    relation: Relation, records: int
+) -> None:
     domain = domain_of(2, 3, relation=relation, max_records=records)
-    session = open_session(exact.rows_of((), domain), domain=domain, cap=GaussianDP(mu_squared=Fraction(99)))
+    session = open_session(
+        exact.rows_of((), domain), domain=domain, cap=GaussianDP(mu_squared=Fraction(99))
+    )
     program_of_mu(session)
     events = [call.event for call in session.calls]
     assert all(isinstance(event, RoundedGaussian) for event in events)
@@ -230,7 +277,10 @@ def test_bins_that_are_none_are_refused_before_anything_is_paid(merged: Merged) 
     with pytest.raises(PrivacyError):
         session.measure(("a", "b"), noise=WIDE, merged=merged)
     with pytest.raises(PrivacyError):
-        session.score([Candidate(clique=("b",), reference=np.zeros(3, dtype=np.int64), merged=merged)], noise=WIDE)
+        session.score(
+            [Candidate(clique=("b",), reference=np.zeros(3, dtype=np.int64), merged=merged)],
+            noise=WIDE,
+        )
     assert session.calls == ()
 
 
@@ -248,7 +298,9 @@ def test_scores_over_the_cap_and_references_of_another_shape_are_refused() -> No
     assert session.calls == ()
 
 
-def test_scores_and_bins_survive_the_file_of_answers_and_older_ones_keep_their_digest(tmp_path: Any) -> None:
+def test_scores_and_bins_survive_the_file_of_answers_and_older_ones_keep_their_digest(
+    tmp_path: Any,
+) -> None:
     session = room(GaussianDP(mu_squared=Fraction(99)))
     noise = Noise(law="rounded-gaussian", scale=Fraction(3))
     scores = session.score(candidates_of(session.domain), noise=noise)
@@ -264,5 +316,9 @@ def test_scores_and_bins_survive_the_file_of_answers_and_older_ones_keep_their_d
     assert "scores" not in without._header()
     other = scores.values.copy()
     other[0] += 1
-    changed = Answers(measurements=(table,), scores=(type(scores)(noise=noise, values=other),), calls=session.calls)
+    changed = Answers(
+        measurements=(table,),
+        scores=(type(scores)(noise=noise, values=other),),
+        calls=session.calls,
+    )
     assert len({answers.digest, without.digest, changed.digest}) == 3

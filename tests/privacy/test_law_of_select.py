@@ -25,13 +25,21 @@ CAPS = [Pure(epsilon=Fraction(100)), ZeroConcentrated(rho=Fraction(5000))]
 
 def candidate(clique: Clique, *reference: int, penalty: int = 0) -> Candidate:
     shape = (2,) * len(clique)
-    return Candidate(clique=clique, reference=np.array(reference, dtype=np.int64).reshape(shape), penalty=penalty)
+    return Candidate(
+        clique=clique,
+        reference=np.array(reference, dtype=np.int64).reshape(shape),
+        penalty=penalty,
+    )
 
 
 # Crossing: which candidate leads depends on single records. Wide: one candidate leads whatever the rows are, and a
 # record moves its score and the other's in opposite directions, which is where the whole claim is used up.
 FIXTURES = {
-    "crossing": [candidate(("a",), 0, 1), candidate(("b",), 1, 0), candidate(("a", "b"), 0, 1, 0, 1)],
+    "crossing": [
+        candidate(("a",), 0, 1),
+        candidate(("b",), 1, 0),
+        candidate(("a", "b"), 0, 1, 0, 1),
+    ],
     "wide": [candidate(("a",), 0, 0), candidate(("b",), 20, 20)],
     # A public penalty changes which one leads, and no price.
     "handicap": [candidate(("a",), 0, 0), candidate(("b",), 20, 20, penalty=41)],
@@ -63,7 +71,9 @@ def laws(
 
 def worst_over_fixtures(domain: Domain, cap: Loss, **mutation: object) -> Fraction | float:
     found = [
-        exact.worst_ratio(laws(domain, fixture=fixture, cap=cap, **mutation), pairs_of(domain, most=2))[0]  # type: ignore[arg-type]
+        exact.worst_ratio(
+            laws(domain, fixture=fixture, cap=cap, **mutation), pairs_of(domain, most=2)
+        )[0]  # type: ignore[arg-type]
         for fixture in FIXTURES
     ]
     return max(found)
@@ -71,10 +81,14 @@ def worst_over_fixtures(domain: Domain, cap: Loss, **mutation: object) -> Fracti
 
 @pytest.mark.parametrize("relation", list(Relation))
 @pytest.mark.parametrize("cap", CAPS, ids=["permute-and-flip", "gumbel"])
-def test_no_pair_of_neighbours_is_told_apart_by_more_than_the_claim(cap: Loss, relation: Relation) -> None:
+def test_no_pair_of_neighbours_is_told_apart_by_more_than_the_claim(
+    cap: Loss, relation: Relation
+) -> None:
     ratio = worst_over_fixtures(domain_of(2, 2, relation=relation), cap)
     assert exact.proves(ratio, epsilon=EPSILON)
-    assert exact.worst_epsilon(ratio) >= 0.95 * EPSILON, "a claim this loose would hide a defect"
+    assert exact.worst_epsilon(ratio) >= 0.95 * EPSILON, (
+        "a claim this loose would hide a defect"
+    )
 
 
 @pytest.mark.parametrize("cap", CAPS, ids=["permute-and-flip", "gumbel"])
@@ -120,5 +134,7 @@ def renyi_sum(p: Law, q: Law, *, alpha: int) -> Fraction:
     """An upper bound of the sum over outcomes of p^alpha / q^(alpha - 1)."""
     total = Fraction(0)
     for outcome, chance in p.items():
-        total += Fraction(chance.high, exact.ONE) ** alpha / Fraction(q[outcome].low, exact.ONE) ** (alpha - 1)
+        total += Fraction(chance.high, exact.ONE) ** alpha / Fraction(
+            q[outcome].low, exact.ONE
+        ) ** (alpha - 1)
     return total

@@ -27,7 +27,10 @@ RULE = Rule(name="basic", depth=1, threshold=1)
 MOST = 2
 CORNERS = ((10.0, 20.0, 1.0), (11.0, 21.0, 3.0))
 PLACED = Domain(
-    attributes=(Integer(name="north", low=10, high=11, width=1), Integer(name="east", low=20, high=21, width=1)),
+    attributes=(
+        Integer(name="north", low=10, high=11, width=1),
+        Integer(name="east", low=20, high=21, width=1),
+    ),
     places=(Place(name="home", latitude="north", longitude="east"),),
     points=(Points(place="home", at=CORNERS),),
 )
@@ -73,21 +76,31 @@ def test_points_taken_from_the_table_are_noticed(monkeypatch: pytest.MonkeyPatch
 
     def of_the_table(domain: Domain, columns: Any, **more: Any) -> Hierarchy:
         found = plain(domain, columns, **more)
-        codes = prefixes.of_codes(found, {name: rows[-1].codes(name) for name in domain.names}, domain)
+        codes = prefixes.of_codes(
+            found, {name: rows[-1].codes(name) for name in domain.names}, domain
+        )
         return only_occupied(found, codes)
 
     original = exact.rows_of
-    monkeypatch.setattr(exact, "rows_of", lambda table, domain: rows.append(original(table, domain)) or rows[-1])
+    monkeypatch.setattr(
+        exact, "rows_of", lambda table, domain: rows.append(original(table, domain)) or rows[-1]
+    )
     monkeypatch.setattr(prefixes, "hierarchy", of_the_table)
     assert worst(PLACED) == inf
 
 
-def test_a_record_that_is_moved_to_where_others_are_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_record_that_is_moved_to_where_others_are_is_noticed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     plain = Supported.supported
 
     def to_the_crowd(self: Supported, codes: Codes) -> Codes:
         moved = plain(self, codes)
-        return np.full_like(moved, np.bincount(moved.astype(np.int64)).argmax()) if moved.size else moved
+        return (
+            np.full_like(moved, np.bincount(moved.astype(np.int64)).argmax())
+            if moved.size
+            else moved
+        )
 
     monkeypatch.setattr(Supported, "supported", to_the_crowd)
     assert worst(PLACED) == inf
@@ -96,12 +109,18 @@ def test_a_record_that_is_moved_to_where_others_are_is_noticed(monkeypatch: pyte
 def test_where_a_record_goes_does_not_depend_on_the_others() -> None:
     rng = np.random.default_rng(5)
     at = tuple((float(a), float(b), 1.0) for a, b in np.round(rng.uniform(10, 25, (9, 2)), 2))
-    attributes = tuple(Integer(name=name, low=10, high=25, width=1) for name in ("north", "east"))
-    domain = Domain(attributes=attributes, places=PLACED.places, points=(Points(place="home", at=at),))
+    attributes = tuple(
+        Integer(name=name, low=10, high=25, width=1) for name in ("north", "east")
+    )
+    domain = Domain(
+        attributes=attributes, places=PLACED.places, points=(Points(place="home", at=at),)
+    )
     points = prefixes.hierarchy(domain, domain.names)
     everything = {"north": np.repeat(np.arange(16), 16), "east": np.tile(np.arange(16), 16)}
     together = prefixes.of_codes(points, everything, domain)
     for place in range(0, 256, 7):
-        alone = prefixes.of_codes(points, {name: each[[place]] for name, each in everything.items()}, domain)
+        alone = prefixes.of_codes(
+            points, {name: each[[place]] for name, each in everything.items()}, domain
+        )
         assert alone[0] == together[place]
     assert isinstance(points, Supported) and points.exists(together, points.depth).all()

@@ -22,15 +22,27 @@ from synth_engine.hierarchy import Codes, Hierarchy, Prefixes, Product, Rule, Wo
 from synth_engine.privacy.loss import Pure
 from synth_engine.values import from_json
 from tests.privacy import exact
-from tests.privacy.test_law_of_grow import IMPROVED, NOISE, PRIVTREE, SCALE, agree, opened_loss, whole_law
+from tests.privacy.test_law_of_grow import (
+    IMPROVED,
+    NOISE,
+    PRIVTREE,
+    SCALE,
+    agree,
+    opened_loss,
+    whole_law,
+)
 
 BASIC = Rule(name="basic", depth=2, threshold=1)
 CAP = Pure(epsilon=Fraction(9))
 
 
-def with_classes(alphabet: str, shortest: int, longest: int, values: str, part: str = "") -> Domain:
+def with_classes(
+    alphabet: str, shortest: int, longest: int, values: str, part: str = ""
+) -> Domain:
     """Texts by one-letter classes; of a partition of these, a letter for each."""
-    texts = from_json({"set": "strings", "alphabet": alphabet, "min_length": shortest, "max_length": longest})
+    texts = from_json(
+        {"set": "strings", "alphabet": alphabet, "min_length": shortest, "max_length": longest}
+    )
     column = Categorical(name="y", values=tuple(values), outside="clamp")
     parts = (Partition(name="part", column="y", of=tuple(part)),) if part else ()
     return Domain(attributes=(Weak(name="word", values=texts), column), partitions=parts)
@@ -52,7 +64,10 @@ def grown(rule: Rule) -> exact.Program:
     return program
 
 
-LEAVES = {"WHOLE": {0: (0, 0), 1: (0, 1), 2: (1, 0), 3: (1, 1)}, "ENDING": {0: (0, 0), 1: (1, 0), 2: (1, 1)}}
+LEAVES = {
+    "WHOLE": {0: (0, 0), 1: (0, 1), 2: (1, 0), 3: (1, 1)},
+    "ENDING": {0: (0, 0), 1: (1, 0), 2: (1, 1)},
+}
 """Of the number of each text what its first and second sign are to a binary tree."""
 
 
@@ -63,13 +78,28 @@ def test_texts_by_class_are_opened_by_the_law_of_any_binary_tree(name: str, rule
     assert prefixes.hierarchy(domain, domain.names).branching(3) == (2, 2, 2)
     wide = domain.sizes["y"] // 2
     other = domain.attribute("word").values.size  # type: ignore[attr-defined]
-    tables = [(), ((0, 0),), ((0, 0), (0, 1), (2, 1)), ((1, 1), (1, 1), (2, 0)), ((2, 1),) * 4 + ((0, 1),)]
+    tables = [
+        (),
+        ((0, 0),),
+        ((0, 0), (0, 1), (2, 1)),
+        ((1, 1), (1, 1), (2, 0)),
+        ((2, 1),) * 4 + ((0, 1),),
+    ]
     for table in tables:
-        codes = [4 * leaves[text][0] + 2 * (group // wide) + leaves[text][1] for text, group in table]
+        codes = [
+            4 * leaves[text][0] + 2 * (group // wide) + leaves[text][1] for text, group in table
+        ]
         expected = whole_law(rule, tuple(codes.count(code) for code in range(8)))
-        assert agree(exact.law_of(grown(rule), table, domain=domain, cap=CAP, high=0), expected), table
-        unread = (*table, (other, 1))  # a text with another sign lies nowhere, whatever its class
-        assert agree(exact.law_of(grown(rule), unread, domain=domain, cap=CAP, high=0), expected), table
+        assert agree(
+            exact.law_of(grown(rule), table, domain=domain, cap=CAP, high=0), expected
+        ), table
+        unread = (
+            *table,
+            (other, 1),
+        )  # a text with another sign lies nowhere, whatever its class
+        assert agree(
+            exact.law_of(grown(rule), unread, domain=domain, cap=CAP, high=0), expected
+        ), table
 
 
 def worst(domain: Domain, rule: Rule) -> float:
@@ -118,8 +148,12 @@ class Occupied(Words):
         return super().exists(prefixes, level) & known
 
 
-@pytest.mark.parametrize("rule", [BASIC, replace(IMPROVED, depth=2)], ids=lambda rule: rule.name)
-def test_beginnings_from_the_data_are_noticed(rule: Rule, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "rule", [BASIC, replace(IMPROVED, depth=2)], ids=lambda rule: rule.name
+)
+def test_beginnings_from_the_data_are_noticed(
+    rule: Rule, monkeypatch: pytest.MonkeyPatch
+) -> None:
     plain, original = prefixes.hierarchy, exact.rows_of
     rows: list[Rows] = []
 
@@ -133,12 +167,16 @@ def test_beginnings_from_the_data_are_noticed(rule: Rule, monkeypatch: pytest.Mo
         held = Occupied(**facts, held=codes[values][inside[values]])
         return Product(columns=found.columns, components=(held, classes))
 
-    monkeypatch.setattr(exact, "rows_of", lambda table, domain: rows.append(original(table, domain)) or rows[-1])
+    monkeypatch.setattr(
+        exact, "rows_of", lambda table, domain: rows.append(original(table, domain)) or rows[-1]
+    )
     monkeypatch.setattr(prefixes, "hierarchy", of_the_table)
     assert worst(SHORT, rule) == inf
 
 
-def test_a_record_that_goes_where_the_others_are_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_record_that_goes_where_the_others_are_is_noticed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     plain = prefixes.of_codes
 
     def to_the_crowd(found: Hierarchy, columns: Any, domain: Domain) -> Codes:
@@ -152,8 +190,12 @@ def test_a_record_that_goes_where_the_others_are_is_noticed(monkeypatch: pytest.
     assert worst(SHORT, BASIC) == inf
 
 
-@pytest.mark.parametrize("rule", [BASIC, replace(IMPROVED, depth=2)], ids=lambda rule: rule.name)
-def test_a_text_that_is_counted_twice_is_noticed(rule: Rule, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "rule", [BASIC, replace(IMPROVED, depth=2)], ids=lambda rule: rule.name
+)
+def test_a_text_that_is_counted_twice_is_noticed(
+    rule: Rule, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As if an ended text were in its end and in what would follow."""
     plain = counts.by_leaf
 

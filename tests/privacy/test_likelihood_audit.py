@@ -73,7 +73,12 @@ PARAMETERS: dict[str, dict[str, Any]] = {"generalize": {"k": 1}}
 
 def plan_of(case: Case) -> Plan:
     parameters = PARAMETERS.get(case.mechanism, {})
-    spec = Spec(mechanism=case.mechanism, epsilon=Fraction(case.epsilon), delta=case.delta, parameters=parameters)
+    spec = Spec(
+        mechanism=case.mechanism,
+        epsilon=Fraction(case.epsilon),
+        delta=case.delta,
+        parameters=parameters,
+    )
     return mechanisms.plan(domain_of(2, 2), spec)
 
 
@@ -82,7 +87,10 @@ def runs_of(case: Case, change: str, size: int) -> tuple[Floats, Floats]:
     """Ratios of likelihoods in both worlds, with noise that is smaller by a factor than what is charged."""
     draw = likelihood.static_ratios if case.static else likelihood.ratios
     smaller = as_claimed if change == "1" else smaller_by(change)
-    first, second = (draw(plan_of(case), *pair, size=size, change=smaller) for pair in ((HERE, THERE), (THERE, HERE)))
+    first, second = (
+        draw(plan_of(case), *pair, size=size, change=smaller)
+        for pair in ((HERE, THERE), (THERE, HERE))
+    )
     return first, second
 
 
@@ -145,7 +153,12 @@ def test_many_runs_see_half_of_the_noise_in_every_adaptive_mechanism(case: Case)
 
 
 @pytest.mark.parametrize(
-    "loss", [Pure(epsilon=Fraction(2)), GaussianDP(mu_squared=Fraction(1)), ZeroConcentrated(rho=Fraction(1, 2))]
+    "loss",
+    [
+        Pure(epsilon=Fraction(2)),
+        GaussianDP(mu_squared=Fraction(1)),
+        ZeroConcentrated(rho=Fraction(1, 2)),
+    ],
 )
 def test_worlds_that_are_alike_prove_nothing(loss: Any) -> None:
     same = np.tile([1.0, -1.0], 2_000)
@@ -157,7 +170,10 @@ def test_what_is_shown_of_two_normal_laws_is_below_their_loss_and_near_it(mu: fl
     """With the chances that an event of two normal laws has, seen as often as expected in ten million runs."""
     runs = 10**7
     chance = float(stats.norm.cdf(mu / 2))
-    low, high = likelihood.at_least(round(chance * runs), runs), likelihood.at_most(round((1 - chance) * runs), runs)
+    low, high = (
+        likelihood.at_least(round(chance * runs), runs),
+        likelihood.at_most(round((1 - chance) * runs), runs),
+    )
     assert 0.98 * mu < likelihood.mu_shown(low, high) < mu
     assert 0.5 * mu**2 / 2 < likelihood.rho_shown(low, high) < mu**2 / 2
 

@@ -118,7 +118,9 @@ def test_the_costs_of_the_four_laws() -> None:
     assert (gaussian.pure_epsilon(), gaussian.rho()) == (None, Fraction(4, 9))
     assert (flip.pure_epsilon(), flip.rho()) == (Fraction(1, 5), Fraction(1, 50))
     assert (gumbel.pure_epsilon(), gumbel.rho()) == (Fraction(1, 5), Fraction(1, 200))
-    assert accountant.rho(EVENTS) == Fraction(1, 50) + Fraction(4, 9) + Fraction(1, 50) + Fraction(1, 200)
+    assert accountant.rho(EVENTS) == Fraction(1, 50) + Fraction(4, 9) + Fraction(
+        1, 50
+    ) + Fraction(1, 200)
     with pytest.raises(UnsupportedEvent):
         accountant.pure_epsilon(EVENTS)
 
@@ -132,7 +134,9 @@ def test_the_costs_of_the_four_laws() -> None:
         (Relation.REPLACE_ONE, 5, Sensitivity(l1=10, l2_squared=50, linf=10)),
     ],
 )
-def test_replacing_doubles_what_adding_costs(relation: Relation, records: int, expected: Sensitivity) -> None:
+def test_replacing_doubles_what_adding_costs(
+    relation: Relation, records: int, expected: Sensitivity
+) -> None:
     assert histogram_sensitivity(PrivacyUnit(max_records=records), relation) == expected
 
 
@@ -145,4 +149,7 @@ def test_a_privacy_unit_has_a_sound_number_of_records(records: object) -> None:
 def test_the_unit_is_named_in_words() -> None:
     assert PrivacyUnit().sentence() == "one record"
     assert PrivacyUnit(max_records=5, column="id").sentence() == "one person, at most 5 rows"
-    assert PrivacyUnit.from_json(PrivacyUnit(max_records=2, column="id").to_json()).max_records == 2
+    assert (
+        PrivacyUnit.from_json(PrivacyUnit(max_records=2, column="id").to_json()).max_records
+        == 2
+    )

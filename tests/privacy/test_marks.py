@@ -69,7 +69,9 @@ def test_a_signed_receipt_with_its_head_is_complete_and_says_so() -> None:
     assert [caveat for caveat in found.caveats if "look at real data" in caveat]
 
 
-def test_without_a_head_the_marks_beyond_the_last_one_are_unknown_and_without_a_signature_that_is_said() -> None:
+def test_without_a_head_the_marks_beyond_the_last_one_are_unknown_and_without_a_signature_that_is_said() -> (
+    None
+):
     alone = " ".join(verify.verify(marked(honest(), 2)).sentences)
     assert "Marks are unknown beyond number 2" in alone
     assert "compare this name" in alone
@@ -81,7 +83,11 @@ def test_without_a_head_the_marks_beyond_the_last_one_are_unknown_and_without_a_
 def test_the_core_and_its_digest_stay_the_same_whatever_stands_beside_them() -> None:
     document = honest()
     every = [marked(document, number) for number in range(3)]
-    every.append(receipt.with_sample(every[2], receipt.Sample(rows=9, seed="s", edited="a" * 64, after_looking=True)))
+    every.append(
+        receipt.with_sample(
+            every[2], receipt.Sample(rows=9, seed="s", edited="a" * 64, after_looking=True)
+        )
+    )
     assert {each["digest"] for each in every} == {document["digest"]}
     assert all(receipt.core(each) == receipt.core(document) for each in every)
 
@@ -115,10 +121,17 @@ def test_all_marks_taken_out_and_the_chain_with_them_is_noticed() -> None:
         verify.verify(emptied, head=head)
 
 
-@pytest.mark.parametrize("field", ["text", "at", "kind", "previous", "core", "sequence", "hash"])
+@pytest.mark.parametrize(
+    "field", ["text", "at", "kind", "previous", "core", "sequence", "hash"]
+)
 def test_a_mark_that_was_changed_is_noticed(field: str) -> None:
     document = marked(honest(), 2)
-    values = {"at": "2020-01-01T00:00:00Z", "kind": receipt.DESCRIBED, "sequence": 7, "text": "Nothing."}
+    values = {
+        "at": "2020-01-01T00:00:00Z",
+        "kind": receipt.DESCRIBED,
+        "sequence": 7,
+        "text": "Nothing.",
+    }
     document["marks"][0][field] = values.get(field, "f" * 64)
     with pytest.raises(VerificationError, match=r"mark \d"):
         verify.verify(document)
@@ -127,7 +140,13 @@ def test_a_mark_that_was_changed_is_noticed(field: str) -> None:
 def rehashed(mark: Document) -> Document:
     """What a forger does who changed a mark: its digest fits again, its signature does not."""
     statement = {name: value for name, value in mark.items() if name not in ("hash", "signed")}
-    made = receipt.mark({"digest": mark["core"]}, after=None, kind=mark["kind"], at=mark["at"], text=mark["text"])
+    made = receipt.mark(
+        {"digest": mark["core"]},
+        after=None,
+        kind=mark["kind"],
+        at=mark["at"],
+        text=mark["text"],
+    )
     assert made.keys() == mark.keys()
     return statement | {"hash": made["hash"], "signed": mark["signed"]}
 
@@ -172,9 +191,13 @@ def test_what_is_taken_out_of_the_core_of_an_adaptive_run_is_noticed(what: str) 
         verify.verify(forged | {"marks": marked(true, 1)["marks"]})
 
 
-@pytest.mark.parametrize("part", ["edited_description_sha256", "chosen_after_looking", "seed_commitment", "rows"])
+@pytest.mark.parametrize(
+    "part", ["edited_description_sha256", "chosen_after_looking", "seed_commitment", "rows"]
+)
 def test_what_is_taken_out_of_the_sample_is_noticed(part: str) -> None:
-    drawn = receipt.Sample(rows=9, seed_commitment="b" * 64, edited="a" * 64, after_looking=True)
+    drawn = receipt.Sample(
+        rows=9, seed_commitment="b" * 64, edited="a" * 64, after_looking=True
+    )
     document = receipt.signed(receipt.with_sample(marked(honest(), 0), drawn), by(KEY))
     assert len(verify.verify(document, key=PUBLIC).caveats) == 2
     changed = copy.deepcopy(document)
@@ -204,11 +227,16 @@ def test_an_older_head_says_that_it_is_older() -> None:
     document = honest()
     before, after = marked(document, 1), marked(document, 3)
     later = receipt.with_marks(before, after["marks"])
-    assert any("older than the receipt" in said for said in verify.verify(later, head=head_of(before)).sentences)
+    assert any(
+        "older than the receipt" in said
+        for said in verify.verify(later, head=head_of(before)).sentences
+    )
 
 
 @pytest.mark.parametrize("path", [*RELEASED, *SECOND, *THIRD], ids=lambda path: path.stem)
-def test_a_receipt_of_an_older_version_says_what_it_lacks_and_can_be_given_marks(path: Path) -> None:
+def test_a_receipt_of_an_older_version_says_what_it_lacks_and_can_be_given_marks(
+    path: Path,
+) -> None:
     document = json.loads(path.read_text())
     said = " ".join(verify.verify(document).sentences)
     assert "no chain of marks and no signature" in said
@@ -263,18 +291,28 @@ def test_a_signature_of_the_library_fits_and_one_with_a_scalar_that_is_too_large
     key = Ed25519PrivateKey.from_private_bytes(secret)
     signature, public = key.sign(message), key.public_key().public_bytes_raw()
     assert verify_signature.signature_fits(public, message, signature)
-    larger = int.from_bytes(signature[32:], "little") + 2**252 + 27742317777372353535851937790883648493
-    assert not verify_signature.signature_fits(public, message, signature[:32] + larger.to_bytes(32, "little"))
+    larger = (
+        int.from_bytes(signature[32:], "little")
+        + 2**252
+        + 27742317777372353535851937790883648493
+    )
+    assert not verify_signature.signature_fits(
+        public, message, signature[:32] + larger.to_bytes(32, "little")
+    )
 
 
 @settings(max_examples=50)
 @given(st.binary(max_size=70), st.binary(max_size=5), st.binary(max_size=70))
-def test_bytes_that_are_no_signature_do_not_fit(public: bytes, message: bytes, signature: bytes) -> None:
+def test_bytes_that_are_no_signature_do_not_fit(
+    public: bytes, message: bytes, signature: bytes
+) -> None:
     assert not verify_signature.signature_fits(public, message, signature)
 
 
 def test_a_key_is_read_from_its_pem_and_nothing_else_is(tmp_path: Path) -> None:
-    pem = KEY.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
+    pem = KEY.public_key().public_bytes(
+        serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+    )
     path = tmp_path / "signing.pub"
     path.write_bytes(pem)
     assert verify_file.read_key(path) == PUBLIC
@@ -300,23 +338,32 @@ def test_a_private_key_that_cannot_sign_is_refused_by_name(tmp_path: Path) -> No
 
 # --- fuzzing ------------------------------------------------------------------------------------------------------
 SIGNED = receipt.signed(
-    receipt.with_sample(marked(honest(DELTA), 2), receipt.Sample(rows=9, seed_commitment="b" * 64)), by(KEY)
+    receipt.with_sample(
+        marked(honest(DELTA), 2), receipt.Sample(rows=9, seed_commitment="b" * 64)
+    ),
+    by(KEY),
 )
 HEAD = head_of(SIGNED)
 hostile = st.one_of(
     st.none(),
     st.booleans(),
     st.sampled_from([0, 1, 2, 3, -1, 10**59, 1.5]),
-    st.sampled_from(["", "a", "x\nepsilon = 0", "\u202e", "f" * 64, AT, receipt.LOOKED, "====", "AAAA"]),
+    st.sampled_from(
+        ["", "a", "x\nepsilon = 0", "\u202e", "f" * 64, AT, receipt.LOOKED, "====", "AAAA"]
+    ),
     st.sampled_from([[], {}, [None], {"a": 1}]).map(copy.deepcopy),
 )
 
 
 @settings(max_examples=300)
 @given(st.data())
-def test_marks_signatures_and_heads_that_were_garbled_are_refused_in_words(data: st.DataObject) -> None:
+def test_marks_signatures_and_heads_that_were_garbled_are_refused_in_words(
+    data: st.DataObject,
+) -> None:
     document, head = copy.deepcopy(SIGNED), copy.deepcopy(HEAD)
-    target: Any = data.draw(st.sampled_from([document["marks"], document["seal"], head, document["sample"]]))
+    target: Any = data.draw(
+        st.sampled_from([document["marks"], document["seal"], head, document["sample"]])
+    )
     while True:
         keys = list(target) if isinstance(target, dict) else list(range(len(target)))
         key = data.draw(st.sampled_from(keys))
@@ -328,7 +375,9 @@ def test_marks_signatures_and_heads_that_were_garbled_are_refused_in_words(data:
     target[key] = data.draw(hostile)
     if target == before and type(target[key]) is type(before[key]):
         return
-    if key == "signed" and target[key] is None:  # the signature over the whole receipt covers the mark as well
+    if (
+        key == "signed" and target[key] is None
+    ):  # the signature over the whole receipt covers the mark as well
         verify.verify(document, head=head, key=PUBLIC)
         return
     with pytest.raises(VerificationError) as refused:

@@ -41,21 +41,40 @@ from synth_engine.spec import Spec
 from synth_engine.values import Listed, from_json
 
 Record = tuple[str, ...]
-WORDS = from_json({"set": "strings", "alphabet": "abcdefghijklmnopqrstuvwxyz", "min_length": 1, "max_length": 8})
+WORDS = from_json(
+    {
+        "set": "strings",
+        "alphabet": "abcdefghijklmnopqrstuvwxyz",
+        "min_length": 1,
+        "max_length": 8,
+    }
+)
 FIRST, LAST = datetime.date(1900, 1, 1), datetime.date(2100, 1, 1)
 WAYS: tuple[tuple[Attribute, Attribute], ...] = (
-    (Categorical(name="job", values=("clerk", "cook"), other=True), Weak(name="job", values=WORDS)),
+    (
+        Categorical(name="job", values=("clerk", "cook"), other=True),
+        Weak(name="job", values=WORDS),
+    ),
     (
         Weak(name="word", values=WORDS, missing=("",)),
         Weak(name="word", values=WORDS, missing=("?",), outside="missing"),
     ),
-    (Integer(name="age", low=0, high=99), Range(name="age", of="integer", low=0, high=150, missing=("",))),
-    (Number(name="gain", low=0, high=1), Range(name="gain", of="number", low=-1e6, high=1e9, bins=5)),
+    (
+        Integer(name="age", low=0, high=99),
+        Range(name="age", of="integer", low=0, high=150, missing=("",)),
+    ),
+    (
+        Number(name="gain", low=0, high=1),
+        Range(name="gain", of="number", low=-1e6, high=1e9, bins=5),
+    ),
     (
         Date(name="born", low=FIRST, high=LAST, step_days=3650),
         Range(name="born", of="date", low=FIRST, high=LAST, missing=("",)),
     ),
-    (Boolean(name="member", true="yes", false="no"), Boolean(name="member", true="yes", false="no", missing=("",))),
+    (
+        Boolean(name="member", true="yes", false="no"),
+        Boolean(name="member", true="yes", false="no", missing=("",)),
+    ),
     (
         Basket(name="bag", items=("clerk", "17")),
         WeakBasket(name="bag", values=Listed(["17", "?", "abba", "clerk", "cook"]), keep=2),
@@ -65,9 +84,24 @@ WAYS: tuple[tuple[Attribute, Attribute], ...] = (
 NAMES = [known.name for known, _ in WAYS]
 CELLS = st.one_of(
     st.sampled_from(
-        ["", "?", "clerk", "cook", "abba", "17", "2024-02-29", "yes", "-1e300", "9" * 400, "nan", "(other)"]
+        [
+            "",
+            "?",
+            "clerk",
+            "cook",
+            "abba",
+            "17",
+            "2024-02-29",
+            "yes",
+            "-1e300",
+            "9" * 400,
+            "nan",
+            "(other)",
+        ]
     ),
-    st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="\r\n"), max_size=9),
+    st.text(
+        st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="\r\n"), max_size=9
+    ),
 )
 RECORDS = st.tuples(*[CELLS] * len(WAYS))
 
@@ -86,9 +120,13 @@ class SameAnswers:
         del scale, law
         return int(self.rng.integers(scores.size))
 
-    def discover(self, tally: dict[int, int], *, size: int, threshold: int, noise: Noise) -> list[tuple[int, int]]:
+    def discover(
+        self, tally: dict[int, int], *, size: int, threshold: int, noise: Noise
+    ) -> list[tuple[int, int]]:
         del tally, noise
-        ranks = sorted({int(self.rng.integers(min(size, 2**60))) for _ in range(int(self.rng.integers(6)))})
+        ranks = sorted(
+            {int(self.rng.integers(min(size, 2**60))) for _ in range(int(self.rng.integers(6)))}
+        )
         return [(rank, threshold + int(self.rng.integers(50))) for rank in ranks]
 
 
@@ -99,7 +137,9 @@ def released(table: list[Record], *, domain: Domain, spec: Spec, seed: int) -> d
         file.flush()
         rows = confidential_rows.open_table(Path(file.name), domain)
     plan = mechanisms.plan(domain, spec)
-    room = open_session(rows, domain=domain, cap=plan.loss, sampler=SameAnswers(seed), planned=plan.calls)
+    room = open_session(
+        rows, domain=domain, cap=plan.loss, sampler=SameAnswers(seed), planned=plan.calls
+    )
     answers = plan.run(room)
     model = plan.fit(answers)
     receipt = plan.receipt(answers)
@@ -128,9 +168,16 @@ def released(table: list[Record], *, domain: Domain, spec: Spec, seed: int) -> d
     seed=st.integers(0, 2**32),
 )
 def test_one_record_more_changes_nothing_but_noisy_answers(
-    table: list[Record], one_more: Record, ways: tuple[bool, ...], mechanism: str, delta: Fraction, seed: int
+    table: list[Record],
+    one_more: Record,
+    ways: tuple[bool, ...],
+    mechanism: str,
+    delta: Fraction,
+    seed: int,
 ) -> None:
-    domain = Domain(attributes=tuple(pair[is_open] for pair, is_open in zip(WAYS, ways, strict=True)))
+    domain = Domain(
+        attributes=tuple(pair[is_open] for pair, is_open in zip(WAYS, ways, strict=True))
+    )
     if not mechanisms.REGISTRY[mechanism].suits(domain):
         return
     spec = Spec(mechanism=mechanism, epsilon=Fraction(3), delta=delta)
@@ -156,6 +203,9 @@ def test_a_leak_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     seeds = range(4)
     one = [released(table, domain=domain, spec=spec, seed=seed) for seed in seeds]
     other = [
-        released([*table, ("cook", "x", "", "", "", "", "")], domain=domain, spec=spec, seed=seed) for seed in seeds
+        released(
+            [*table, ("cook", "x", "", "", "", "", "")], domain=domain, spec=spec, seed=seed
+        )
+        for seed in seeds
     ]
     assert one != other

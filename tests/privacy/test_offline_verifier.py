@@ -13,7 +13,15 @@ import pytest
 
 from synth_engine import cli
 from synth_engine.privacy import standalone, verify
-from tests.privacy.test_verifier import DELTA, RELEASED, THIRD, adaptive, changed, honest, resealed
+from tests.privacy.test_verifier import (
+    DELTA,
+    RELEASED,
+    THIRD,
+    adaptive,
+    changed,
+    honest,
+    resealed,
+)
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +35,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-I", "-S", standalone.NAME, *arguments]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, env={}, timeout=120)
+    return subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, check=False, env={}, timeout=120
+    )
 
 
 def judge(folder: Path, content: Any) -> subprocess.CompletedProcess[str]:
@@ -39,12 +49,18 @@ def judge(folder: Path, content: Any) -> subprocess.CompletedProcess[str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["basic", "pld", "zcdp"])
 def test_a_good_receipt_is_proved_with_python_alone(folder: Path, kind: str) -> None:
-    document = {"basic": honest, "pld": lambda: honest(DELTA, noise="gaussian"), "zcdp": adaptive}[kind]()
+    document = {
+        "basic": honest,
+        "pld": lambda: honest(DELTA, noise="gaussian"),
+        "zcdp": adaptive,
+    }[kind]()
     assert document["guarantee"]["certificate"] == kind
     found = judge(folder, document)
     assert (found.returncode, found.stderr) == (0, "")
     here = verify.verify(document)
-    assert found.stdout.startswith(f"epsilon = {float(here.epsilon):.12g}\ndelta = {float(here.delta):.12g}\n")
+    assert found.stdout.startswith(
+        f"epsilon = {float(here.epsilon):.12g}\ndelta = {float(here.delta):.12g}\n"
+    )
     assert all(sentence in found.stdout for sentence in here.sentences)
     assert document["plan"]["sha256"] in found.stdout
 
@@ -65,7 +81,9 @@ def test_a_receipt_of_another_version_is_proved_too(folder: Path, path: Path) ->
         ("schema", "synthweb/receipt/9", "unknown version"),
     ],
 )
-def test_a_forged_receipt_is_refused(folder: Path, path: str, value: object, reason: str) -> None:
+def test_a_forged_receipt_is_refused(
+    folder: Path, path: str, value: object, reason: str
+) -> None:
     found = judge(folder, resealed(changed(honest(DELTA, noise="gaussian"), path, value)))
     assert (found.returncode, found.stdout) == (1, "")
     assert found.stderr.startswith("REFUSED: ")
@@ -73,7 +91,16 @@ def test_a_forged_receipt_is_refused(folder: Path, path: str, value: object, rea
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"[]", b"{}", b"\xff\xfe", b'{"schema": 1, "schema": 2}', b'{"a": NaN}', b"[" * 100_000]
+    "content",
+    [
+        b"",
+        b"[]",
+        b"{}",
+        b"\xff\xfe",
+        b'{"schema": 1, "schema": 2}',
+        b'{"a": NaN}',
+        b"[" * 100_000,
+    ],
 )
 def test_garbage_is_refused_without_a_traceback(folder: Path, content: bytes) -> None:
     found = judge(folder, content)
@@ -94,15 +121,27 @@ def test_the_file_is_the_text_of_its_modules_and_no_name_means_two_things() -> N
     text = standalone.text()
     assert text == standalone.text()
     tree = ast.parse(text)
-    names = [node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    names = [
+        node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)
+    ]
     for node in tree.body:
         if isinstance(node, ast.Assign | ast.AnnAssign):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            names += [leaf.id for target in targets for leaf in ast.walk(target) if isinstance(leaf, ast.Name)]
-        if isinstance(node, ast.Import | ast.ImportFrom) and getattr(node, "module", "") != "__future__":
+            names += [
+                leaf.id
+                for target in targets
+                for leaf in ast.walk(target)
+                if isinstance(leaf, ast.Name)
+            ]
+        if (
+            isinstance(node, ast.Import | ast.ImportFrom)
+            and getattr(node, "module", "") != "__future__"
+        ):
             names += [alias.asname or alias.name for alias in node.names]
     assert len(names) == len(set(names)), "two modules use the same name"
-    assert "synth_engine.privacy" not in "".join(line for line in text.splitlines() if "import" in line)
+    assert "synth_engine.privacy" not in "".join(
+        line for line in text.splitlines() if "import" in line
+    )
     for module in standalone.MODULES:
         source = Path(verify.__file__).with_name(f"{module}.py").read_text()
         for node in ast.parse(source).body:

@@ -49,19 +49,27 @@ def choices(law: selection.SelectionLaw) -> Draw:
 
 
 def strangers() -> Hashable:
-    return tuple(discovery.without_repetition(5, size=10**30, taken=(), below=secrets.randbelow))
+    return tuple(
+        discovery.without_repetition(5, size=10**30, taken=(), below=secrets.randbelow)
+    )
 
 
 def numbers_passing() -> Hashable:
     """How many of a million pass, forty times: about 5 bits each."""
-    return tuple(discovery.number_passing(10**6, scale=Fraction(10), threshold=100) for _ in range(40))
+    return tuple(
+        discovery.number_passing(10**6, scale=Fraction(10), threshold=100) for _ in range(40)
+    )
 
 
 def tree_nodes() -> Hashable:
     """Which of 400 nodes pass by chance, where one in four does, and where about 30 of 100,000 do."""
-    often = SecureSampler().passing(ZEROS, threshold=1, noise=Noise(law="discrete-laplace", scale=Fraction(1)))
+    often = SecureSampler().passing(
+        ZEROS, threshold=1, noise=Noise(law="discrete-laplace", scale=Fraction(1))
+    )
     nobody = np.zeros(100_000, dtype=np.int64)
-    seldom = SecureSampler().passing(nobody, threshold=75, noise=Noise(law="discrete-laplace", scale=Fraction(10)))
+    seldom = SecureSampler().passing(
+        nobody, threshold=75, noise=Noise(law="discrete-laplace", scale=Fraction(10))
+    )
     return tuple(np.flatnonzero(often).tolist()), tuple(np.flatnonzero(seldom).tolist())
 
 
@@ -80,7 +88,10 @@ def records_kept() -> Hashable:
 
 
 OURS: dict[str, tuple[Draw, int]] = {
-    "discrete Laplace noise": (of_noise(LAPLACE), int(CELLS * math.log2(2 * math.e * float(WIDE)))),
+    "discrete Laplace noise": (
+        of_noise(LAPLACE),
+        int(CELLS * math.log2(2 * math.e * float(WIDE))),
+    ),
     "rounded Gaussian noise": (
         of_noise(ROUNDED),
         int(CELLS * math.log2(math.sqrt(2 * math.pi * math.e) * float(WIDE))),
@@ -176,7 +187,9 @@ def planted_generator(patch: pytest.MonkeyPatch, generator: np.random.Generator)
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 @pytest.mark.parametrize("name", ["discrete Laplace noise", "rounded Gaussian noise"])
 @pytest.mark.parametrize(
-    "mistake", [drawn_ahead, generator_of_the_process, generator_with_a_seed], ids=lambda mistake: mistake.__name__
+    "mistake",
+    [drawn_ahead, generator_of_the_process, generator_with_a_seed],
+    ids=lambda mistake: mistake.__name__,
 )
 def test_noise_that_forks_share_is_noticed(
     mistake: Callable[[pytest.MonkeyPatch], None], name: str, monkeypatch: pytest.MonkeyPatch
@@ -186,7 +199,9 @@ def test_noise_that_forks_share_is_noticed(
 
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_noise_of_opendp_that_is_drawn_ahead_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_noise_of_opendp_that_is_drawn_ahead_is_noticed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     stock: dict[object, list[object]] = {}
     plant(
         monkeypatch,
@@ -199,9 +214,7 @@ def test_noise_of_opendp_that_is_drawn_ahead_is_noticed(monkeypatch: pytest.Monk
     assert forks_agree(THEIRS["discrete Gaussian noise"])
 
 
-_FRESH = (
-    "import pickle, sys; from tests.privacy import test_randomness as t; sys.stdout.write(t.fingerprints({planted!r}))"
-)
+_FRESH = "import pickle, sys; from tests.privacy import test_randomness as t; sys.stdout.write(t.fingerprints({planted!r}))"
 
 
 def fingerprints(planted: str) -> str:
@@ -209,7 +222,9 @@ def fingerprints(planted: str) -> str:
     with pytest.MonkeyPatch.context() as patch:
         if planted:
             globals()[planted](patch)
-        return "\n".join(hashlib.sha256(pickle.dumps(draw())).hexdigest() for draw in DRAWS.values())
+        return "\n".join(
+            hashlib.sha256(pickle.dumps(draw())).hexdigest() for draw in DRAWS.values()
+        )
 
 
 def fresh_processes(planted: str = "") -> list[list[str]]:
@@ -218,7 +233,8 @@ def fresh_processes(planted: str = "") -> list[list[str]]:
     started = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
     found = [process.communicate()[0].split("\n") for process in started]
     assert all(
-        process.returncode == 0 and len(lines) == len(DRAWS) for process, lines in zip(started, found, strict=True)
+        process.returncode == 0 and len(lines) == len(DRAWS)
+        for process, lines in zip(started, found, strict=True)
     )
     return found
 
@@ -232,7 +248,9 @@ def test_fresh_processes_draw_their_own_noise() -> None:
 @pytest.mark.slow
 def test_noise_that_is_the_same_in_every_process_is_noticed() -> None:
     one, two = fresh_processes(generator_with_a_seed.__name__)
-    assert [a == b for a, b in zip(one, two, strict=True)].count(True) == 2, "both laws that draw by `noise._uniform`"
+    assert [a == b for a, b in zip(one, two, strict=True)].count(True) == 2, (
+        "both laws that draw by `noise._uniform`"
+    )
 
 
 # ---- noise is a function of fresh bytes, and uses as many as it has entropy -----------------------------------------
@@ -257,7 +275,9 @@ class Tape:
     def _word(self, word: int) -> bytes:
         other = b"other" if word == self.changed else b""
         return hashlib.blake2b(
-            word.to_bytes(8, "little") + other, key=self.key.to_bytes(8, "little"), digest_size=8
+            word.to_bytes(8, "little") + other,
+            key=self.key.to_bytes(8, "little"),
+            digest_size=8,
         ).digest()
 
 
@@ -276,7 +296,9 @@ def comes_from_fresh_bytes(draw: Draw, bits: int) -> bool:
 
 
 @pytest.mark.parametrize(("draw", "bits"), OURS.values(), ids=OURS.keys())
-def test_noise_is_a_function_of_bytes_of_the_operating_system_and_of_enough_of_them(draw: Draw, bits: int) -> None:
+def test_noise_is_a_function_of_bytes_of_the_operating_system_and_of_enough_of_them(
+    draw: Draw, bits: int
+) -> None:
     assert bits >= 100
     assert comes_from_fresh_bytes(draw, bits)
 
@@ -351,8 +373,13 @@ def rejects_what_does_not_divide() -> bool:
     """Below three quarters of 2^63: the last quarter of all words would make the first third too likely."""
     bound = 3 * 2**61
     places = [0, 7, bound - 1]
-    kept = [on(words_of(place), lambda: growth.uniform(np.array([bound])).tolist()) for place in places]
-    again = on(words_of(bound, 2**63 - 1, 5), lambda: growth.uniform(np.array([bound])).tolist())
+    kept = [
+        on(words_of(place), lambda: growth.uniform(np.array([bound])).tolist())
+        for place in places
+    ]
+    again = on(
+        words_of(bound, 2**63 - 1, 5), lambda: growth.uniform(np.array([bound])).tolist()
+    )
     return kept == [[place] for place in places] and again == [5]
 
 
@@ -360,8 +387,15 @@ def test_numbers_below_a_bound_are_exactly_uniform() -> None:
     assert rejects_what_does_not_divide()
 
 
-def test_numbers_below_a_bound_that_are_not_drawn_again_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    plant(monkeypatch, growth.uniform, "np.flatnonzero(drawn >= most)", "np.flatnonzero(drawn >= np.uint64(2**63))")
+def test_numbers_below_a_bound_that_are_not_drawn_again_are_noticed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plant(
+        monkeypatch,
+        growth.uniform,
+        "np.flatnonzero(drawn >= most)",
+        "np.flatnonzero(drawn >= np.uint64(2**63))",
+    )
     assert not rejects_what_does_not_divide()
 
 
@@ -374,8 +408,12 @@ def test_opendp_draws_from_a_generator_of_its_own(draw: Draw) -> None:
     assert on(no_bytes, draw) != on(no_bytes, draw)
 
 
-@pytest.mark.parametrize("generator", ["np.random.default_rng()", "np.random.default_rng(12345)"])
-def test_gaussian_noise_that_is_not_of_opendp_is_noticed(generator: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "generator", ["np.random.default_rng()", "np.random.default_rng(12345)"]
+)
+def test_gaussian_noise_that_is_not_of_opendp_is_noticed(
+    generator: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     plant(
         monkeypatch,
         noise.noisy,

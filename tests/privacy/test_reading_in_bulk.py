@@ -14,7 +14,13 @@ from synth_engine.domain import Attribute, Integer, Number
 from tests.privacy.planted import plant
 
 WHOLE = Integer(name="whole", low=0, high=99, missing=("",))
-DECIMAL = Number(name="decimal", low=0.0, high=100.0, edges=tuple(2.0 * edge for edge in range(51)), missing=("",))
+DECIMAL = Number(
+    name="decimal",
+    low=0.0,
+    high=100.0,
+    edges=tuple(2.0 * edge for edge in range(51)),
+    missing=("",),
+)
 PLAIN = [str(number) for number in range(MANY)]
 """Different ones: each text is read once."""
 ODD = [

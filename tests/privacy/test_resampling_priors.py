@@ -25,15 +25,29 @@ TARGETS = [("1.2", "0.05"), ("2.2", "0.002"), ("3", "0.0001")]
 GROUPS = [(n, k) for n in range(1, 7) for k in range(2, 5)]
 
 
-@pytest.mark.parametrize(("size", "origins", "epsilon", "delta", "zero_sample", "programme", "least"), CASES)
+@pytest.mark.parametrize(
+    ("size", "origins", "epsilon", "delta", "zero_sample", "programme", "least"), CASES
+)
 def test_priors_that_were_published(
-    size: int, origins: int, epsilon: str, delta: str, zero_sample: float, programme: float | None, least: float
+    size: int,
+    origins: int,
+    epsilon: str,
+    delta: str,
+    zero_sample: float,
+    programme: float | None,
+    least: float,
 ) -> None:
     e, d = float(epsilon), float(delta)
-    assert round(disclosure.zero_sample_prior(e, d, size=size, origins=origins), 6) == zero_sample
+    assert (
+        round(disclosure.zero_sample_prior(e, d, size=size, origins=origins), 6) == zero_sample
+    )
     if programme is not None:
-        assert abs(disclosure.programme_prior(e, d, size=size, origins=origins) - programme) < 6e-7
-    found = resampling.parts(Fraction(epsilon), Fraction(delta), sizes=(size,), origins=origins)[size]
+        assert (
+            abs(disclosure.programme_prior(e, d, size=size, origins=origins) - programme) < 6e-7
+        )
+    found = resampling.parts(
+        Fraction(epsilon), Fraction(delta), sizes=(size,), origins=origins
+    )[size]
     assert round(found / UNIT, 6) == least
 
 
@@ -98,7 +112,9 @@ def test_the_bound_is_never_below_the_exact_delta_and_near_to_it() -> None:
     for n, k, epsilon, _ in cases():
         for weight in (UNIT // 50, UNIT // 7, UNIT):
             exact = float(dirichlet.worst_delta(n, k, weight, UNIT, Fraction(epsilon)))
-            bound = resampling.delta_of(n, alpha=weight / UNIT, origins=k, epsilon=float(epsilon))
+            bound = resampling.delta_of(
+                n, alpha=weight / UNIT, origins=k, epsilon=float(epsilon)
+            )
             assert exact <= bound * (1 + 1e-9) + 1e-15
             tight = max(tight, exact / bound if bound else 0)
     assert tight > 0.95
@@ -114,29 +130,43 @@ def shaped_claim(n: int, weights: dirichlet.Vector, epsilon: Fraction) -> Fracti
     for weight, x in itertools.product(set(weights), range(1, n + 1)):
         a = x - 1 + Fraction(weight, 4)
         law = dirichlet.law((x, n - x), (weight, sum(weights) - weight), 4, n)
-        most = max(most, sum(p * max(Fraction(0), 1 - power * a / (m + a)) for (m, _), p in law.items()))
+        most = max(
+            most,
+            sum(p * max(Fraction(0), 1 - power * a / (m + a)) for (m, _), p in law.items()),
+        )
     return most
 
 
 def shaped_deltas(n: int, weights: dirichlet.Vector, epsilon: Fraction) -> dict[int, Fraction]:
     """The exact delta, by the origin that a record leaves or comes to."""
-    laws = {held: dirichlet.law(held, weights, 4, n) for held in dirichlet.vectors(n, len(weights))}
+    laws = {
+        held: dirichlet.law(held, weights, 4, n) for held in dirichlet.vectors(n, len(weights))
+    }
     found = dict.fromkeys(range(len(weights)), Fraction(0))
     for held, (i, j) in itertools.product(laws, itertools.permutations(range(len(weights)), 2)):
         if held[i]:
-            delta = dirichlet.delta_between(laws[held], laws[dirichlet.moved(held, i, j)], epsilon)
+            delta = dirichlet.delta_between(
+                laws[held], laws[dirichlet.moved(held, i, j)], epsilon
+            )
             found[i] = max(found[i], delta)
     return found
 
 
 def test_the_bound_for_shaped_priors_is_never_below_the_exact_delta() -> None:
     tight, by_mean = Fraction(0), 0
-    for n, weights, epsilon in itertools.product(range(1, 5), SHAPES, map(Fraction, ("0.7", "1.5", "2.5"))):
-        claim, exact = shaped_claim(n, weights, epsilon), max(shaped_deltas(n, weights, epsilon).values())
+    for n, weights, epsilon in itertools.product(
+        range(1, 5), SHAPES, map(Fraction, ("0.7", "1.5", "2.5"))
+    ):
+        claim, exact = (
+            shaped_claim(n, weights, epsilon),
+            max(shaped_deltas(n, weights, epsilon).values()),
+        )
         assert exact <= claim
         tight = max(tight, exact / claim if claim else Fraction(0))
         mean = sum(weights) / len(weights) / 4
-        by_mean += exact > resampling.delta_of(n, alpha=mean, origins=len(weights), epsilon=float(epsilon))
+        by_mean += exact > resampling.delta_of(
+            n, alpha=mean, origins=len(weights), epsilon=float(epsilon)
+        )
     assert tight > Fraction(9, 10)
     assert by_mean > 30  # as if a shaped prior were as good as a uniform one of the same sum
 
@@ -148,7 +178,9 @@ def test_it_is_the_origin_with_the_least_prior_that_has_the_largest_delta() -> N
         assert max(found, key=lambda origin: found[origin]) == 0
 
 
-def honest_shrinking(epsilon: float, *, size: int, origins: int, least_kept: float, lost: float) -> float | None:
+def honest_shrinking(
+    epsilon: float, *, size: int, origins: int, least_kept: float, lost: float
+) -> float | None:
     """The prior against records of Algorithm 2 with a delta that is proven: of 1e-5, the part `lost` is the chance that fewer
     than s0 origins are kept, and the rest the delta of a draw over s0. None where the price in epsilon leaves no prior."""
     delta = 1e-5
@@ -159,20 +191,32 @@ def honest_shrinking(epsilon: float, *, size: int, origins: int, least_kept: flo
         return None
     for place in range(1, 2001):  # priors up to 1, so that the price is that of one
         alpha = place / 2000
-        if resampling.delta_of(size, alpha=alpha, origins=fewest, epsilon=epsilon - left) <= rest:
+        if (
+            resampling.delta_of(size, alpha=alpha, origins=fewest, epsilon=epsilon - left)
+            <= rest
+        ):
             return alpha * least_kept * origins / size
     return None
 
 
-@pytest.mark.parametrize(("size", "epsilon"), [(15, "8.57"), (1_000, "8.57"), (15, "4.6"), (1_000, "4.6")])
-def test_shrinking_with_a_proven_delta_needs_more_prior_than_no_shrinking(size: int, epsilon: str) -> None:
+@pytest.mark.parametrize(
+    ("size", "epsilon"), [(15, "8.57"), (1_000, "8.57"), (15, "4.6"), (1_000, "4.6")]
+)
+def test_shrinking_with_a_proven_delta_needs_more_prior_than_no_shrinking(
+    size: int, epsilon: str
+) -> None:
     """docs/proofs/resample.md, what is left out: the price in epsilon is more than fewer origins are worth."""
     blocks, tracts = (
-        resampling.parts(Fraction(epsilon), Fraction(1, 10**5), sizes=(size,), origins=k)[size] / UNIT * k / size
+        resampling.parts(Fraction(epsilon), Fraction(1, 10**5), sizes=(size,), origins=k)[size]
+        / UNIT
+        * k
+        / size
         for k in (25_181, 244)
     )
     for least_kept in (0.0378, 0.5):
-        found = honest_shrinking(float(epsilon), size=size, origins=25_181, least_kept=least_kept, lost=0.01)
+        found = honest_shrinking(
+            float(epsilon), size=size, origins=25_181, least_kept=least_kept, lost=0.01
+        )
         assert found is None or found > 1.5 * blocks > 20 * tracts
 
 
@@ -180,7 +224,9 @@ def test_the_programme_is_never_below_the_exact_probability() -> None:
     for n, k, epsilon, _ in cases():
         for weight in (UNIT // 50, UNIT // 7, UNIT):
             exact = float(dirichlet.disclosure(n, k, weight, UNIT, Fraction(epsilon)))
-            bound = disclosure.programme(n, alpha=weight / UNIT, origins=k, epsilon=float(epsilon))
+            bound = disclosure.programme(
+                n, alpha=weight / UNIT, origins=k, epsilon=float(epsilon)
+            )
             assert exact <= bound * (1 + 1e-9) + 1e-15
 
 
@@ -190,7 +236,9 @@ def bisected(epsilon: float, delta: float, *, size: int, origins: int) -> float:
     low, high = 0.0, 2 * disclosure.programme_prior(epsilon, delta, size=size, origins=origins)
     while high - low > high / 100:
         middle = (low + high) / 2
-        allowed = disclosure.programme(size, alpha=middle, origins=origins, epsilon=epsilon) <= delta
+        allowed = (
+            disclosure.programme(size, alpha=middle, origins=origins, epsilon=epsilon) <= delta
+        )
         low, high = (low, middle) if allowed else (middle, high)
     return low + high / 100
 
@@ -201,9 +249,15 @@ def test_the_programme_is_not_solved_by_bisection() -> None:
     for size, origins in ((15, 2), (15, 4), (40, 2), (40, 3)):
         for epsilon, delta in ((1.2, 0.05), (2.2, 0.002), (3, 0.0001)):
             found = disclosure.programme_prior(epsilon, delta, size=size, origins=origins)
-            assert disclosure.programme(size, alpha=found, origins=origins, epsilon=epsilon) <= delta
+            assert (
+                disclosure.programme(size, alpha=found, origins=origins, epsilon=epsilon)
+                <= delta
+            )
             other = bisected(epsilon, delta, size=size, origins=origins)
-            wrong += disclosure.programme(size, alpha=other, origins=origins, epsilon=epsilon) > delta
+            wrong += (
+                disclosure.programme(size, alpha=other, origins=origins, epsilon=epsilon)
+                > delta
+            )
     assert wrong
 
 

@@ -55,11 +55,15 @@ remembered = cache(rounded._bound)  # here, where the digits are no secret
 
 
 def every_proposal() -> tuple[Words, Words]:
-    first, x = np.meshgrid(np.arange(2 ** (1 + TINY.choice + TINY.third)), np.arange(2**TINY.x), indexing="ij")
+    first, x = np.meshgrid(
+        np.arange(2 ** (1 + TINY.choice + TINY.third)), np.arange(2**TINY.x), indexing="ij"
+    )
     return first.ravel().astype(np.uint64), x.ravel().astype(np.uint64)
 
 
-def settled(start: tuple[int, int, int], *, sigma: Fraction, least: float) -> Counter[int | None]:
+def settled(
+    start: tuple[int, int, int], *, sigma: Fraction, least: float
+) -> Counter[int | None]:
     """Of one undecided proposal: the mass of each outcome; under -1 what is not settled at `least` yet."""
     found: Counter[int | None] = Counter()
     waiting: list[tuple[tuple[int, ...], float]] = [((), 1.0)]
@@ -72,11 +76,15 @@ def settled(start: tuple[int, int, int], *, sigma: Fraction, least: float) -> Co
             if mass < least:
                 found[-1] += mass
             else:
-                waiting += [((*script, word), mass / 2**TINY.more) for word in range(2**TINY.more)]
+                waiting += [
+                    ((*script, word), mass / 2**TINY.more) for word in range(2**TINY.more)
+                ]
     return found
 
 
-def law(monkeypatch: pytest.MonkeyPatch, sigma: Fraction, *, least: float = 2.0**-7) -> tuple[Counter[int | None], int]:
+def law(
+    monkeypatch: pytest.MonkeyPatch, sigma: Fraction, *, least: float = 2.0**-7
+) -> tuple[Counter[int | None], int]:
     """Masses of sizes and of None, for what is not kept, and how many proposals the first words leave open."""
     first, x = every_proposal()
     undecided: list[tuple[int, int, int]] = []
@@ -92,7 +100,9 @@ def law(monkeypatch: pytest.MonkeyPatch, sigma: Fraction, *, least: float = 2.0*
     monkeypatch.setattr(rounded, "_bound", remembered)
     with monkeypatch.context() as patch:
         patch.setattr(rounded, "Proposal", Noted)
-        values, kept = rounded.proposals(first.size, sigma=sigma, source=lambda number, width: next(given), widths=TINY)
+        values, kept = rounded.proposals(
+            first.size, sigma=sigma, source=lambda number, width: next(given), widths=TINY
+        )
     each = 1 / first.size
     masses: Counter[int | None] = Counter()
     for size, number in zip(*np.unique(np.abs(values[kept]), return_counts=True), strict=True):
@@ -108,7 +118,10 @@ def law(monkeypatch: pytest.MonkeyPatch, sigma: Fraction, *, least: float = 2.0*
 def chance(size: int, sigma: Fraction) -> float:
     """Of a proposal that is kept and gives this size: of k + x the density is exp(-(k + x)² / 2) over the sum of k."""
     whole = sum(mp.exp(-mp.mpf(k * k) / 2) for k in range(60))
-    low, high = max(Fraction(0), (size - Fraction(1, 2)) / sigma), (size + Fraction(1, 2)) / sigma
+    low, high = (
+        max(Fraction(0), (size - Fraction(1, 2)) / sigma),
+        (size + Fraction(1, 2)) / sigma,
+    )
     return float(mp.sqrt(2 * mp.pi) * (mp.ncdf(float(high)) - mp.ncdf(float(low))) / whole)
 
 
@@ -116,11 +129,15 @@ def is_exact(masses: Counter[int | None], sigma: Fraction) -> bool:
     """Whether every true chance lies between the mass that is settled and that with all that is open."""
     sizes = range(int(4 * sigma) + 2)
     far = 1e-12
-    return all(masses[n] - far <= chance(n, sigma) <= masses[n] + masses[-1] + far for n in sizes)
+    return all(
+        masses[n] - far <= chance(n, sigma) <= masses[n] + masses[-1] + far for n in sizes
+    )
 
 
 @pytest.mark.parametrize("sigma", SIGMAS, ids=str)
-def test_the_law_is_exact_on_words_of_three_bits(monkeypatch: pytest.MonkeyPatch, sigma: Fraction) -> None:
+def test_the_law_is_exact_on_words_of_three_bits(
+    monkeypatch: pytest.MonkeyPatch, sigma: Fraction
+) -> None:
     masses, undecided = law(monkeypatch, sigma)
     assert undecided > 100
     assert sum(masses.values()) == pytest.approx(1, abs=1e-12)
@@ -134,7 +151,9 @@ def redrawn(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def rounded_down(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        Proposal, "_size", lambda self, k, sigma: rounded._nearest(sigma * (k + Fraction(self._x[0], 4)))
+        Proposal,
+        "_size",
+        lambda self, k, sigma: rounded._nearest(sigma * (k + Fraction(self._x[0], 4))),
     )
 
 
@@ -157,7 +176,10 @@ def test_a_wrong_way_to_settle_is_noticed(
 def test_the_series_keeps_to_its_bound() -> None:
     t = np.append(np.linspace(0, 8, 801), np.random.default_rng(1).random(400) * 8)
     exact = [mp.exp(-mp.mpf(float(value))) for value in t]
-    worst = max(abs(mp.mpf(float(found)) - true) for found, true in zip(rounded._exp_minus(t), exact, strict=True))
+    worst = max(
+        abs(mp.mpf(float(found)) - true)
+        for found, true in zip(rounded._exp_minus(t), exact, strict=True)
+    )
     assert worst < rounded._ERROR * 2 / 3  # and a third is left for the rounding of arguments
 
 
@@ -165,11 +187,16 @@ def test_the_words_of_the_chances_of_k_are_right() -> None:
     weights = [mp.exp(-mp.mpf(k * k) / 2) for k in range(60)]
     for bits in (3, 8, 31):
         found = rounded.SIZES.first_words(bits).tolist()
-        assert found == [int(mp.floor(2**bits * sum(weights[: k + 1]) / sum(weights))) for k in range(len(found))]
+        assert found == [
+            int(mp.floor(2**bits * sum(weights[: k + 1]) / sum(weights)))
+            for k in range(len(found))
+        ]
         assert found[-1] == 2**bits - 1
 
 
-@pytest.mark.parametrize("sigma", [2.0**-40, 0.3, 1.0, 3.7, 1e3 + 2**-30, 2.0**31 - 1, 2.0**40, 2.0**40 - 2**-12])
+@pytest.mark.parametrize(
+    "sigma", [2.0**-40, 0.3, 1.0, 3.7, 1e3 + 2**-30, 2.0**31 - 1, 2.0**40, 2.0**40 - 2**-12]
+)
 def test_limbs_multiply_and_round_like_whole_numbers(sigma: float) -> None:
     rng = np.random.default_rng(7)
     x = rng.integers(0, 2**60, 500, dtype=np.uint64)
@@ -178,7 +205,10 @@ def test_limbs_multiply_and_round_like_whole_numbers(sigma: float) -> None:
     k[:4] = 0, 7, 7, 7
     found, sure = rounded._rounded(k, x, sigma=Fraction(sigma), bits=60)
     for i in range(500):
-        ends = [rounded._nearest(Fraction(sigma) * (int(k[i]) + Fraction(int(x[i]) + more, 2**60))) for more in (0, 1)]
+        ends = [
+            rounded._nearest(Fraction(sigma) * (int(k[i]) + Fraction(int(x[i]) + more, 2**60)))
+            for more in (0, 1)
+        ]
         assert found[i] == ends[0]
         assert sure[i] == (ends[0] == ends[1])
 
@@ -192,14 +222,18 @@ def test_limbs_multiply_and_round_like_whole_numbers(sigma: float) -> None:
         (2**60 - 1, [2**64 - 1, 7], 1, 0),
     ],
 )
-def test_what_is_close_to_a_half_gets_further_digits(first: int, further: list[int], size: int, asked: int) -> None:
+def test_what_is_close_to_a_half_gets_further_digits(
+    first: int, further: list[int], size: int, asked: int
+) -> None:
     given = list(further)
 
     def source(number: int, width: int) -> Words:
         assert (number, width) == (1, 64)
         return np.array([given.pop(0)], dtype=np.uint64)
 
-    assert Proposal(0, first, 0, source=source, widths=rounded.USUAL)._size(0, Fraction(1)) == size
+    assert (
+        Proposal(0, first, 0, source=source, widths=rounded.USUAL)._size(0, Fraction(1)) == size
+    )
     assert len(further) - len(given) == asked
 
 
@@ -207,10 +241,17 @@ def test_what_is_close_to_a_half_gets_further_digits(first: int, further: list[i
 
 
 def drawn(sigma: Fraction, size: int) -> npt.NDArray[np.int64]:
-    return noise.noisy(np.full(size, 7, dtype=np.int64), Noise(law="rounded-gaussian", scale=sigma)) - 7
+    return (
+        noise.noisy(
+            np.full(size, 7, dtype=np.int64), Noise(law="rounded-gaussian", scale=sigma)
+        )
+        - 7
+    )
 
 
-def p_value(sigma: Fraction, values: npt.NDArray[np.int64], *, believed: float | None = None) -> float:
+def p_value(
+    sigma: Fraction, values: npt.NDArray[np.int64], *, believed: float | None = None
+) -> float:
     """Chi-square over cells of a fortieth of sigma at least, with ends for the tails."""
     spread = believed or float(sigma)
     edges = np.unique(np.round(np.linspace(-3 * spread, 3 * spread, 121))) + 0.5
@@ -237,7 +278,9 @@ def test_the_comparison_notices_a_spread_that_is_off_by_a_fortieth() -> None:
 def test_the_mean_and_the_moments_that_mechanisms_reckon_with_are_the_law_s() -> None:
     for sigma in (0.2, 0.5, 0.9, 1.0, 1.5, 20.0):
         noisy = Noise(law="rounded-gaussian", scale=Fraction(sigma))
-        chances = [mp.ncdf((n + 0.5) / sigma) - mp.ncdf((n - 0.5) / sigma) for n in range(-200, 201)]
+        chances = [
+            mp.ncdf((n + 0.5) / sigma) - mp.ncdf((n - 0.5) / sigma) for n in range(-200, 201)
+        ]
         numbers = range(-200, 201)
         variance = float(sum(p * n * n for p, n in zip(chances, numbers, strict=True)))
         deviation = float(sum(p * abs(n) for p, n in zip(chances, numbers, strict=True)))

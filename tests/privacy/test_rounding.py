@@ -59,7 +59,11 @@ def least_epsilon(rho: Fraction, delta: Fraction) -> tuple[Fraction, Fraction]:
                 else:
                     break
             more = iv.mpf([low, high])
-            bound = (1 + more) * r + iv.log(more / (1 + more)) - (iv.log(1 + more) + iv.log(d)) / more
+            bound = (
+                (1 + more) * r
+                + iv.log(more / (1 + more))
+                - (iv.log(1 + more) + iv.log(d)) / more
+            )
             return exactly(mpmath.mpf(bound.a)), exactly(mpmath.mpf(bound.b))
         finally:
             iv.dps = before
@@ -108,11 +112,20 @@ MARGIN = Fraction(1, 10**9)
 
 
 def what_epsilon_buys_is_rounded_down(epsilon: Fraction, delta: Fraction) -> bool:
-    rho, mu_squared = conversion.rho_for(epsilon, delta), conversion.mu_squared_for(epsilon, delta)
+    rho, mu_squared = (
+        conversion.rho_for(epsilon, delta),
+        conversion.mu_squared_for(epsilon, delta),
+    )
     with mpmath.workdps(DIGITS):
         most = mpmath.mpf(delta.numerator) / delta.denominator
-        of_rho = least_epsilon(rho, delta)[1] <= epsilon < least_epsilon(rho * (1 + MARGIN), delta)[0]
-        return of_rho and delta_of_mu(mu_squared, epsilon) <= most < delta_of_mu(mu_squared * (1 + MARGIN), epsilon)
+        of_rho = (
+            least_epsilon(rho, delta)[1]
+            <= epsilon
+            < least_epsilon(rho * (1 + MARGIN), delta)[0]
+        )
+        return of_rho and delta_of_mu(mu_squared, epsilon) <= most < delta_of_mu(
+            mu_squared * (1 + MARGIN), epsilon
+        )
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), TARGETS, ids=str)
@@ -136,7 +149,12 @@ def epsilon_rounded_to_the_nearest(patch: pytest.MonkeyPatch) -> None:
 
 
 def epsilon_two_digits_too_large(patch: pytest.MonkeyPatch) -> None:
-    plant(patch, conversion.epsilon_for, "math.ceil(bound * GRID)", "math.ceil(bound * GRID) + 200")
+    plant(
+        patch,
+        conversion.epsilon_for,
+        "math.ceil(bound * GRID)",
+        "math.ceil(bound * GRID) + 200",
+    )
 
 
 def logarithm_of_alpha_forgotten(patch: pytest.MonkeyPatch) -> None:
@@ -145,15 +163,24 @@ def logarithm_of_alpha_forgotten(patch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(
     "mistake",
-    [epsilon_rounded_down, epsilon_rounded_to_the_nearest, epsilon_two_digits_too_large, logarithm_of_alpha_forgotten],
+    [
+        epsilon_rounded_down,
+        epsilon_rounded_to_the_nearest,
+        epsilon_two_digits_too_large,
+        logarithm_of_alpha_forgotten,
+    ],
     ids=lambda mistake: mistake.__name__,
 )
-def test_a_mistake_in_the_epsilon_of_rho_is_noticed(mistake: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_mistake_in_the_epsilon_of_rho_is_noticed(
+    mistake: Plant, monkeypatch: pytest.MonkeyPatch
+) -> None:
     mistake(monkeypatch)
     assert not all(epsilon_of_rho_is_rounded_up(rho, delta) for rho, delta in POINTS)
 
 
-def test_an_epsilon_of_mu_that_is_rounded_down_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_epsilon_of_mu_that_is_rounded_down_is_noticed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """The search ends a digit too low, and what it found is not looked at again."""
     shipped = "    steps, more = math.ceil(Fraction(math.exp(-found)) * GRID), 1\n"
     plant(
@@ -175,11 +202,17 @@ def mu_rounded_up(patch: pytest.MonkeyPatch) -> None:
 
 
 def rho_rounded_up(patch: pytest.MonkeyPatch) -> None:
-    plant(patch, conversion.rho_for, "    return rho", "    return rho * (1 + Fraction(1, 10**9))")
+    plant(
+        patch, conversion.rho_for, "    return rho", "    return rho * (1 + Fraction(1, 10**9))"
+    )
 
 
-@pytest.mark.parametrize("mistake", [mu_rounded_up, rho_rounded_up], ids=lambda mistake: mistake.__name__)
-def test_a_mistake_in_what_epsilon_buys_is_noticed(mistake: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "mistake", [mu_rounded_up, rho_rounded_up], ids=lambda mistake: mistake.__name__
+)
+def test_a_mistake_in_what_epsilon_buys_is_noticed(
+    mistake: Plant, monkeypatch: pytest.MonkeyPatch
+) -> None:
     conversion.rho_for.cache_clear(), conversion.mu_squared_for.cache_clear()
     mistake(monkeypatch)
     try:

@@ -35,7 +35,11 @@ SMALL = source.Limits(cell_characters=50, block_rows=3)
 
 
 def read(
-    path: Path, kind: Kind, *, dialect: Dialect | None = None, limits: source.Limits | None = None
+    path: Path,
+    kind: Kind,
+    *,
+    dialect: Dialect | None = None,
+    limits: source.Limits | None = None,
 ) -> list[Record]:
     """All records of a file, as a run reads them."""
     found: list[Record] = []
@@ -51,30 +55,53 @@ def quoted(text: str) -> str:
 
 
 def csv_bytes(
-    records: Sequence[Sequence[str]], *, header: Sequence[str] | None = NAMES, encoding: str = "utf-8"
+    records: Sequence[Sequence[str]],
+    *,
+    header: Sequence[str] | None = NAMES,
+    encoding: str = "utf-8",
 ) -> bytes:
     rows = ([header] if header is not None else []) + list(records)
-    return "".join(",".join(map(quoted, row)) + "\n" for row in rows).encode(encoding, "surrogatepass")
+    return "".join(",".join(map(quoted, row)) + "\n" for row in rows).encode(
+        encoding, "surrogatepass"
+    )
 
 
 DOUBTFUL: dict[str, tuple[bytes, list[Record]]] = {
-    "a line like the header": (b"left,right\n1,2\nleft,right\n", [("1", "2"), ("left", "right")]),
-    "a quoted line like the header": (b'left,right\n1,2\n"left",right\n', [("1", "2"), ("left", "right")]),
+    "a line like the header": (
+        b"left,right\n1,2\nleft,right\n",
+        [("1", "2"), ("left", "right")],
+    ),
+    "a quoted line like the header": (
+        b'left,right\n1,2\n"left",right\n',
+        [("1", "2"), ("left", "right")],
+    ),
     "a NUL": (b"left,right\n1,a\0b\n3,4\n", [("1", "a\0b"), ("3", "4")]),
-    "a byte that is not UTF-8": (b"left,right\n1,a\xff\xe2\x82\n3,4\n", [("1", "a\ufffd\ufffd"), ("3", "4")]),
+    "a byte that is not UTF-8": (
+        b"left,right\n1,a\xff\xe2\x82\n3,4\n",
+        [("1", "a\ufffd\ufffd"), ("3", "4")],
+    ),
     "a long cell": (
         b"left,right\n1," + b"x" * 200_000 + b"\n3,4\n",
         [("1", "x" * 131_072), ("3", "4")],
     ),
-    "a cell of a million letters": (b"left,right\n" + b"7" * 10**6 + b",2\n", [("7" * 131_072, "2")]),
+    "a cell of a million letters": (
+        b"left,right\n" + b"7" * 10**6 + b",2\n",
+        [("7" * 131_072, "2")],
+    ),
     "a long cell over lines": (
         b'left,right\n1,"' + b"x\n" * 200_000 + b'"\n3,4\n',
         [("1", "x\n" * 65_536), ("3", "4")],
     ),
     "no record": (b"left,right\n", []),
     "no record and no line end": (b"left,right", []),
-    "a name of a magic number": (b"left,right\n" + b"x" * 246 + b"ustar,4\n", [("x" * 246 + "ustar", "4")]),
-    "a byte order mark": (b"left,right\n\xef\xbb\xbf1,2\n3,4\n", [("\ufeff1", "2"), ("3", "4")]),
+    "a name of a magic number": (
+        b"left,right\n" + b"x" * 246 + b"ustar,4\n",
+        [("x" * 246 + "ustar", "4")],
+    ),
+    "a byte order mark": (
+        b"left,right\n\xef\xbb\xbf1,2\n3,4\n",
+        [("\ufeff1", "2"), ("3", "4")],
+    ),
     "a mark inside a cell": (b'left,right\n3"r,2\n3,4\n', [('3"r', "2"), ("3", "4")]),
     "a backslash": (b'left,right\na\\"b,2\n3,4\n', [('a\\"b', "2"), ("3", "4")]),
     "a total": (b"left,right\n1,2\nTotal:,2\n", [("1", "2"), ("Total:", "2")]),
@@ -108,7 +135,9 @@ def test_without_a_header_the_first_record_decides_no_kind(tmp_path: Path, first
     path.write_bytes(csv_bytes([(first, "2")], header=None).replace(b'"', b""))
     found = [
         tuple(column[0].as_py() for column in block.values())
-        for block in readers.blocks(path, kind=None, dialect=dialect, limits=source.Limits(), mode="total")
+        for block in readers.blocks(
+            path, kind=None, dialect=dialect, limits=source.Limits(), mode="total"
+        )
     ]
     assert found == [(first, "2")]
 
@@ -119,7 +148,13 @@ FIRST = st.lists(
 ).map("".join)  # fmt: skip
 
 
-@given(rows=st.lists(st.tuples(FIRST, st.sampled_from(["", " ", "\u00a0", "\x1c", "7"])), min_size=1, max_size=6))
+@given(
+    rows=st.lists(
+        st.tuples(FIRST, st.sampled_from(["", " ", "\u00a0", "\x1c", "7"])),
+        min_size=1,
+        max_size=6,
+    )
+)
 def test_which_rows_are_left_out_is_the_same_in_both_parsers(rows: list[Record]) -> None:
     """One asks RE2 of a whole piece, the other `re` of a row, and which of them does depends on other records."""
     columns = [pa.array(cells, type=pa.string()) for cells in zip(*rows, strict=True)]
@@ -155,7 +190,9 @@ def test_every_encoding_of_several_bytes_a_character_is_named_here() -> None:
     by_bytes = {name for name in ENCODINGS if not name.startswith(("utf-16", "utf-32"))}
     for name in by_bytes - set(WIDE):
         codec_name = Dialect(encoding=name).codec
-        assert all(len(bytes([byte]).decode(codec_name, "replace")) == 1 for byte in range(256)), name
+        assert all(
+            len(bytes([byte]).decode(codec_name, "replace")) == 1 for byte in range(256)
+        ), name
 
 
 @pytest.mark.parametrize("encoding", WIDE)
@@ -227,12 +264,18 @@ def test_damaged_halves_of_characters_concern_their_own_record(
     tmp_path: Path, piece_sizes: int, units: list[list[int]]
 ) -> None:
     ends = {10, 13, ord(","), ord('"'), 0xFEFF, 0xFFFE}
-    lines = [b"".join(one.to_bytes(2, "little") for one in line if one not in ends) for line in units]
+    lines = [
+        b"".join(one.to_bytes(2, "little") for one in line if one not in ends) for line in units
+    ]
     dialect = Dialect(encoding="utf-16-le", delimiter=",")
     path = tmp_path / "table.csv"
 
     def records(chosen: Sequence[bytes]) -> list[Record]:
-        head, apart, end = ("left,right\n".encode("utf-16-le"), ",".encode("utf-16-le"), "\n".encode("utf-16-le"))
+        head, apart, end = (
+            "left,right\n".encode("utf-16-le"),
+            ",".encode("utf-16-le"),
+            "\n".encode("utf-16-le"),
+        )
         path.write_bytes(head + b"".join(line + apart + line + end for line in chosen))
         return read(path, "csv", dialect=dialect)
 
@@ -245,7 +288,11 @@ def test_damaged_halves_of_characters_concern_their_own_record(
     one_more=st.tuples(hostile.SHORT, hostile.SHORT),
 )
 def test_one_more_record_changes_no_other_and_both_parsers_agree(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, piece_sizes: int, records: list[Record], one_more: Record
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    piece_sizes: int,
+    records: list[Record],
+    one_more: Record,
 ) -> None:
     path = tmp_path / "table.csv"
     path.write_bytes(csv_bytes(records))
@@ -267,7 +314,9 @@ def parquet_bytes(path: Path, column: pa.Array) -> None:
 
 PARQUET_COLUMNS = (
     pa.array(["a", "a\0b", "x" * 200_000, "", None, "\ufeffa"]),
-    pa.Array.from_buffers(pa.string(), 4, pa.array([b"a", b"\xff\xfe", b"", b"ok"], type=pa.binary()).buffers()),
+    pa.Array.from_buffers(
+        pa.string(), 4, pa.array([b"a", b"\xff\xfe", b"", b"ok"], type=pa.binary()).buffers()
+    ),
     pa.array([1.5, float("nan"), float("inf"), 1e300, -0.0, None, 1e15, 5.0]),
     pa.array([1, 2**62, -(2**62), None]),
     pa.array([0, 2**62, 1, None], type=pa.timestamp("ms")),
@@ -280,7 +329,9 @@ PARQUET_COLUMNS = (
 
 
 @pytest.mark.parametrize("column", PARQUET_COLUMNS, ids=lambda column: str(column.type))
-def test_a_record_of_parquet_is_read_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, column: pa.Array) -> None:
+def test_a_record_of_parquet_is_read_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, column: pa.Array
+) -> None:
     path = tmp_path / "table.parquet"
     alone = []
     for place in range(len(column)):
@@ -312,8 +363,14 @@ def test_a_record_of_a_workbook_is_read_alone(tmp_path: Path, header: bool) -> N
     alone = [record for row in BOOK for record in records([row])]
     assert len(alone) == len(BOOK)
     assert records(BOOK) == alone
-    assert alone[1][0] == "" and alone[2] == ("", "seen")  # what shows an error is an empty cell
-    assert records([(("#DIV/0!", 't="e"'), ("#VALUE!", 't="e"')), BOOK[0]]) == [("", ""), alone[0]]
+    assert alone[1][0] == "" and alone[2] == (
+        "",
+        "seen",
+    )  # what shows an error is an empty cell
+    assert records([(("#DIV/0!", 't="e"'), ("#VALUE!", 't="e"')), BOOK[0]]) == [
+        ("", ""),
+        alone[0],
+    ]
     if header:
         assert records([]) == []
 
@@ -324,7 +381,10 @@ def test_a_sheet_without_a_header_has_the_columns_that_are_declared(tmp_path: Pa
     path.write_bytes(written_workbook({"s": [(None, "x"), (None, "y")]}))
     with pytest.raises(TableError, match="how many columns"):
         read(path, "xlsx", dialect=Dialect(header=False))
-    assert read(path, "xlsx", dialect=Dialect(header=False, columns=3)) == [("", "x", ""), ("", "y", "")]
+    assert read(path, "xlsx", dialect=Dialect(header=False, columns=3)) == [
+        ("", "x", ""),
+        ("", "y", ""),
+    ]
 
 
 STATISTICAL: tuple[tuple[list[float], str], ...] = (
@@ -365,13 +425,18 @@ def test_a_record_of_stata_is_read_alone(tmp_path: Path) -> None:
 
 
 LINES = st.lists(
-    st.sampled_from([b"a", b" ", b"7", b"\xff", b"\xe2\x82", b"\0", b"\r", b"\xef\xbb\xbf", b"PAR1\x15"]), max_size=5
+    st.sampled_from(
+        [b"a", b" ", b"7", b"\xff", b"\xe2\x82", b"\0", b"\r", b"\xef\xbb\xbf", b"PAR1\x15"]
+    ),
+    max_size=5,
 )
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
 @given(lines=st.lists(LINES.map(b"".join), min_size=1, max_size=6))
-def test_a_basket_is_read_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: list[bytes]) -> None:
+def test_a_basket_is_read_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: list[bytes]
+) -> None:
     path = tmp_path / "table.dat"
     monkeypatch.setattr(baskets, "_PIECE", 5)
 
@@ -384,7 +449,10 @@ def test_a_basket_is_read_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
 
 # --- units -----------------------------------------------------------------------------------------------------------
 PERSON = Domain(
-    attributes=(Categorical(name="job", values=("clerk", "cook"), other=True), Identifier(name="person")),
+    attributes=(
+        Categorical(name="job", values=("clerk", "cook"), other=True),
+        Identifier(name="person"),
+    ),
     unit=PrivacyUnit(max_records=1, column="person"),
 )
 
@@ -407,7 +475,11 @@ def test_blanks_around_an_identifier_make_no_other_person(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("spelling", "alike", "apart"),
     [
-        (Spelling.INTEGER, [" 7", "7 ", "7", "07", "+7", "7.0", "0" * 200_000 + "7"], ["7", "-7", "70", "x7", "7.5"]),
+        (
+            Spelling.INTEGER,
+            [" 7", "7 ", "7", "07", "+7", "7.0", "0" * 200_000 + "7"],
+            ["7", "-7", "70", "x7", "7.5"],
+        ),
         (Spelling.INTEGER, ["0", "-0", "00.0"], ["0", "", "1"]),
         (Spelling.CASEFOLD, ["Ann", "ANN", " ann", "\uff21nn"], ["Ann", "Anne", "A nn"]),
         (Spelling.CASEFOLD, ["Stra\u00dfe", "STRASSE"], ["strase", "stra\u00dfe"]),
@@ -421,11 +493,18 @@ def test_a_declared_spelling_says_who_is_one_person(
     assert kept(tmp_path, apart, spelling=spelling) == len(apart)
 
 
-@given(ids=st.lists(hostile.SHORT | st.none(), min_size=1, max_size=10), spelling=st.sampled_from(list(Spelling)))
-def test_the_form_of_an_identifier_is_a_function_of_it_alone(ids: list[str | None], spelling: Spelling) -> None:
+@given(
+    ids=st.lists(hostile.SHORT | st.none(), min_size=1, max_size=10),
+    spelling=st.sampled_from(list(Spelling)),
+)
+def test_the_form_of_an_identifier_is_a_function_of_it_alone(
+    ids: list[str | None], spelling: Spelling
+) -> None:
     column = pa.array(ids, type=pa.string())
     together = codec.normal(column, spelling).to_pylist()
-    assert together == [codec.normal(column.slice(place, 1), spelling)[0].as_py() for place in range(len(ids))]
+    assert together == [
+        codec.normal(column.slice(place, 1), spelling)[0].as_py() for place in range(len(ids))
+    ]
     again = codec.normal(pa.array(together, type=pa.string()), spelling).to_pylist()
     assert again == together
 
@@ -446,5 +525,9 @@ def test_a_spelling_that_is_unknown_is_refused() -> None:
 def test_identifiers_together_may_be_longer_than_a_column_of_text_reaches() -> None:
     """Numbers of units do not depend on how blocks are cut."""
     blocks = [pa.array(["a", "b", ""]), pa.array(["b", "c"]), pa.array(["a"])]
-    assert _units(blocks).tolist() == _units([pa.concat_arrays(blocks)]).tolist() == [0, 1, 2, 1, 3, 0]
+    assert (
+        _units(blocks).tolist()
+        == _units([pa.concat_arrays(blocks)]).tolist()
+        == [0, 1, 2, 1, 3, 0]
+    )
     assert _units([]).tolist() == []

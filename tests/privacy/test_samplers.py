@@ -23,13 +23,22 @@ from tests.privacy.chance import fits
 
 Floats = npt.NDArray[np.float64]
 # 10/7 rounded up as calibration does it: a scale that is no short binary fraction.
-SCALES = [Fraction(1, 2), Fraction(1), calibrate.laplace_scale(Fraction(7, 10), 1), Fraction(10)]
+SCALES = [
+    Fraction(1, 2),
+    Fraction(1),
+    calibrate.laplace_scale(Fraction(7, 10), 1),
+    Fraction(10),
+]
 
 
 def chances(law: NoiseLaw, scale: Fraction, width: int) -> Floats:
     """Of -width … width, both ends standing for their whole tails."""
     k = np.arange(-width * 8, width * 8 + 1)
-    exponent = np.abs(k) / float(scale) if law == "discrete-laplace" else k**2 / (2 * float(scale) ** 2)
+    exponent = (
+        np.abs(k) / float(scale)
+        if law == "discrete-laplace"
+        else k**2 / (2 * float(scale) ** 2)
+    )
     weights = np.exp(-exponent)
     inside = np.clip(k, -width, width) + width
     return np.bincount(inside, weights=weights / weights.sum())
@@ -43,7 +52,9 @@ def passes(draw: Callable[[], npt.NDArray[np.int64]], expected: Floats) -> bool:
     return fits(lambda: p_value(draw(), expected))
 
 
-def histogram(law: NoiseLaw, scale: Fraction, width: int, *, size: int) -> npt.NDArray[np.int64]:
+def histogram(
+    law: NoiseLaw, scale: Fraction, width: int, *, size: int
+) -> npt.NDArray[np.int64]:
     drawn = noise.noisy(np.full(size, 7, dtype=np.int64), Noise(law=law, scale=scale)) - 7
     return np.bincount(np.clip(drawn, -width, width) + width, minlength=2 * width + 1)
 
@@ -88,7 +99,9 @@ def selection_chances(scores: tuple[int, ...], law: SelectionLaw) -> Floats:
     return np.array([p.low / exact.ONE for p in exact.selection_law(scores, Fraction(2), law)])
 
 
-def selections(scores: tuple[int, ...], law: SelectionLaw) -> Callable[[], npt.NDArray[np.int64]]:
+def selections(
+    scores: tuple[int, ...], law: SelectionLaw
+) -> Callable[[], npt.NDArray[np.int64]]:
     vector = np.array(scores, dtype=np.int64)
 
     def draw() -> npt.NDArray[np.int64]:
@@ -107,7 +120,13 @@ def test_counts_beyond_32_bits_come_back_unharmed(law: NoiseLaw) -> None:
 
 
 @pytest.mark.parametrize(
-    "vector", [np.zeros(3), np.zeros(3, dtype=np.int32), np.zeros((2, 2), dtype=np.int64), np.array([2**60])]
+    "vector",
+    [
+        np.zeros(3),
+        np.zeros(3, dtype=np.int32),
+        np.zeros((2, 2), dtype=np.int64),
+        np.array([2**60]),
+    ],
 )
 def test_other_vectors_are_refused(vector: npt.NDArray[np.int64]) -> None:
     with pytest.raises(PrivacyError):

@@ -63,7 +63,9 @@ def test_a_measurement_is_in_the_journal_before_noise_is_drawn() -> None:
     assert session.spent == Pure(epsilon=Fraction(1, 2))
 
 
-def test_a_question_over_the_cap_is_refused_before_rows_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_question_over_the_cap_is_refused_before_rows_are_looked_at(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def look(rows: Rows, clique: tuple[str, ...]) -> NoReturn:
         raise AssertionError("rows were looked at")
 
@@ -79,7 +81,9 @@ def test_a_question_over_the_cap_is_refused_before_rows_are_looked_at(monkeypatc
     assert spy.log == []
 
 
-def test_what_was_admitted_stays_paid_for_when_counting_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_admitted_stays_paid_for_when_counting_fails(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def fail(rows: Rows, clique: tuple[str, ...], merged: object = None) -> NoReturn:
         raise MemoryError
 
@@ -101,10 +105,15 @@ def candidate(clique: tuple[str, ...], *shape: int) -> Candidate:
     [
         (Pure(epsilon=Fraction(1)), PermuteAndFlip(scale=Fraction(4), linf=1)),
         (ZeroConcentrated(rho=Fraction(1)), Gumbel(scale=Fraction(4), linf=1)),
-        (Approximate(epsilon=Fraction(9), delta=Fraction(1, 10**6)), Gumbel(scale=Fraction(4), linf=1)),
+        (
+            Approximate(epsilon=Fraction(9), delta=Fraction(1, 10**6)),
+            Gumbel(scale=Fraction(4), linf=1),
+        ),
     ],
 )
-def test_the_law_of_a_selection_follows_from_the_cap(cap: Loss, event: PermuteAndFlip | Gumbel) -> None:
+def test_the_law_of_a_selection_follows_from_the_cap(
+    cap: Loss, event: PermuteAndFlip | Gumbel
+) -> None:
     session, spy = room(cap)
     one = Candidate(clique=("a",), reference=np.array([0, 5], dtype=np.int64))
     session.select([one, candidate(("b",), 3)], scale=Fraction(4))
@@ -115,7 +124,9 @@ def test_the_law_of_a_selection_follows_from_the_cap(cap: Loss, event: PermuteAn
 
 
 def test_replacing_a_record_doubles_every_price() -> None:
-    session, _ = room(Pure(epsilon=Fraction(10)), domain=domain_of(2, 3, relation=Relation.REPLACE_ONE))
+    session, _ = room(
+        Pure(epsilon=Fraction(10)), domain=domain_of(2, 3, relation=Relation.REPLACE_ONE)
+    )
     session.measure(("a",), noise=LAPLACE)
     assert session.spent == Pure(epsilon=Fraction(1))
     session.select([candidate(("a",), 2)], scale=Fraction(4))
@@ -170,21 +181,34 @@ def test_a_table_too_large_to_measure_is_refused_unpaid() -> None:
 def test_rows_opened_under_another_domain_are_refused() -> None:
     rows = exact.rows_of(TABLE, DOMAIN)
     with pytest.raises(PrivacyError, match="another domain"):
-        open_session(rows, domain=domain_of(2, 3, relation=Relation.REPLACE_ONE), cap=Pure(epsilon=Fraction(1)))
+        open_session(
+            rows,
+            domain=domain_of(2, 3, relation=Relation.REPLACE_ONE),
+            cap=Pure(epsilon=Fraction(1)),
+        )
 
 
 def test_a_static_plan_is_answered_call_by_call_in_its_order_and_nothing_beyond_it() -> None:
     """What certifies a list of calls certifies that list alone, however much its cap would still allow."""
-    counted = open_session(exact.rows_of(TABLE, DOMAIN), domain=DOMAIN, cap=Pure(epsilon=Fraction(100)))
+    counted = open_session(
+        exact.rows_of(TABLE, DOMAIN), domain=DOMAIN, cap=Pure(epsilon=Fraction(100))
+    )
     counted.measure(("a",), noise=LAPLACE)
     counted.measure(("b",), noise=LAPLACE)
 
     def planned() -> RoomSession:
         rows = exact.rows_of(TABLE, DOMAIN)
-        return open_session(rows, domain=DOMAIN, cap=Pure(epsilon=Fraction(100)), planned=counted.calls)
+        return open_session(
+            rows, domain=DOMAIN, cap=Pure(epsilon=Fraction(100)), planned=counted.calls
+        )
 
     smaller = Noise(law="discrete-laplace", scale=Fraction(1))
-    for clique, noise in ((("b",), LAPLACE), (("a",), smaller), (("a",), GAUSSIAN), (("a", "b"), LAPLACE)):
+    for clique, noise in (
+        (("b",), LAPLACE),
+        (("a",), smaller),
+        (("a",), GAUSSIAN),
+        (("a", "b"), LAPLACE),
+    ):
         session = planned()
         with pytest.raises(PrivacyError, match="not the next one planned"):
             session.measure(clique, noise=noise)
@@ -219,7 +243,9 @@ RECORDS = ((0, 0), (1, 0), (2, 0), (3, 1))
 def distances_before_and_after_learning() -> tuple[int, int]:
     """Of one reference array that fits the four cells of the grid, and afterwards two bins by two words."""
     spy = Spy()
-    session = open_session(exact.rows_of(RECORDS, OPEN), domain=OPEN, cap=Pure(epsilon=Fraction(99)), sampler=spy)
+    session = open_session(
+        exact.rows_of(RECORDS, OPEN), domain=OPEN, cap=Pure(epsilon=Fraction(99)), sampler=spy
+    )
     spy.session = session
     reference = np.array([[2], [0], [0], [0]], dtype=np.int64)
     candidate = Candidate(clique=("number", "word"), reference=reference)
@@ -235,7 +261,9 @@ def test_distances_are_counted_again_after_something_was_learned() -> None:
     assert distances_before_and_after_learning() == (4, 2)
 
 
-def test_distances_that_outlive_what_was_counted_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_distances_that_outlive_what_was_counted_are_noticed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     plant(monkeypatch, RoomSession.settle, "self._distances.clear()", "pass")
     assert distances_before_and_after_learning() == (4, 4)
 
@@ -254,8 +282,15 @@ def test_a_discovery_that_would_let_much_noise_through_is_refused_unpaid() -> No
     """Of two hundred words about ninety would reach a threshold of one by chance. The threshold is public: nothing is charged."""
     weak = Weak(name="word", values=Listed([f"w{number}" for number in range(200)]), rho=0.5)
     domain = Domain(attributes=(weak,))
-    session = open_session(exact.rows_of(((0,),), domain), domain=domain, cap=Pure(epsilon=Fraction(9)), sampler=Spy())
+    session = open_session(
+        exact.rows_of(((0,),), domain),
+        domain=domain,
+        cap=Pure(epsilon=Fraction(9)),
+        sampler=Spy(),
+    )
     with pytest.raises(PrivacyError, match="threshold"):
-        session.discover("word", noise=Noise(law="discrete-laplace", scale=Fraction(10)), threshold=1)
+        session.discover(
+            "word", noise=Noise(law="discrete-laplace", scale=Fraction(10)), threshold=1
+        )
     assert session.calls == ()
     assert session.spent == Pure(epsilon=Fraction(0))

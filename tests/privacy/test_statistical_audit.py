@@ -71,7 +71,9 @@ def measure_with_laplace(change: Change) -> tuple[Runs, Pair, Claim]:
     domain = domain_of(2, relation=Relation.REPLACE_ONE)
     l1 = histogram_sensitivity(domain.unit, domain.relation).l1
     noise = Noise(law="discrete-laplace", scale=calibrate.laplace_scale(ONE, l1))
-    runs = static_runs(lambda s: s.measure(("a",), noise=noise), domain=domain, cap=ROOM_ENOUGH, change=change)
+    runs = static_runs(
+        lambda s: s.measure(("a",), noise=noise), domain=domain, cap=ROOM_ENOUGH, change=change
+    )
     return runs, (((0,),), ((1,),)), Claim(epsilon=1.0)
 
 
@@ -80,7 +82,9 @@ def measure_with_gaussian(change: Change) -> tuple[Runs, Pair, Claim]:
     as those in use no number of runs shows anything."""
     noise = Noise(law="discrete-gaussian", scale=ONE)
     cap = ZeroConcentrated(rho=ONE)
-    runs = static_runs(lambda s: s.measure((), noise=noise), domain=domain_of(2), cap=cap, change=change)
+    runs = static_runs(
+        lambda s: s.measure((), noise=noise), domain=domain_of(2), cap=cap, change=change
+    )
     return runs, (EMPTY, ((0,),)), on_the_curve([(1, ONE)], epsilon=Fraction(1, 4))
 
 
@@ -90,15 +94,23 @@ def measure_with_rounded_gaussian(change: Change) -> tuple[Runs, Pair, Claim]:
     domain = domain_of(2, relation=Relation.REPLACE_ONE)
     noise = Noise(law="rounded-gaussian", scale=ONE)
     cap = GaussianDP(mu_squared=Fraction(2))
-    runs = static_runs(lambda s: s.measure(("a",), noise=noise), domain=domain, cap=cap, change=change)
+    runs = static_runs(
+        lambda s: s.measure(("a",), noise=noise), domain=domain, cap=cap, change=change
+    )
     mu, epsilon = math.sqrt(2), 0.5
-    delta = stats.norm.cdf(mu / 2 - epsilon / mu) - math.exp(epsilon) * stats.norm.cdf(-mu / 2 - epsilon / mu)
+    delta = stats.norm.cdf(mu / 2 - epsilon / mu) - math.exp(epsilon) * stats.norm.cdf(
+        -mu / 2 - epsilon / mu
+    )
     return runs, (((0,),), ((1,),)), Claim(epsilon=epsilon, delta=float(delta))
 
 
 def whole_random(change: Change) -> tuple[Runs, Pair, Claim]:
     plan = plan_of("random", domain_of(2))
-    return static_runs(plan.run, domain=plan.domain, cap=plan.loss, change=change), (EMPTY, ((0,),)), Claim(epsilon=1.0)
+    return (
+        static_runs(plan.run, domain=plan.domain, cap=plan.loss, change=change),
+        (EMPTY, ((0,),)),
+        Claim(epsilon=1.0),
+    )
 
 
 def whole_independent(change: Change) -> tuple[Runs, Pair, Claim]:
@@ -110,18 +122,30 @@ def whole_independent(change: Change) -> tuple[Runs, Pair, Claim]:
 def whole_random_gaussian(change: Change) -> tuple[Runs, Pair, Claim]:
     plan = plan_of("random", domain_of(2), epsilon=Fraction(3), delta=Fraction(1, 100))
     runs = static_runs(plan.run, domain=plan.domain, cap=plan.loss, change=change)
-    return runs, (EMPTY, ((0,),)), on_the_curve([(1, sigma_of(plan, cells=1))], epsilon=Fraction(1, 4))
+    return (
+        runs,
+        (EMPTY, ((0,),)),
+        on_the_curve([(1, sigma_of(plan, cells=1))], epsilon=Fraction(1, 4)),
+    )
 
 
 def whole_independent_gaussian(change: Change) -> tuple[Runs, Pair, Claim]:
     plan = plan_of("independent", domain_of(2, 2), epsilon=Fraction(3), delta=Fraction(1, 100))
     runs = static_runs(plan.run, domain=plan.domain, cap=plan.loss, change=change)
-    return runs, (EMPTY, ((0, 1),)), on_the_curve([(1, sigma_of(plan, cells=2))] * 2, epsilon=Fraction(1, 4))
+    return (
+        runs,
+        (EMPTY, ((0, 1),)),
+        on_the_curve([(1, sigma_of(plan, cells=2))] * 2, epsilon=Fraction(1, 4)),
+    )
 
 
-def plan_of(mechanism: str, domain: Domain, *, epsilon: Fraction = ONE, delta: Fraction = Fraction(0)) -> Plan:
+def plan_of(
+    mechanism: str, domain: Domain, *, epsilon: Fraction = ONE, delta: Fraction = Fraction(0)
+) -> Plan:
     parameters = {"structure_share": 0.02} if mechanism == "bayesian-network" else {}
-    return mechanisms.plan(domain, Spec(mechanism=mechanism, epsilon=epsilon, delta=delta, parameters=parameters))
+    return mechanisms.plan(
+        domain, Spec(mechanism=mechanism, epsilon=epsilon, delta=delta, parameters=parameters)
+    )
 
 
 def sigma_of(plan: Plan, *, cells: int) -> Fraction:
@@ -164,7 +188,9 @@ def test_ten_times_as_many_runs_flag_nothing_honest(setup: Setup) -> None:
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("setup", AT_NIGHT, ids=lambda setup: setup.__name__)
-def test_ten_times_as_many_runs_catch_noise_that_is_too_small_by_a_twentieth(setup: Setup) -> None:
+def test_ten_times_as_many_runs_catch_noise_that_is_too_small_by_a_twentieth(
+    setup: Setup,
+) -> None:
     assert is_caught(*setup(smaller_by("1.05")), size=TEN_TIMES * RUNS)
 
 
@@ -177,9 +203,16 @@ BY_LAW = pytest.mark.parametrize("cap", LAWS, ids=["permute-and-flip", "gumbel"]
 def select(cap: Loss, change: Change) -> tuple[Runs, Pair, Claim]:
     """A choice between two columns of which one gains and the other loses a point by one record more."""
     domain = domain_of(2, 2)
-    scale = calibrate.selection_scale(ONE, histogram_sensitivity(domain.unit, domain.relation).linf)
-    candidates = [candidate(("a",), 0, 0), candidate(("b",), 2, 0)]  # scores 0 and 2, with the record 1 and 1
-    runs = adaptive_runs(lambda s: [s.select(candidates, scale=scale)], domain=domain, cap=cap, change=change)
+    scale = calibrate.selection_scale(
+        ONE, histogram_sensitivity(domain.unit, domain.relation).linf
+    )
+    candidates = [
+        candidate(("a",), 0, 0),
+        candidate(("b",), 2, 0),
+    ]  # scores 0 and 2, with the record 1 and 1
+    runs = adaptive_runs(
+        lambda s: [s.select(candidates, scale=scale)], domain=domain, cap=cap, change=change
+    )
     return runs, (EMPTY, ((0, 0),)), Claim(epsilon=1.0)
 
 
@@ -187,9 +220,16 @@ def select_of_bounded_range(change: Change) -> tuple[Runs, Pair, Claim]:
     """The exponential mechanism's loss has range epsilon, so that no event's chances differ by more than
     tanh(epsilon / 4) (Dong, Durfee and Rogers 2020); with scores one apart, either way round, just that."""
     domain = domain_of(2, 2)
-    scale = calibrate.selection_scale(ONE, histogram_sensitivity(domain.unit, domain.relation).linf)
-    candidates = [candidate(("a",), 0, 0), candidate(("b",), 1, 0)]  # scores 0 and 1, with the record 1 and 0
-    runs = adaptive_runs(lambda s: [s.select(candidates, scale=scale)], domain=domain, cap=LAWS[1], change=change)
+    scale = calibrate.selection_scale(
+        ONE, histogram_sensitivity(domain.unit, domain.relation).linf
+    )
+    candidates = [
+        candidate(("a",), 0, 0),
+        candidate(("b",), 1, 0),
+    ]  # scores 0 and 1, with the record 1 and 0
+    runs = adaptive_runs(
+        lambda s: [s.select(candidates, scale=scale)], domain=domain, cap=LAWS[1], change=change
+    )
     return runs, (EMPTY, ((0, 0),)), Claim(epsilon=0.0, delta=math.tanh(1 / 4))
 
 
@@ -227,7 +267,9 @@ def few_records_of_reference(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(growth, "POPULATION", 40)
 
 
-def network(*, change: Change = as_claimed, delta: Fraction = Fraction(0)) -> tuple[Runs, Pair, Claim]:
+def network(
+    *, change: Change = as_claimed, delta: Fraction = Fraction(0)
+) -> tuple[Runs, Pair, Claim]:
     plan = plan_of("bayesian-network", domain_of(2, 2), delta=delta)
 
     def program(session: RoomSession) -> list[int]:

@@ -59,12 +59,22 @@ def first_records(patch: pytest.MonkeyPatch) -> None:
 
 
 def last_records(patch: pytest.MonkeyPatch) -> None:
-    plant(patch, rows._kept, "np.lexsort((keys, units))", "np.lexsort((-np.arange(len(units)), units))")
+    plant(
+        patch,
+        rows._kept,
+        "np.lexsort((keys, units))",
+        "np.lexsort((-np.arange(len(units)), units))",
+    )
 
 
 def keys_of_two_values(patch: pytest.MonkeyPatch) -> None:
     """So few keys that ties are common, and the order of the file decides them."""
-    plant(patch, rows._kept, "np.lexsort((keys, units))", "np.lexsort((keys & np.uint64(1), units))")
+    plant(
+        patch,
+        rows._kept,
+        "np.lexsort((keys, units))",
+        "np.lexsort((keys & np.uint64(1), units))",
+    )
 
 
 def one_record_more(patch: pytest.MonkeyPatch) -> None:
@@ -103,7 +113,9 @@ def one_person(tmp_path: Path) -> Path:
 
 def kept_of(path: Path) -> tuple[int, ...]:
     domain = Domain(
-        attributes=(Integer(name="x", low=0, high=RECORDS - 1, width=1),),  # a bin a value, so that records differ
+        attributes=(
+            Integer(name="x", low=0, high=RECORDS - 1, width=1),
+        ),  # a bin a value, so that records differ
         unit=PrivacyUnit(max_records=RECORDS // 2, column="who"),
     )
     return tuple(np.flatnonzero(counts.contingency(open_table(path, domain), ("x",))).tolist())
@@ -114,7 +126,9 @@ def test_a_table_opened_twice_keeps_other_records(one_person: Path) -> None:
     assert kept_of(one_person) != kept_of(one_person)
 
 
-def test_a_rule_without_chance_keeps_the_same_records(one_person: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rule_without_chance_keeps_the_same_records(
+    one_person: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     first_records(monkeypatch)
     assert kept_of(one_person) == kept_of(one_person)
 

@@ -44,11 +44,17 @@ def honest(
 ) -> Document:
     """A receipt of a real run, with the real sampler."""
     chosen = domain or domain_of(2, 3)
-    spec = Spec(mechanism="independent", epsilon=epsilon, delta=delta, parameters={"noise": noise})
+    spec = Spec(
+        mechanism="independent", epsilon=epsilon, delta=delta, parameters={"noise": noise}
+    )
     plan = mechanisms.plan(chosen, spec)
     room = open_session(exact.rows_of(TABLE, chosen), domain=chosen, cap=plan.loss)
-    sample = receipt.Sample(rows=10, seed_commitment=receipt.seed_commitment("a secret"), table_sha256="0" * 64)
-    return plan.receipt(plan.run(room), sample=sample, post_processing={"model": "synth_engine/model/1"})
+    sample = receipt.Sample(
+        rows=10, seed_commitment=receipt.seed_commitment("a secret"), table_sha256="0" * 64
+    )
+    return plan.receipt(
+        plan.run(room), sample=sample, post_processing={"model": "synth_engine/model/1"}
+    )
 
 
 def adaptive(cap: dict[str, str] | None = None, *, delta: Fraction = DELTA) -> Document:
@@ -76,7 +82,9 @@ def adaptive(cap: dict[str, str] | None = None, *, delta: Fraction = DELTA) -> D
         domain_digest="2" * 64,
         domain_facts={"declared": 3},
         target=(Fraction(1), delta),
-        guarantee=receipt.Guarantee(epsilon=Fraction(1), delta=delta, rho=rho, certificate="zcdp"),
+        guarantee=receipt.Guarantee(
+            epsilon=Fraction(1), delta=delta, rho=rho, certificate="zcdp"
+        ),
         calls=calls,
         answers_digest="3" * 64,
     )
@@ -84,7 +92,9 @@ def adaptive(cap: dict[str, str] | None = None, *, delta: Fraction = DELTA) -> D
 
 
 def canonical_sha256(obj: object) -> str:
-    return hashlib.sha256(json.dumps(obj, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+    return hashlib.sha256(
+        json.dumps(obj, sort_keys=True, separators=(",", ":")).encode()
+    ).hexdigest()
 
 
 def resealed(document: Document) -> Document:
@@ -92,7 +102,9 @@ def resealed(document: Document) -> Document:
     document = copy.deepcopy(document)
     if document["mechanism"]["kind"] == "static":
         document["plan"]["calls_sha256"] = canonical_sha256(document["calls"])
-    with contextlib.suppress(TypeError, KeyError, AttributeError):  # of what is too garbled to have a plan
+    with contextlib.suppress(
+        TypeError, KeyError, AttributeError
+    ):  # of what is too garbled to have a plan
         document["plan"]["sha256"] = canonical_sha256(planned(document))
     document["digest"] = core_sha256(document)
     return document
@@ -108,14 +120,19 @@ def planned(document: Document) -> Document:
     """What the plan's digest covers, as the receipt shows it."""
     calls = document["calls"] if document["mechanism"]["kind"] == "static" else []
     version = {"synthweb/receipt/1": 1, "synthweb/receipt/2": 2}.get(document["schema"], 3)
-    named = {part: document[part] for part in ("relation", "unit", "invariants")} | {"facts": document["domain_facts"]}
+    named = {part: document[part] for part in ("relation", "unit", "invariants")} | {
+        "facts": document["domain_facts"]
+    }
     return {
         "schema": f"synth_engine/plan/{version}",
         "mechanism": document["mechanism"]["id"],
         "parameters": document["mechanism"]["parameters"],
         "domain": document["domain_sha256"],
         "target": [document["target"]["epsilon"], document["target"]["delta"]],
-        "calls": [{"query": call["query"], "event": {**call["noise"], **call["sensitivity"]}} for call in calls],
+        "calls": [
+            {"query": call["query"], "event": {**call["noise"], **call["sensitivity"]}}
+            for call in calls
+        ],
         "cap": document["plan"]["cap"],
         **({"certificate": document["guarantee"]["certificate"]} if version > 1 else {}),
         **(named if version > 2 else {}),
@@ -147,8 +164,14 @@ def _name(value: object) -> str:
 @pytest.mark.parametrize("relation", list(Relation))
 @pytest.mark.parametrize("records", [1, 3])
 @pytest.mark.parametrize("delta", [Fraction(0), DELTA])
-def test_an_honest_receipt_is_accepted_and_recomputed(relation: Relation, records: int, delta: Fraction) -> None:
-    document = json.loads(json.dumps(honest(delta, domain=domain_of(2, 3, relation=relation, max_records=records))))
+def test_an_honest_receipt_is_accepted_and_recomputed(
+    relation: Relation, records: int, delta: Fraction
+) -> None:
+    document = json.loads(
+        json.dumps(
+            honest(delta, domain=domain_of(2, 3, relation=relation, max_records=records))
+        )
+    )
     found = verify.verify(document)
     assert Fraction(998, 1000) <= found.epsilon <= 1
     assert found.delta == delta
@@ -165,7 +188,9 @@ def test_an_adaptive_receipt_is_accepted_at_its_cap_whatever_was_left() -> None:
 
 def test_the_verified_rho_is_what_the_ledger_holds() -> None:
     domain = domain_of(2, 3)
-    plan = mechanisms.plan(domain, Spec(mechanism="independent", epsilon=Fraction(1), delta=DELTA))
+    plan = mechanisms.plan(
+        domain, Spec(mechanism="independent", epsilon=Fraction(1), delta=DELTA)
+    )
     found = verify.verify(honest(DELTA, domain=domain))
     assert plan.cost("zcdp") == (0, 0, found.rho * 10**9)
     assert plan.cost("basic") == (10**9, 10**9, 0)
@@ -178,7 +203,9 @@ def test_the_verified_rho_is_what_the_ledger_holds() -> None:
     st.one_of(st.just(Fraction(0)), st.integers(1, 18).map(lambda p: Fraction(1, 10**p))),
     st.sampled_from(list(Relation)),
 )
-def test_every_plan_gives_a_receipt_that_verifies(epsilon: Fraction, delta: Fraction, relation: Relation) -> None:
+def test_every_plan_gives_a_receipt_that_verifies(
+    epsilon: Fraction, delta: Fraction, relation: Relation
+) -> None:
     document = honest(delta, epsilon=epsilon, domain=domain_of(2, 3, relation=relation))
     assert verify.verify(document).epsilon <= epsilon + Fraction(1, 10**12)
 
@@ -368,7 +395,9 @@ def test_the_calls_of_a_static_mechanism_are_bound_to_the_plan() -> None:
     ],
     ids=_name,
 )
-def test_what_the_run_was_paid_for_cannot_be_changed_afterwards(path: str, value: object) -> None:
+def test_what_the_run_was_paid_for_cannot_be_changed_afterwards(
+    path: str, value: object
+) -> None:
     """The digest of the plan is in the ledger; here the forger renews every digest but that one."""
     document = changed(honest(), path, value)
     document["digest"] = core_sha256(document)
@@ -377,7 +406,9 @@ def test_what_the_run_was_paid_for_cannot_be_changed_afterwards(path: str, value
 
 
 @pytest.mark.parametrize("delta", [Fraction(0), DELTA])
-@pytest.mark.parametrize("mechanism", [name for name, m in mechanisms.REGISTRY.items() if not m.takes_open])
+@pytest.mark.parametrize(
+    "mechanism", [name for name, m in mechanisms.REGISTRY.items() if not m.takes_open]
+)
 def test_the_digest_of_a_plan_follows_from_its_receipt(mechanism: str, delta: Fraction) -> None:
     domain = domain_of(2, 3)
     plan = mechanisms.plan(domain, Spec(mechanism=mechanism, epsilon=Fraction(1), delta=delta))
@@ -386,7 +417,9 @@ def test_the_digest_of_a_plan_follows_from_its_receipt(mechanism: str, delta: Fr
 
 
 def test_the_verifier_knows_every_mechanism_and_whether_it_is_static() -> None:
-    assert {name: mechanism.kind for name, mechanism in mechanisms.REGISTRY.items()} == verify.KINDS
+    assert {
+        name: mechanism.kind for name, mechanism in mechanisms.REGISTRY.items()
+    } == verify.KINDS
 
 
 RELEASED = sorted(Path(__file__).with_name("receipts").glob("*-1.json"))
@@ -402,7 +435,9 @@ def reaches_its_target(document: Document) -> verify.Verified:
 
 def of_half_the_epsilon(document: Document) -> Document:
     half = Fraction(document["guarantee"]["epsilon"]) / 2
-    return resealed(changed(document, "guarantee.epsilon", f"{half.numerator}/{half.denominator}"))
+    return resealed(
+        changed(document, "guarantee.epsilon", f"{half.numerator}/{half.denominator}")
+    )
 
 
 @pytest.mark.parametrize("path", RELEASED, ids=lambda path: path.stem)
@@ -436,7 +471,9 @@ def test_receipts_of_the_second_version_still_verify(path: Path) -> None:
     as_first = {**document, "schema": "synthweb/receipt/1"}
     as_third = {**document, "schema": "synthweb/receipt/3"}
     for other in (as_first, as_third):
-        other["digest"] = canonical_sha256({key: value for key, value in other.items() if key != "digest"})
+        other["digest"] = canonical_sha256(
+            {key: value for key, value in other.items() if key != "digest"}
+        )
         with pytest.raises(VerificationError):
             verify.verify(other)
 
@@ -471,7 +508,11 @@ def test_a_receipt_that_adds_up_mu_squared_cannot_leave_its_rule_or_its_cap() ->
     ((name, cap),) = document["plan"]["cap"].items()
     less = Fraction(cap) * Fraction(999, 1000)
     with pytest.raises(VerificationError):
-        verify.verify(resealed(changed(document, f"plan.cap.{name}", f"{less.numerator}/{less.denominator}")))
+        verify.verify(
+            resealed(
+                changed(document, f"plan.cap.{name}", f"{less.numerator}/{less.denominator}")
+            )
+        )
     by_bins = next(at for at, call in enumerate(document["calls"]) if "bins" in call["query"])
     with pytest.raises(VerificationError, match="the bins of call"):
         verify.verify(resealed(changed(document, f"calls.{by_bins}.query.bins", [2, 2])))
@@ -498,9 +539,13 @@ def test_there_are_receipts_of_the_third_version_by_every_rule_an_adaptive_run_h
 def test_who_is_protected_cannot_be_changed_after_the_run_was_paid_for() -> None:
     """The calls of an adaptive run are not fixed beforehand, so nothing but the plan ties them to unit and relation."""
     unit = PrivacyUnit(max_records=3)
-    domain = Domain(attributes=domain_of(2, 3).attributes, unit=unit, relation=Relation.REPLACE_ONE)
+    domain = Domain(
+        attributes=domain_of(2, 3).attributes, unit=unit, relation=Relation.REPLACE_ONE
+    )
     plan = mechanisms.plan(domain, Spec(mechanism="bayesian-network", epsilon=Fraction(1)))
-    forged = plan.receipt(plan.run(open_session(exact.rows_of(TABLE, domain), domain=domain, cap=plan.loss)))
+    forged = plan.receipt(
+        plan.run(open_session(exact.rows_of(TABLE, domain), domain=domain, cap=plan.loss))
+    )
     paid_for = verify.verify(forged).plan
     forged["relation"], forged["unit"] = "add-remove", {"max_records": 1, "column": None}
     for call in forged["calls"]:
@@ -508,11 +553,15 @@ def test_who_is_protected_cannot_be_changed_after_the_run_was_paid_for() -> None
         epsilon = Fraction(call["cost"]["epsilon"]) / moved
         call["sensitivity"] = {name: 1}
         call["cost"] = {"epsilon": receipt.ratio(epsilon), "rho": receipt.ratio(epsilon**2 / 2)}
-    forged["guarantee"]["sentence"] = "epsilon = 1 differential privacy for one record added or removed."
+    forged["guarantee"]["sentence"] = (
+        "epsilon = 1 differential privacy for one record added or removed."
+    )
     forged = receipt.seal(forged)
     with pytest.raises(VerificationError, match="digest of the plan"):
         verify.verify(forged)
-    assert verify.verify(resealed(forged)).plan != paid_for  # another plan: the ledger has no hold for it
+    assert (
+        verify.verify(resealed(forged)).plan != paid_for
+    )  # another plan: the ledger has no hold for it
 
 
 def test_where_the_facts_of_a_domain_come_from_cannot_be_changed_afterwards() -> None:
@@ -521,7 +570,9 @@ def test_where_the_facts_of_a_domain_come_from_cannot_be_changed_afterwards() ->
         verify.verify(forged)
 
 
-@pytest.mark.parametrize("document", [None, [], "receipt", {}, {"schema": "synthweb/receipt/1"}])
+@pytest.mark.parametrize(
+    "document", [None, [], "receipt", {}, {"schema": "synthweb/receipt/1"}]
+)
 def test_something_else_than_a_receipt_is_refused(document: object) -> None:
     with pytest.raises(VerificationError):
         verify.verify(document)  # type: ignore[arg-type]
@@ -530,12 +581,20 @@ def test_something_else_than_a_receipt_is_refused(document: object) -> None:
 @pytest.mark.slow
 @settings(max_examples=200)
 @given(st.data())
-def test_a_receipt_with_any_one_leaf_garbled_is_refused_or_unharmed_and_never_crashes(data: st.DataObject) -> None:
+def test_a_receipt_with_any_one_leaf_garbled_is_refused_or_unharmed_and_never_crashes(
+    data: st.DataObject,
+) -> None:
     document = honest()
-    leaves = [path for path, _ in _leaves(document) if not path.startswith(("digest", "versions", "post_processing"))]
+    leaves = [
+        path
+        for path, _ in _leaves(document)
+        if not path.startswith(("digest", "versions", "post_processing"))
+    ]
     path = data.draw(st.sampled_from(leaves))
     value = data.draw(
-        st.sampled_from([None, 0, -1, 2**70, 0.5, True, "", "0/1", "1/2", "9" * 5000 + "/1", [], {}, [None]])
+        st.sampled_from(
+            [None, 0, -1, 2**70, 0.5, True, "", "0/1", "1/2", "9" * 5000 + "/1", [], {}, [None]]
+        )
     )
     try:
         found = verify.verify(resealed(changed(document, path, value)))
@@ -547,8 +606,13 @@ def test_a_receipt_with_any_one_leaf_garbled_is_refused_or_unharmed_and_never_cr
 def test_what_was_shown_is_said_and_what_is_drawn_later_stands_beside_the_core() -> None:
     document = honest()
     shown = receipt.mark_suggestions_shown(document)
-    assert any(sentence.startswith("Suggestions read from the data") for sentence in verify.verify(shown).sentences)
-    assert shown["suggestions_shown"] is True  # that they were shown, and never how many facts equal one
+    assert any(
+        sentence.startswith("Suggestions read from the data")
+        for sentence in verify.verify(shown).sentences
+    )
+    assert (
+        shown["suggestions_shown"] is True
+    )  # that they were shown, and never how many facts equal one
     assert not any("uggestion" in sentence for sentence in verify.verify(document).sentences)
     drawn = receipt.with_sample(document, receipt.Sample(rows=5, seed="public"))
     verify.verify(drawn)
@@ -558,19 +622,38 @@ def test_what_was_shown_is_said_and_what_is_drawn_later_stands_beside_the_core()
 def test_the_verifier_imports_nothing_but_the_standard_library_and_its_error() -> None:
     for module in standalone.MODULES:
         tree = ast.parse(Path(verify.__file__).with_name(f"{module}.py").read_text())
-        imported = {a.name for node in ast.walk(tree) if isinstance(node, ast.Import) for a in node.names}
-        imported |= {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-        own = {"synth_engine.errors", *(f"synth_engine.privacy.{name}" for name in standalone.MODULES)}
+        imported = {
+            a.name
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Import)
+            for a in node.names
+        }
+        imported |= {
+            node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)
+        }
+        own = {
+            "synth_engine.errors",
+            *(f"synth_engine.privacy.{name}" for name in standalone.MODULES),
+        }
         assert {name.split(".")[0] for name in imported - own} <= set(sys.stdlib_module_names)
 
 
-def test_neighbouring_tables_change_nothing_in_a_receipt_but_the_digest_of_the_noisy_values() -> None:
+def test_neighbouring_tables_change_nothing_in_a_receipt_but_the_digest_of_the_noisy_values() -> (
+    None
+):
     """Plan invariance, with an outlier in one of two tables."""
     domain = domain_of(3, 3)
-    plan = mechanisms.plan(domain, Spec(mechanism="independent", epsilon=Fraction(1), delta=DELTA))
-    receipts = [_receipt_of(plan, table) for table in ((), ((0, 0),) * 50, (*((0, 0),) * 50, (2, 2)))]
+    plan = mechanisms.plan(
+        domain, Spec(mechanism="independent", epsilon=Fraction(1), delta=DELTA)
+    )
+    receipts = [
+        _receipt_of(plan, table) for table in ((), ((0, 0),) * 50, (*((0, 0),) * 50, (2, 2)))
+    ]
     for document in receipts[1:]:
-        assert {key for key in document if document[key] != receipts[0][key]} <= {"answers_sha256", "digest"}
+        assert {key for key in document if document[key] != receipts[0][key]} <= {
+            "answers_sha256",
+            "digest",
+        }
 
 
 @pytest.mark.slow
@@ -583,7 +666,9 @@ def test_neighbouring_tables_change_nothing_in_a_receipt_but_the_digest_of_the_n
 def test_one_record_more_changes_no_plan_and_no_receipt(
     table: list[tuple[int, int]], record: tuple[int, int], delta: Fraction
 ) -> None:
-    plan = mechanisms.plan(domain_of(2, 3), Spec(mechanism="independent", epsilon=Fraction(1), delta=delta))
+    plan = mechanisms.plan(
+        domain_of(2, 3), Spec(mechanism="independent", epsilon=Fraction(1), delta=delta)
+    )
     one, two = _receipt_of(plan, tuple(table)), _receipt_of(plan, (*table, record))
     assert {key for key in one if one[key] != two[key]} <= {"answers_sha256", "digest"}
 
@@ -661,7 +746,9 @@ def test_how_people_are_told_apart_is_fixed_by_the_plan_and_said(spelling: Spell
     domain = replace(domain, unit=PrivacyUnit(column="person", spelling=spelling))
     plan = mechanisms.plan(domain, Spec(mechanism="random", epsilon=Fraction(1)))
     document = plan.receipt(Answers(measurements=(), calls=plan.calls))
-    assert any("person is spelled" in sentence for sentence in verify.verify(document).sentences)
+    assert any(
+        "person is spelled" in sentence for sentence in verify.verify(document).sentences
+    )
     other = {"exact": "integer", "integer": "casefold", "casefold": "integer"}[spelling]
     forged = document["unit"] | {"spelling": other}
     with pytest.raises(VerificationError, match="digest of the plan"):

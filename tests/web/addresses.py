@@ -22,7 +22,9 @@ def routes() -> dict[str, str]:
     return dict(_walk(get_resolver().url_patterns, prefix="", namespace=""))
 
 
-def _walk(patterns: Iterable[URLPattern | URLResolver], *, prefix: str, namespace: str) -> Iterator[tuple[str, str]]:
+def _walk(
+    patterns: Iterable[URLPattern | URLResolver], *, prefix: str, namespace: str
+) -> Iterator[tuple[str, str]]:
     for pattern in patterns:
         route = prefix + str(pattern.pattern)
         if isinstance(pattern, URLResolver):
@@ -80,7 +82,9 @@ def _edition(scene: Scene) -> str:
     if found is None:
         document = services.description_of(scene.release) | {"rows": 5}
         steward = scene.release.created_by
-        found = services.keep_edition(actor=steward, release=scene.release, document=document, note="Fewer rows.")
+        found = services.keep_edition(
+            actor=steward, release=scene.release, document=document, note="Fewer rows."
+        )
     return found.code
 
 

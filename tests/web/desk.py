@@ -22,8 +22,23 @@ SUGGESTIONS: list[dict[str, Any]] = [
         "missing": ["?"],
         "why": "Two.",
     },
-    {"name": "age", "kind": "integer", "low": 17, "high": 90, "width": 1, "missing": None, "why": "Whole numbers."},
-    {"name": "works", "kind": "boolean", "true": "yes", "false": "no", "missing": None, "why": "Yes and no."},
+    {
+        "name": "age",
+        "kind": "integer",
+        "low": 17,
+        "high": 90,
+        "width": 1,
+        "missing": None,
+        "why": "Whole numbers.",
+    },
+    {
+        "name": "works",
+        "kind": "boolean",
+        "true": "yes",
+        "false": "no",
+        "missing": None,
+        "why": "Yes and no.",
+    },
     {"name": "id", "kind": "identifier", "why": "All different."},
 ]
 PREVIEW = [["Farm", "41", "yes", "a1"], ["Mine", "17", "no", "a2"]]
@@ -32,7 +47,11 @@ PREVIEW = [["Farm", "41", "yes", "a1"], ["Mine", "17", "no", "a2"]]
 def ready(cast: Cast, suggestions: list[dict[str, Any]] | None = None) -> Dataset:
     """A dataset that a worker has read."""
     dataset = services.store_stream(
-        steward=cast.steward, organisation=cast.organisation, name="People", file_kind="csv", chunks=[b"a,b\n1,2\n"]
+        steward=cast.steward,
+        organisation=cast.organisation,
+        name="People",
+        file_kind="csv",
+        chunks=[b"a,b\n1,2\n"],
     )
     listed = [item | {"provenance": "suggested"} for item in suggestions or SUGGESTIONS]
     payload = {
@@ -60,11 +79,19 @@ class FormReader(HTMLParser):
         name, value = given.get("name") or "", given.get("value") or ""
         if tag == "form":
             self._inside = given.get("id") == "describe"
-        elif given["form"] != "describe" if "form" in given else not self._inside and tag != "option":
+        elif (
+            given["form"] != "describe"
+            if "form" in given
+            else not self._inside and tag != "option"
+        ):
             return
         elif tag == "select":
             self._select = name
-        elif tag == "option" and self._select and ("selected" in given or self._select not in self.found):
+        elif (
+            tag == "option"
+            and self._select
+            and ("selected" in given or self._select not in self.found)
+        ):
             self.found[self._select] = value
         elif tag == "textarea":
             self._area, self.found[name] = name, ""
@@ -104,13 +131,18 @@ class Desk:
         reader.feed(self.page(query))
         return reader.found
 
-    def press(self, button: str, *, edit: str = "", in_place: bool = False, **typed: Any) -> Any:
+    def press(
+        self, button: str, *, edit: str = "", in_place: bool = False, **typed: Any
+    ) -> Any:
         """Press one of the buttons with something typed; names are spelled `_0_low` for the input `0-low`."""
         fields = self.inputs(f"?edit={edit}" if edit else "")
         verb, _, index = button.partition(":")
         if verb.startswith("confirm"):  # what a browser refuses to go without
             fields |= {f"{index}-because" if index else "because": "The codebook."}
-        fields |= {(key[1:].replace("_", "-", 1) if key.startswith("_") else key): text for key, text in typed.items()}
+        fields |= {
+            (key[1:].replace("_", "-", 1) if key.startswith("_") else key): text
+            for key, text in typed.items()
+        }
         headers = {"HX-Request": "true"} if in_place else {}
         return self.client.post(self.address, fields | {"do": button}, headers=headers)
 

@@ -39,12 +39,22 @@ def people(*, name: str | None = None) -> People:
     return People(organisation, *(person(organisation, role) for role in Role))
 
 
-def domain_document(*, relation: str = "add-remove", max_records: int = 1, column: str | None = None) -> dict:
-    return {"relation": relation, "unit": {"max_records": max_records, "column": column}, "invariants": []}
+def domain_document(
+    *, relation: str = "add-remove", max_records: int = 1, column: str | None = None
+) -> dict:
+    return {
+        "relation": relation,
+        "unit": {"max_records": max_records, "column": column},
+        "invariants": [],
+    }
 
 
 def dataset(
-    who: People, *, content: str | None = None, described: dict | None = None, name: str = "Commutes"
+    who: People,
+    *,
+    content: str | None = None,
+    described: dict | None = None,
+    name: str = "Commutes",
 ) -> Dataset:
     made = Dataset.objects.create(
         organisation=who.organisation,
@@ -75,11 +85,18 @@ def asked(
 ) -> BudgetRequest:
     amount = amount or (Amount(epsilon=10) if rule == Rule.BASIC else Amount(rho=10))
     return ledger.request_budget(
-        steward=who.steward, dataset=made, rule=rule, amount=amount, reason="To publish.", **extra
+        steward=who.steward,
+        dataset=made,
+        rule=rule,
+        amount=amount,
+        reason="To publish.",
+        **extra,
     )
 
 
-def granted(who: People, made: Dataset, *, rule: str = Rule.BASIC, amount: Amount | None = None) -> BudgetAccount:
+def granted(
+    who: People, made: Dataset, *, rule: str = Rule.BASIC, amount: Amount | None = None
+) -> BudgetAccount:
     request = asked(who, made, rule=rule, amount=amount)
     return ledger.grant(custodian=who.custodian, request=request, reason="Agreed.").account
 
@@ -97,6 +114,8 @@ def hold(
         "evidence": EVIDENCE,
         "dataset_code": dataset_code or account.coverages.first().dataset.code,
         "relation": Relation(account.relation),
-        "unit": PrivacyUnit(max_records=account.max_records, column=account.unit_column or None),
+        "unit": PrivacyUnit(
+            max_records=account.max_records, column=account.unit_column or None
+        ),
     }
     return ledger.hold(account=account, run_code=run_code, cost=cost, **{**facts, **other})

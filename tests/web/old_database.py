@@ -29,7 +29,9 @@ from synthweb.lib import append_only  # noqa: E402
 from synthweb.releases.models import Release  # noqa: E402
 from tests.web import ledger_setup  # noqa: E402
 
-ROWS = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent / "released" / "0001.json"
+ROWS = (
+    Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent / "released" / "0001.json"
+)
 OURS = ("accounts", "audit", "datasets", "ledger", "releases", "runs")
 
 
@@ -40,8 +42,12 @@ def make_old() -> None:
     state = executor.migrate([*((app, "0001_initial") for app in OURS), *others])
     with connection.constraint_checks_disabled(), transaction.atomic():
         made = [_row(state.apps, facts) for facts in json.loads(ROWS.read_text())]
-    with connection.cursor() as cursor:  # rows came with their numbers: the next ones count on from there
-        for statement in connection.ops.sequence_reset_sql(no_style(), list(dict.fromkeys(made))):
+    with (
+        connection.cursor() as cursor
+    ):  # rows came with their numbers: the next ones count on from there
+        for statement in connection.ops.sequence_reset_sql(
+            no_style(), list(dict.fromkeys(made))
+        ):
             cursor.execute(statement)
 
 
@@ -65,7 +71,9 @@ def refused() -> list[str]:
             try:
                 with transaction.atomic(), connection.cursor() as cursor:
                     cursor.execute(statement)
-                    transaction.set_rollback(True)  # should nothing stop it, nothing is lost either
+                    transaction.set_rollback(
+                        True
+                    )  # should nothing stop it, nothing is lost either
             except DatabaseError as error:
                 if "append-only" in str(error):
                     found.append(f"{statement.split()[0]} {model._meta.label}")
@@ -85,16 +93,26 @@ def main() -> None:
     make_old()
     found: dict[str, Any] = {"version": connection.vendor}
     call_command("migrate", verbosity=0, interactive=False)
-    found["rows"] = {"entries": LedgerEntry.objects.count(), "deeds": AuditEntry.objects.count()}
-    found["faults"] = [*chain.verify(BudgetAccount.objects.get()).faults, *audit_chain.verify().faults]
+    found["rows"] = {
+        "entries": LedgerEntry.objects.count(),
+        "deeds": AuditEntry.objects.count(),
+    }
+    found["faults"] = [
+        *chain.verify(BudgetAccount.objects.get()).faults,
+        *audit_chain.verify().faults,
+    ]
     found["heads"] = [chain.verify(BudgetAccount.objects.get()).head, audit_chain.verify().head]
     found["refused"] = refused()
     found["expected"] = sorted(
         f"{verb} {model._meta.label}" for model in append_only.protected_models() for verb in ("UPDATE", "DELETE")
         if model.objects.exists()
     )  # fmt: skip
-    found["checks"] = [str(message) for message in checks.run_checks(databases=["default"], tags=["database"])]
-    found["receipts"] = [str(verify.verify(release.receipt).epsilon) for release in Release.objects.all()]
+    found["checks"] = [
+        str(message) for message in checks.run_checks(databases=["default"], tags=["database"])
+    ]
+    found["receipts"] = [
+        str(verify.verify(release.receipt).epsilon) for release in Release.objects.all()
+    ]
     found["after_going_on"] = go_on()
     sys.stdout.write(json.dumps(found))
 

@@ -93,8 +93,13 @@ def test_a_row_that_refers_to_the_account_is_no_deadlock_for_two_submissions():
 
     def submit(number: int) -> None:
         with transaction.atomic():
-            with connection.cursor() as cursor:  # what a row with a foreign key to the account does at its commit
-                cursor.execute("SELECT 1 FROM ledger_budgetaccount WHERE id = %s FOR KEY SHARE", [account.pk])
+            with (
+                connection.cursor() as cursor
+            ):  # what a row with a foreign key to the account does at its commit
+                cursor.execute(
+                    "SELECT 1 FROM ledger_budgetaccount WHERE id = %s FOR KEY SHARE",
+                    [account.pk],
+                )
             meet.wait(timeout=60)
             hold(account, f"run{number}", (1, 0, 0))
 
@@ -104,7 +109,11 @@ def test_a_row_that_refers_to_the_account_is_no_deadlock_for_two_submissions():
 def test_a_session_that_plays_a_replica_is_refused_too():
     who = people()
     granted(who, dataset(who))
-    with pytest.raises(IntegrityError, match="append-only"), transaction.atomic(), connection.cursor() as cursor:
+    with (
+        pytest.raises(IntegrityError, match="append-only"),
+        transaction.atomic(),
+        connection.cursor() as cursor,
+    ):
         cursor.execute("SET LOCAL session_replication_role = replica")
         cursor.execute("DELETE FROM ledger_ledgerentry")
 
@@ -153,8 +162,12 @@ def refused(statement: str) -> bool:
     return False
 
 
-@pytest.mark.parametrize("table", [model._meta.db_table for model in append_only.protected_models()])
-def test_the_applications_role_can_change_nothing_of_an_append_only_table(as_application, table):
+@pytest.mark.parametrize(
+    "table", [model._meta.db_table for model in append_only.protected_models()]
+)
+def test_the_applications_role_can_change_nothing_of_an_append_only_table(
+    as_application, table
+):
     statements = [
         f"UPDATE {table} SET id = id", f"DELETE FROM {table}", f"TRUNCATE {table} CASCADE", f"DROP TABLE {table} CASCADE",
         f"ALTER TABLE {table} DISABLE TRIGGER USER", f"DROP TRIGGER {table}_refuse_change ON {table}",
@@ -175,7 +188,10 @@ def test_the_applications_role_is_nobody_special(as_application):
         ):  # fmt: skip
             assert refused(statement), statement
     with connection.cursor() as cursor:
-        cursor.execute("SELECT rolsuper OR rolcreatedb OR rolcreaterole FROM pg_roles WHERE rolname = %s", [ROLE])
+        cursor.execute(
+            "SELECT rolsuper OR rolcreatedb OR rolcreaterole FROM pg_roles WHERE rolname = %s",
+            [ROLE],
+        )
         assert cursor.fetchone() == (False,)
 
 
@@ -191,7 +207,9 @@ def test_the_application_does_its_work_with_its_role(as_application):
         assert append_only.check_triggers(app_configs=None, databases=["default"]) == []
 
 
-def test_the_rights_are_the_same_after_every_migration_and_a_changed_password_holds(as_application, settings):
+def test_the_rights_are_the_same_after_every_migration_and_a_changed_password_holds(
+    as_application, settings
+):
     def rights() -> list[tuple[str, ...]]:
         with connection.cursor() as cursor:
             cursor.execute(
@@ -202,7 +220,10 @@ def test_the_rights_are_the_same_after_every_migration_and_a_changed_password_ho
             return cursor.fetchall()
 
     before = rights()
-    assert ("ledger_ledgerentry", "INSERT") in before and ("ledger_ledgerentry", "UPDATE") not in before
+    assert ("ledger_ledgerentry", "INSERT") in before and (
+        "ledger_ledgerentry",
+        "UPDATE",
+    ) not in before
     with connection.cursor() as cursor:
         cursor.execute(f"GRANT UPDATE, DELETE ON ledger_ledgerentry TO {ROLE}")
     settings.APPLICATION_PASSWORD = "another"
@@ -210,7 +231,9 @@ def test_the_rights_are_the_same_after_every_migration_and_a_changed_password_ho
     assert rights() == before
 
 
-@pytest.mark.parametrize(("role", "password"), [("Robert; DROP", "x"), ("limited", ""), ("1st", "x")])
+@pytest.mark.parametrize(
+    ("role", "password"), [("Robert; DROP", "x"), ("limited", ""), ("1st", "x")]
+)
 def test_a_role_that_cannot_be_is_refused(role, password):
     with pytest.raises(ImproperlyConfigured):
         application_role.grant(role, password)

@@ -25,15 +25,23 @@ class Caller:
 
     def send(self, address: str, body: Any, *, method: str = "post", **extra: Any) -> Any:
         text = json.dumps(body)
-        if method == "put" and address.endswith("/domain/"):  # a description is declared with the words of a person
+        if method == "put" and address.endswith(
+            "/domain/"
+        ):  # a description is declared with the words of a person
             address += "?because=The+codebook."
-        return getattr(self.client, method)(f"/api/v1{address}", text, content_type="application/json", **extra)
+        return getattr(self.client, method)(
+            f"/api/v1{address}", text, content_type="application/json", **extra
+        )
 
     def raw(self, address: str, text: str) -> Any:
         return self.client.post(f"/api/v1{address}", text, content_type="application/json")
 
-    def upload(self, query: str, table: bytes, *, content_type: str = "text/csv", **extra: Any) -> Any:
-        return self.client.post(f"/api/v1/datasets/?{query}", table, content_type=content_type, **extra)
+    def upload(
+        self, query: str, table: bytes, *, content_type: str = "text/csv", **extra: Any
+    ) -> Any:
+        return self.client.post(
+            f"/api/v1/datasets/?{query}", table, content_type=content_type, **extra
+        )
 
 
 def assert_problem(response: Any, *, status: int) -> dict[str, Any]:

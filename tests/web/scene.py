@@ -38,12 +38,27 @@ DOMAIN: dict[str, Any] = {
             "other": True,
             "provenance": "declared",
         },
-        {"name": "age", "kind": "integer", "low": 0, "high": 99, "width": 10, "provenance": "declared"},
-        {"name": "works", "kind": "boolean", "true": "yes", "false": "no", "missing": [""], "provenance": "declared"},
+        {
+            "name": "age",
+            "kind": "integer",
+            "low": 0,
+            "high": 99,
+            "width": 10,
+            "provenance": "declared",
+        },
+        {
+            "name": "works",
+            "kind": "boolean",
+            "true": "yes",
+            "false": "no",
+            "missing": [""],
+            "provenance": "declared",
+        },
     ],
 }
 TABLE = "region,age,works\n" + "".join(
-    f"{'north' if index % 3 else 'south'},{index % 90},{'yes' if index % 2 else 'no'}\n" for index in range(300)
+    f"{'north' if index % 3 else 'south'},{index % 90},{'yes' if index % 2 else 'no'}\n"
+    for index in range(300)
 )
 
 
@@ -65,10 +80,16 @@ class Scene:
     reader: User  # an analyst with whom the release is shared
 
 
-def upload(*, steward: User, organisation: Organisation, table: str = TABLE, name: str = "Commutes") -> Dataset:
+def upload(
+    *, steward: User, organisation: Organisation, table: str = TABLE, name: str = "Commutes"
+) -> Dataset:
     """A table in, as the streaming upload does it, and its errand."""
     dataset = datasets.store_stream(
-        steward=steward, organisation=organisation, name=name, file_kind="csv", chunks=[table.encode()]
+        steward=steward,
+        organisation=organisation,
+        name=name,
+        file_kind="csv",
+        chunks=[table.encode()],
     )
     runs.request_ingest(dataset=dataset, actor=steward)
     return dataset
@@ -85,19 +106,33 @@ def ask(*, steward: User, dataset: Dataset, epsilon: int = 4) -> BudgetRequest:
     """The steward asks for budget."""
     amount = Amount(epsilon=epsilon * 10**9, delta=10**12)
     return ledger.request_budget(
-        steward=steward, dataset=dataset, rule=Rule.BASIC, amount=amount, reason="To publish a synthetic table."
+        steward=steward,
+        dataset=dataset,
+        rule=Rule.BASIC,
+        amount=amount,
+        reason="To publish a synthetic table.",
     )
 
 
-def funded(cast: Cast, *, table: str = TABLE, document: dict[str, Any] | None = None) -> Dataset:
+def funded(
+    cast: Cast, *, table: str = TABLE, document: dict[str, Any] | None = None
+) -> Dataset:
     """A dataset that is read, described, and may spend epsilon 4 and delta 1e-6."""
     made = read(upload(steward=cast.steward, organisation=cast.organisation, table=table))
-    if made.status == Dataset.Status.REFUSED:  # its form is not certain: the steward says that it has a header
-        datasets.set_dialect(actor=cast.steward, dataset=made, dialect=Dialect(delimiter=",", said=True))
+    if (
+        made.status == Dataset.Status.REFUSED
+    ):  # its form is not certain: the steward says that it has a header
+        datasets.set_dialect(
+            actor=cast.steward, dataset=made, dialect=Dialect(delimiter=",", said=True)
+        )
         runs.request_ingest(dataset=made, actor=cast.steward)
         made = read(made)
     datasets.declare_domain(actor=cast.steward, dataset=made, document=document or DOMAIN)
-    ledger.grant(custodian=cast.custodian, request=ask(steward=cast.steward, dataset=made), reason="Agreed.")
+    ledger.grant(
+        custodian=cast.custodian,
+        request=ask(steward=cast.steward, dataset=made),
+        reason="Agreed.",
+    )
     return made
 
 
@@ -119,8 +154,17 @@ def released(
 ) -> Release:
     """The one release of a table of its own, by any method, shared with nobody."""
     dataset = funded(cast, table=table, document=document)
-    spec = Spec.from_json({"mechanism": mechanism, "epsilon": epsilon, "delta": "1e-9", "parameters": parameters or {}})
-    worker.synthesize(code=runs.submit(steward=cast.steward, dataset=dataset, spec=spec, name=name).code)
+    spec = Spec.from_json(
+        {
+            "mechanism": mechanism,
+            "epsilon": epsilon,
+            "delta": "1e-9",
+            "parameters": parameters or {},
+        }
+    )
+    worker.synthesize(
+        code=runs.submit(steward=cast.steward, dataset=dataset, spec=spec, name=name).code
+    )
     return Release.objects.get()
 
 
@@ -136,7 +180,9 @@ def play(*, steward: User, custodian: User, organisation: Organisation) -> Scene
     )
     dataset = read(upload(steward=steward, organisation=organisation))
     datasets.declare_domain(actor=steward, dataset=dataset, document=DOMAIN)
-    entry = ledger.grant(custodian=custodian, request=ask(steward=steward, dataset=dataset), reason="Agreed.")
+    entry = ledger.grant(
+        custodian=custodian, request=ask(steward=steward, dataset=dataset), reason="Agreed."
+    )
     run = submit(steward=steward, dataset=dataset)
     worker.synthesize(code=run.code)
     run.refresh_from_db()
@@ -144,7 +190,14 @@ def play(*, steward: User, custodian: User, organisation: Organisation) -> Scene
     assert release is not None, run.failure
     releases.share(actor=steward, release=release, analyst=reader)
     worker.table_errand(code=runs.request_report(release=release, actor=steward).code)
-    fresh = read(upload(steward=steward, organisation=organisation, table=TABLE + "north,1,no\n", name="Later"))
+    fresh = read(
+        upload(
+            steward=steward,
+            organisation=organisation,
+            table=TABLE + "north,1,no\n",
+            name="Later",
+        )
+    )
     datasets.declare_domain(actor=steward, dataset=fresh, document=DOMAIN)
     return Scene(
         dataset=dataset,
@@ -157,13 +210,17 @@ def play(*, steward: User, custodian: User, organisation: Organisation) -> Scene
         sample=releases.draw_sample(user=reader, release=release, rows=50),
         own_sample=releases.draw_sample(user=steward, release=release, rows=20, seed="7"),
         template=datasets.save_template(
-            actor=steward, version=dataset.domain_versions.get(number=1), name="Commutes of a year"
+            actor=steward,
+            version=dataset.domain_versions.get(number=1),
+            name="Commutes of a year",
         ),
         reference=references.add(
             actor=steward,
             name="Regions",
             published="Everywhere",
-            file=references.Brought(data=b"code,lat,lon\nnorth,54,10\nsouth,48,11\n", word="public"),
+            file=references.Brought(
+                data=b"code,lat,lon\nnorth,54,10\nsouth,48,11\n", word="public"
+            ),
         ),
         reader=reader,
     )

@@ -24,10 +24,15 @@ LARGE = 24 * 1024**2  # bytes of an answer that no socket takes at once
 def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
     """A small application behind the real server: says what it was asked, or answers with much."""
     if environ["PATH_INFO"] == "/large":
-        start_response("200 OK", [("Content-Type", "application/octet-stream"), ("Content-Length", str(LARGE))])
+        start_response(
+            "200 OK",
+            [("Content-Type", "application/octet-stream"), ("Content-Length", str(LARGE))],
+        )
         return (b"x" * 65_536 for _ in range(LARGE // 65_536))
     if environ["PATH_INFO"] == "/unread":
-        start_response("403 Forbidden", [("Content-Type", "text/plain"), ("Content-Length", "2")])
+        start_response(
+            "403 Forbidden", [("Content-Type", "text/plain"), ("Content-Length", "2")]
+        )
         return [b"no"]
     length = int(environ.get("CONTENT_LENGTH") or 0)
     body = environ["wsgi.input"].read(length)
@@ -39,7 +44,9 @@ def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> 
         "sha256": hashlib.sha256(body).hexdigest(),
     }
     text = json.dumps(said).encode()
-    start_response("200 OK", [("Content-Type", "application/json"), ("Content-Length", str(len(text)))])
+    start_response(
+        "200 OK", [("Content-Type", "application/json"), ("Content-Length", str(len(text)))]
+    )
     return [text]
 
 
@@ -55,11 +62,28 @@ def running(
     """The server with its real configuration, to which lines may be added; yields its port."""
     port = services.free_port()
     config = folder / "configuration.py"
-    config.write_text(f"{configuration}\nfrom synthweb.server.configuration import *\nworkers = {workers}\n")
-    command = [sys.executable, "-m", "gunicorn", "--config", str(config), "--bind", f"127.0.0.1:{port}", app]
-    everything = {**os.environ, "PYTHONPATH": str(ROOT), "DJANGO_SETTINGS_MODULE": "synthweb.settings"}
+    config.write_text(
+        f"{configuration}\nfrom synthweb.server.configuration import *\nworkers = {workers}\n"
+    )
+    command = [
+        sys.executable,
+        "-m",
+        "gunicorn",
+        "--config",
+        str(config),
+        "--bind",
+        f"127.0.0.1:{port}",
+        app,
+    ]
+    everything = {
+        **os.environ,
+        "PYTHONPATH": str(ROOT),
+        "DJANGO_SETTINGS_MODULE": "synthweb.settings",
+    }
     with (folder / "log").open("wb") as log:
-        process = subprocess.Popen(command, cwd=ROOT, env={**everything, **(environment or {})}, stdout=log, stderr=log)
+        process = subprocess.Popen(
+            command, cwd=ROOT, env={**everything, **(environment or {})}, stdout=log, stderr=log
+        )
     try:
         _wait(port, process, log=folder / "log")
         yield port
@@ -76,7 +100,9 @@ def _wait(port: int, process: subprocess.Popen[bytes], *, log: Path) -> None:
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end and process.poll() is None:
         with contextlib.suppress(OSError):
-            if ask(port, b"GET /livez HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"):
+            if ask(
+                port, b"GET /livez HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+            ):
                 return
         time.sleep(0.1)
     raise RuntimeError(f"the server does not answer: {log.read_text()[-2000:]}")
@@ -111,5 +137,7 @@ def parts(answer: bytes) -> tuple[int, dict[str, str], bytes]:
     """Status, headers and body of the first answer."""
     head, _, body = answer.partition(b"\r\n\r\n")
     first, *lines = head.decode("latin-1").split("\r\n")
-    headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines)}
+    headers = {
+        name.lower(): value for name, _, value in (line.partition(": ") for line in lines)
+    }
     return int(first.split()[1]), headers, body

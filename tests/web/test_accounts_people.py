@@ -31,9 +31,13 @@ def test_people_are_managed_by_staff_alone(cast: Cast, browser: Browser) -> None
         assert browser(person).get(PEOPLE).status_code == expected, name
 
 
-def test_a_new_person_gets_a_one_time_password_that_is_shown_once(cast: Cast, browser: Browser) -> None:
+def test_a_new_person_gets_a_one_time_password_that_is_shown_once(
+    cast: Cast, browser: Browser
+) -> None:
     client = browser(cast.staff)
-    answer = client.post(PEOPLE, {"username": "ada", "full_name": "Ada", "roles": ["steward", "analyst"]})
+    answer = client.post(
+        PEOPLE, {"username": "ada", "full_name": "Ada", "roles": ["steward", "analyst"]}
+    )
     found = re.search(r'id="one-time">([^<]+)<', answer.content.decode())
     assert found is not None
     assert "no-store" in answer["Cache-Control"]
@@ -65,14 +69,22 @@ def test_a_person_that_cannot_be_is_refused_and_what_was_typed_stays(
     assert User.objects.count() == before
 
 
-def test_roles_are_replaced_and_on_record_before_and_after(cast: Cast, browser: Browser) -> None:
+def test_roles_are_replaced_and_on_record_before_and_after(
+    cast: Cast, browser: Browser
+) -> None:
     address = f"{PEOPLE}{cast.analyst.pk}/"
     assert browser(cast.staff).post(address, {"roles": ["auditor"]}).status_code == 302
     assert selectors.roles_of(cast.analyst) == {Role.AUDITOR}
-    assert _latest().detail == {"username": "analyst", "before": ["analyst"], "after": ["auditor"]}
+    assert _latest().detail == {
+        "username": "analyst",
+        "before": ["analyst"],
+        "after": ["auditor"],
+    }
 
 
-def test_nobody_changes_their_own_roles_or_shuts_themselves_out(cast: Cast, browser: Browser) -> None:
+def test_nobody_changes_their_own_roles_or_shuts_themselves_out(
+    cast: Cast, browser: Browser
+) -> None:
     client = browser(cast.staff)
     own = f"{PEOPLE}{cast.staff.pk}/"
     assert client.post(own, {"roles": ["custodian", "steward"]}).status_code == 403
@@ -83,7 +95,9 @@ def test_nobody_changes_their_own_roles_or_shuts_themselves_out(cast: Cast, brow
 
 def test_a_person_without_any_role_cannot_be_made(cast: Cast) -> None:
     with pytest.raises(ValidationError):
-        services.set_roles(actor=cast.staff, person=cast.analyst, organisation=cast.organisation, roles=[])
+        services.set_roles(
+            actor=cast.staff, person=cast.analyst, organisation=cast.organisation, roles=[]
+        )
     assert selectors.roles_of(cast.analyst) == {Role.ANALYST}
 
 
@@ -100,7 +114,12 @@ def test_people_of_another_organisation_do_not_exist_here(cast: Cast, browser: B
 
 def test_nobody_belongs_to_two_organisations(cast: Cast) -> None:
     with pytest.raises(ValidationError):
-        services.set_roles(actor=cast.staff, person=cast.stranger, organisation=cast.organisation, roles=[Role.STEWARD])
+        services.set_roles(
+            actor=cast.staff,
+            person=cast.stranger,
+            organisation=cast.organisation,
+            roles=[Role.STEWARD],
+        )
     assert Membership.objects.filter(user=cast.stranger).count() == 1
     assert selectors.organisation_of(cast.stranger) == cast.elsewhere
 
@@ -119,7 +138,9 @@ def test_somebody_kept_out_and_let_in_again(cast: Cast, browser: Browser) -> Non
     assert _latest().action == "user.activated"
 
 
-def test_a_fresh_one_time_password_ends_the_persons_sessions(cast: Cast, browser: Browser) -> None:
+def test_a_fresh_one_time_password_ends_the_persons_sessions(
+    cast: Cast, browser: Browser
+) -> None:
     theirs = browser(cast.analyst)
     assert theirs.get("/account/").status_code == 200
     browser(cast.staff).post(f"{PEOPLE}{cast.analyst.pk}/one-time-password/")
@@ -150,14 +171,28 @@ def test_the_administration_is_for_auditors_and_staff(cast: Cast, browser: Brows
     assert browser().get("/admin/login/")["Location"].startswith("/account/login/")
 
 
-def test_the_administration_shows_one_organisation_and_changes_nothing(cast: Cast, browser: Browser) -> None:
+def test_the_administration_shows_one_organisation_and_changes_nothing(
+    cast: Cast, browser: Browser
+) -> None:
     client = browser(cast.auditor)
     text = client.get("/admin/accounts/user/").content.decode()
     assert "steward" in text
     assert "stranger" not in text
-    assert client.get(f"/admin/accounts/user/{cast.stranger.pk}/change/").status_code == 302  # not found, says Django
-    assert client.post(f"/admin/accounts/user/{cast.steward.pk}/change/", {"username": "x"}).status_code == 403
-    assert client.post(f"/admin/accounts/user/{cast.steward.pk}/delete/", {"post": "yes"}).status_code == 403
+    assert (
+        client.get(f"/admin/accounts/user/{cast.stranger.pk}/change/").status_code == 302
+    )  # not found, says Django
+    assert (
+        client.post(
+            f"/admin/accounts/user/{cast.steward.pk}/change/", {"username": "x"}
+        ).status_code
+        == 403
+    )
+    assert (
+        client.post(
+            f"/admin/accounts/user/{cast.steward.pk}/delete/", {"post": "yes"}
+        ).status_code
+        == 403
+    )
     assert client.get("/admin/accounts/user/add/").status_code == 403
     assert "argon2" not in text
 
@@ -178,7 +213,9 @@ def _call(*arguments: object) -> str:
 
 def test_the_first_people_come_by_command(db: None, browser: Browser) -> None:
     _call("create_organisation", "Census Bureau")
-    said = _call("add_user", "ada", "--organisation", "Census Bureau", "--role", "auditor", "--staff")
+    said = _call(
+        "add_user", "ada", "--organisation", "Census Bureau", "--role", "auditor", "--staff"
+    )
     password = said.split()[-1]
     ada = User.objects.get(username="ada")
     assert ada.check_password(password)
@@ -197,13 +234,17 @@ def test_commands_refuse_in_one_line(cast: Cast) -> None:
     with pytest.raises(CommandError, match="no such organisation"):
         _call("add_user", "ada", "--organisation", "Nowhere", "--role", "steward")
     with pytest.raises(CommandError, match="already exists"):
-        _call("add_user", "steward", "--organisation", cast.organisation.code, "--role", "steward")
+        _call(
+            "add_user", "steward", "--organisation", cast.organisation.code, "--role", "steward"
+        )
     with pytest.raises(CommandError, match="already exists"):
         _call("create_organisation", cast.organisation.name)
     assert Organisation.objects.count() == 2
 
 
-def test_demo_users_are_written_to_a_private_file_and_switched_off(db: None, tmp_path: Path) -> None:
+def test_demo_users_are_written_to_a_private_file_and_switched_off(
+    db: None, tmp_path: Path
+) -> None:
     path = tmp_path / "logins"
     _call("demo_users", "make", "--logins", path)
     assert path.stat().st_mode & 0o777 == 0o600
@@ -222,6 +263,8 @@ def test_who_manages_people_gets_no_hold_of_the_operator(cast: Cast, browser: Br
     before = User.objects.values().get(pk=cast.analyst.pk)
     client = browser(cast.staff)
     assert client.post(f"{PEOPLE}{cast.analyst.pk}/one-time-password/").status_code == 403
-    assert client.post(f"{PEOPLE}{cast.analyst.pk}/active/", {"active": "no"}).status_code == 403
+    assert (
+        client.post(f"{PEOPLE}{cast.analyst.pk}/active/", {"active": "no"}).status_code == 403
+    )
     assert client.post(f"{PEOPLE}{cast.analyst.pk}/", {"roles": ["auditor"]}).status_code == 403
     assert User.objects.values().get(pk=cast.analyst.pk) == before

@@ -20,18 +20,25 @@ NEW = "another long pass phrase"
 @pytest.fixture
 def text(cast: Cast) -> str:
     """A token of the steward's."""
-    return services.create_token(user=cast.steward, name="notebook", scopes=["read"], days=30)[1]
+    return services.create_token(user=cast.steward, name="notebook", scopes=["read"], days=30)[
+        1
+    ]
 
 
 def change(client: Client, *, old: str = PASSWORD, new: str = NEW) -> str:
     answer = client.post(
-        "/account/password/", {"old_password": old, "new_password1": new, "new_password2": new}, follow=True
+        "/account/password/",
+        {"old_password": old, "new_password1": new, "new_password2": new},
+        follow=True,
     )
     return str(answer.content.decode())
 
 
 def reasons() -> list[str]:
-    return [entry.detail.get("because", "") for entry in AuditEntry.objects.filter(action="token.revoked")]
+    return [
+        entry.detail.get("because", "")
+        for entry in AuditEntry.objects.filter(action="token.revoked")
+    ]
 
 
 def test_a_new_password_revokes_the_tokens_and_says_so_before_and_after(
@@ -48,10 +55,17 @@ def test_a_new_password_revokes_the_tokens_and_says_so_before_and_after(
     assert "revoked</span>" in client.get("/account/tokens/").content.decode()
 
 
-def test_a_password_that_was_not_changed_revokes_nothing(cast: Cast, browser: Browser, text: str) -> None:
+def test_a_password_that_was_not_changed_revokes_nothing(
+    cast: Cast, browser: Browser, text: str
+) -> None:
     change(browser(cast.steward), old="not the old one")
     change(browser(cast.steward), new="short")
-    assert browser().post("/account/login/", {"username": "steward", "password": PASSWORD}).status_code == 302
+    assert (
+        browser()
+        .post("/account/login/", {"username": "steward", "password": PASSWORD})
+        .status_code
+        == 302
+    )
     assert tokens.authenticate(text) is not None
 
 
@@ -61,7 +75,9 @@ def test_nobody_elses_tokens_are_touched(cast: Cast, browser: Browser, text: str
 
 
 def test_a_one_time_password_revokes_the_tokens(cast: Cast, text: str) -> None:
-    services.give_one_time_password(actor=cast.staff, person=cast.steward, organisation=cast.organisation)
+    services.give_one_time_password(
+        actor=cast.staff, person=cast.steward, organisation=cast.organisation
+    )
     assert tokens.authenticate(text) is None
 
 
@@ -74,10 +90,14 @@ def test_a_password_set_at_the_command_line_revokes_the_tokens(
     assert tokens.authenticate(text) is None
 
 
-def test_whoever_is_kept_out_and_let_in_again_signs_in_again(cast: Cast, browser: Browser, text: str) -> None:
+def test_whoever_is_kept_out_and_let_in_again_signs_in_again(
+    cast: Cast, browser: Browser, text: str
+) -> None:
     client = browser(cast.steward)
     for active in (False, True):
-        services.set_active(actor=cast.staff, person=cast.steward, organisation=cast.organisation, active=active)
+        services.set_active(
+            actor=cast.staff, person=cast.steward, organisation=cast.organisation, active=active
+        )
     assert client.get("/account/").status_code == 302, "an old session came back to life"
     assert tokens.authenticate(text) is None, "an old token came back to life"
     assert reasons() == ["deactivated"]
@@ -90,7 +110,9 @@ def test_losing_a_role_ends_sessions_and_tokens_and_gaining_one_does_not(
     client = browser(cast.steward)
 
     def roles(*wanted: Role) -> None:
-        services.set_roles(actor=cast.staff, person=cast.steward, organisation=cast.organisation, roles=wanted)
+        services.set_roles(
+            actor=cast.staff, person=cast.steward, organisation=cast.organisation, roles=wanted
+        )
 
     roles(Role.STEWARD, Role.CUSTODIAN)
     assert client.get("/account/").status_code == 200
@@ -110,9 +132,14 @@ def test_switching_demo_users_off_revokes_their_tokens(db: None) -> None:
     assert tokens.authenticate(text) is None
 
 
-def test_a_token_that_was_revoked_before_is_not_revoked_again(cast: Cast, browser: Browser, text: str) -> None:
+def test_a_token_that_was_revoked_before_is_not_revoked_again(
+    cast: Cast, browser: Browser, text: str
+) -> None:
     token = ApiToken.objects.get()
     services.revoke_token(user=cast.steward, token=token)
     before = ApiToken.objects.get().revoked_at
-    assert "API token" not in change(browser(cast.steward)).split("Other places")[1].split("</div>")[0]
+    assert (
+        "API token"
+        not in change(browser(cast.steward)).split("Other places")[1].split("</div>")[0]
+    )
     assert ApiToken.objects.get().revoked_at == before

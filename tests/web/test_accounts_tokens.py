@@ -53,11 +53,20 @@ def test_a_token_opens_what_its_owner_may_do(cast: Cast) -> None:
 
 def test_anything_else_opens_nothing(cast: Cast) -> None:
     _, text = _made(cast)
-    for wrong in ("", "synthweb_", text[:-1], text + "x", text.removeprefix("synthweb_"), text.upper()):
+    for wrong in (
+        "",
+        "synthweb_",
+        text[:-1],
+        text + "x",
+        text.removeprefix("synthweb_"),
+        text.upper(),
+    ):
         assert tokens.authenticate(wrong) is None, wrong
 
 
-def test_a_revoked_token_opens_nothing_and_the_second_time_is_no_error(cast: Cast, browser: Browser) -> None:
+def test_a_revoked_token_opens_nothing_and_the_second_time_is_no_error(
+    cast: Cast, browser: Browser
+) -> None:
     token, text = _made(cast)
     client = browser(cast.analyst)
     for _ in range(2):
@@ -68,17 +77,23 @@ def test_a_revoked_token_opens_nothing_and_the_second_time_is_no_error(cast: Cas
 
 def test_an_expired_token_opens_nothing(cast: Cast) -> None:
     token, text = _made(cast)
-    ApiToken.objects.filter(pk=token.pk).update(expires_at=timezone.now() - timedelta(seconds=1))
+    ApiToken.objects.filter(pk=token.pk).update(
+        expires_at=timezone.now() - timedelta(seconds=1)
+    )
     assert tokens.authenticate(text) is None
 
 
 def test_a_token_of_somebody_kept_out_opens_nothing(cast: Cast) -> None:
     _, text = _made(cast)
-    services.set_active(actor=cast.staff, person=cast.analyst, organisation=cast.organisation, active=False)
+    services.set_active(
+        actor=cast.staff, person=cast.analyst, organisation=cast.organisation, active=False
+    )
     assert tokens.authenticate(text) is None
 
 
-def test_a_token_of_a_demo_user_opens_nothing_when_they_are_switched_off(cast: Cast, settings: Settings) -> None:
+def test_a_token_of_a_demo_user_opens_nothing_when_they_are_switched_off(
+    cast: Cast, settings: Settings
+) -> None:
     _, text = _made(cast)
     cast.analyst.is_demo = True
     cast.analyst.save()

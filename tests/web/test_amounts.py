@@ -27,7 +27,8 @@ def test_epsilon_has_three_significant_digits(nano: int | None, words: str) -> N
 
 
 @pytest.mark.parametrize(
-    ("atto", "words"), [(10**9, "1e-9"), (10**12, "1e-6"), (0, "0"), (2_500_000_000, "2.5e-9"), (1, "1e-18")]
+    ("atto", "words"),
+    [(10**9, "1e-9"), (10**12, "1e-6"), (0, "0"), (2_500_000_000, "2.5e-9"), (1, "1e-18")],
 )
 def test_delta_is_a_power_of_ten(atto: int, words: str) -> None:
     assert amounts.delta(atto) == words
@@ -40,9 +41,12 @@ def test_counts_have_thin_separators() -> None:
 
 
 @pytest.mark.parametrize(
-    ("part", "whole", "width"), [(1, 4, "25%"), (5, 4, "100%"), (0, 4, "0%"), (1, 0, "0%"), (None, None, "0%")]
+    ("part", "whole", "width"),
+    [(1, 4, "25%"), (5, 4, "100%"), (0, 4, "0%"), (1, 0, "0%"), (None, None, "0%")],
 )
-def test_a_share_is_a_width_between_nothing_and_everything(part: int | None, whole: int | None, width: str) -> None:
+def test_a_share_is_a_width_between_nothing_and_everything(
+    part: int | None, whole: int | None, width: str
+) -> None:
     assert amounts.share(part, whole) == width
 
 
@@ -52,19 +56,34 @@ def test_what_stays_of_a_budget_is_never_below_zero() -> None:
     assert amounts.left_after(4, "") == 4
 
 
-@pytest.mark.parametrize(("size", "words"), [(12, "12 B"), (632_941, "633 kB"), (2_000_000_000, "2 GB"), (None, "0 B")])
+@pytest.mark.parametrize(
+    ("size", "words"),
+    [(12, "12 B"), (632_941, "633 kB"), (2_000_000_000, "2 GB"), (None, "0 B")],
+)
 def test_files_have_decimal_sizes(size: int | None, words: str) -> None:
     assert amounts.file_size(size) == words
 
 
-@pytest.mark.parametrize(("value", "words"), [(3.2, "3 s"), (83, "1 min 23 s"), (3_700, "1 h 1 min")])
+@pytest.mark.parametrize(
+    ("value", "words"), [(3.2, "3 s"), (83, "1 min 23 s"), (3_700, "1 h 1 min")]
+)
 def test_durations_read_as_people_say_them(value: float, words: str) -> None:
     assert amounts.seconds(value) == words
 
 
 @pytest.mark.parametrize(
     ("fraction", "words"),
-    [(0, "0%"), (None, "0%"), (1, "100%"), (0.9999, "99.9%"), (0.08, "8.0%"), (0.0013, "0.13%"), (1e-7, "< 0.001%")],
+    [
+        (0, "0%"),
+        (None, "0%"),
+        (1, "100%"),
+        (0.9999, "99.9%"),
+        (0.08, "8.0%"),
+        (0.0013, "0.13%"),
+        (1e-7, "< 0.001%"),
+    ],
 )
-def test_a_share_is_never_rounded_up_to_all_or_down_to_nothing(fraction: float | None, words: str) -> None:
+def test_a_share_is_never_rounded_up_to_all_or_down_to_nothing(
+    fraction: float | None, words: str
+) -> None:
     assert amounts.percent(fraction) == words

@@ -71,13 +71,19 @@ def distance(first: pd.Series, second: pd.Series) -> float:
     return float(shares[0].subtract(shares[1], fill_value=0).abs().sum()) / 2
 
 
-def test_the_national_excerpt_with_its_dictionary_and_no_hand_edits(browser: Callable[..., Client], cast: Cast) -> None:
+def test_the_national_excerpt_with_its_dictionary_and_no_hand_edits(
+    browser: Callable[..., Client], cast: Cast
+) -> None:
     path = needs("data/nist_acs/national2019.csv.gz")
     dataset = uploaded(cast, path)
     desk = Desk(browser(cast.steward), dataset)
-    file = SimpleUploadedFile("d.json", needs("data/nist_acs/data_dictionary.json").read_bytes())
+    file = SimpleUploadedFile(
+        "d.json", needs("data/nist_acs/data_dictionary.json").read_bytes()
+    )
     address = reverse("datasets:import", args=[dataset.code])
-    page = desk.client.post(address, desk.inputs() | {"do": "save", "document": file}, follow=True).text
+    page = desk.client.post(
+        address, desk.inputs() | {"do": "save", "document": file}, follow=True
+    ).text
     assert "data dictionary: 24 columns were taken" in page
     assert "Column “INDP”: the dictionary does not say which values it has" in page
     desk.press("confirm-open")
@@ -87,13 +93,19 @@ def test_the_national_excerpt_with_its_dictionary_and_no_hand_edits(browser: Cal
     assert len(domain.attributes) == 24
     drawn, real = released(cast, dataset), read(gzip.decompress(path.read_bytes()).decode())
     assert list(drawn) == list(real)
-    listed = [attribute.name for attribute in domain.modelled if attribute.kind == "categorical"]
+    listed = [
+        attribute.name for attribute in domain.modelled if attribute.kind == "categorical"
+    ]
     assert len(listed) == 15
     assert max(distance(real[name], drawn[name]) for name in listed) < 0.1
-    assert all(abs((drawn[name] == "N").mean() - (real[name] == "N").mean()) < 0.05 for name in drawn)
+    assert all(
+        abs((drawn[name] == "N").mean() - (real[name] == "N").mean()) < 0.05 for name in drawn
+    )
 
 
-def test_adult_raw_with_one_confirmation_a_column(browser: Callable[..., Client], cast: Cast) -> None:
+def test_adult_raw_with_one_confirmation_a_column(
+    browser: Callable[..., Client], cast: Cast
+) -> None:
     path = needs("data/adult/adult.csv.gz")
     dataset = uploaded(cast, path)
     desk = Desk(browser(cast.steward), dataset)
@@ -103,4 +115,10 @@ def test_adult_raw_with_one_confirmation_a_column(browser: Callable[..., Client]
     assert desk.press("finish").status_code == 302
     drawn = released(cast, dataset)
     assert list(drawn) == list(real)
-    assert max(distance(real[name], drawn[name]) for name in ("sex", "race", "workclass", "education", "income")) < 0.1
+    assert (
+        max(
+            distance(real[name], drawn[name])
+            for name in ("sex", "race", "workclass", "education", "income")
+        )
+        < 0.1
+    )

@@ -43,7 +43,9 @@ def steward_calls(cast: Cast) -> Caller:
 
 @pytest.fixture
 def played(cast: Cast) -> Scene:
-    return scene.play(steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation)
+    return scene.play(
+        steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation
+    )
 
 
 def test_a_steward_does_the_main_job_by_rest(cast: Cast, steward_calls: Caller) -> None:
@@ -57,18 +59,30 @@ def test_a_steward_does_the_main_job_by_rest(cast: Cast, steward_calls: Caller) 
 
     described = steward_calls.send(f"/datasets/{code}/domain/", DOMAIN, method="put")
     assert described.status_code == 201
-    assert steward_calls.get(f"/datasets/{code}/domain/").json()["digest"] == described.json()["digest"]
+    assert (
+        steward_calls.get(f"/datasets/{code}/domain/").json()["digest"]
+        == described.json()["digest"]
+    )
 
-    wanted = {"dataset": code, "rule": "basic", "epsilon": "2", "delta": "1e-8", "reason": "To publish."}
+    wanted = {
+        "dataset": code,
+        "rule": "basic",
+        "epsilon": "2",
+        "delta": "1e-8",
+        "reason": "To publish.",
+    }
     asked = steward_calls.send("/budget-requests/", wanted)
     assert asked.status_code == 201
     assert asked.json()["amount"] == {"epsilon": "2", "delta": "0.00000001", "rho": "0"}
     decided = Caller(cast.custodian, "read", "grant").send(
-        f"/budget-requests/{asked.json()['code']}/grant/", {"reason": "Agreed.", "epsilon": 1.5, "delta": "1e-8"}
+        f"/budget-requests/{asked.json()['code']}/grant/",
+        {"reason": "Agreed.", "epsilon": 1.5, "delta": "1e-8"},
     )
     assert decided.json()["state"] == "granted"
 
-    run = steward_calls.send("/runs/", {"dataset": code, "mechanism": "independent", "epsilon": 1, "delta": "1e-9"})
+    run = steward_calls.send(
+        "/runs/", {"dataset": code, "mechanism": "independent", "epsilon": 1, "delta": "1e-9"}
+    )
     assert run.status_code == 202
     assert run["Location"].endswith(run.json()["url"])
     account = steward_calls.get(f"/accounts/{run.json()['account']}/").json()
@@ -79,10 +93,14 @@ def test_a_steward_does_the_main_job_by_rest(cast: Cast, steward_calls: Caller) 
 
     receipt = steward_calls.get(f"/releases/{finished['release']}/receipt/").json()
     assert verify.verify(receipt).epsilon <= 1
-    shared = steward_calls.send(f"/releases/{finished['release']}/grants/", {"analyst": "analyst"})
+    shared = steward_calls.send(
+        f"/releases/{finished['release']}/grants/", {"analyst": "analyst"}
+    )
     assert shared.status_code == 201
     assert Caller(cast.analyst, "read").get("/releases/").json()["count"] == 1
-    taken_back = steward_calls.client.delete(f"/api/v1/releases/{finished['release']}/grants/analyst/")
+    taken_back = steward_calls.client.delete(
+        f"/api/v1/releases/{finished['release']}/grants/analyst/"
+    )
     assert taken_back.status_code == 204
     assert Caller(cast.analyst, "read").get("/releases/").json()["count"] == 0
 
@@ -97,8 +115,12 @@ def test_a_refused_upload_says_line_rule_and_repair(steward_calls: Caller) -> No
     assert refused["refusal"]["repair"]
 
 
-def test_a_file_that_is_no_table_is_refused_at_once_and_kept_nowhere(steward_calls: Caller) -> None:
-    assert_problem(steward_calls.upload("name=Workbook", b"PK\x03\x04" + b"x" * 600), status=422)
+def test_a_file_that_is_no_table_is_refused_at_once_and_kept_nowhere(
+    steward_calls: Caller,
+) -> None:
+    assert_problem(
+        steward_calls.upload("name=Workbook", b"PK\x03\x04" + b"x" * 600), status=422
+    )
     assert steward_calls.get("/datasets/").json()["count"] == 0
 
 
@@ -133,61 +155,104 @@ def test_an_upload_that_ends_early_is_refused(live_server: LiveServer, cast: Cas
     assert not Dataset.objects.exists()
 
 
-def test_every_fault_of_a_description_is_named_with_its_place(cast: Cast, steward_calls: Caller) -> None:
+def test_every_fault_of_a_description_is_named_with_its_place(
+    cast: Cast, steward_calls: Caller
+) -> None:
     dataset = scene.read(scene.upload(steward=cast.steward, organisation=cast.organisation))
     wrong = copy.deepcopy(DOMAIN)
     wrong["attributes"][1]["low"] = 200
     wrong["attributes"][2]["provenance"] = "suggested"
-    body = assert_problem(steward_calls.send(f"/datasets/{dataset.code}/domain/", wrong, method="put"), status=422)
+    body = assert_problem(
+        steward_calls.send(f"/datasets/{dataset.code}/domain/", wrong, method="put"), status=422
+    )
     faults = {(fault["pointer"], fault["column"]) for fault in body["errors"]}
     assert faults == {("/attributes/1", "age"), ("/attributes/2/provenance", "works")}
     assert all(fault["rule"] and fault["repair"] for fault in body["errors"])
     assert steward_calls.get(f"/datasets/{dataset.code}/domain/").status_code == 404
 
 
-@pytest.mark.parametrize("document", [[], 5, None, "x", {"attributes": []}, {"schema": "other"}, {"region": 0}])
-def test_a_document_that_is_no_description_is_a_problem(cast: Cast, steward_calls: Caller, document: Any) -> None:
+@pytest.mark.parametrize(
+    "document", [[], 5, None, "x", {"attributes": []}, {"schema": "other"}, {"region": 0}]
+)
+def test_a_document_that_is_no_description_is_a_problem(
+    cast: Cast, steward_calls: Caller, document: Any
+) -> None:
     dataset = scene.upload(steward=cast.steward, organisation=cast.organisation)
-    assert_problem(steward_calls.send(f"/datasets/{dataset.code}/domain/", document, method="put"), status=422)
+    assert_problem(
+        steward_calls.send(f"/datasets/{dataset.code}/domain/", document, method="put"),
+        status=422,
+    )
 
 
 def test_a_described_column_that_the_table_lacks_is_named_before_anything_is_paid(
     cast: Cast, steward_calls: Caller
 ) -> None:
     dataset = scene.read(scene.upload(steward=cast.steward, organisation=cast.organisation))
-    document = {**DOMAIN, "attributes": [*DOMAIN["attributes"], {"name": "height", "kind": "identifier"}]}
-    body = assert_problem(steward_calls.send(f"/datasets/{dataset.code}/domain/", document, method="put"), status=422)
-    assert [(fault["column"], bool(fault["repair"])) for fault in body["errors"]] == [("height", True)]
+    document = {
+        **DOMAIN,
+        "attributes": [*DOMAIN["attributes"], {"name": "height", "kind": "identifier"}],
+    }
+    body = assert_problem(
+        steward_calls.send(f"/datasets/{dataset.code}/domain/", document, method="put"),
+        status=422,
+    )
+    assert [(fault["column"], bool(fault["repair"])) for fault in body["errors"]] == [
+        ("height", True)
+    ]
     assert steward_calls.get(f"/datasets/{dataset.code}/domain/").status_code == 404
 
 
-def test_spending_more_than_is_left_is_a_conflict_and_holds_nothing(played: Scene, steward_calls: Caller) -> None:
+def test_spending_more_than_is_left_is_a_conflict_and_holds_nothing(
+    played: Scene, steward_calls: Caller
+) -> None:
     before = LedgerEntry.objects.count()
-    wanted = {"dataset": played.dataset.code, "mechanism": "independent", "epsilon": 50, "delta": "1e-9"}
+    wanted = {
+        "dataset": played.dataset.code,
+        "mechanism": "independent",
+        "epsilon": 50,
+        "delta": "1e-9",
+    }
     body = assert_problem(steward_calls.send("/runs/", wanted), status=409)
     assert body["type"] == "urn:synthweb:overspend"
     assert LedgerEntry.objects.count() == before
 
 
 def test_the_same_idempotency_key_is_the_same_run(played: Scene, steward_calls: Caller) -> None:
-    wanted = {"dataset": played.dataset.code, "mechanism": "independent", "epsilon": "0.1", "delta": "1e-9"}
-    codes = {steward_calls.send("/runs/", wanted, headers={"Idempotency-Key": "once"}).json()["code"] for _ in range(3)}
+    wanted = {
+        "dataset": played.dataset.code,
+        "mechanism": "independent",
+        "epsilon": "0.1",
+        "delta": "1e-9",
+    }
+    codes = {
+        steward_calls.send("/runs/", wanted, headers={"Idempotency-Key": "once"}).json()["code"]
+        for _ in range(3)
+    }
     assert len(codes) == 1
     assert LedgerEntry.objects.filter(run_code__in=codes).count() == 1
 
 
-def test_cancelling_before_the_charge_gives_the_hold_back(played: Scene, steward_calls: Caller) -> None:
+def test_cancelling_before_the_charge_gives_the_hold_back(
+    played: Scene, steward_calls: Caller
+) -> None:
     before = steward_calls.get(f"/accounts/{played.account.code}/").json()
     assert before["held"]["epsilon"] == "0.5"
-    assert steward_calls.send(f"/runs/{played.waiting.code}/cancel/", None).json()["state"] == "cancelled"
+    assert (
+        steward_calls.send(f"/runs/{played.waiting.code}/cancel/", None).json()["state"]
+        == "cancelled"
+    )
     after = steward_calls.get(f"/accounts/{played.account.code}/").json()
     assert after["held"]["epsilon"] == "0"
     assert after["charged"] == before["charged"]
     assert_problem(steward_calls.send(f"/runs/{played.waiting.code}/cancel/", None), status=409)
 
 
-@pytest.mark.parametrize("epsilon", ["-1", "nan", "inf", "１", "1e-400", True, None, [], "1" * 41, ""])
-def test_an_amount_that_is_no_amount_is_a_problem(played: Scene, steward_calls: Caller, epsilon: Any) -> None:
+@pytest.mark.parametrize(
+    "epsilon", ["-1", "nan", "inf", "１", "1e-400", True, None, [], "1" * 41, ""]
+)
+def test_an_amount_that_is_no_amount_is_a_problem(
+    played: Scene, steward_calls: Caller, epsilon: Any
+) -> None:
     wanted = {"dataset": played.dataset.code, "mechanism": "independent", "epsilon": epsilon}
     response = steward_calls.send("/runs/", wanted)
     assert response.status_code in (400, 422)
@@ -195,11 +260,14 @@ def test_an_amount_that_is_no_amount_is_a_problem(played: Scene, steward_calls: 
     assert not SynthesisRun.objects.exclude(pk__in=[played.run.pk, played.waiting.pk]).exists()
 
 
-def test_a_seed_left_out_is_ones_own_for_the_release_as_docs_and_schema_say(played: Scene, cast: Cast) -> None:
+def test_a_seed_left_out_is_ones_own_for_the_release_as_docs_and_schema_say(
+    played: Scene, cast: Cast
+) -> None:
     reader, steward = Caller(played.reader, "read"), Caller(cast.steward, "read")
     address = f"/releases/{played.release.code}/samples/"
     first, again, given = (
-        reader.send(address, {"rows": 25} | more).json() for more in ({}, {"seed": None}, {"seed": "tulip"})
+        reader.send(address, {"rows": 25} | more).json()
+        for more in ({}, {"seed": None}, {"seed": "tulip"})
     )
     assert first["code"] != again["code"]
     assert (first["seed"], first["commitment"]) == (again["seed"], again["commitment"])
@@ -236,7 +304,14 @@ def test_a_sample_is_the_same_table_at_every_download(played: Scene) -> None:
 
 def test_a_word_that_is_neither_true_nor_false_is_not_taken_for_one(played: Scene) -> None:
     reader = Caller(played.reader, "read")
-    for said, status in (("true", 200), ("false", 200), ("1", 400), ("yes", 400), ("", 400), ("6e307", 400)):
+    for said, status in (
+        ("true", 200),
+        ("false", 200),
+        ("1", 400),
+        ("yes", 400),
+        ("", 400),
+        ("6e307", 400),
+    ):
         answer = reader.get(f"/samples/{played.sample.code}/table.csv?for_spreadsheets={said}")
         assert answer.status_code == status, said
     assert answer["Content-Type"] == "application/problem+json"
@@ -248,10 +323,14 @@ def test_edited_descriptions_are_kept_listed_and_drawn_from(played: Scene, cast:
     document = reader.get(f"{address}/description/").json()
     entry = next(entry for entry in document["columns"] if entry["column"] == "region")
     entry["shares"] = {"north": 1}
-    kept = steward.send(f"{address}/editions/", {"note": "All in the north.", "document": document})
+    kept = steward.send(
+        f"{address}/editions/", {"note": "All in the north.", "document": document}
+    )
     assert kept.status_code == 201
     code = kept.json()["code"]
-    assert [one["edited_by"] for one in reader.get(f"{address}/editions/").json()["results"]] == [cast.steward.username]
+    assert [
+        one["edited_by"] for one in reader.get(f"{address}/editions/").json()["results"]
+    ] == [cast.steward.username]
     assert reader.get(f"{address}/editions/{code}/").json()["columns"] == document["columns"]
     sample = reader.send(f"{address}/samples/", {"rows": 30, "edition": code}).json()
     assert sample["edition"] == code
@@ -260,12 +339,18 @@ def test_edited_descriptions_are_kept_listed_and_drawn_from(played: Scene, cast:
     receipt = reader.get(f"/samples/{sample['code']}/receipt/").json()
     assert receipt["sample"].keys() == {"rows", "seed_commitment", "edited_description_sha256"}
     assert reader.send(f"{address}/samples/", {"rows": 30}).json()["edition"] is None
-    assert_problem(reader.send(f"{address}/samples/", {"rows": 30, "edition": "nowhere"}), status=404)
+    assert_problem(
+        reader.send(f"{address}/samples/", {"rows": 30, "edition": "nowhere"}), status=404
+    )
     entry["shares"] = {"north": 0.5}
-    problem = assert_problem(steward.send(f"{address}/editions/", {"note": "x", "document": document}), status=422)
+    problem = assert_problem(
+        steward.send(f"{address}/editions/", {"note": "x", "document": document}), status=422
+    )
     assert problem["errors"][0]["column"] == "region"
     assert problem["errors"][0]["repair"]
-    assert_problem(steward.send(f"{address}/editions/", {"note": "x", "document": [1]}), status=422)
+    assert_problem(
+        steward.send(f"{address}/editions/", {"note": "x", "document": [1]}), status=422
+    )
 
 
 def test_somebody_elses_sample_does_not_exist(cast: Cast, played: Scene) -> None:
@@ -277,35 +362,54 @@ def test_somebody_elses_sample_does_not_exist(cast: Cast, played: Scene) -> None
 
 @pytest.mark.parametrize("rows", [0, -1, "many", 10**12, None])
 def test_a_sample_of_no_sensible_size_is_a_problem(played: Scene, rows: Any) -> None:
-    response = Caller(played.reader, "read").send(f"/releases/{played.release.code}/samples/", {"rows": rows})
+    response = Caller(played.reader, "read").send(
+        f"/releases/{played.release.code}/samples/", {"rows": rows}
+    )
     body = assert_problem(response, status=400)
     assert [fault["pointer"] for fault in body["errors"]] == ["/rows"]
 
 
-def test_a_release_shared_with_nobody_else_is_not_there_for_other_analysts(cast: Cast, played: Scene) -> None:
+def test_a_release_shared_with_nobody_else_is_not_there_for_other_analysts(
+    cast: Cast, played: Scene
+) -> None:
     calls = Caller(cast.analyst, "read")
     assert calls.get("/releases/").json()["results"] == []
     assert_problem(calls.get(f"/releases/{played.release.code}/"), status=404)
-    assert_problem(calls.send(f"/releases/{played.release.code}/samples/", {"rows": 1}), status=404)
+    assert_problem(
+        calls.send(f"/releases/{played.release.code}/samples/", {"rows": 1}), status=404
+    )
 
 
 # --- who calls ----------------------------------------------------------------------------------------------------
 def test_without_a_token_the_answer_says_which_kind_is_wanted(client: Client, db: None) -> None:
-    for headers in ({}, {"Authorization": "Bearer"}, {"Authorization": "Bearer nobody"}, {"Authorization": "Bearer é"}):
+    for headers in (
+        {},
+        {"Authorization": "Bearer"},
+        {"Authorization": "Bearer nobody"},
+        {"Authorization": "Bearer é"},
+    ):
         response = client.get("/api/v1/me/", headers=headers)
         assert_problem(response, status=401)
         assert response["WWW-Authenticate"].startswith("Bearer")
 
 
 def test_a_token_that_was_revoked_or_expired_opens_nothing(cast: Cast) -> None:
-    for change in ({"revoked_at": timezone.now()}, {"expires_at": timezone.now() - timedelta(seconds=1)}):
+    for change in (
+        {"revoked_at": timezone.now()},
+        {"expires_at": timezone.now() - timedelta(seconds=1)},
+    ):
         calls = Caller(cast.steward, "read")
         ApiToken.objects.filter(revoked_at=None).update(**change)
         assert_problem(calls.get("/me/"), status=401)
 
 
 def test_a_token_does_what_its_scopes_say_and_no_more(cast: Cast, played: Scene) -> None:
-    wanted = {"dataset": played.dataset.code, "mechanism": "independent", "epsilon": "0.1", "delta": "1e-9"}
+    wanted = {
+        "dataset": played.dataset.code,
+        "mechanism": "independent",
+        "epsilon": "0.1",
+        "delta": "1e-9",
+    }
     share = (f"/releases/{played.release.code}/grants/", {"analyst": "analyst"})
     for scopes, may_read, may_spend, may_share in (
         (["read"], True, False, False),
@@ -322,11 +426,15 @@ def test_a_token_does_what_its_scopes_say_and_no_more(cast: Cast, played: Scene)
 def test_a_token_never_allows_more_than_its_owners_roles(cast: Cast, played: Scene) -> None:
     calls = Caller(cast.auditor, "read", "spend", "share")
     assert_problem(calls.send(f"/runs/{played.waiting.code}/cancel/", None), status=403)
-    assert_problem(calls.send(f"/datasets/{played.dataset.code}/domain/", DOMAIN, method="put"), status=403)
+    assert_problem(
+        calls.send(f"/datasets/{played.dataset.code}/domain/", DOMAIN, method="put"), status=403
+    )
     assert_problem(calls.upload("name=Mine", TABLE.encode()), status=403)
 
 
-def test_a_browsers_session_may_read_and_needs_a_csrf_token_to_write(cast: Cast, browser: Any) -> None:
+def test_a_browsers_session_may_read_and_needs_a_csrf_token_to_write(
+    cast: Cast, browser: Any
+) -> None:
     client = browser(cast.steward, enforce_csrf_checks=True)
     assert client.get("/api/v1/me/").json() == {
         "username": "steward",
@@ -334,19 +442,32 @@ def test_a_browsers_session_may_read_and_needs_a_csrf_token_to_write(cast: Cast,
         "roles": ["steward"],
         "scopes": None,
     }
-    assert_problem(client.post("/api/v1/datasets/?name=x", b"a\n1\n", content_type="text/csv"), status=403)
+    assert_problem(
+        client.post("/api/v1/datasets/?name=x", b"a\n1\n", content_type="text/csv"), status=403
+    )
 
 
 def test_nobody_grants_their_own_request(cast: Cast, played: Scene) -> None:
     accounts.set_roles(
-        actor=cast.staff, person=cast.steward, organisation=cast.organisation, roles=[Role.STEWARD, Role.CUSTODIAN]
+        actor=cast.staff,
+        person=cast.steward,
+        organisation=cast.organisation,
+        roles=[Role.STEWARD, Role.CUSTODIAN],
     )
     calls = Caller(cast.steward, "read", "spend", "grant")
-    assert_problem(calls.send(f"/budget-requests/{played.request.code}/grant/", {"reason": "Mine."}), status=403)
+    assert_problem(
+        calls.send(f"/budget-requests/{played.request.code}/grant/", {"reason": "Mine."}),
+        status=403,
+    )
     for verb in ("grant", "refuse"):  # a token made to spend does not decide
         address = f"/budget-requests/{played.request.code}/{verb}/"
-        assert_problem(Caller(cast.custodian, "read", "spend", "share").send(address, {"reason": "Yes."}), status=403)
-    refused = Caller(cast.custodian, "grant").send(f"/budget-requests/{played.request.code}/refuse/", {"reason": "No."})
+        assert_problem(
+            Caller(cast.custodian, "read", "spend", "share").send(address, {"reason": "Yes."}),
+            status=403,
+        )
+    refused = Caller(cast.custodian, "grant").send(
+        f"/budget-requests/{played.request.code}/refuse/", {"reason": "No."}
+    )
     assert refused.json()["decision_reason"] == "No."
 
 
@@ -356,7 +477,10 @@ def test_lists_come_in_pages_in_a_stable_order(cast: Cast, played: Scene) -> Non
     address = f"/accounts/{played.account.code}/entries/"
     whole = calls.get(address).json()
     assert whole["count"] == len(whole["results"]) >= 3
-    single = [calls.get(f"{address}?limit=1&offset={n}").json()["results"][0] for n in range(whole["count"])]
+    single = [
+        calls.get(f"{address}?limit=1&offset={n}").json()["results"][0]
+        for n in range(whole["count"])
+    ]
     assert single == whole["results"]
     assert calls.get(f"{address}?limit=1").json()["next"]
 
@@ -380,9 +504,19 @@ def test_every_mechanism_is_listed_with_its_schema(steward_calls: Caller) -> Non
     assert all(mechanism["parameters"]["type"] == "object" for mechanism in listed)
 
 
-def test_the_openapi_document_has_no_warnings_and_every_address(tmp_path: Path, db: None) -> None:
+def test_the_openapi_document_has_no_warnings_and_every_address(
+    tmp_path: Path, db: None
+) -> None:
     file = tmp_path / "schema.json"
-    call_command("spectacular", "--fail-on-warn", "--validate", "--format", "openapi-json", "--file", str(file))
+    call_command(
+        "spectacular",
+        "--fail-on-warn",
+        "--validate",
+        "--format",
+        "openapi-json",
+        "--file",
+        str(file),
+    )
     document = json.loads(file.read_text())
     described = {re.sub(r"\{\w+\}", "*", path) for path in document["paths"]}
     hidden = {"schema", "reference", "not-found"}
@@ -406,8 +540,12 @@ def test_the_python_example_of_the_guide_runs_as_it_stands(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    played = scene.play(steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation)
-    _, token = accounts.create_token(user=played.reader, name="example", scopes=["read"], days=1)
+    played = scene.play(
+        steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation
+    )
+    _, token = accounts.create_token(
+        user=played.reader, name="example", scopes=["read"], days=1
+    )
     guide = (settings.BASE_DIR / "docs" / "rest.md").read_text()
     example = re.search(r"```python\n(.*?)```", guide, re.S)
     assert example is not None
@@ -418,7 +556,9 @@ def test_the_python_example_of_the_guide_runs_as_it_stands(
     assert len((tmp_path / "table.csv").read_text().splitlines()) == 1001
     said = capsys.readouterr().out
     assert played.release.code in said
-    receipt = Caller(played.reader, "read").get(f"/releases/{played.release.code}/receipt/").json()
+    receipt = (
+        Caller(played.reader, "read").get(f"/releases/{played.release.code}/receipt/").json()
+    )
     assert all(sentence in said for sentence in verify.verify(receipt).sentences), said
 
 

@@ -17,8 +17,31 @@ from tests.web.scene import Scene
 
 DIGITS = "1" * 400
 NO_AMOUNT = [
-    *("-1", '"-1"', "-0.5", '"-0"', "NaN", '"nan"', '"NaN"', "Infinity", "-Infinity", '"inf"', '"Infinity"'),
-    *("1e-400", '"1e-400"', "1e400", '"1e400"', '"１"', '"¹"', DIGITS, f'"{DIGITS}"', f"0.{DIGITS}", f'"0.{DIGITS}"'),
+    *(
+        "-1",
+        '"-1"',
+        "-0.5",
+        '"-0"',
+        "NaN",
+        '"nan"',
+        '"NaN"',
+        "Infinity",
+        "-Infinity",
+        '"inf"',
+        '"Infinity"',
+    ),
+    *(
+        "1e-400",
+        '"1e-400"',
+        "1e400",
+        '"1e400"',
+        '"１"',
+        '"¹"',
+        DIGITS,
+        f'"{DIGITS}"',
+        f"0.{DIGITS}",
+        f'"0.{DIGITS}"',
+    ),
     *(
         "true",
         "false",
@@ -42,7 +65,9 @@ NOTHING = ["0", '"0"', "0.0", "-0.0", '"0e0"', '"0/7"']
 
 @pytest.fixture
 def played(cast: Cast) -> Scene:
-    return scene.play(steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation)
+    return scene.play(
+        steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation
+    )
 
 
 def state() -> tuple[Any, ...]:
@@ -68,16 +93,39 @@ def with_raw(body: dict[str, Any], field: str, text: str) -> str:
 
 
 @pytest.mark.slow
-def test_what_is_no_amount_is_refused_by_every_address_that_takes_one(cast: Cast, played: Scene) -> None:
+def test_what_is_no_amount_is_refused_by_every_address_that_takes_one(
+    cast: Cast, played: Scene
+) -> None:
     steward, custodian = Caller(cast.steward, "spend"), Caller(cast.custodian, "grant")
-    spec = {"dataset": played.dataset.code, "mechanism": "independent", "epsilon": "0.1", "delta": "1e-9"}
-    wanted = {"dataset": played.dataset.code, "rule": "basic", "epsilon": "1", "delta": "1e-9", "reason": "More."}
+    spec = {
+        "dataset": played.dataset.code,
+        "mechanism": "independent",
+        "epsilon": "0.1",
+        "delta": "1e-9",
+    }
+    wanted = {
+        "dataset": played.dataset.code,
+        "rule": "basic",
+        "epsilon": "1",
+        "delta": "1e-9",
+        "reason": "More.",
+    }
     places: list[tuple[Caller, str, dict[str, Any], str]] = [
         *((steward, "/runs/", spec, field) for field in ("epsilon", "delta")),
         *((steward, "/budget-requests/", wanted, field) for field in ("epsilon", "delta")),
-        (steward, "/budget-requests/", {"dataset": played.dataset.code, "rule": "zcdp", "reason": "More."}, "rho"),
+        (
+            steward,
+            "/budget-requests/",
+            {"dataset": played.dataset.code, "rule": "zcdp", "reason": "More."},
+            "rho",
+        ),
         *(
-            (custodian, f"/budget-requests/{played.request.code}/grant/", {"reason": "Yes."}, field)
+            (
+                custodian,
+                f"/budget-requests/{played.request.code}/grant/",
+                {"reason": "Yes."},
+                field,
+            )
             for field in ("epsilon", "delta", "rho")
         ),
     ]
@@ -95,17 +143,41 @@ def test_what_is_no_amount_is_refused_by_every_address_that_takes_one(cast: Cast
 @pytest.mark.parametrize(
     ("field", "text"),
     [
-        *(("rows", text) for text in ("-1", "1.5", '"5"', '"５"', "true", "1e3", "NaN", DIGITS, str(10**10), "[]")),
+        *(
+            ("rows", text)
+            for text in (
+                "-1",
+                "1.5",
+                '"5"',
+                '"５"',
+                "true",
+                "1e3",
+                "NaN",
+                DIGITS,
+                str(10**10),
+                "[]",
+            )
+        ),
         *(("dataset", text) for text in ("5", "null", "[]", '""', "{}")),
         *(("mechanism", text) for text in ("5", "null", '""', '"no-such-mechanism"')),
-        *(("parameters", text) for text in ("5", "null", "[]", '"x"', '{"no_such": 1}', '{"x": {}}', '{"x": [1]}')),
+        *(
+            ("parameters", text)
+            for text in ("5", "null", "[]", '"x"', '{"no_such": 1}', '{"x": {}}', '{"x": [1]}')
+        ),
         *(("name", text) for text in ("5", "[]", f'"{"x" * 201}"', '"\\u0000"', '"\\ud800"')),
         ("no_such_field", "1"),
         ("Epsilon", "1"),
     ],
 )
-def test_what_is_no_run_names_the_field_and_spends_nothing(cast: Cast, played: Scene, field: str, text: str) -> None:
-    spec = {"dataset": played.dataset.code, "mechanism": "independent", "epsilon": "0.1", "delta": "1e-9"}
+def test_what_is_no_run_names_the_field_and_spends_nothing(
+    cast: Cast, played: Scene, field: str, text: str
+) -> None:
+    spec = {
+        "dataset": played.dataset.code,
+        "mechanism": "independent",
+        "epsilon": "0.1",
+        "delta": "1e-9",
+    }
     before = state()
     response = Caller(cast.steward, "spend").raw("/runs/", with_raw(spec, field, text))
     assert_refused(response, pointer=None)
@@ -114,11 +186,20 @@ def test_what_is_no_run_names_the_field_and_spends_nothing(cast: Cast, played: S
     assert state() == before
 
 
-def test_a_degree_larger_than_the_attributes_is_refused_with_its_name(cast: Cast, played: Scene) -> None:
-    spec = {"dataset": played.dataset.code, "mechanism": "bayesian-network", "epsilon": "0.1", "delta": "1e-9"}
+def test_a_degree_larger_than_the_attributes_is_refused_with_its_name(
+    cast: Cast, played: Scene
+) -> None:
+    spec = {
+        "dataset": played.dataset.code,
+        "mechanism": "bayesian-network",
+        "epsilon": "0.1",
+        "delta": "1e-9",
+    }
     before = state()
     for degree in (4, 40, 10**30, -1, "2", "x", 1.5, True, None):
-        response = Caller(cast.steward, "spend").send("/runs/", {**spec, "parameters": {"degree": degree}})
+        response = Caller(cast.steward, "spend").send(
+            "/runs/", {**spec, "parameters": {"degree": degree}}
+        )
         assert_refused(response, pointer="/parameters/degree")
         assert state() == before
 
@@ -153,7 +234,9 @@ def test_a_body_that_is_no_request_is_a_problem(cast: Cast, played: Scene, text:
 def test_bytes_that_are_no_text_are_a_problem(cast: Cast) -> None:
     client = Caller(cast.steward, "spend").client
     for body in (b"\xff\xfe{", b'{"name": "\xe9"}', '{"name": 1}'.encode("utf-16")):
-        assert_refused(client.post("/api/v1/runs/", body, content_type="application/json"), pointer=None)
+        assert_refused(
+            client.post("/api/v1/runs/", body, content_type="application/json"), pointer=None
+        )
 
 
 def test_a_body_without_end_is_refused_before_it_is_read(cast: Cast, played: Scene) -> None:
@@ -185,6 +268,8 @@ def test_a_body_without_end_is_refused_before_it_is_read(cast: Cast, played: Sce
         "q=" + "x" * 201,
     ],
 )
-def test_a_filter_that_is_none_is_a_problem_and_not_the_whole_list(cast: Cast, played: Scene, query: str) -> None:
+def test_a_filter_that_is_none_is_a_problem_and_not_the_whole_list(
+    cast: Cast, played: Scene, query: str
+) -> None:
     response = Caller(cast.steward, "read").get(f"/runs/?{query}")
     assert_refused(response, pointer=f"/{query.partition('=')[0]}")

@@ -32,8 +32,18 @@ def _peak(read: Callable[[], Any]) -> int:
     "body",
     [
         '{"' + "k" * 20_000 + '":[' + ",".join("1" * 20_000) + "]}",
-        '{"' + "k" * 20_000 + '":{' + ",".join(f'"{number}":1' for number in range(10_000)) + "}}",
-        '{"a":' * 10 + '{"' + "k" * 20_000 + '":[' + ",".join(["[1,2]"] * 10_000) + "]}" + "}" * 10,
+        '{"'
+        + "k" * 20_000
+        + '":{'
+        + ",".join(f'"{number}":1' for number in range(10_000))
+        + "}}",
+        '{"a":' * 10
+        + '{"'
+        + "k" * 20_000
+        + '":['
+        + ",".join(["[1,2]"] * 10_000)
+        + "]}"
+        + "}" * 10,
     ],
     ids=["key over list", "key over object", "deep"],
 )
@@ -54,8 +64,12 @@ class Counted(str):
     __hash__ = str.__hash__
 
 
-@pytest.mark.parametrize("read", [parsers._object, strict_json._once], ids=["request", "engine"])
-def test_a_name_given_twice_costs_no_more_than_the_names(read: Callable[[list[tuple[str, Any]]], Any]) -> None:
+@pytest.mark.parametrize(
+    "read", [parsers._object, strict_json._once], ids=["request", "engine"]
+)
+def test_a_name_given_twice_costs_no_more_than_the_names(
+    read: Callable[[list[tuple[str, Any]]], Any],
+) -> None:
     names = [Counted(f"k{number}") for number in range(4_000)]
     Counted.compared = 0
     with pytest.raises((parsers.Malformed, strict_json.NamedTwice)):

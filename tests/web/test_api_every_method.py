@@ -27,7 +27,9 @@ TABLE = b"region,age\nnorth,1\nsouth,2\n"
 
 @pytest.fixture
 def played(cast: Cast) -> Scene:
-    return scene.play(steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation)
+    return scene.play(
+        steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation
+    )
 
 
 def _addresses(played: Scene) -> Iterator[str]:
@@ -47,7 +49,11 @@ def _addresses(played: Scene) -> Iterator[str]:
         route = str(pattern.pattern)
         kind = route.partition("/")[0]
         for code in (codes.get(kind, "0"), "0"):
-            named = route.replace("<slug:code>", code).replace("<int:number>", "1").replace("<str:username>", "nobody")
+            named = (
+                route.replace("<slug:code>", code)
+                .replace("<int:number>", "1")
+                .replace("<str:username>", "nobody")
+            )
             yield re.sub("<[^>]+>", "0", named)
 
 
@@ -59,7 +65,9 @@ def test_no_method_is_a_server_error_or_a_page(cast: Cast, played: Scene, role: 
     wrong = []
     for address in sorted(set(_addresses(played))):
         for method in METHODS:
-            answer = calls.generic(method, f"/api/v1/{address}", b"", content_type="application/json")
+            answer = calls.generic(
+                method, f"/api/v1/{address}", b"", content_type="application/json"
+            )
             kind = answer.get("Content-Type", "")
             page = kind.startswith("text/html") and not address.startswith("docs/")
             if answer.status_code >= 500 or page:
@@ -67,7 +75,9 @@ def test_no_method_is_a_server_error_or_a_page(cast: Cast, played: Scene, role: 
     assert not wrong
 
 
-def test_options_of_the_file_of_a_dataset_says_which_methods_there_are(cast: Cast, played: Scene) -> None:
+def test_options_of_the_file_of_a_dataset_says_which_methods_there_are(
+    cast: Cast, played: Scene
+) -> None:
     answer = Caller(cast.analyst, "read").client.options("/api/v1/datasets/0/file/")
     assert answer.status_code == 200
     assert answer["Allow"] == "PUT, OPTIONS"
@@ -85,7 +95,9 @@ def _full(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("_full")
-def test_an_upload_into_a_full_vault_is_a_problem_document_and_leaves_nothing(cast: Cast) -> None:
+def test_an_upload_into_a_full_vault_is_a_problem_document_and_leaves_nothing(
+    cast: Cast,
+) -> None:
     before = Dataset.objects.count()
     answer = Caller(cast.steward, "spend").upload("name=full", TABLE)
     body = assert_problem(answer, status=507)
@@ -94,17 +106,23 @@ def test_an_upload_into_a_full_vault_is_a_problem_document_and_leaves_nothing(ca
 
 
 @pytest.mark.usefixtures("_full")
-def test_the_form_says_that_a_table_cannot_be_stored(cast: Cast, browser: Callable[..., object]) -> None:
+def test_the_form_says_that_a_table_cannot_be_stored(
+    cast: Cast, browser: Callable[..., object]
+) -> None:
     form = {"name": "full", "table": SimpleUploadedFile("t.csv", TABLE)}
     answer = browser(cast.steward).post(reverse("pages:upload"), form)  # type: ignore[attr-defined]
     assert answer.status_code in (200, 422)
     assert "cannot store the table now" in answer.content.decode()
 
 
-def test_the_document_has_the_answers_that_schemas_of_lists_hide(cast: Cast, played: Scene) -> None:
+def test_the_document_has_the_answers_that_schemas_of_lists_hide(
+    cast: Cast, played: Scene
+) -> None:
     paths = Caller(cast.steward, "read").get("/schema/?format=json").json()["paths"]
     network = paths["/api/v1/releases/{code}/network/"]["get"]
-    assert network["responses"]["200"]["content"]["application/json"]["schema"]["type"] == "array"
+    assert (
+        network["responses"]["200"]["content"]["application/json"]["schema"]["type"] == "array"
+    )
     assert [parameter["name"] for parameter in network.get("parameters", [])] == ["code"]
     assert "409" in paths["/api/v1/datasets/{code}/"]["delete"]["responses"]
     assert "422" in paths["/api/v1/datasets/{code}/domain/draft/"]["get"]["responses"]
@@ -112,7 +130,9 @@ def test_the_document_has_the_answers_that_schemas_of_lists_hide(cast: Cast, pla
     assert "507" in paths["/api/v1/datasets/{code}/file/"]["put"]["responses"]
 
 
-def test_deleting_a_dataset_with_an_open_run_is_the_documented_problem(cast: Cast, played: Scene) -> None:
+def test_deleting_a_dataset_with_an_open_run_is_the_documented_problem(
+    cast: Cast, played: Scene
+) -> None:
     dataset = played.waiting.dataset
     answer = Caller(cast.steward, "spend").client.delete(f"/api/v1/datasets/{dataset.code}/")
     assert_problem(answer, status=409)

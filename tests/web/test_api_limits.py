@@ -22,10 +22,19 @@ from tests.web.rest import Caller, assert_problem
 
 NONE = dict.fromkeys(("token", "user", "write", "file", "stranger"), 0)
 MEMORY = {
-    "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "LOCATION": "shared"},
-    "process": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "LOCATION": "process"},
+    "default": {
+        "BACKEND": "django.core.cache.backends.locmem.LocMemCache",
+        "LOCATION": "shared",
+    },
+    "process": {
+        "BACKEND": "django.core.cache.backends.locmem.LocMemCache",
+        "LOCATION": "process",
+    },
 }
-UNREACHABLE = {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": "unix:///nowhere/redis.sock"}
+UNREACHABLE = {
+    "BACKEND": "django.core.cache.backends.redis.RedisCache",
+    "LOCATION": "unix:///nowhere/redis.sock",
+}
 
 
 @pytest.fixture(autouse=True)
@@ -62,7 +71,9 @@ def test_a_token_that_asks_too_often_waits(cast: Cast, settings: Settings) -> No
     assert statuses(other.client, 1) == [200]
 
 
-def test_a_person_is_counted_over_all_their_tokens_and_browsers(cast: Cast, settings: Settings, browser: Any) -> None:
+def test_a_person_is_counted_over_all_their_tokens_and_browsers(
+    cast: Cast, settings: Settings, browser: Any
+) -> None:
     limit(settings, user=3)
     assert statuses(Caller(cast.steward, "read").client, 1) == [200]
     assert statuses(Caller(cast.steward, "read").client, 1) == [200]
@@ -70,7 +81,9 @@ def test_a_person_is_counted_over_all_their_tokens_and_browsers(cast: Cast, sett
     assert statuses(Caller(cast.analyst, "read").client, 1) == [200]
 
 
-def test_after_the_wait_it_goes_on(cast: Cast, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_after_the_wait_it_goes_on(
+    cast: Cast, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
     limit(settings, token=1)
     calls = Caller(cast.steward, "read")
     assert statuses(calls.client, 2) == [200, 429]
@@ -82,11 +95,20 @@ def test_after_the_wait_it_goes_on(cast: Cast, settings: Settings, monkeypatch: 
     assert statuses(calls.client, 1) == [200]
 
 
-def test_writing_has_a_limit_of_its_own_and_what_is_over_it_spends_nothing(cast: Cast, settings: Settings) -> None:
-    played = scene.play(steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation)
+def test_writing_has_a_limit_of_its_own_and_what_is_over_it_spends_nothing(
+    cast: Cast, settings: Settings
+) -> None:
+    played = scene.play(
+        steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation
+    )
     limit(settings, write=1)
     calls = Caller(cast.steward, "read", "spend")
-    spec = {"dataset": played.dataset.code, "mechanism": "independent", "epsilon": "0.1", "delta": "1e-9"}
+    spec = {
+        "dataset": played.dataset.code,
+        "mechanism": "independent",
+        "epsilon": "0.1",
+        "delta": "1e-9",
+    }
     assert calls.send("/runs/", spec).status_code == 202
     before = LedgerEntry.objects.count()
     assert_problem(calls.send("/runs/", spec), status=429)
@@ -95,11 +117,15 @@ def test_writing_has_a_limit_of_its_own_and_what_is_over_it_spends_nothing(cast:
 
 
 def test_drawing_tables_has_a_limit_of_its_own(cast: Cast, settings: Settings) -> None:
-    played = scene.play(steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation)
+    played = scene.play(
+        steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation
+    )
     limit(settings, file=2)
     calls = Caller(played.reader, "read")
     address = f"/api/v1/samples/{played.sample.code}/table."
-    assert statuses(calls.client, 1, f"{address}csv") + statuses(calls.client, 2, f"{address}parquet") == [
+    assert statuses(calls.client, 1, f"{address}csv") + statuses(
+        calls.client, 2, f"{address}parquet"
+    ) == [
         200,
         200,
         429,
@@ -111,21 +137,30 @@ def test_who_shows_no_usable_token_is_counted_by_address_and_stops_nobody_else(
     cast: Cast, settings: Settings, client: Client
 ) -> None:
     limit(settings, stranger=2)
-    guesses = [client.get("/api/v1/me/", headers={"Authorization": f"Bearer synthweb_{n}"}) for n in range(2)]
+    guesses = [
+        client.get("/api/v1/me/", headers={"Authorization": f"Bearer synthweb_{n}"})
+        for n in range(2)
+    ]
     assert [guess.status_code for guess in guesses] == [401, 401]
     assert_problem(client.get("/api/v1/me/"), status=429)
     assert client.get("/api/v1/me/", REMOTE_ADDR="192.0.2.7").status_code == 401
     assert statuses(Caller(cast.steward, "read").client, 3) == [200] * 3
 
 
-def test_an_address_is_what_our_own_proxies_say_it_is(settings: Settings, client: Client, db: None) -> None:
+def test_an_address_is_what_our_own_proxies_say_it_is(
+    settings: Settings, client: Client, db: None
+) -> None:
     limit(settings, stranger=1)
     settings.PROXIES = 1
 
     def asked(forwarded: str) -> int:
         return client.get("/api/v1/me/", headers={"X-Forwarded-For": forwarded}).status_code
 
-    assert [asked("192.0.2.1"), asked("192.0.2.2"), asked("spoofed, 192.0.2.1")] == [401, 401, 429]
+    assert [asked("192.0.2.1"), asked("192.0.2.2"), asked("spoofed, 192.0.2.1")] == [
+        401,
+        401,
+        429,
+    ]
 
 
 def test_without_the_shared_cache_each_process_counts_for_itself(
@@ -134,7 +169,9 @@ def test_without_the_shared_cache_each_process_counts_for_itself(
     settings.CACHES = {**MEMORY, "default": UNREACHABLE}
     limit(settings, token=2)
     assert statuses(Caller(cast.steward, "read").client, 3) == [200, 200, 429]
-    assert caplog.text.count("cannot be reached") == 1, "it is said once, and not asked again at every request"
+    assert caplog.text.count("cannot be reached") == 1, (
+        "it is said once, and not asked again at every request"
+    )
 
 
 def test_no_limit_is_no_limit(cast: Cast) -> None:
@@ -157,7 +194,9 @@ print(sum(counting.raised("default", "rest:token:x:1", seconds=60) <= 50 for _ i
 def test_processes_that_share_a_redis_count_together(redis_url: str) -> None:
     location = redis_url.replace("redis+socket://", "unix://")
     processes = [
-        subprocess.Popen([sys.executable, "-c", _COUNTER, location], stdout=subprocess.PIPE, text=True)
+        subprocess.Popen(
+            [sys.executable, "-c", _COUNTER, location], stdout=subprocess.PIPE, text=True
+        )
         for _ in range(3)
     ]
     passed = [int(process.communicate(timeout=60)[0]) for process in processes]

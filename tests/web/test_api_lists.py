@@ -17,12 +17,17 @@ from tests.web.rest import Caller
 from tests.web.scene import Scene
 
 TODAY = dt.datetime.now(dt.UTC).date()
-BEFORE, LATER = TODAY - dt.timedelta(days=9), TODAY + dt.timedelta(days=9)  # whatever midnight the tests run over
+BEFORE, LATER = (
+    TODAY - dt.timedelta(days=9),
+    TODAY + dt.timedelta(days=9),
+)  # whatever midnight the tests run over
 
 
 @pytest.fixture
 def played(cast: Cast) -> Scene:
-    return scene.play(steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation)
+    return scene.play(
+        steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation
+    )
 
 
 def found(caller: Caller, address: str, key: str = "code") -> list[Any]:
@@ -65,7 +70,9 @@ def test_a_day_is_a_whole_day_in_utc(cast: Cast, played: Scene) -> None:
         (dt.datetime(2026, 3, 2, tzinfo=dt.UTC), False),
     ):
         SynthesisRun.objects.filter(pk=played.run.pk).update(created_at=moment)
-        assert (played.run.code in found(calls, "/runs/?since=2026-03-01&until=2026-03-01")) is inside, moment
+        assert (
+            played.run.code in found(calls, "/runs/?since=2026-03-01&until=2026-03-01")
+        ) is inside, moment
 
 
 def test_datasets_are_narrowed_and_sorted(cast: Cast, played: Scene) -> None:
@@ -105,21 +112,29 @@ def test_the_ledger_is_narrowed_and_sorted(cast: Cast, played: Scene) -> None:
         "sort=sequence": [entry.sequence for entry in every],
         "": [entry.sequence for entry in every][::-1],
         "kind=CHARGE": [entry.sequence for entry in every if entry.kind == "CHARGE"],
-        f"run={played.waiting.code}": [entry.sequence for entry in every if entry.run_code == played.waiting.code],
+        f"run={played.waiting.code}": [
+            entry.sequence for entry in every if entry.run_code == played.waiting.code
+        ],
         f"dataset={played.fresh.code}": [],
         f"until={BEFORE}": [],
     }.items():
         assert found(calls, f"{address}?{query}", "sequence") == expected, query
 
 
-def test_budget_requests_and_accounts_are_narrowed_and_sorted(cast: Cast, played: Scene) -> None:
+def test_budget_requests_and_accounts_are_narrowed_and_sorted(
+    cast: Cast, played: Scene
+) -> None:
     calls = Caller(cast.custodian, "read")
     asked = found(calls, "/budget-requests/?sort=created_at", "state")
     assert asked == ["granted", "open"]
     assert found(calls, "/budget-requests/?state=open") == [played.request.code]
-    assert found(calls, f"/budget-requests/?dataset={played.fresh.code}&rule=basic") == [played.request.code]
+    assert found(calls, f"/budget-requests/?dataset={played.fresh.code}&rule=basic") == [
+        played.request.code
+    ]
     assert found(calls, "/budget-requests/?rule=zcdp") == []
-    assert found(calls, f"/accounts/?dataset={played.dataset.code}&rule=basic&sort=-name") == [played.account.code]
+    assert found(calls, f"/accounts/?dataset={played.dataset.code}&rule=basic&sort=-name") == [
+        played.account.code
+    ]
     assert found(calls, f"/accounts/?dataset={played.fresh.code}") == []
     assert found(calls, "/accounts/?rule=zcdp") == []
 
@@ -127,10 +142,15 @@ def test_budget_requests_and_accounts_are_narrowed_and_sorted(cast: Cast, played
 def test_samples_and_shares_are_narrowed_and_sorted(cast: Cast, played: Scene) -> None:
     large = releases.draw_sample(user=cast.steward, release=played.release, rows=90)
     calls, address = Caller(cast.steward, "read"), f"/releases/{played.release.code}"
-    assert found(calls, f"{address}/samples/?sort=-rows") == [large.code, played.own_sample.code]
+    assert found(calls, f"{address}/samples/?sort=-rows") == [
+        large.code,
+        played.own_sample.code,
+    ]
     assert found(calls, f"{address}/samples/?sort=rows") == [played.own_sample.code, large.code]
     assert found(calls, f"{address}/samples/?since={LATER}") == []
-    assert found(calls, f"{address}/grants/?sort=created_at&since={BEFORE}", "analyst") == ["reader"]
+    assert found(calls, f"{address}/grants/?sort=created_at&since={BEFORE}", "analyst") == [
+        "reader"
+    ]
     assert found(calls, f"{address}/grants/?until={BEFORE}", "analyst") == []
 
 
@@ -144,7 +164,9 @@ def test_a_filter_shows_nobody_what_they_may_not_see(cast: Cast, played: Scene) 
         f"/budget-requests/?dataset={played.dataset.code}",
     ):
         assert found(stranger, address) == [], address
-    assert found(Caller(cast.analyst, "read"), f"/releases/?dataset={played.dataset.code}") == []
+    assert (
+        found(Caller(cast.analyst, "read"), f"/releases/?dataset={played.dataset.code}") == []
+    )
 
 
 def test_next_and_previous_keep_the_filter(cast: Cast, played: Scene) -> None:
@@ -152,7 +174,10 @@ def test_next_and_previous_keep_the_filter(cast: Cast, played: Scene) -> None:
     first = calls.get(f"/runs/?dataset={played.dataset.code}&sort=created_at&limit=1").json()
     assert (first["count"], first["previous"]) == (2, None)
     second = calls.client.get(first["next"]).json()
-    assert [row["code"] for row in first["results"] + second["results"]] == [played.run.code, played.waiting.code]
+    assert [row["code"] for row in first["results"] + second["results"]] == [
+        played.run.code,
+        played.waiting.code,
+    ]
     assert second["next"] is None
     assert f"dataset={played.dataset.code}" in second["previous"]
 

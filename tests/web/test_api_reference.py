@@ -13,11 +13,15 @@ from synthweb.accounts.models import User
 from synthweb.api import reference
 
 
-def test_every_address_and_object_of_the_document_is_on_the_page(steward: User, browser: Callable[..., Client]) -> None:
+def test_every_address_and_object_of_the_document_is_on_the_page(
+    steward: User, browser: Callable[..., Client]
+) -> None:
     client = browser(steward)
     document = json.loads(client.get("/api/v1/schema/", {"format": "json"}).content)
     page = client.get("/api/v1/docs/").content.decode()
-    operations = [operation for verbs in document["paths"].values() for operation in verbs.values()]
+    operations = [
+        operation for verbs in document["paths"].values() for operation in verbs.values()
+    ]
     ids = {operation["operationId"] for operation in operations if isinstance(operation, dict)}
     assert len(ids) > 20
     assert ids | {f"object-{name}" for name in document["components"]["schemas"]} <= set(
@@ -25,7 +29,9 @@ def test_every_address_and_object_of_the_document_is_on_the_page(steward: User, 
     )
 
 
-def test_every_link_to_an_object_leads_to_it(steward: User, browser: Callable[..., Client]) -> None:
+def test_every_link_to_an_object_leads_to_it(
+    steward: User, browser: Callable[..., Client]
+) -> None:
     page = browser(steward).get("/api/v1/docs/").content.decode()
     assert set(re.findall(r'href="#([^"]+)"', page)) <= set(re.findall(r'id="([^"]+)"', page))
 
@@ -48,7 +54,13 @@ def test_a_type_is_said_in_words(schema: dict[str, object], words: str) -> None:
 
 
 def test_the_line_for_a_shell_names_key_and_body_where_they_belong() -> None:
-    key = reference.Field(name="Idempotency-Key", kind=reference.kind_of({}), place="header", required=False, text="")
+    key = reference.Field(
+        name="Idempotency-Key",
+        kind=reference.kind_of({}),
+        place="header",
+        required=False,
+        text="",
+    )
     body = reference.Content(media_type="application/json", kind=reference.kind_of({}))
     operation = reference.Operation(
         id="x", verb="POST", path="/api/v1/runs/", text="", scope="spend",

@@ -89,7 +89,9 @@ class World:
     def __init__(self, cast: Cast) -> None:
         self.cast = cast
         self.there = self._elsewhere(cast.elsewhere)
-        self.here = scene.play(steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation)
+        self.here = scene.play(
+            steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation
+        )
         run = scene.submit(steward=cast.steward, dataset=self.here.dataset)
         worker.synthesize(code=run.code)
         run.refresh_from_db()
@@ -101,7 +103,11 @@ class World:
     def _elsewhere(organisation: Organisation) -> Scene:
         def person(name: str, role: Role) -> User:
             return create_user(
-                actor="system", organisation=organisation, username=name, roles=[role], password=PASSWORD
+                actor="system",
+                organisation=organisation,
+                username=name,
+                roles=[role],
+                password=PASSWORD,
             )
 
         played = scene.play(
@@ -110,8 +116,12 @@ class World:
             organisation=organisation,
         )
         User.objects.filter(pk=played.reader.pk).update(username="canary-analyst")
-        Dataset.objects.filter(organisation=organisation).update(name="canary-table", description="canary-words")
-        SynthesisRun.objects.filter(dataset__organisation=organisation).update(name="canary-run")
+        Dataset.objects.filter(organisation=organisation).update(
+            name="canary-table", description="canary-words"
+        )
+        SynthesisRun.objects.filter(dataset__organisation=organisation).update(
+            name="canary-run"
+        )
         Organisation.objects.filter(pk=organisation.pk).update(name="canary-organisation")
         return played
 
@@ -126,14 +136,26 @@ class World:
             *ReferenceTable.objects.filter(**there).values_list("code", flat=True),
         }
         for model in (SynthesisRun, Release, BudgetRequest):
-            words |= set(model.objects.filter(dataset__in=datasets).values_list("code", flat=True))
-        words |= {*datasets.values_list("code", flat=True), *datasets.values_list("content_key", flat=True)}
+            words |= set(
+                model.objects.filter(dataset__in=datasets).values_list("code", flat=True)
+            )
+        words |= {
+            *datasets.values_list("code", flat=True),
+            *datasets.values_list("content_key", flat=True),
+        }
         words |= {
             str(receipt["digest"])
-            for receipt in Release.objects.filter(dataset__in=datasets).values_list("receipt", flat=True)
+            for receipt in Release.objects.filter(dataset__in=datasets).values_list(
+                "receipt", flat=True
+            )
         }
-        for sample in Sample.objects.exclude(requested_by=self.people[role]).select_related("release__dataset"):
-            in_the_log = role in ("auditor", "steward") and sample.release.dataset.organisation != self.cast.elsewhere
+        for sample in Sample.objects.exclude(requested_by=self.people[role]).select_related(
+            "release__dataset"
+        ):
+            in_the_log = (
+                role in ("auditor", "steward")
+                and sample.release.dataset.organisation != self.cast.elsewhere
+            )
             words |= {sample.seed} if len(sample.seed) > 3 else set()
             words |= set() if in_the_log else {sample.code}
         if role == "analyst":
@@ -149,7 +171,11 @@ class World:
         codes += [self.unshared.code] if kind[1] == "releases" else []
         codes += [self.here.own_sample.code] if kind[1] == "samples" else []
         named: list[dict[str, str | int]]
-        named = [{"username": "reader"}, {"username": "canary-analyst"}] if "{username}" in path else [{}]
+        named = (
+            [{"username": "reader"}, {"username": "canary-analyst"}]
+            if "{username}" in path
+            else [{}]
+        )
         named = [{**more, "number": 1} for more in named] if "{number}" in path else named
         return [{"code": code, **more} for code in codes for more in named] + [{}]
 
@@ -168,7 +194,9 @@ class World:
         )
 
 
-def check_operation(operation: Any, *, world: World, headers: dict[str, str], forbidden: set[str]) -> int:
+def check_operation(
+    operation: Any, *, world: World, headers: dict[str, str], forbidden: set[str]
+) -> int:
     """Ask one operation many times; how many answers were looked at."""
     asked = 0
     strategies = [
@@ -193,7 +221,9 @@ def check_operation(operation: Any, *, world: World, headers: dict[str, str], fo
         asked += 1
         case.validate_response(response, checks=CHECKS)
         text = response.content.decode("utf-8", "replace")
-        assert not [word for word in forbidden if word in text], f"{operation.label} showed something of others"
+        assert not [word for word in forbidden if word in text], (
+            f"{operation.label} showed something of others"
+        )
 
     ask()
     return asked
@@ -201,25 +231,37 @@ def check_operation(operation: Any, *, world: World, headers: dict[str, str], fo
 
 def _example(failure: BaseException) -> str:
     """The curl command that does it again."""
-    return next((line.strip()[:500] for line in str(failure).splitlines() if "curl " in line), "")
+    return next(
+        (line.strip()[:500] for line in str(failure).splitlines() if "curl " in line), ""
+    )
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_every_operation_keeps_its_word_and_shows_nothing_of_others(cast: Cast, role: str, settings: Settings) -> None:
+def test_every_operation_keeps_its_word_and_shows_nothing_of_others(
+    cast: Cast, role: str, settings: Settings
+) -> None:
     load_all_checks()
     world = World(cast)
-    _, token = create_token(user=world.people[role], name="all", scopes=["read", "spend", "share", "grant"], days=1)
+    _, token = create_token(
+        user=world.people[role], name="all", scopes=["read", "spend", "share", "grant"], days=1
+    )
     headers = {"Authorization": f"Bearer {token}"}
-    document = schemathesis.openapi.from_wsgi("/api/v1/schema/?format=json", application, headers=headers)
+    document = schemathesis.openapi.from_wsgi(
+        "/api/v1/schema/?format=json", application, headers=headers
+    )
     document.config.analysis.constants.enabled = bool(EXAMPLES)  # as `_no_words_of_our_source`
-    settings.SAMPLE_MAX_ROWS = 500  # not before: the document would say so if nobody had asked for one yet
+    settings.SAMPLE_MAX_ROWS = (
+        500  # not before: the document would say so if nobody had asked for one yet
+    )
     forbidden = world.forbidden(role)
     assert len(forbidden) > 15
     asked, found = {}, []
     for result in document.get_all_operations():
         operation = result.ok()
         try:
-            asked[operation.label] = check_operation(operation, world=world, headers=headers, forbidden=forbidden)
+            asked[operation.label] = check_operation(
+                operation, world=world, headers=headers, forbidden=forbidden
+            )
         except (AssertionError, BaseExceptionGroup) as failure:
             found.append(
                 f"{operation.label}: {str(getattr(failure, 'exceptions', failure))[:400]}\n{_example(failure)}"
@@ -235,7 +277,11 @@ def test_the_canary_is_in_the_answers_to_those_whose_it_is(cast: Cast) -> None:
 
     world = World(cast)
     assert world.there.release.code in world.forbidden("steward")
-    seen = Caller(User.objects.get(username="canary-steward"), "read").get("/datasets/").content.decode()
+    seen = (
+        Caller(User.objects.get(username="canary-steward"), "read")
+        .get("/datasets/")
+        .content.decode()
+    )
     assert "canary-" in seen
     assert world.there.dataset.code in seen
     own = Caller(cast.steward, "read").get("/datasets/").content.decode()

@@ -102,7 +102,11 @@ PAST_THE_SCOPE = {  # let in, and refused for another reason than the scope
     ("POST", "runs/<slug:code>/resume/"): 409,
     ("GET", "releases/<slug:code>/network/"): 404,
 }
-NO_SCOPE = {"schema", "reference", "not-found"}  # the document itself, its page, and addresses where nothing is
+NO_SCOPE = {
+    "schema",
+    "reference",
+    "not-found",
+}  # the document itself, its page, and addresses where nothing is
 
 
 @pytest.fixture(autouse=True)
@@ -113,7 +117,10 @@ def _broker_in_memory() -> Any:
 
 def table() -> dict[tuple[str, str], str]:
     """(method, route) → the scope that opens it."""
-    return {(method, route): scope for method, route, scope in map(str.split, TABLE.strip().splitlines())}
+    return {
+        (method, route): scope
+        for method, route, scope in map(str.split, TABLE.strip().splitlines())
+    }
 
 
 def routed() -> set[tuple[str, str]]:
@@ -124,8 +131,14 @@ def routed() -> set[tuple[str, str]]:
             actions = getattr(pattern.callback, "actions", None)
             view = getattr(pattern.callback, "cls", None)
             assert view is not None and issubclass(view, APIView), pattern
-            methods = actions or [name for name in view.http_method_names if hasattr(view, name)]
-            found |= {(name.upper(), str(pattern.pattern)) for name in methods if name not in ("options", "head")}
+            methods = actions or [
+                name for name in view.http_method_names if hasattr(view, name)
+            ]
+            found |= {
+                (name.upper(), str(pattern.pattern))
+                for name in methods
+                if name not in ("options", "head")
+            }
     return found
 
 
@@ -154,7 +167,9 @@ def _who(route: str, scope: str, *, cast: Cast, reader: User) -> User:
 
 @pytest.mark.slow
 def test_each_scope_opens_what_the_table_says_and_nothing_else(cast: Cast) -> None:
-    played = scene.play(steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation)
+    played = scene.play(
+        steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation
+    )
     reader = played.reader
     wrong = []
     for (method, route), scope in table().items():
@@ -164,8 +179,15 @@ def test_each_scope_opens_what_the_table_says_and_nothing_else(cast: Cast) -> No
         for scopes, opens in (([scope], True), (others, False)):
             with undone():
                 response = ask(_with(user, *scopes), method, full, played=played, cast=cast)
-                opened = response.status_code < 400 or response.status_code == PAST_THE_SCOPE.get((method, route))
-                named = f"the scope '{scope}'" in response.content.decode() if response.status_code == 403 else False
+                opened = (
+                    response.status_code < 400
+                    or response.status_code == PAST_THE_SCOPE.get((method, route))
+                )
+                named = (
+                    f"the scope '{scope}'" in response.content.decode()
+                    if response.status_code == 403
+                    else False
+                )
             if opened is not opens or named is opens:
                 wrong.append(f"{method} {route} with {scopes}: {response.status_code}")
             if not opens and response["Content-Type"] != PROBLEM:
@@ -187,7 +209,9 @@ def test_the_tokens_page_shows_what_each_token_may(cast: Cast, browser: Any) -> 
 
 
 def test_a_scope_is_worth_nothing_without_the_role(cast: Cast) -> None:
-    played = scene.play(steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation)
+    played = scene.play(
+        steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation
+    )
     for user in (cast.auditor, played.reader):
         client = _with(user, *tokens.SCOPES)
         for (method, route), scope in table().items():
@@ -195,7 +219,12 @@ def test_a_scope_is_worth_nothing_without_the_role(cast: Cast) -> None:
                 full = f"api/v1/{route}"
                 with undone():
                     response = ask(client, method, full, played=played, cast=cast)
-                assert response.status_code in (403, 404), (user, method, route, response.status_code)
+                assert response.status_code in (403, 404), (
+                    user,
+                    method,
+                    route,
+                    response.status_code,
+                )
 
 
 def test_every_body_of_the_matrix_is_of_an_address_that_exists() -> None:

@@ -41,7 +41,9 @@ def written(db):
         model={},
         created_by=who.steward,
     )
-    ReleaseMark.objects.create(release=release, sequence=1, kind=ReleaseMark.Kind.LOOKED, hash="0" * 64, document={})
+    ReleaseMark.objects.create(
+        release=release, sequence=1, kind=ReleaseMark.Kind.LOOKED, hash="0" * 64, document={}
+    )
     assert all(model.objects.exists() for model in TABLES)
 
 
@@ -61,7 +63,8 @@ def test_the_append_only_tables_are_these():
 
 @pytest.mark.parametrize("model", TABLES, ids=lambda model: model.__name__)
 @pytest.mark.parametrize(
-    "sql", ["UPDATE {table} SET id = id + 1000", "UPDATE {table} SET id = id", "DELETE FROM {table}"]
+    "sql",
+    ["UPDATE {table} SET id = id + 1000", "UPDATE {table} SET id = id", "DELETE FROM {table}"],
 )
 def test_direct_sql_is_refused(written, model, sql):
     before = list(model.objects.values())
@@ -77,7 +80,9 @@ def test_rows_cannot_be_replaced_or_truncated(written, model):
     if connection.vendor == "sqlite":
         sql = f"INSERT OR REPLACE INTO {table} SELECT * FROM {table}"
     else:
-        run("SET CONSTRAINTS ALL IMMEDIATE")  # no foreign key may still wait to be checked when TRUNCATE comes
+        run(
+            "SET CONSTRAINTS ALL IMMEDIATE"
+        )  # no foreign key may still wait to be checked when TRUNCATE comes
         sql = f"TRUNCATE {table} CASCADE"
     with pytest.raises(IntegrityError, match="append-only"):
         run(sql)
@@ -88,7 +93,9 @@ def test_rows_cannot_be_replaced_or_truncated(written, model):
 def test_an_upsert_is_refused(written, model):
     table = model._meta.db_table
     with pytest.raises(IntegrityError, match="append-only"):
-        run(f"INSERT INTO {table} SELECT * FROM {table} WHERE true ON CONFLICT (id) DO UPDATE SET id = excluded.id")
+        run(
+            f"INSERT INTO {table} SELECT * FROM {table} WHERE true ON CONFLICT (id) DO UPDATE SET id = excluded.id"
+        )
 
 
 @pytest.mark.parametrize("model", TABLES, ids=lambda model: model.__name__)

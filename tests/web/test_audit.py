@@ -33,7 +33,9 @@ def test_an_entry_says_who_did_what_to_which_object():
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize(("actor", "name"), [(None, "system"), ("worker", "worker"), (AnonymousUser(), "anonymous")])
+@pytest.mark.parametrize(
+    ("actor", "name"), [(None, "system"), ("worker", "worker"), (AnonymousUser(), "anonymous")]
+)
 def test_actors_without_a_user_have_a_name(actor, name):
     assert audit.record(actor=actor, action="test.done").actor == name
 
@@ -45,12 +47,17 @@ def test_an_entry_disappears_with_the_deed_that_failed():
         audit.record(actor="system", action="test.lost")
         raise RuntimeError
     audit.record(actor="system", action="test.kept")
-    assert list(AuditEntry.objects.order_by("sequence").values_list("action", flat=True)) == ["test.kept", "test.kept"]
+    assert list(AuditEntry.objects.order_by("sequence").values_list("action", flat=True)) == [
+        "test.kept",
+        "test.kept",
+    ]
     assert chain.verify().intact
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("detail", [{"share": 0.1}, {"blob": b"x"}, {1: "x"}, {"deep": [{"share": 1.5}]}])
+@pytest.mark.parametrize(
+    "detail", [{"share": 0.1}, {"blob": b"x"}, {1: "x"}, {"deep": [{"share": 1.5}]}]
+)
 def test_details_without_one_spelling_are_refused(detail):
     with pytest.raises(TypeError, match="canonical JSON"):
         audit.record(actor="system", action="test.done", detail=detail)
@@ -58,7 +65,19 @@ def test_details_without_one_spelling_are_refused(detail):
 
 @pytest.mark.django_db
 @pytest.mark.parametrize(
-    "text", ["\x00", "a\x00b", "\ud800", "é", "e\u0301", "\u2028", '"\\', "\u202e", "💧", "\r\nforged: line"]
+    "text",
+    [
+        "\x00",
+        "a\x00b",
+        "\ud800",
+        "é",
+        "e\u0301",
+        "\u2028",
+        '"\\',
+        "\u202e",
+        "💧",
+        "\r\nforged: line",
+    ],
 )
 def test_hostile_text_is_kept_and_the_chain_still_verifies(text):
     audit.record(actor=f"a{text}", action="test.done", detail={"name": text, text: [text]})
@@ -89,7 +108,9 @@ def test_canonical_json_reads_back_and_does_not_depend_on_the_order_of_keys(valu
 
 
 def test_a_known_digest():
-    expected = hashlib.sha256('{"a":[1,true,null],"at":"2026-03-01T08:30:00.000001Z","é":"ü"}'.encode()).hexdigest()
+    expected = hashlib.sha256(
+        '{"a":[1,true,null],"at":"2026-03-01T08:30:00.000001Z","é":"ü"}'.encode()
+    ).hexdigest()
     at = dt.datetime(2026, 3, 1, 9, 30, 0, 1, tzinfo=dt.timezone(dt.timedelta(hours=1)))
     assert hashing.digest({"é": "ü", "at": at, "a": (1, True, None)}) == expected
 

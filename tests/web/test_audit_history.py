@@ -30,7 +30,9 @@ from tests.web.scene import Scene
 @pytest.fixture
 def played(cast: Cast) -> Iterator[Scene]:
     with doorbell.queue_at(doorbell.IN_MEMORY):
-        yield scene.play(steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation)
+        yield scene.play(
+            steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation
+        )
 
 
 def shown(client: Client, name: str, *arguments: str, **query: str) -> list[Any]:
@@ -55,7 +57,9 @@ def recorded_actions() -> set[str]:
                     text.value
                     for value in [*values, *node.args]
                     for text in ast.walk(value)
-                    if isinstance(text, ast.Constant) and isinstance(text.value, str) and "." in text.value
+                    if isinstance(text, ast.Constant)
+                    and isinstance(text.value, str)
+                    and "." in text.value
                 }
     return {text for text in found if " " not in text}
 
@@ -63,26 +67,43 @@ def recorded_actions() -> set[str]:
 def test_every_action_that_is_recorded_has_its_words() -> None:
     actions = recorded_actions()
     assert {"report.opened", "release.shared", "user.deactivated", "budget.granted"} <= actions
-    assert actions - set(words.SENTENCES) == set(), "write a sentence for each of these in synthweb/audit/words.py"
+    assert actions - set(words.SENTENCES) == set(), (
+        "write a sentence for each of these in synthweb/audit/words.py"
+    )
 
 
-def test_an_action_without_words_is_shown_as_it_was_recorded(cast: Cast, browser: Callable[..., Client]) -> None:
-    audit.record(actor="system", action="moon.landed", organisation=cast.organisation, target=("moon", "luna"))
+def test_an_action_without_words_is_shown_as_it_was_recorded(
+    cast: Cast, browser: Callable[..., Client]
+) -> None:
+    audit.record(
+        actor="system",
+        action="moon.landed",
+        organisation=cast.organisation,
+        target=("moon", "luna"),
+    )
     client = browser(cast.auditor)
     page = client.get(reverse("ledger:audit"))
     assert "moon.landed" in page.text and "luna" in page.text
-    assert [deed.entry.action for deed in shown(client, "audit", action="moon.landed")] == ["moon.landed"]
+    assert [deed.entry.action for deed in shown(client, "audit", action="moon.landed")] == [
+        "moon.landed"
+    ]
 
 
 @pytest.mark.slow
-def test_codes_and_numbers_have_names(cast: Cast, played: Scene, browser: Callable[..., Client]) -> None:
-    deeds = {deed.entry.action: deed for deed in reversed(shown(browser(cast.auditor), "audit"))}
+def test_codes_and_numbers_have_names(
+    cast: Cast, played: Scene, browser: Callable[..., Client]
+) -> None:
+    deeds = {
+        deed.entry.action: deed for deed in reversed(shown(browser(cast.auditor), "audit"))
+    }
     assert deeds["user.created"].name == "reader"
     assert deeds["user.created"].kind == "person"
     assert deeds["dataset.uploaded"].name == played.fresh.name
     assert deeds["budget.granted"].name == played.account.name
     assert ("dataset", played.dataset.name) in deeds["budget.granted"].facts
-    assert deeds["release.shared"].address == reverse("releases:release", args=[played.release.code])
+    assert deeds["release.shared"].address == reverse(
+        "releases:release", args=[played.release.code]
+    )
     assert deeds["report.requested"].sentence == "asked for a comparison with the real table"
 
 
@@ -94,13 +115,17 @@ def test_every_opening_of_real_rows_is_listed_with_who_what_and_of_which_table(
     auditor, steward = browser(cast.auditor), browser(cast.steward)
     assert shown(auditor, "real-rows") == []
     datasets.preview_for(cast.steward, played.dataset, "table")
-    assert steward.get(reverse("releases:compare", args=[played.release.code])).status_code == 200
+    assert (
+        steward.get(reverse("releases:compare", args=[played.release.code])).status_code == 200
+    )
     found = shown(auditor, "real-rows")
     assert [(deed.entry.actor, deed.seen, deed.dataset) for deed in found] == [
         ("steward", "a comparison with the real table", played.dataset.name),
         ("steward", "first rows and suggestions", played.dataset.name),
     ]
-    assert [deed.entry.pk for deed in shown(steward, "real-rows")] == [deed.entry.pk for deed in found]
+    assert [deed.entry.pk for deed in shown(steward, "real-rows")] == [
+        deed.entry.pk for deed in found
+    ]
     assert len(shown(auditor, "real-rows", actor="steward", object=played.dataset.code)) == 2
     assert shown(auditor, "real-rows", object=played.fresh.code) == []
     assert shown(auditor, "real-rows", until="2020-01-01") == []
@@ -134,7 +159,11 @@ def test_the_history_of_a_person_is_what_they_did_and_what_was_done_about_them(
     cast: Cast, played: Scene, browser: Callable[..., Client]
 ) -> None:
     found = shown(browser(cast.auditor), "history-person", played.reader.username)
-    assert {deed.entry.action for deed in found} >= {"user.created", "release.shared", "sample.requested"}
+    assert {deed.entry.action for deed in found} >= {
+        "user.created",
+        "release.shared",
+        "sample.requested",
+    }
     for deed in found:
         about = json.dumps(deed.entry.detail) + deed.name
         assert deed.entry.actor == played.reader.username or played.reader.username in about
@@ -155,7 +184,10 @@ PARTS = {
 def test_each_part_is_read_by_exactly_those_it_is_for(
     cast: Cast, played: Scene, browser: Callable[..., Client], part: str
 ) -> None:
-    of = {"history-dataset": [played.dataset.code], "history-person": [cast.custodian.username]}.get(part, [])
+    of = {
+        "history-dataset": [played.dataset.code],
+        "history-person": [cast.custodian.username],
+    }.get(part, [])
     for role, user in cast.by_name().items():
         for address in (
             reverse(f"ledger:{part}", args=of),
@@ -171,7 +203,9 @@ def test_each_part_is_read_by_exactly_those_it_is_for(
     assert shown(browser(cast.stranger), "real-rows") == []
 
 
-def test_a_person_of_another_organisation_does_not_exist(cast: Cast, browser: Callable[..., Client]) -> None:
+def test_a_person_of_another_organisation_does_not_exist(
+    cast: Cast, browser: Callable[..., Client]
+) -> None:
     address = reverse("ledger:history-person", args=["stranger"])
     assert browser(cast.auditor).get(address).status_code == 404
     assert browser(cast.stranger).get(address).status_code == 200
@@ -181,7 +215,12 @@ def test_a_person_of_another_organisation_does_not_exist(cast: Cast, browser: Ca
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["csv", "json"])
 def test_exported_deeds_are_checked_without_the_server(
-    cast: Cast, played: Scene, browser: Callable[..., Client], tmp_path: Path, capsys: Any, kind: str
+    cast: Cast,
+    played: Scene,
+    browser: Callable[..., Client],
+    tmp_path: Path,
+    capsys: Any,
+    kind: str,
 ) -> None:
     answer = browser(cast.auditor).get(reverse("ledger:audit-entries", args=[kind]))
     path = tmp_path / f"audit.{kind}"
@@ -207,7 +246,12 @@ def test_the_number_of_queries_does_not_grow_with_the_log(
             assert client.get(reverse(f"ledger:{name}", args=arguments)).status_code == 200
         return len(counted)
 
-    pages = [("audit",), ("real-rows",), ("history-dataset", played.dataset.code), ("history-person", "steward")]
+    pages = [
+        ("audit",),
+        ("real-rows",),
+        ("history-dataset", played.dataset.code),
+        ("history-person", "steward"),
+    ]
     datasets.preview_for(cast.steward, played.dataset, "table")
     before = [queries(*page) for page in pages]
     for _ in range(20):

@@ -286,10 +286,14 @@ BODIES: dict[str, Callable[[Scene, Cast], dict[str, Any]]] = {
         "note": "Rows.",
         "document": description_of(scene.release) | {"rows": 7},
     },
-    "POST api/v1/releases/<slug:code>/grants/": lambda _, cast: {"analyst": cast.analyst.username},
+    "POST api/v1/releases/<slug:code>/grants/": lambda _, cast: {
+        "analyst": cast.analyst.username
+    },
     "PUT api/v1/datasets/<slug:code>/domain/": lambda *_: scene.DOMAIN,
     "POST api/v1/datasets/<slug:code>/domain/draft/": lambda *_: scene.DOMAIN,
-    "POST api/v1/datasets/<slug:code>/domain/draft/template/": lambda played, _: {"template": played.template.code},
+    "POST api/v1/datasets/<slug:code>/domain/draft/template/": lambda played, _: {
+        "template": played.template.code
+    },
     "POST api/v1/datasets/<slug:code>/domain/draft/reference/": lambda played, _: {
         "reference": played.reference.code,
         "column": "region",
@@ -301,7 +305,11 @@ BODIES: dict[str, Callable[[Scene, Cast], dict[str, Any]]] = {
     },
 }
 QUERIES = {"PUT api/v1/datasets/<slug:code>/domain/": "?because=The+codebook."}
-UNWATCHED = {"accounts.user", "sessions.session", "audit.chainhead"}  # last sign-in; the end of the log below
+UNWATCHED = {
+    "accounts.user",
+    "sessions.session",
+    "audit.chainhead",
+}  # last sign-in; the end of the log below
 READING_IS_RECORDED = {"preview.opened", "report.opened"}
 
 
@@ -317,7 +325,9 @@ def rows() -> dict[tuple[str, str], tuple[int, ...]]:
 
 @pytest.fixture
 def played(cast: Cast) -> Scene:
-    return scene.play(steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation)
+    return scene.play(
+        steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation
+    )
 
 
 @pytest.fixture
@@ -350,11 +360,15 @@ def undone() -> Iterator[None]:
 
 
 def ask(client: Client, method: str, route: str, *, played: Scene, cast: Cast) -> Any:
-    address = addresses.fill(route, scene=played, cast=cast) + QUERIES.get(f"{method} {route}", "")
+    address = addresses.fill(route, scene=played, cast=cast) + QUERIES.get(
+        f"{method} {route}", ""
+    )
     body = BODIES.get(f"{method} {route}", lambda *_: {})(played, cast)
     options: dict[str, Any] = {"headers": {"Accept": "*/*"}}
     if method != "GET" and route.startswith("api/"):
-        kind = "text/csv" if f"{method} {route}" == "POST api/v1/datasets/" else "application/json"
+        kind = (
+            "text/csv" if f"{method} {route}" == "POST api/v1/datasets/" else "application/json"
+        )
         options |= {"data": json.dumps(body), "content_type": kind}
     response = getattr(client, method.lower())(address, **options)
     if response.streaming:
@@ -371,7 +385,9 @@ def test_every_address_has_a_row() -> None:
 
 
 @pytest.mark.slow
-def test_everybody_gets_the_answer_that_the_table_says(cast: Cast, played: Scene, clients: dict[str, Client]) -> None:
+def test_everybody_gets_the_answer_that_the_table_says(
+    cast: Cast, played: Scene, clients: dict[str, Client]
+) -> None:
     wrong = []
     for (method, route), expected in rows().items():
         for person, status in zip(PEOPLE, expected, strict=True):
@@ -385,9 +401,12 @@ def test_everybody_gets_the_answer_that_the_table_says(cast: Cast, played: Scene
 
 
 @pytest.mark.parametrize(
-    "address", ["/datasets/?q=%00", "/releases/?q=a%00b", "/runs/?dataset=%00", "/api/v1/runs/%00/"]
+    "address",
+    ["/datasets/?q=%00", "/releases/?q=a%00b", "/runs/?dataset=%00", "/api/v1/runs/%00/"],
 )
-def test_a_nul_in_an_address_is_a_bad_request_and_no_failure(cast: Cast, browser: Any, address: str) -> None:
+def test_a_nul_in_an_address_is_a_bad_request_and_no_failure(
+    cast: Cast, browser: Any, address: str
+) -> None:
     """PostgreSQL refuses to look for it; SQLite, on which most tests run, does not mind."""
     assert browser(cast.steward).get(address).status_code == 400
 
@@ -419,7 +438,10 @@ def test_nothing_can_be_changed_in_the_administration(clients: dict[str, Client]
         before = _everything()
         for person in ("auditor", "staff"):
             response = clients[person].post(address, {"post": "yes", "_save": "Save"})
-            assert response.status_code in (302, 403, 404, 405) or _everything() == before, (address, person)
+            assert response.status_code in (302, 403, 404, 405) or _everything() == before, (
+                address,
+                person,
+            )
         assert _everything() == before, address
 
 
@@ -445,8 +467,14 @@ def test_no_unsafe_method_works_without_a_csrf_token(cast: Cast, played: Scene) 
             continue
         for method in ("POST", "PUT", "PATCH", "DELETE"):
             response = ask(client, method, route, played=played, cast=cast)
-            nothing_there = response.status_code == 404 and route == "api/v1/^(?P<path>(?s:.*))$"
-            assert nothing_there or response.status_code in (403, 405, 415), (method, route, response.status_code)
+            nothing_there = (
+                response.status_code == 404 and route == "api/v1/^(?P<path>(?s:.*))$"
+            )
+            assert nothing_there or response.status_code in (403, 405, 415), (
+                method,
+                route,
+                response.status_code,
+            )
 
 
 @pytest.mark.slow
@@ -473,6 +501,10 @@ def _everything() -> dict[str, str]:
         found = model._default_manager.order_by("pk")
         if model._meta.label_lower == "audit.auditentry":
             found = found.exclude(action__in=READING_IS_RECORDED)
-        fields = [field.attname for field in model._meta.concrete_fields if field.name != "seen_at"]
-        digests[model._meta.label_lower] = hashlib.sha256(repr(list(found.values_list(*fields))).encode()).hexdigest()
+        fields = [
+            field.attname for field in model._meta.concrete_fields if field.name != "seen_at"
+        ]
+        digests[model._meta.label_lower] = hashlib.sha256(
+            repr(list(found.values_list(*fields))).encode()
+        ).hexdigest()
     return digests

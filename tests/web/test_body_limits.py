@@ -34,30 +34,50 @@ class Unreadable:
 
 def _post(client: Client, path: str, *, length: int, kind: str, **headers: Any) -> Any:
     return client.generic(
-        "POST", path, b"", content_type=kind, **{"CONTENT_LENGTH": str(length), "wsgi.input": Unreadable()}, **headers
+        "POST",
+        path,
+        b"",
+        content_type=kind,
+        **{"CONTENT_LENGTH": str(length), "wsgi.input": Unreadable()},
+        **headers,
     )
 
 
-@pytest.mark.parametrize("kind", ["application/json", "multipart/form-data; boundary=x", "text/csv"])
-@pytest.mark.parametrize("path", ["/account/login/", "/datasets/upload/", "/api/v1/runs/", "/api/v1/datasets/"])
+@pytest.mark.parametrize(
+    "kind", ["application/json", "multipart/form-data; boundary=x", "text/csv"]
+)
+@pytest.mark.parametrize(
+    "path", ["/account/login/", "/datasets/upload/", "/api/v1/runs/", "/api/v1/datasets/"]
+)
 def test_a_stated_length_above_the_limit_is_refused_unread(
     cast: Cast, browser: Browser, settings: Settings, path: str, kind: str
 ) -> None:
     settings.UPLOAD_MAX_BYTES = 10 * limits.DATA_UPLOAD_MAX_MEMORY_SIZE
     rest = path.startswith("/api/")
     client = Caller(cast.steward, "spend").client if rest else browser(cast.steward)
-    refused = _post(client, path, length=settings.UPLOAD_MAX_BYTES + bodies.FORM_SLACK + 1, kind=kind)
+    refused = _post(
+        client, path, length=settings.UPLOAD_MAX_BYTES + bodies.FORM_SLACK + 1, kind=kind
+    )
     assert refused.status_code == 413
     assert refused["Content-Type"].startswith(PROBLEM if rest else "text/plain")
     assert b"nothing of it was read" in refused.content
 
 
-def test_only_addresses_that_take_tables_take_large_bodies(cast: Cast, browser: Browser) -> None:
+def test_only_addresses_that_take_tables_take_large_bodies(
+    cast: Cast, browser: Browser
+) -> None:
     length = limits.DATA_UPLOAD_MAX_MEMORY_SIZE + bodies.FORM_SLACK + 1
     for path in ("/account/login/", "/datasets/"):
-        refused = _post(browser(cast.steward), path, length=length, kind="multipart/form-data; boundary=x")
+        refused = _post(
+            browser(cast.steward), path, length=length, kind="multipart/form-data; boundary=x"
+        )
         assert refused.status_code == 413, path
-    taken = _post(browser(cast.steward), "/datasets/upload/", length=length, kind="multipart/form-data; boundary=x")
+    taken = _post(
+        browser(cast.steward),
+        "/datasets/upload/",
+        length=length,
+        kind="multipart/form-data; boundary=x",
+    )
     assert taken.status_code == 422  # it was looked at, and broke off
 
 

@@ -80,10 +80,16 @@ def everything_logged(tmp_path: Path, db: None) -> Iterator[Path]:
 
 
 @pytest.fixture
-def played(everything_logged: Path, cast: Cast, broker: str, monkeypatch: pytest.MonkeyPatch) -> Scene:
+def played(
+    everything_logged: Path, cast: Cast, broker: str, monkeypatch: pytest.MonkeyPatch
+) -> Scene:
     monkeypatch.setattr(scene, "TABLE", marked_table())
-    monkeypatch.setattr(scene.upload, "__kwdefaults__", {**scene.upload.__kwdefaults__, "table": marked_table()})
-    return scene.play(steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation)
+    monkeypatch.setattr(
+        scene.upload, "__kwdefaults__", {**scene.upload.__kwdefaults__, "table": marked_table()}
+    )
+    return scene.play(
+        steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation
+    )
 
 
 def hits(text: str | bytes) -> list[str]:
@@ -104,31 +110,46 @@ def test_the_markers_went_in_and_their_steward_sees_them(cast: Cast, played: Sce
     assert hits(repr(shown))
     client = Client()
     client.force_login(cast.steward)
-    undescribed = scene.read(scene.upload(steward=cast.steward, organisation=cast.organisation, name="Undescribed"))
+    undescribed = scene.read(
+        scene.upload(steward=cast.steward, organisation=cast.organisation, name="Undescribed")
+    )
     page = client.get(f"/datasets/{undescribed.code}/describe/")
     assert page.status_code == 200
     assert hits(page.content)
 
 
-def test_nothing_that_is_stored_holds_a_marker(cast: Cast, played: Scene, broker: str, everything_logged: Path) -> None:
+def test_nothing_that_is_stored_holds_a_marker(
+    cast: Cast, played: Scene, broker: str, everything_logged: Path
+) -> None:
     _refuse_all(cast)
     assert_clean(_database(), "the database")
     assert_clean(_redis(broker), "the broker")
     for path in _files():
-        with contextlib.suppress(FileNotFoundError):  # a test beside this one has taken its own file away
+        with contextlib.suppress(
+            FileNotFoundError
+        ):  # a test beside this one has taken its own file away
             assert_clean(path.read_bytes(), path)
     log = everything_logged.read_text(errors="surrogateescape")
     assert len(log.splitlines()) > 100
     assert_clean(log, "the log")
 
 
-def test_no_answer_holds_a_marker_but_the_stewards_pages_of_real_data(cast: Cast, played: Scene) -> None:
+def test_no_answer_holds_a_marker_but_the_stewards_pages_of_real_data(
+    cast: Cast, played: Scene
+) -> None:
     real = {
         "datasets/<slug:code>/describe/",
         "releases/<slug:code>/compare/",
         "releases/<slug:code>/compare/report.json",
     }
-    people: list[User | None] = [None, cast.steward, cast.custodian, cast.auditor, cast.staff, played.reader]
+    people: list[User | None] = [
+        None,
+        cast.steward,
+        cast.custodian,
+        cast.auditor,
+        cast.staff,
+        played.reader,
+    ]
     for person in [*people, cast.analyst, cast.stranger]:
         client = Client(raise_request_exception=False)
         if person is not None:
@@ -136,12 +157,16 @@ def test_no_answer_holds_a_marker_but_the_stewards_pages_of_real_data(cast: Cast
         for route in addresses.routes():
             if route.startswith(addresses.ADMIN) or "logout" in route:
                 continue
-            response = client.get(addresses.fill(route, scene=played, cast=cast), headers={"Accept": "*/*"})
+            response = client.get(
+                addresses.fill(route, scene=played, cast=cast), headers={"Accept": "*/*"}
+            )
             if not (person == cast.steward and route in real):
                 assert_clean(_body(response), f"{route} as {person}")
 
 
-def test_a_refusal_names_the_place_and_not_the_cell(cast: Cast, everything_logged: Path, broker: str) -> None:
+def test_a_refusal_names_the_place_and_not_the_cell(
+    cast: Cast, everything_logged: Path, broker: str
+) -> None:
     client = Client()
     client.force_login(cast.steward)
     for why, dataset in _refuse_all(cast).items():
@@ -184,7 +209,11 @@ def test_a_worker_that_breaks_on_a_cell_says_nothing_of_it(
     assert run.state == run.State.FAILED
     client = Client()
     client.force_login(cast.steward)
-    for address in (f"/runs/{run.code}/", f"/api/v1/runs/{run.code}/", f"/datasets/{played.dataset.code}/"):
+    for address in (
+        f"/runs/{run.code}/",
+        f"/api/v1/runs/{run.code}/",
+        f"/datasets/{played.dataset.code}/",
+    ):
         assert_clean(client.get(address).content, address)
     assert_clean(_database(), "the database")
     assert_clean(everything_logged.read_bytes(), "the log")
@@ -224,7 +253,11 @@ def _redis(address: str) -> bytes:
     held = []
     for key in store.scan_iter():
         kind = store.type(key)
-        read = {b"list": lambda k: store.lrange(k, 0, -1), b"set": store.smembers, b"hash": store.hgetall}
+        read = {
+            b"list": lambda k: store.lrange(k, 0, -1),
+            b"set": store.smembers,
+            b"hash": store.hgetall,
+        }
         held.append(key + repr(read.get(kind, store.dump)(key)).encode())
     assert any(b"runs.synthesize" in one or b"confidential" in one for one in held)
     return b"\n".join(held)
@@ -233,7 +266,12 @@ def _redis(address: str) -> bytes:
 def _files() -> list[Path]:
     """Every file below the application's folder and beside the database."""
     name = Path(connection.settings_dict["NAME"])
-    places = [Path(settings.VAR_DIR), Path(settings.VAULT_DIR), Path(settings.PREVIEW_DIR), Path(settings.ARTEFACT_DIR)]
+    places = [
+        Path(settings.VAR_DIR),
+        Path(settings.VAULT_DIR),
+        Path(settings.PREVIEW_DIR),
+        Path(settings.ARTEFACT_DIR),
+    ]
     found = {path for place in places for path in place.rglob("*") if path.is_file()}
     found |= set(name.parent.glob(f"{name.name}*"))
     assert any(Path(settings.VAULT_DIR) in path.parents for path in found)

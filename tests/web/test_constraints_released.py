@@ -45,7 +45,11 @@ def test_what_is_declared_holds_in_every_row_and_is_named(
     address = f"/datasets/{dataset.code}/domain/"
     assert calls.send(address, DOMAIN | {"constraints": RULES}, method="put").status_code == 201
     assert calls.get(address).json()["document"]["constraints"][0]["kind"] == "missing-iff"
-    ledger.grant(custodian=cast.custodian, request=scene.ask(steward=cast.steward, dataset=dataset), reason="Agreed.")
+    ledger.grant(
+        custodian=cast.custodian,
+        request=scene.ask(steward=cast.steward, dataset=dataset),
+        reason="Agreed.",
+    )
     worker.synthesize(code=scene.submit(steward=cast.steward, dataset=dataset).code)
     release = Release.objects.get()
     sample = releases.draw_sample(user=cast.steward, release=release, rows=2_000)
@@ -62,7 +66,9 @@ def test_what_is_declared_holds_in_every_row_and_is_named(
     compared = steward.get(reverse("releases:compare", args=[release.code])).text
     assert "Records that break them" in compared
     assert "The synthetic table keeps all constraints; some real records do not." in compared
-    assert browser(cast.analyst).get(reverse("releases:compare", args=[release.code])).status_code in (403, 404)
+    assert browser(cast.analyst).get(
+        reverse("releases:compare", args=[release.code])
+    ).status_code in (403, 404)
 
 
 @pytest.mark.parametrize(
@@ -77,7 +83,9 @@ def test_what_is_declared_holds_in_every_row_and_is_named(
 def test_a_bad_one_is_refused_with_column_rule_and_repair(
     calls: Caller, dataset: Dataset, rule: dict[str, Any], column: str
 ) -> None:
-    answer = calls.send(f"/datasets/{dataset.code}/domain/", DOMAIN | {"constraints": [rule]}, method="put")
+    answer = calls.send(
+        f"/datasets/{dataset.code}/domain/", DOMAIN | {"constraints": [rule]}, method="put"
+    )
     assert_problem(answer, status=422)
     (fault,) = answer.json()["errors"]
     assert fault["column"] == column

@@ -49,11 +49,17 @@ class Faults(HTMLParser):
         for name, value in given.items():
             if name.startswith(("on", "hx-on")):
                 self.found.append(f"{tag} has {name}")
-            if name in ("href", "src", "action") and SCRIPTED.match(value) and not value.startswith("data:image/"):
+            if (
+                name in ("href", "src", "action")
+                and SCRIPTED.match(value)
+                and not value.startswith("data:image/")
+            ):
                 self.found.append(f"{tag} {name} is {value[:30]}")
             if name == "hx-trigger" and "[" in value:
                 self.found.append(f"{tag} hx-trigger has a filter, which needs eval")
-            if name in ("hx-vals", "hx-headers") and value.strip().startswith(("js:", "javascript:")):
+            if name in ("hx-vals", "hx-headers") and value.strip().startswith(
+                ("js:", "javascript:")
+            ):
                 self.found.append(f"{tag} {name} needs eval")
 
     def handle_data(self, data: str) -> None:
@@ -109,7 +115,9 @@ def test_the_reader_finds_what_it_is_for(page: str) -> None:
 
 @pytest.mark.slow
 def test_every_page_carries_the_policy_and_keeps_it(cast: Cast) -> None:
-    played = scene.play(steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation)
+    played = scene.play(
+        steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation
+    )
     pages = 0
     for person in (None, cast.steward, cast.custodian, cast.auditor, cast.staff, played.reader):
         client = Client()
@@ -118,10 +126,15 @@ def test_every_page_carries_the_policy_and_keeps_it(cast: Cast) -> None:
         for route in addresses.routes():
             if route.startswith(addresses.ADMIN) or "logout" in route or route == "readyz":
                 continue
-            response = client.get(addresses.fill(route, scene=played, cast=cast), headers={"Accept": "*/*"})
+            response = client.get(
+                addresses.fill(route, scene=played, cast=cast), headers={"Accept": "*/*"}
+            )
             if not response.streaming:
                 assert_strict(response, f"{route} as {person}")
-                pages += response["Content-Type"].startswith("text/html") and response.status_code == 200
+                pages += (
+                    response["Content-Type"].startswith("text/html")
+                    and response.status_code == 200
+                )
     assert pages > 60
 
 
@@ -130,11 +143,19 @@ def test_a_page_without_anything_on_it_yet_keeps_the_policy_too(cast: Cast) -> N
     dataset = scene.upload(steward=cast.steward, organisation=cast.organisation)
     client = Client()
     client.force_login(cast.steward)
-    for address in ("/", "/datasets/", f"/datasets/{dataset.code}/", f"/datasets/{dataset.code}/upload/", "/releases/"):
+    for address in (
+        "/",
+        "/datasets/",
+        f"/datasets/{dataset.code}/",
+        f"/datasets/{dataset.code}/upload/",
+        "/releases/",
+    ):
         assert_strict(client.get(address), address)
 
 
-def test_the_administration_has_a_policy_of_its_own_and_nothing_else_has_it(cast: Cast, client: Client) -> None:
+def test_the_administration_has_a_policy_of_its_own_and_nothing_else_has_it(
+    cast: Cast, client: Client
+) -> None:
     client.force_login(cast.auditor)
     for address in ("/admin/", "/admin/ledger/ledgerentry/", "/admin/audit/auditentry/"):
         response = client.get(address)
@@ -148,7 +169,11 @@ def test_the_administration_has_a_policy_of_its_own_and_nothing_else_has_it(cast
 
 def test_error_pages_keep_the_policy(cast: Cast, client: Client) -> None:
     client.force_login(cast.analyst)
-    for address, status in (("/nowhere/", 404), ("/ledger/audit/", 403), ("/account/people/", 403)):
+    for address, status in (
+        ("/nowhere/", 404),
+        ("/ledger/audit/", 403),
+        ("/account/people/", 403),
+    ):
         response = client.get(address)
         assert response.status_code == status
         assert_strict(response, address)
@@ -160,7 +185,9 @@ def test_error_pages_keep_the_policy(cast: Cast, client: Client) -> None:
 
 def test_no_template_has_an_inline_script_or_style() -> None:
     for path in Path(settings.BASE_DIR / "templates").rglob("*.html"):
-        text = re.sub(r"\{#.*?#\}|\{% comment %\}.*?\{% endcomment %\}", "", path.read_text(), flags=re.S)
+        text = re.sub(
+            r"\{#.*?#\}|\{% comment %\}.*?\{% endcomment %\}", "", path.read_text(), flags=re.S
+        )
         assert not re.search(r"<style\b", text), path
         assert not re.search(r"\son\w+\s*=\s*[\"']", text), path
         for script in re.findall(r"<script\b([^>]*)>", text):
@@ -169,4 +196,6 @@ def test_no_template_has_an_inline_script_or_style() -> None:
 
 def test_no_script_of_ours_builds_code_from_text() -> None:
     for path in Path(settings.BASE_DIR / "static" / "js").glob("*.js"):
-        assert not re.search(r"\beval\s*\(|new Function\s*\(|document\.write", path.read_text()), path
+        assert not re.search(
+            r"\beval\s*\(|new Function\s*\(|document\.write", path.read_text()
+        ), path

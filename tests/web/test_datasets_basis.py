@@ -57,11 +57,15 @@ def test_an_open_editor_keeps_what_was_typed_while_it_asks(desk: Desk) -> None:
 
 
 def test_a_statement_stays_with_a_column_that_is_not_sound_yet(desk: Desk) -> None:
-    answer = desk.press("confirm:1", edit="1", in_place=True, _1_low="seventeen", **{"1-because": LAW})
+    answer = desk.press(
+        "confirm:1", edit="1", in_place=True, _1_low="seventeen", **{"1-because": LAW}
+    )
     assert f'value="{LAW}"' in answer.text
 
 
-def test_the_statements_are_kept_with_the_description_and_with_the_deed(desk: Desk, cast: Cast, browser: Open) -> None:
+def test_the_statements_are_kept_with_the_description_and_with_the_deed(
+    desk: Desk, cast: Cast, browser: Open
+) -> None:
     desk.press("confirm:1", **{"1-because": LAW})
     desk.press("confirm-open", because="The codebook, page 3.")
     desk.press("finish")
@@ -73,12 +77,16 @@ def test_the_statements_are_kept_with_the_description_and_with_the_deed(desk: De
     assert basis.suggestions_shown
     deeds = AuditEntry.objects.filter(action="columns.confirmed").order_by("sequence")
     assert [deed.detail["because"] for deed in deeds] == [[LAW], ["The codebook, page 3."]]
-    page = browser(cast.auditor).get(reverse("datasets:domain", args=[desk.dataset.code, 1])).text
+    page = (
+        browser(cast.auditor).get(reverse("datasets:domain", args=[desk.dataset.code, 1])).text
+    )
     assert LAW in page
     assert "Suggestions read from the data were shown" in page
 
 
-def test_how_many_facts_equal_a_suggestion_is_counted_even_after_it_expired(desk: Desk, cast: Cast) -> None:
+def test_how_many_facts_equal_a_suggestion_is_counted_even_after_it_expired(
+    desk: Desk, cast: Cast
+) -> None:
     desk.press("confirm-open")
     Preview.objects.filter(kind=Preview.Kind.TABLE).delete()
     desk.press("finish")
@@ -94,27 +102,48 @@ def test_facts_that_somebody_typed_do_not_count_as_suggested(desk: Desk) -> None
     assert basis.facts_as_suggested == basis.facts - 2
 
 
-def test_a_count_that_nobody_can_make_is_unknown_and_said_so(desk: Desk, cast: Cast, browser: Open) -> None:
+def test_a_count_that_nobody_can_make_is_unknown_and_said_so(
+    desk: Desk, cast: Cast, browser: Open
+) -> None:
     desk.page()
     Preview.objects.filter(kind=Preview.Kind.TABLE).delete()
-    services.declare_domain(actor=cast.steward, dataset=desk.dataset, document=_document(desk), because=LAW)
+    services.declare_domain(
+        actor=cast.steward, dataset=desk.dataset, document=_document(desk), because=LAW
+    )
     assert DomainBasis.objects.get().facts_as_suggested is None
-    page = browser(cast.custodian).get(reverse("datasets:domain", args=[desk.dataset.code, 1])).text
+    page = (
+        browser(cast.custodian)
+        .get(reverse("datasets:domain", args=[desk.dataset.code, 1]))
+        .text
+    )
     assert "the suggestions had expired" in page
 
 
 def _document(desk: Desk) -> dict[str, object]:
     return {
         "schema": "synth_engine/domain/1",
-        "attributes": [{"name": "age", "kind": "integer", "low": 0, "high": 99, "width": 10, "provenance": "declared"}],
+        "attributes": [
+            {
+                "name": "age",
+                "kind": "integer",
+                "low": 0,
+                "high": 99,
+                "width": 10,
+                "provenance": "declared",
+            }
+        ],
     }
 
 
-def test_steward_and_custodian_see_the_count_and_the_auditor_does_not(desk: Desk, cast: Cast, browser: Open) -> None:
+def test_steward_and_custodian_see_the_count_and_the_auditor_does_not(
+    desk: Desk, cast: Cast, browser: Open
+) -> None:
     desk.press("confirm-open")
     desk.press("finish")
     basis = DomainBasis.objects.get()
-    said = f"<strong>{basis.facts_as_suggested} of {basis.facts}</strong> facts equal a suggestion"
+    said = (
+        f"<strong>{basis.facts_as_suggested} of {basis.facts}</strong> facts equal a suggestion"
+    )
     address = reverse("datasets:domain", args=[desk.dataset.code, 1])
     request = ledger.request_budget(
         steward=cast.steward,
@@ -127,41 +156,72 @@ def test_steward_and_custodian_see_the_count_and_the_auditor_does_not(desk: Desk
         assert said in browser(person).get(address).text
         assert said in browser(person).get(reverse("ledger:request", args=[request.code])).text
     assert "equal a suggestion" not in browser(cast.auditor).get(address).text
-    assert "equal a suggestion" not in browser(cast.auditor).get(reverse("ledger:request", args=[request.code])).text
-    assert "facts_as_suggested" not in str(list(AuditEntry.objects.values_list("detail", flat=True)))
+    assert (
+        "equal a suggestion"
+        not in browser(cast.auditor).get(reverse("ledger:request", args=[request.code])).text
+    )
+    assert "facts_as_suggested" not in str(
+        list(AuditEntry.objects.values_list("detail", flat=True))
+    )
 
 
-def test_rest_takes_a_description_with_a_statement_alone_and_gives_the_count_to_few(cast: Cast) -> None:
+def test_rest_takes_a_description_with_a_statement_alone_and_gives_the_count_to_few(
+    cast: Cast,
+) -> None:
     dataset = scene.read(scene.upload(steward=cast.steward, organisation=cast.organisation))
     steward = Caller(cast.steward, "read", "spend")
     refused = steward.client.put(
-        f"/api/v1/datasets/{dataset.code}/domain/", scene.DOMAIN, content_type="application/json"
+        f"/api/v1/datasets/{dataset.code}/domain/",
+        scene.DOMAIN,
+        content_type="application/json",
     )
     assert refused.status_code == 400
     assert refused.json()["errors"][0]["pointer"] == "/because"
-    answer = steward.send(f"/datasets/{dataset.code}/domain/", scene.DOMAIN, method="put").json()
-    assert answer["basis"]["statements"] == [{"columns": ["region", "age", "works"], "because": "The codebook."}]
+    answer = steward.send(
+        f"/datasets/{dataset.code}/domain/", scene.DOMAIN, method="put"
+    ).json()
+    assert answer["basis"]["statements"] == [
+        {"columns": ["region", "age", "works"], "because": "The codebook."}
+    ]
     assert answer["basis"]["facts_as_suggested"] is not None
     assert answer["basis"]["suggestions_shown"] is False  # nobody has opened them
     seen = Caller(cast.auditor, "read").get(f"/datasets/{dataset.code}/domain/").json()["basis"]
     assert (seen["facts"], seen["facts_as_suggested"]) == (None, None)
 
 
-def test_the_receipt_says_that_suggestions_were_shown_and_nothing_more(cast: Cast, browser: Open) -> None:
+def test_the_receipt_says_that_suggestions_were_shown_and_nothing_more(
+    cast: Cast, browser: Open
+) -> None:
     dataset = scene.read(scene.upload(steward=cast.steward, organisation=cast.organisation))
     browser(cast.steward).get(reverse("datasets:describe", args=[dataset.code]))
-    services.declare_domain(actor=cast.steward, dataset=dataset, document=scene.DOMAIN, because=LAW)
-    ledger.grant(custodian=cast.custodian, request=scene.ask(steward=cast.steward, dataset=dataset), reason="Agreed.")
+    services.declare_domain(
+        actor=cast.steward, dataset=dataset, document=scene.DOMAIN, because=LAW
+    )
+    ledger.grant(
+        custodian=cast.custodian,
+        request=scene.ask(steward=cast.steward, dataset=dataset),
+        reason="Agreed.",
+    )
     worker.synthesize(code=scene.submit(steward=cast.steward, dataset=dataset).code)
     receipt = Release.objects.get().receipt
     assert receipt["suggestions_shown"] is True
     assert LAW not in str(receipt)
-    page = browser(cast.auditor).get(reverse("releases:verification", args=[Release.objects.get().code])).text
-    assert "Suggestions read from the data were shown before the description was confirmed" in page
+    page = (
+        browser(cast.auditor)
+        .get(reverse("releases:verification", args=[Release.objects.get().code]))
+        .text
+    )
+    assert (
+        "Suggestions read from the data were shown before the description was confirmed" in page
+    )
 
 
-def test_no_page_and_no_answer_of_rest_gives_an_analyst_the_count(cast: Cast, browser: Open) -> None:
-    played = scene.play(steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation)
+def test_no_page_and_no_answer_of_rest_gives_an_analyst_the_count(
+    cast: Cast, browser: Open
+) -> None:
+    played = scene.play(
+        steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation
+    )
     assert DomainBasis.objects.exclude(facts_as_suggested=None).exists()
     releases.share(actor=cast.steward, release=played.release, analyst=cast.analyst)
     client, met = browser(cast.analyst), 0
@@ -169,7 +229,9 @@ def test_no_page_and_no_answer_of_rest_gives_an_analyst_the_count(cast: Cast, br
         if route.startswith("admin/"):
             continue
         answer = client.get(fill(route, scene=played, cast=cast))
-        if answer.status_code != 200 or answer["Content-Type"].startswith("application/vnd.oai"):
+        if answer.status_code != 200 or answer["Content-Type"].startswith(
+            "application/vnd.oai"
+        ):
             continue
         content = b"".join(answer.streaming_content) if answer.streaming else answer.content  # type: ignore[arg-type]
         met += 1
@@ -185,10 +247,15 @@ def test_statements_of_an_odd_kind_do_no_harm(desk: Desk) -> None:
     assert len(kept) == 500
     desk.press("confirm-open")
     desk.press("finish")
-    assert "<script>alert" not in desk.client.get(reverse("datasets:domain", args=[desk.dataset.code, 1])).text
+    assert (
+        "<script>alert"
+        not in desk.client.get(reverse("datasets:domain", args=[desk.dataset.code, 1])).text
+    )
 
 
-def test_a_damaged_store_of_suggestions_costs_no_confirmation(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_damaged_store_of_suggestions_costs_no_confirmation(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
     preview = Preview.objects.get(kind=Preview.Kind.TABLE)
     desk.page()
     preview_store._path(preview.store_name).write_bytes(b"damaged")

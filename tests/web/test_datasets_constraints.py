@@ -23,7 +23,12 @@ Browser = Callable[..., Client]
 
 COLUMNS: list[dict[str, Any]] = [
     {"name": "zip", "kind": "categorical", "values": ["02139", "01002"], "outside": "clamp"},
-    {"name": "county", "kind": "categorical", "values": ["Middlesex", "Hampshire"], "other": True},
+    {
+        "name": "county",
+        "kind": "categorical",
+        "values": ["Middlesex", "Hampshire"],
+        "other": True,
+    },
     {"name": "age", "kind": "integer", "low": 0, "high": 99, "width": 5},
     {"name": "wed", "kind": "integer", "low": 0, "high": 99, "width": 5, "missing": [""]},
 ]
@@ -42,16 +47,31 @@ def desk(browser: Browser, cast: Cast, dataset: Dataset) -> Desk:
 
 
 def add(desk: Desk, kind: str, **typed: str) -> Any:
-    return desk.press(f"rule-add-{kind}", **{f"rule-{kind}-{field}": text for field, text in typed.items()})
+    return desk.press(
+        f"rule-add-{kind}", **{f"rule-{kind}-{field}": text for field, text in typed.items()}
+    )
 
 
-def test_constraints_are_declared_shown_and_become_part_of_the_version(desk: Desk, dataset: Dataset) -> None:
+def test_constraints_are_declared_shown_and_become_part_of_the_version(
+    desk: Desk, dataset: Dataset
+) -> None:
     assert "None so far" in desk.page()
     answer = add(desk, "order", first="wed", second="age", origin="public-file")
     assert answer.status_code == 302
     assert answer["Location"].endswith("#constraints")
-    add(desk, "impossible", column1="age", values1="..14", column2="wed", values2="0 to 4, 5..99")
-    add(desk, "dependency", **{"from": "zip", "to": "county", "table": "02139, Middlesex\n01002, Hampshire"})
+    add(
+        desk,
+        "impossible",
+        column1="age",
+        values1="..14",
+        column2="wed",
+        values2="0 to 4, 5..99",
+    )
+    add(
+        desk,
+        "dependency",
+        **{"from": "zip", "to": "county", "table": "02139, Middlesex\n01002, Hampshire"},
+    )
     add(desk, "missing-iff", column="wed", when="age", values="..14")
     page = desk.page()
     for sentence in (
@@ -65,7 +85,12 @@ def test_constraints_are_declared_shown_and_become_part_of_the_version(desk: Des
     desk.press("finish")
     version = DomainVersion.objects.get()
     domain = Domain.from_json(version.document)
-    assert [each.kind for each in domain.constraints] == ["order", "impossible", "dependency", "missing-iff"]
+    assert [each.kind for each in domain.constraints] == [
+        "order",
+        "impossible",
+        "dependency",
+        "missing-iff",
+    ]
     assert domain.constraints[0].provenance == "public-file"
     assert domain.digest == version.digest
     shown = desk.client.get(reverse("datasets:domain", args=[dataset.code, 1])).text
@@ -73,7 +98,10 @@ def test_constraints_are_declared_shown_and_become_part_of_the_version(desk: Des
 
 
 def test_what_is_typed_elsewhere_on_the_page_is_kept(desk: Desk) -> None:
-    desk.press("rule-add-order", **{"rule-order-first": "wed", "rule-order-second": "age", "max_records": "3"})
+    desk.press(
+        "rule-add-order",
+        **{"rule-order-first": "wed", "rule-order-second": "age", "max_records": "3"},
+    )
     assert desk.draft["table"]["max_records"] == "3"
     assert len(desk.draft["constraints"]) == 1
 
@@ -96,15 +124,31 @@ def test_a_constraint_is_taken_away_by_its_own_button(desk: Desk) -> None:
         ("order", {"first": "zip", "second": "age"}, "an order of a column that is no number"),
         ("impossible", {"column1": "age", "values1": "..12"}, "cuts a bin in two"),
         ("impossible", {"column1": "age", "values1": "x..12"}, "cannot be read"),
-        ("impossible", {"column1": "zip", "values1": "02139", "column2": "zip", "values2": "01002"}, "a column twice"),
+        (
+            "impossible",
+            {"column1": "zip", "values1": "02139", "column2": "zip", "values2": "01002"},
+            "a column twice",
+        ),
         ("impossible", {}, "names no columns"),
         ("impossible", {"column1": "zip"}, "no list"),
         ("impossible", {"column1": "zip", "values1": "02139, 01002"}, "no record possible"),
-        ("dependency", {"from": "zip", "to": "county", "table": "02139"}, "line 1 of a dependency"),
+        (
+            "dependency",
+            {"from": "zip", "to": "county", "table": "02139"},
+            "line 1 of a dependency",
+        ),
         ("dependency", {"from": "zip", "to": "county", "table": ""}, "has no pairs"),
-        ("dependency", {"from": "zip", "to": "county", "table": "02139, Norfolk"}, "not declared"),
+        (
+            "dependency",
+            {"from": "zip", "to": "county", "table": "02139, Norfolk"},
+            "not declared",
+        ),
         ("missing-iff", {"column": "zip", "when": "age", "values": "..14"}, "cannot have"),
-        ("missing-iff", {"column": "wed", "when": "county", "values": "Norfolk"}, "not declared"),
+        (
+            "missing-iff",
+            {"column": "wed", "when": "county", "values": "Norfolk"},
+            "not declared",
+        ),
         ("unheard-of", {}, "unknown kind"),
     ],
 )
@@ -129,8 +173,12 @@ def test_the_same_one_twice_and_one_against_another_are_refused(desk: Desk) -> N
 
 def test_a_public_list_can_be_uploaded(desk: Desk) -> None:
     fields = desk.inputs() | {"rule-dependency-from": "zip", "rule-dependency-to": "county"}
-    file = SimpleUploadedFile("zips.csv", "\ufeffzip;county\n02139;Middlesex\n01002;(other)\n".encode())
-    answer = desk.client.post(desk.address, fields | {"do": "rule-add-dependency", "rule-dependency-file": file})
+    file = SimpleUploadedFile(
+        "zips.csv", "\ufeffzip;county\n02139;Middlesex\n01002;(other)\n".encode()
+    )
+    answer = desk.client.post(
+        desk.address, fields | {"do": "rule-add-dependency", "rule-dependency-file": file}
+    )
     assert answer.status_code == 302, answer.text[answer.text.index('id="constraints"') :][:900]
     (kept,) = desk.draft["constraints"]
     assert kept["table"] == [["02139", "Middlesex"], ["01002", "(other)"]]
@@ -139,7 +187,9 @@ def test_a_public_list_can_be_uploaded(desk: Desk) -> None:
         (b'"' + b"a" * 140_000 + b'",b', "no CSV of two short texts a line"),
     ):
         broken = SimpleUploadedFile("zips.csv", content)
-        answer = desk.client.post(desk.address, fields | {"do": "rule-add-dependency", "rule-dependency-file": broken})
+        answer = desk.client.post(
+            desk.address, fields | {"do": "rule-add-dependency", "rule-dependency-file": broken}
+        )
         assert answer.status_code == 422
         assert says in answer.text
 
@@ -148,7 +198,9 @@ def test_a_public_list_can_be_uploaded(desk: Desk) -> None:
 def test_lines_of_a_public_list_end_as_they_like(desk: Desk, end: str) -> None:
     file = SimpleUploadedFile("zips.csv", f"02139,Middlesex{end}01002,Hampshire{end}".encode())
     fields = desk.inputs() | {"rule-dependency-from": "zip", "rule-dependency-to": "county"}
-    desk.client.post(desk.address, fields | {"do": "rule-add-dependency", "rule-dependency-file": file})
+    desk.client.post(
+        desk.address, fields | {"do": "rule-add-dependency", "rule-dependency-file": file}
+    )
     (kept,) = desk.draft["constraints"]
     assert kept["table"] == [["02139", "Middlesex"], ["01002", "Hampshire"]]
 
@@ -162,18 +214,28 @@ def test_a_description_that_no_longer_fits_is_refused_at_the_end(desk: Desk) -> 
     assert not DomainVersion.objects.exists()
 
 
-def test_documents_carry_constraints_in_and_out(desk: Desk, dataset: Dataset, cast: Cast) -> None:
+def test_documents_carry_constraints_in_and_out(
+    desk: Desk, dataset: Dataset, cast: Cast
+) -> None:
     add(desk, "order", first="wed", second="age")
     out = desk.client.get(reverse("datasets:draft-file", args=[dataset.code])).json()
     assert [each["kind"] for each in out["constraints"]] == ["order"]
     desk.press("rule-drop-0")
     elsewhere = {"name": "elsewhere", "kind": "integer", "low": 0, "high": 9}
     more = {"kind": "order", "first": "elsewhere", "second": "age"}
-    document = out | {"attributes": [*out["attributes"], elsewhere], "constraints": [*out["constraints"], more]}
+    document = out | {
+        "attributes": [*out["attributes"], elsewhere],
+        "constraints": [*out["constraints"], more],
+    }
     brought = services.import_document(actor=cast.steward, dataset=dataset, document=document)
-    assert "Constraints about columns that are not in this table were not taken." in brought.remarks
+    assert (
+        "Constraints about columns that are not in this table were not taken."
+        in brought.remarks
+    )
     assert [each["second"] for each in desk.draft["constraints"]] == ["age"]
-    other = out | {"constraints": [{"kind": "order", "first": "wed", "second": "age", "strict": True}]}
+    other = out | {
+        "constraints": [{"kind": "order", "first": "wed", "second": "age", "strict": True}]
+    }
     brought = services.import_document(actor=cast.steward, dataset=dataset, document=other)
     assert any("are kept" in remark for remark in brought.remarks)
     assert desk.draft["constraints"][0]["strict"] is False
@@ -183,9 +245,14 @@ def test_documents_carry_constraints_in_and_out(desk: Desk, dataset: Dataset, ca
 
 def test_a_whole_document_declares_constraints(cast: Cast, dataset: Dataset) -> None:
     rule = {"kind": "order", "first": "wed", "second": "age"}
-    document = {"attributes": [item for item in COLUMNS if item["name"] in ("wed", "age")], "constraints": [rule]}
+    document = {
+        "attributes": [item for item in COLUMNS if item["name"] in ("wed", "age")],
+        "constraints": [rule],
+    }
     version = services.declare_domain(actor=cast.steward, dataset=dataset, document=document)
-    assert version.document["constraints"] == [rule | {"strict": False, "provenance": "declared"}]
+    assert version.document["constraints"] == [
+        rule | {"strict": False, "provenance": "declared"}
+    ]
     dataset.refresh_from_db()
     assert dataset.draft["constraints"] == version.document["constraints"]
     assert AuditEntry.objects.filter(action="domain.confirmed").count() == 1

@@ -65,7 +65,9 @@ def test_a_sitting_at_the_page_is_on_record_once_and_a_press_in_place_opens_noth
     desk.press("finish")
     assert openings() == 1
     fields = desk.inputs()
-    monkeypatch.setattr(selectors, "SITTING", datetime.timedelta(0))  # from here on every opening would be written
+    monkeypatch.setattr(
+        selectors, "SITTING", datetime.timedelta(0)
+    )  # from here on every opening would be written
     before = openings()
     desk.client.post(desk.address, fields | {"do": "confirm:1"}, headers={"HX-Request": "true"})
     assert openings() == before
@@ -91,12 +93,24 @@ def test_confirming_a_line_declares_what_the_page_showed(desk: Desk) -> None:
     answer = desk.press("confirm:1", in_place=True)
     assert "is-confirmed" in answer.text
     assert "Declared public" in answer.text
-    assert re.search(r'id="open-count"[^>]*hx-swap-oob="true".*<strong>3</strong> of 4', answer.text, re.DOTALL)
+    assert re.search(
+        r'id="open-count"[^>]*hx-swap-oob="true".*<strong>3</strong> of 4',
+        answer.text,
+        re.DOTALL,
+    )
     kept = desk.draft["columns"]
     assert list(kept) == ["age"]
-    assert kept["age"]["fields"] == {"low": "17", "high": "90", "width": "1", "outside": "clamp"}
+    assert kept["age"]["fields"] == {
+        "low": "17",
+        "high": "90",
+        "width": "1",
+        "outside": "clamp",
+    }
     entry = AuditEntry.objects.get(action="columns.confirmed")
-    assert (entry.actor, entry.detail) == ("steward", {"columns": ["age"], "because": ["The codebook."]})
+    assert (entry.actor, entry.detail) == (
+        "steward",
+        {"columns": ["age"], "because": ["The codebook."]},
+    )
 
 
 def test_a_mistake_keeps_what_was_typed_and_says_what_to_mend(desk: Desk) -> None:
@@ -117,7 +131,12 @@ def test_the_kind_can_be_changed_and_shows_its_own_fields(desk: Desk) -> None:
     assert 'name="1-values"' in answer.text
     assert 'name="1-low"' not in answer.text
     answer = desk.press(
-        "confirm:1", edit="1", in_place=True, _1_kind="categorical", _1_values="young\nold", _1_outside="other"
+        "confirm:1",
+        edit="1",
+        in_place=True,
+        _1_kind="categorical",
+        _1_values="young\nold",
+        _1_outside="other",
     )
     assert "2 values: young, old, any other" in answer.text
 
@@ -148,7 +167,9 @@ def test_the_origin_is_recorded(desk: Desk) -> None:
     assert "From a public file" in line(desk.page(), 1)
 
 
-def test_without_script_a_press_comes_back_to_its_line_with_the_same_editors_open(desk: Desk) -> None:
+def test_without_script_a_press_comes_back_to_its_line_with_the_same_editors_open(
+    desk: Desk,
+) -> None:
     answer = desk.press("edit:2", edit="1", _1_low="0")
     assert answer.status_code == 302
     assert answer.url == f"{desk.address}?edit=1-2#line-2"
@@ -173,7 +194,10 @@ def test_only_the_selected_are_confirmed_or_left_out(desk: Desk) -> None:
 
 
 def test_confirming_all_leaves_what_is_unsound_open(browser: Browser, cast: Cast) -> None:
-    both = [*SUGGESTIONS[1:2], {"name": "odd", "kind": "integer", "low": 9, "high": 1, "why": ""}]
+    both = [
+        *SUGGESTIONS[1:2],
+        {"name": "odd", "kind": "integer", "low": 9, "high": 1, "why": ""},
+    ]
     desk = Desk(browser(cast.steward), ready(cast, both))
     desk.press("confirm-open")
     assert desk.draft["columns"]["age"]["confirmed"] is True
@@ -199,14 +223,28 @@ def test_a_complete_description_becomes_an_immutable_version(desk: Desk, cast: C
     version = DomainVersion.objects.get()
     domain = Domain.from_json(version.document)
     domain.require_confirmed()
-    assert (version.number, version.digest, version.confirmed_by) == (1, domain.digest, cast.steward)
+    assert (version.number, version.digest, version.confirmed_by) == (
+        1,
+        domain.digest,
+        cast.steward,
+    )
     assert domain.names == ("sector", "age", "works")
-    assert [attribute.name for attribute in domain.attributes] == ["sector", "age", "works", "id"]
+    assert [attribute.name for attribute in domain.attributes] == [
+        "sector",
+        "age",
+        "works",
+        "id",
+    ]
     assert domain.facts == {"declared": 10}
-    assert AuditEntry.objects.get(action="domain.confirmed").detail == {"version": 1, "digest": version.digest}
+    assert AuditEntry.objects.get(action="domain.confirmed").detail == {
+        "version": 1,
+        "digest": version.digest,
+    }
 
 
-def test_the_same_description_again_is_the_same_version_and_another_one_the_next(desk: Desk) -> None:
+def test_the_same_description_again_is_the_same_version_and_another_one_the_next(
+    desk: Desk,
+) -> None:
     desk.press("confirm-open")
     desk.press("finish")
     desk.press("finish")
@@ -216,7 +254,9 @@ def test_the_same_description_again_is_the_same_version_and_another_one_the_next
     assert [version.number for version in DomainVersion.objects.order_by("number")] == [1, 2]
 
 
-def test_a_line_that_was_tried_and_mended_elsewhere_still_wants_to_be_confirmed(desk: Desk, cast: Cast) -> None:
+def test_a_line_that_was_tried_and_mended_elsewhere_still_wants_to_be_confirmed(
+    desk: Desk, cast: Cast
+) -> None:
     desk.press("confirm-open")
     desk.press("confirm:1", edit="1", _1_low="x")
     mended = desk.draft
@@ -225,12 +265,20 @@ def test_a_line_that_was_tried_and_mended_elsewhere_still_wants_to_be_confirmed(
     services.save_draft(actor=cast.steward, dataset=desk.dataset, draft=mended)
     with pytest.raises(services.Incomplete) as caught:
         services.confirm_domain(actor=cast.steward, dataset=desk.dataset)
-    assert [(error.column, error.rule) for error in caught.value.errors] == [("age", "not confirmed yet")]
+    assert [(error.column, error.rule) for error in caught.value.errors] == [
+        ("age", "not confirmed yet")
+    ]
 
 
 def test_unit_relation_and_number_of_rows_are_taken_as_said(desk: Desk) -> None:
     desk.press("confirm-open")
-    terms = {"max_records": "3", "unit_column": "id", "relation": "replace-one", "rows_public": "on", "rows": "1000"}
+    terms = {
+        "max_records": "3",
+        "unit_column": "id",
+        "relation": "replace-one",
+        "rows_public": "on",
+        "rows": "1000",
+    }
     desk.press("finish", **terms)
     domain = Domain.from_json(DomainVersion.objects.get().document)
     assert (domain.unit.max_records, domain.unit.column) == (3, "id")
@@ -246,23 +294,38 @@ def test_a_public_number_of_rows_needs_replace_one(desk: Desk) -> None:
 
 @pytest.mark.slow
 def test_whom_an_account_protects_cannot_change_any_more(cast: Cast, browser: Browser) -> None:
-    played = scene.play(steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation)
+    played = scene.play(
+        steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation
+    )
     document = scene.DOMAIN
     for change in ({"relation": "replace-one"}, {"unit": {"max_records": 2, "column": None}}):
         with pytest.raises(DomainError, match="cannot change any more"):
-            services.declare_domain(actor=cast.steward, dataset=played.dataset, document=document | change)
+            services.declare_domain(
+                actor=cast.steward, dataset=played.dataset, document=document | change
+            )
     wider = json.loads(json.dumps(document))
     wider["attributes"][1]["high"] = 109
-    assert services.declare_domain(actor=cast.steward, dataset=played.dataset, document=wider).number == 2
-    page = browser(cast.steward).get(reverse("datasets:describe", args=[played.dataset.code])).text
+    assert (
+        services.declare_domain(
+            actor=cast.steward, dataset=played.dataset, document=wider
+        ).number
+        == 2
+    )
+    page = (
+        browser(cast.steward).get(reverse("datasets:describe", args=[played.dataset.code])).text
+    )
     assert "Settled when the budget was granted" in page
     assert 'type="radio" name="relation"' not in page
 
 
-def test_the_draft_follows_a_declared_document_and_keeps_what_is_not_confirmed(cast: Cast, dataset: Dataset) -> None:
+def test_the_draft_follows_a_declared_document_and_keeps_what_is_not_confirmed(
+    cast: Cast, dataset: Dataset
+) -> None:
     names = [attribute["name"] for attribute in scene.DOMAIN["attributes"]]
     unfinished = {"kind": "integer", "fields": {"low": "1"}, "place": 0}
-    services.save_draft(actor=cast.steward, dataset=dataset, draft={"columns": {names[0]: unfinished}})
+    services.save_draft(
+        actor=cast.steward, dataset=dataset, draft={"columns": {names[0]: unfinished}}
+    )
     services.declare_domain(actor=cast.steward, dataset=dataset, document=scene.DOMAIN)
     dataset.refresh_from_db()
     kept = dataset.draft["columns"]
@@ -291,7 +354,9 @@ def test_save_draft_keeps_whatever_was_typed(cast: Cast, dataset: Dataset) -> No
 
 
 # --- the page around it ----------------------------------------------------------------------------------------------
-def test_when_the_preview_has_expired_what_was_typed_stays_and_the_table_can_be_read_again(desk: Desk) -> None:
+def test_when_the_preview_has_expired_what_was_typed_stays_and_the_table_can_be_read_again(
+    desk: Desk,
+) -> None:
     desk.press("confirm:1")
     Preview.objects.update(expires_at=timezone.now())
     page = desk.page()
@@ -303,21 +368,26 @@ def test_when_the_preview_has_expired_what_was_typed_stays_and_the_table_can_be_
     assert "read the table again" in desk.press("finish").text
 
 
-def test_a_description_that_was_complete_can_be_confirmed_after_the_preview_has_expired(desk: Desk) -> None:
+def test_a_description_that_was_complete_can_be_confirmed_after_the_preview_has_expired(
+    desk: Desk,
+) -> None:
     desk.press("confirm-open")
     Preview.objects.update(expires_at=timezone.now())
     assert desk.press("finish").status_code == 302
     assert DomainVersion.objects.exists()
 
 
-def test_a_table_that_is_not_ready_leads_to_its_status(browser: Browser, cast: Cast, dataset: Dataset) -> None:
+def test_a_table_that_is_not_ready_leads_to_its_status(
+    browser: Browser, cast: Cast, dataset: Dataset
+) -> None:
     Dataset.objects.update(status="uploaded")
     answer = browser(cast.steward).get(reverse("datasets:describe", args=[dataset.code]))
     assert answer.url == reverse("pages:upload-status", args=[dataset.code])  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(
-    ("who", "code"), [("custodian", 403), ("auditor", 403), ("analyst", 404), ("stranger", 404), ("staff", 403)]
+    ("who", "code"),
+    [("custodian", 403), ("auditor", 403), ("analyst", 404), ("stranger", 404), ("staff", 403)],
 )
 def test_only_stewards_of_the_organisation_describe(
     browser: Browser, cast: Cast, dataset: Dataset, who: str, code: int
@@ -325,7 +395,10 @@ def test_only_stewards_of_the_organisation_describe(
     client = browser(cast.by_name()[who])
     for address in ("datasets:describe", "datasets:import"):
         assert (
-            client.post(reverse(address, args=[dataset.code]), {"do": "confirm:0", "0-name": "x"}).status_code == code
+            client.post(
+                reverse(address, args=[dataset.code]), {"do": "confirm:0", "0-name": "x"}
+            ).status_code
+            == code
         )
     assert client.get(reverse("datasets:describe", args=[dataset.code])).status_code == code
     dataset.refresh_from_db()
@@ -333,16 +406,27 @@ def test_only_stewards_of_the_organisation_describe(
     assert openings() == 0
 
 
-def test_names_and_values_from_the_table_are_shown_as_text(browser: Browser, cast: Cast) -> None:
+def test_names_and_values_from_the_table_are_shown_as_text(
+    browser: Browser, cast: Cast
+) -> None:
     nasty = "<script>alert(1)</script>\"'"
-    suggestion = {"name": nasty, "kind": "categorical", "values": [nasty, "b"], "other": True, "why": nasty}
+    suggestion = {
+        "name": nasty,
+        "kind": "categorical",
+        "values": [nasty, "b"],
+        "other": True,
+        "why": nasty,
+    }
     desk = Desk(browser(cast.steward), ready(cast, [suggestion]))
     assert "<script>alert" not in desk.page("?edit=all")
     assert "<script>alert" not in desk.press("confirm:0", in_place=True).text
     desk.press("finish")
     version = DomainVersion.objects.get()
     assert Domain.from_json(version.document).attributes[0].name == nasty
-    assert "<script>alert" not in desk.client.get(reverse("datasets:domain", args=[desk.dataset.code, 1])).text
+    assert (
+        "<script>alert"
+        not in desk.client.get(reverse("datasets:domain", args=[desk.dataset.code, 1])).text
+    )
 
 
 @pytest.mark.parametrize(
@@ -353,25 +437,51 @@ def test_names_and_values_from_the_table_are_shown_as_text(browser: Browser, cas
         {"do": "confirm:x", "0-name": "sector"},
         {"do": "confirm:0", "0-name": "sector", "0-suggested": "not json"},
         {"do": "confirm:0", "0-name": "sector", "0-suggested": '{"kind": "no", "fields": {}}'},
-        {"do": "confirm:0", "0-name": "sector", "0-suggested": '{"kind": ["x"], "fields": {"values": 3}}'},
-        {"do": "confirm:0", "0-name": "a\x00b", "0-kind": "categorical", "0-values": "a\x00\n\ud800"},
+        {
+            "do": "confirm:0",
+            "0-name": "sector",
+            "0-suggested": '{"kind": ["x"], "fields": {"values": 3}}',
+        },
+        {
+            "do": "confirm:0",
+            "0-name": "a\x00b",
+            "0-kind": "categorical",
+            "0-values": "a\x00\n\ud800",
+        },
         {"do": "unheard-of"},
         {"total": "-5", "do": "save"},
         {"relation": "x", "max_records": "9" * 500, "do": "finish"},
     ],
 )
 def test_a_made_up_post_breaks_nothing(desk: Desk, posted: dict[str, str]) -> None:
-    clean = {key: text.encode("utf-8", "surrogatepass").decode("utf-8", "replace") for key, text in posted.items()}
+    clean = {
+        key: text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+        for key, text in posted.items()
+    }
     for headers in ({}, {"HX-Request": "true"}):
-        assert desk.client.post(desk.address, clean, headers=headers).status_code in (200, 302, 422)
+        assert desk.client.post(desk.address, clean, headers=headers).status_code in (
+            200,
+            302,
+            422,
+        )
     assert desk.page()
-    assert not [column for column in desk.draft.get("columns", {}).values() if column["confirmed"]]
+    assert not [
+        column for column in desk.draft.get("columns", {}).values() if column["confirmed"]
+    ]
 
 
-def test_a_hundred_columns_take_few_queries_and_no_editors(browser: Browser, cast: Cast) -> None:
+def test_a_hundred_columns_take_few_queries_and_no_editors(
+    browser: Browser, cast: Cast
+) -> None:
     values = [f"value {number}" for number in range(100)]
     many = [
-        {"name": f"column {number}", "kind": "categorical", "values": values, "other": True, "why": "."}
+        {
+            "name": f"column {number}",
+            "kind": "categorical",
+            "values": values,
+            "other": True,
+            "why": ".",
+        }
         for number in range(100)
     ]
     desk = Desk(browser(cast.steward), ready(cast, many))
@@ -402,13 +512,18 @@ def test_the_page_can_be_searched_without_script(desk: Desk) -> None:
         "?kind=nonsense&show=nonsense": {0, 1, 2, 3},
     }.items():
         page = desk.page(query)
-        hidden = {int(index) for index in re.findall(r'<li class="column" id="line-(\d+)" hidden>', page)}
+        hidden = {
+            int(index)
+            for index in re.findall(r'<li class="column" id="line-(\d+)" hidden>', page)
+        }
         assert {0, 1, 2, 3} - hidden == shown, query
         assert (f"{len(shown)} of 4 columns shown" in page) == (len(shown) < 4)
 
 
 def test_a_press_keeps_what_is_searched_for(desk: Desk) -> None:
-    answer = desk.client.post(desk.address + "?q=wor&kind=boolean&show=open", desk.inputs() | {"do": "edit:2"})
+    answer = desk.client.post(
+        desk.address + "?q=wor&kind=boolean&show=open", desk.inputs() | {"do": "edit:2"}
+    )
     assert answer.url == f"{desk.address}?q=wor&kind=boolean&show=open&edit=2#line-2"
 
 
@@ -418,19 +533,31 @@ def test_the_list_says_what_is_next(browser: Browser, cast: Cast, dataset: Datas
     page = client.get(reverse("datasets:index")).text
     assert "not confirmed yet" in page
     assert reverse("datasets:describe", args=[dataset.code]) in page
-    Dataset.objects.update(status="refused", refusal={"rule": "x", "repair": "y", "line": 1, "column": None})
+    Dataset.objects.update(
+        status="refused", refusal={"rule": "x", "repair": "y", "line": 1, "column": None}
+    )
     assert "See what to mend" in client.get(reverse("datasets:index")).text
-    assert "No dataset has these words" in client.get(reverse("datasets:index"), {"q": "elephants"}).text
-    assert dataset.name in client.get(reverse("datasets:index"), {"q": "peo", "status": "refused"}).text
+    assert (
+        "No dataset has these words"
+        in client.get(reverse("datasets:index"), {"q": "elephants"}).text
+    )
+    assert (
+        dataset.name
+        in client.get(reverse("datasets:index"), {"q": "peo", "status": "refused"}).text
+    )
 
 
-def test_the_list_shows_the_datasets_of_one_organisation(browser: Browser, cast: Cast, dataset: Dataset) -> None:
+def test_the_list_shows_the_datasets_of_one_organisation(
+    browser: Browser, cast: Cast, dataset: Dataset
+) -> None:
     assert dataset.code in browser(cast.auditor).get(reverse("datasets:index")).text
     assert dataset.code not in browser(cast.stranger).get(reverse("datasets:index")).text
     assert browser(cast.analyst).get(reverse("datasets:index")).status_code == 403
 
 
-def test_a_long_list_pages_with_few_queries(browser: Browser, cast: Cast, dataset: Dataset) -> None:
+def test_a_long_list_pages_with_few_queries(
+    browser: Browser, cast: Cast, dataset: Dataset
+) -> None:
     for number in range(30):
         dataset.pk, dataset.code, dataset.vault_name = None, codes.new(), f"{number:064}"
         dataset.save(force_insert=True)
@@ -442,7 +569,9 @@ def test_a_long_list_pages_with_few_queries(browser: Browser, cast: Cast, datase
     assert "26 to 31 of 31" in client.get(reverse("datasets:index"), {"page": 2}).text
 
 
-def test_a_version_is_read_by_all_of_the_organisation_and_as_a_file(browser: Browser, cast: Cast, desk: Desk) -> None:
+def test_a_version_is_read_by_all_of_the_organisation_and_as_a_file(
+    browser: Browser, cast: Cast, desk: Desk
+) -> None:
     desk.press("confirm-open")
     desk.press("finish")
     arguments = [desk.dataset.code, 1]
@@ -454,19 +583,29 @@ def test_a_version_is_read_by_all_of_the_organisation_and_as_a_file(browser: Bro
     assert document["Content-Disposition"].startswith("attachment")
     for who in (cast.analyst, cast.stranger):
         assert browser(who).get(reverse("datasets:domain", args=arguments)).status_code == 404
-    assert browser(cast.auditor).get(reverse("datasets:domain", args=[desk.dataset.code, 2])).status_code == 404
+    assert (
+        browser(cast.auditor)
+        .get(reverse("datasets:domain", args=[desk.dataset.code, 2]))
+        .status_code
+        == 404
+    )
 
 
 # --- the columns of the table ---------------------------------------------------------------------------------------
 def known(dataset: Dataset) -> Dataset:
     """What the worker notes beside the preview."""
-    preview_store.put(dataset, Preview.Kind.COLUMNS, "", {"columns": [item["name"] for item in SUGGESTIONS]})
+    preview_store.put(
+        dataset, Preview.Kind.COLUMNS, "", {"columns": [item["name"] for item in SUGGESTIONS]}
+    )
     return dataset
 
 
 @pytest.mark.parametrize(
     ("change", "column"),
-    [({"attributes": [{"name": "sectr", "kind": "identifier"}]}, "sectr"), ({"unit": {"column": "person"}}, "person")],
+    [
+        ({"attributes": [{"name": "sectr", "kind": "identifier"}]}, "sectr"),
+        ({"unit": {"column": "person"}}, "person"),
+    ],
     ids=["attribute", "unit column"],
 )
 def test_a_declared_column_that_the_table_lacks_is_refused_at_once(
@@ -484,14 +623,23 @@ def test_a_declared_column_that_the_table_lacks_is_refused_at_once(
     assert caught.value.repair
     assert not DomainVersion.objects.exists()
     accepted = {"attributes": [age], "unit": {"column": "id"}}
-    assert services.declare_domain(actor=cast.steward, dataset=dataset, document=accepted).number == 1
+    assert (
+        services.declare_domain(actor=cast.steward, dataset=dataset, document=accepted).number
+        == 1
+    )
 
 
-def test_an_import_after_the_preview_knows_the_columns_of_the_table(cast: Cast, dataset: Dataset) -> None:
+def test_an_import_after_the_preview_knows_the_columns_of_the_table(
+    cast: Cast, dataset: Dataset
+) -> None:
     Preview.objects.update(expires_at=timezone.now())
     known(dataset)
-    attributes = [{"name": name, "kind": "integer", "low": 0, "high": 9} for name in ("age", "height")]
-    brought = services.import_document(actor=cast.steward, dataset=dataset, document={"attributes": attributes})
+    attributes = [
+        {"name": name, "kind": "integer", "low": 0, "high": 9} for name in ("age", "height")
+    ]
+    brought = services.import_document(
+        actor=cast.steward, dataset=dataset, document={"attributes": attributes}
+    )
     assert brought.remarks == [
         "Column “height”: not in this table, not taken; take the name from the header of the table."
     ]
@@ -500,7 +648,9 @@ def test_an_import_after_the_preview_knows_the_columns_of_the_table(cast: Cast, 
     assert [error.column for error in caught.value.errors] == ["sector", "age", "works", "id"]
 
 
-def test_the_names_of_the_columns_are_not_in_the_database_until_somebody_declares_them(dataset: Dataset) -> None:
+def test_the_names_of_the_columns_are_not_in_the_database_until_somebody_declares_them(
+    dataset: Dataset,
+) -> None:
     known(dataset)
     with connection.cursor() as cursor:
         cursor.execute("SELECT * FROM datasets_preview")
@@ -509,7 +659,9 @@ def test_the_names_of_the_columns_are_not_in_the_database_until_somebody_declare
 
 
 def test_a_refused_table_cannot_be_described(cast: Cast, dataset: Dataset) -> None:
-    services.mark_refused(dataset=dataset, refusal={"rule": "a NUL byte", "repair": "", "column": None, "line": 2})
+    services.mark_refused(
+        dataset=dataset, refusal={"rule": "a NUL byte", "repair": "", "column": None, "line": 2}
+    )
     with pytest.raises(DomainError, match="refused"):
         services.declare_domain(actor=cast.steward, dataset=dataset, document={"age": 5})
 
@@ -522,9 +674,14 @@ def test_whom_the_description_protects_stays_while_a_custodian_decides(cast: Cas
     with pytest.raises(DomainError, match="request for budget waits"):
         services.declare_domain(actor=cast.steward, dataset=made, document=scene.DOMAIN)
     narrower = many | {"attributes": many["attributes"][:2]}
-    assert services.declare_domain(actor=cast.steward, dataset=made, document=narrower).number == 2
+    assert (
+        services.declare_domain(actor=cast.steward, dataset=made, document=narrower).number == 2
+    )
     ledger.refuse(custodian=cast.custodian, request=request, reason="One record is enough.")
-    assert services.declare_domain(actor=cast.steward, dataset=made, document=scene.DOMAIN).number == 3
+    assert (
+        services.declare_domain(actor=cast.steward, dataset=made, document=scene.DOMAIN).number
+        == 3
+    )
 
 
 # --- what a line says about itself -----------------------------------------------------------------------------------
@@ -537,9 +694,22 @@ def test_a_suggestion_says_why_until_something_is_said(desk: Desk) -> None:
 def test_very_many_codes_say_how_many_records_they_need(desk: Desk) -> None:
     assert "noise outweighs" not in desk.page()
     desk.press("drop:3")
-    answer = desk.press("keep:1", edit="1", in_place=True, _1_low="0", _1_high="999", _1_width="1", _1_bins="")
-    assert "1\u202f000 codes: at ε = 1, shared by 3 columns, noise outweighs them below about 3\u202f000" in answer.text
-    assert "below about 3\u202f000 records. Fewer values or wider bins keep more." in line(desk.page(), 1)
-    name = next(name for name, column in desk.draft["columns"].items() if column.get("place") == 1)
-    services.keep(actor=desk.dataset.steward, dataset=desk.dataset, table={"places": f"home: {name}, other"})
+    answer = desk.press(
+        "keep:1", edit="1", in_place=True, _1_low="0", _1_high="999", _1_width="1", _1_bins=""
+    )
+    assert (
+        "1\u202f000 codes: at ε = 1, shared by 3 columns, noise outweighs them below about 3\u202f000"
+        in answer.text
+    )
+    assert "below about 3\u202f000 records. Fewer values or wider bins keep more." in line(
+        desk.page(), 1
+    )
+    name = next(
+        name for name, column in desk.draft["columns"].items() if column.get("place") == 1
+    )
+    services.keep(
+        actor=desk.dataset.steward,
+        dataset=desk.dataset,
+        table={"places": f"home: {name}, other"},
+    )
     assert "1\u202f000 codes of a coordinate: methods for places" in line(desk.page(), 1)

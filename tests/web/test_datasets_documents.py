@@ -24,7 +24,14 @@ from tests.web.desk import Desk, line, ready
 
 pytestmark = pytest.mark.usefixtures("places")
 
-AGE = {"name": "age", "kind": "integer", "low": 0, "high": 120, "width": 5, "provenance": "public-file"}
+AGE = {
+    "name": "age",
+    "kind": "integer",
+    "low": 0,
+    "high": 120,
+    "width": 5,
+    "provenance": "public-file",
+}
 WORKS = {"name": "works", "kind": "boolean", "true": "yes", "false": "no"}
 HEIGHT = {"name": "height", "kind": "number", "low": 0, "high": 3}
 
@@ -34,7 +41,10 @@ def bring(desk: Desk, document: Any, *, edit: str = "", **typed: Any) -> str:
     text = document if isinstance(document, bytes) else json.dumps(document).encode()
     address = reverse("datasets:import", args=[desk.dataset.code])
     fields = desk.inputs(f"?edit={edit}" if edit else "")
-    fields |= {key[1:].replace("_", "-", 1) if key.startswith("_") else key: value for key, value in typed.items()}
+    fields |= {
+        key[1:].replace("_", "-", 1) if key.startswith("_") else key: value
+        for key, value in typed.items()
+    }
     sent = fields | {"do": "save", "document": SimpleUploadedFile("d.json", text)}
     return str(desk.client.post(address, sent, follow=True).text)
 
@@ -50,7 +60,9 @@ def test_a_document_fills_the_draft_and_confirms_nothing(desk: Desk) -> None:
     assert "Nothing of it is confirmed yet" in page
     assert "0 to 120" in line(page, 1)
     assert "From a public file, brought and not confirmed" in line(page, 1)
-    assert "Column “height”: not in this table, not taken; take the name from the header" in page
+    assert (
+        "Column “height”: not in this table, not taken; take the name from the header" in page
+    )
     assert "Column “works”: holds facts that are only suggested by data" in page
     assert "3 columns: sector, works, id. Describe them below" in " ".join(page.split())
     assert list(desk.draft["columns"]) == ["age"]
@@ -62,11 +74,18 @@ def test_a_document_fills_the_draft_and_confirms_nothing(desk: Desk) -> None:
     assert "4 columns not confirmed yet" in answer.text
 
 
-def test_what_was_brought_is_confirmed_as_the_file_says_and_not_as_the_data_suggest(desk: Desk) -> None:
+def test_what_was_brought_is_confirmed_as_the_file_says_and_not_as_the_data_suggest(
+    desk: Desk,
+) -> None:
     bring(desk, {"attributes": [AGE | {"outside": "clamp"}]})
     desk.press("confirm:1")
     kept = desk.draft["columns"]["age"]
-    assert (kept["confirmed"], kept["origin"], kept["fields"]["low"], kept["fields"]["width"]) == (
+    assert (
+        kept["confirmed"],
+        kept["origin"],
+        kept["fields"]["low"],
+        kept["fields"]["width"],
+    ) == (
         True,
         "public-file",
         "0",
@@ -87,7 +106,9 @@ def test_the_short_form_is_taken_as_codes_without_an_order(desk: Desk) -> None:
     assert "codes without an order" in desk.page("?edit=1")
 
 
-def test_what_is_described_already_stays_unless_the_file_is_to_take_its_place(desk: Desk) -> None:
+def test_what_is_described_already_stays_unless_the_file_is_to_take_its_place(
+    desk: Desk,
+) -> None:
     desk.press("confirm:1", edit="1", _1_low="16")
     page = bring(desk, {"attributes": [AGE, WORKS]})
     assert "Column “age”: described here already, kept" in page
@@ -104,8 +125,12 @@ def test_what_is_described_already_stays_unless_the_file_is_to_take_its_place(de
     assert desk.draft["columns"]["age"]["confirmed"] is False
 
 
-@pytest.mark.parametrize("document", [b"nonsense", {"attributes": [AGE]}, {"attributes": [HEIGHT]}])
-def test_what_was_typed_and_not_saved_is_kept_whatever_the_file_is(desk: Desk, document: Any) -> None:
+@pytest.mark.parametrize(
+    "document", [b"nonsense", {"attributes": [AGE]}, {"attributes": [HEIGHT]}]
+)
+def test_what_was_typed_and_not_saved_is_kept_whatever_the_file_is(
+    desk: Desk, document: Any
+) -> None:
     bring(desk, document, edit="0,1", _1_low="3", _0_values="Shop\nFarm", max_records="7")
     kept = desk.draft["columns"]
     assert kept["age"]["fields"] == {"low": "3"}
@@ -120,16 +145,22 @@ def test_whom_the_file_protects_gives_way_to_what_was_typed(desk: Desk) -> None:
     assert desk.draft["table"]["max_records"] == "7"
     bring(desk, document, max_records="7", **{"both-say": "file"})
     assert desk.draft["table"]["max_records"] == "2"
-    page = bring(desk, {"attributes": [AGE], "unit": {"column": "person"}}, **{"both-say": "file"})
+    page = bring(
+        desk, {"attributes": [AGE], "unit": {"column": "person"}}, **{"both-say": "file"}
+    )
     assert "Column “person”: is to tell people apart and is not in this table" in page
     assert desk.draft["table"]["unit_column"] == ""
 
 
-POINTS = [{"name": name, "kind": "number", "low": -90, "high": 90} for name in ("lat", "lon, east")]
+POINTS = [
+    {"name": name, "kind": "number", "low": -90, "high": 90} for name in ("lat", "lon, east")
+]
 HOME = {"name": "home", "latitude": "lat", "longitude": "lon, east"}
 
 
-def test_places_are_brought_typed_confirmed_and_taken_away(browser: Callable[..., Client], cast: Cast) -> None:
+def test_places_are_brought_typed_confirmed_and_taken_away(
+    browser: Callable[..., Client], cast: Cast
+) -> None:
     desk = Desk(browser(cast.steward), ready(cast, [point | {"why": "."} for point in POINTS]))
     bring(desk, {"attributes": POINTS, "places": [HOME]})
     assert "home: lat, &quot;lon, east&quot;</textarea>" in desk.page()
@@ -140,7 +171,10 @@ def test_places_are_brought_typed_confirmed_and_taken_away(browser: Callable[...
     desk.press("finish", places='home: lat, "lon, east"')
     assert DomainVersion.objects.get().document["places"] == [HOME]
     assert draft_file(desk).json()["places"] == [HOME]
-    assert "home: lat, lon, east" in desk.client.get(reverse("datasets:domain", args=[desk.dataset.code, 1])).text
+    assert (
+        "home: lat, lon, east"
+        in desk.client.get(reverse("datasets:domain", args=[desk.dataset.code, 1])).text
+    )
     page = bring(desk, {"attributes": POINTS, "places": [HOME | {"name": "work"}]})
     assert "The places were typed here already and are kept." in page
     desk.press("finish", places="")
@@ -148,23 +182,33 @@ def test_places_are_brought_typed_confirmed_and_taken_away(browser: Callable[...
 
 
 @pytest.mark.slow
-def test_whom_an_account_protects_is_not_taken_from_a_file(cast: Cast, browser: Callable[..., Client]) -> None:
-    played = scene.play(steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation)
+def test_whom_an_account_protects_is_not_taken_from_a_file(
+    cast: Cast, browser: Callable[..., Client]
+) -> None:
+    played = scene.play(
+        steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation
+    )
     document = scene.DOMAIN | {"unit": {"max_records": 9}}
-    brought = services.import_document(actor=cast.steward, dataset=played.dataset, document=document)
+    brought = services.import_document(
+        actor=cast.steward, dataset=played.dataset, document=document
+    )
     assert any("is settled" in remark for remark in brought.remarks)
 
 
 def test_a_file_about_another_table_is_refused_by_its_columns(desk: Desk) -> None:
     page = bring(desk, {"attributes": [HEIGHT, {"name": "weight", "kind": "identifier"}]})
-    assert "Columns “height”, “weight”: not in this table, and the file describes no other" in page
+    assert (
+        "Columns “height”, “weight”: not in this table, and the file describes no other" in page
+    )
     assert "nothing was changed" in page
     assert desk.draft["columns"] == {}
 
 
 def test_what_the_page_cannot_show_is_told(desk: Desk) -> None:
     broken = {"name": "sector", "kind": "categorical", "values": ["a\nb", "c"], "other": True}
-    mixed = AGE | {"provenance": {"kind": "declared", "bounds": "public-file", "missing": "declared"}}
+    mixed = AGE | {
+        "provenance": {"kind": "declared", "bounds": "public-file", "missing": "declared"}
+    }
     page = bring(desk, {"attributes": [broken, mixed]})
     assert "Column “sector”: holds something that this page cannot show" in page
     assert "Column “age”: its facts come from different places" in page
@@ -180,8 +224,18 @@ def test_what_the_page_cannot_show_is_told(desk: Desk) -> None:
         (b'{"age": NaN}', "not JSON"),
         (b'{"age": ' + b"9" * 5_000 + b"}", "not JSON"),
         ({"age": "x"}, "cannot be used"),
-        ({"attributes": [{"name": "age", "kind": "integer", "low": 9, "high": 1}]}, "low is above high"),
-        ({"attributes": [{"name": "age", "kind": "integer", "low": 1, "high": 9, "surprise": 1}]}, "unknown field"),
+        (
+            {"attributes": [{"name": "age", "kind": "integer", "low": 9, "high": 1}]},
+            "low is above high",
+        ),
+        (
+            {
+                "attributes": [
+                    {"name": "age", "kind": "integer", "low": 1, "high": 9, "surprise": 1}
+                ]
+            },
+            "unknown field",
+        ),
         (
             b'{"attributes": [{"name": "age", "kind": "categorical", "values": ["\\u0000"], "other": true}]}',
             "cannot be stored",
@@ -197,7 +251,9 @@ def test_what_the_page_cannot_show_is_told(desk: Desk) -> None:
     ],
     ids=range(14),
 )
-def test_an_unsound_document_is_refused_with_the_reason(desk: Desk, document: Any, words: str) -> None:
+def test_an_unsound_document_is_refused_with_the_reason(
+    desk: Desk, document: Any, words: str
+) -> None:
     assert words in bring(desk, document)
     assert desk.draft.get("columns", {}) == {}
 
@@ -209,7 +265,9 @@ def test_an_unsound_document_is_refused_with_the_reason(desk: Desk, document: An
         {"kind": "weak-basket", "values": {"set": "integers", "low": 0, "high": 99}},
     ],
 )
-def test_columns_of_baskets_are_for_the_command_line(basket: Any, desk: Desk, cast: Cast) -> None:
+def test_columns_of_baskets_are_for_the_command_line(
+    basket: Any, desk: Desk, cast: Cast
+) -> None:
     document = {"attributes": [{"name": "sector"} | basket]}
     page = bring(desk, document)
     assert "columns of baskets are not taken here" in page
@@ -220,7 +278,9 @@ def test_columns_of_baskets_are_for_the_command_line(basket: Any, desk: Desk, ca
     assert not DomainVersion.objects.filter(dataset=desk.dataset).exists()
 
 
-def test_without_a_preview_and_a_draft_the_table_is_to_be_read_again(cast: Cast, desk: Desk) -> None:
+def test_without_a_preview_and_a_draft_the_table_is_to_be_read_again(
+    cast: Cast, desk: Desk
+) -> None:
     Preview.objects.update(expires_at=timezone.now())
     with pytest.raises(DomainError, match="not known any more"):
         services.import_document(actor=cast.steward, dataset=desk.dataset, document={"age": 5})
@@ -232,13 +292,20 @@ def test_the_draft_goes_out_without_a_suggestion_and_comes_back_as_it_was(
 ) -> None:
     desk.press("confirm:1", edit="1", _1_low="16", _1_origin="public-file")
     desk.press("keep:2", edit="2", _2_true="ja")  # a part, over a suggestion
-    desk.press("keep:0", edit="0", _0_kind="integer", _0_low="1", _0_high="9", _0_outside="clamp")
+    desk.press(
+        "keep:0", edit="0", _0_kind="integer", _0_low="1", _0_high="9", _0_outside="clamp"
+    )
     desk.press("save", max_records="3")
-    monkeypatch.setattr(selectors, "SITTING", datetime.timedelta(0))  # from here on every opening would be written
+    monkeypatch.setattr(
+        selectors, "SITTING", datetime.timedelta(0)
+    )  # from here on every opening would be written
     before = AuditEntry.objects.filter(action="preview.opened").count()
     answer = draft_file(desk)
     assert AuditEntry.objects.filter(action="preview.opened").count() == before
-    assert answer["Content-Disposition"] == f'attachment; filename="domain-{desk.dataset.code}-draft.json"'
+    assert (
+        answer["Content-Disposition"]
+        == f'attachment; filename="domain-{desk.dataset.code}-draft.json"'
+    )
     document = answer.json()
     assert [(found["name"], found["provenance"]) for found in document["attributes"]] == [
         ("sector", "suggested"),
@@ -271,7 +338,9 @@ def test_every_version_is_offered_on_the_page(desk: Desk) -> None:
         address = reverse("datasets:domain-file", args=[desk.dataset.code, number])
         assert address in page
         document = desk.client.get(address).json()
-        assert Domain.from_json(document).digest == DomainVersion.objects.get(number=number).digest
+        assert (
+            Domain.from_json(document).digest == DomainVersion.objects.get(number=number).digest
+        )
     assert Dataset.objects.get().draft["columns"]["age"]["confirmed"] is True
 
 
@@ -314,7 +383,10 @@ def test_a_table_schema_is_recognised_and_one_comes_out_again(desk: Desk) -> Non
     answer = desk.client.get(address)
     assert "attachment" in answer["Content-Disposition"]
     fields = {field["name"]: field for field in answer.json()["fields"]}
-    assert (fields["sector"]["constraints"]["enum"], fields["sector"]["missingValues"]) == (["Farm", "Mine"], ["-"])
+    assert (fields["sector"]["constraints"]["enum"], fields["sector"]["missingValues"]) == (
+        ["Farm", "Mine"],
+        ["-"],
+    )
     assert fields["age"]["constraints"] == {"required": True, "minimum": 17, "maximum": 90}
     assert "id" not in fields
     assert address in desk.page()
@@ -322,5 +394,8 @@ def test_a_table_schema_is_recognised_and_one_comes_out_again(desk: Desk) -> Non
 
 def test_a_document_of_no_kind_changes_nothing(desk: Desk) -> None:
     page = bring(desk, {"title": "Minutes of a meeting"})
-    assert "nothing was changed. no description of a kind that is known; bring a DOMAIN.json" in page
+    assert (
+        "nothing was changed. no description of a kind that is known; bring a DOMAIN.json"
+        in page
+    )
     assert desk.draft["columns"] == {}

@@ -23,11 +23,21 @@ from synth_engine.domain import (
 from synth_engine.errors import DomainError
 from synthweb.datasets import draft, listed, typed
 
-PRINTABLE = st.text(st.characters(exclude_categories=("C", "Zl", "Zp")), min_size=1, max_size=12)
-MARKERS = st.none() | st.lists(st.sampled_from(["", "?", "NA", "a, b", " x ", '"', "-"]), min_size=1, unique=True)
+PRINTABLE = st.text(
+    st.characters(exclude_categories=("C", "Zl", "Zp")), min_size=1, max_size=12
+)
+MARKERS = st.none() | st.lists(
+    st.sampled_from(["", "?", "NA", "a, b", " x ", '"', "-"]), min_size=1, unique=True
+)
 
 
-@given(st.lists(st.text(st.characters(exclude_categories=("C", "Zl", "Zp")), max_size=12), min_size=1, unique=True))
+@given(
+    st.lists(
+        st.text(st.characters(exclude_categories=("C", "Zl", "Zp")), max_size=12),
+        min_size=1,
+        unique=True,
+    )
+)
 def test_a_list_of_texts_is_read_as_it_is_written(texts: list[str]) -> None:
     assert listed.split(listed.join(texts)) == texts
 
@@ -52,20 +62,40 @@ def test_texts_stand_one_a_line_or_between_commas(written: str, texts: list[str]
 
 ATTRIBUTES = [
     Categorical(name="x", values=("a", "b, c", " d "), other=True),
-    Categorical(name="x", values=("low", "mid", "high"), ordered=True, missing=("", "?"), outside="missing"),
+    Categorical(
+        name="x",
+        values=("low", "mid", "high"),
+        ordered=True,
+        missing=("", "?"),
+        outside="missing",
+    ),
     Categorical(name="x", values=("only",), outside="clamp"),
     Integer(name="x", low=-5, high=90),
-    Integer(name="x", low=0, high=1000, edges=(0, 1, 10, 1000), missing=("NA",), outside="missing"),
+    Integer(
+        name="x", low=0, high=1000, edges=(0, 1, 10, 1000), missing=("NA",), outside="missing"
+    ),
     Integer(name="x", low=0, high=99, width=10),
     Number(name="x", low=-1.5, high=2.25),
     Number(name="x", low=0.0, high=1.0, edges=(0.0, 0.1, 0.7, 1.0)),
     Number(name="x", low=0.1, high=0.7, edges=tuple(typed.equal_edges(0.1, 0.7, bins=13))),
     Boolean(name="x", true="ja", false="nein", missing=("",)),
-    Date(name="x", low=datetime.date(1990, 1, 1), high=datetime.date(2024, 12, 31), step_days=7),
-    Date(name="x", low=datetime.date(2020, 1, 1), high=datetime.date(2020, 2, 1), format="%d.%m.%Y", missing=("-",)),
-    Date(name="x", low=datetime.date(2020, 1, 1), high=datetime.date(2020, 2, 1), ordered=False),
+    Date(
+        name="x", low=datetime.date(1990, 1, 1), high=datetime.date(2024, 12, 31), step_days=7
+    ),
+    Date(
+        name="x",
+        low=datetime.date(2020, 1, 1),
+        high=datetime.date(2020, 2, 1),
+        format="%d.%m.%Y",
+        missing=("-",),
+    ),
+    Date(
+        name="x", low=datetime.date(2020, 1, 1), high=datetime.date(2020, 2, 1), ordered=False
+    ),
     Integer(name="x", low=0, high=9, width=1, ordered=False),
-    DateTime(name="x", low=datetime.datetime(2020, 2, 29), high=datetime.datetime(2021, 1, 1, 12, 30)),  # noqa: DTZ001
+    DateTime(
+        name="x", low=datetime.datetime(2020, 2, 29), high=datetime.datetime(2021, 1, 1, 12, 30)
+    ),  # noqa: DTZ001
     DateTime(
         name="x",
         low=datetime.datetime(2020, 2, 29, 8),  # noqa: DTZ001
@@ -85,19 +115,33 @@ ATTRIBUTES = [
 
 
 @pytest.mark.parametrize("attribute", ATTRIBUTES, ids=lambda attribute: attribute.kind)
-def test_a_described_attribute_comes_back_from_what_would_have_been_typed(attribute: Attribute) -> None:
+def test_a_described_attribute_comes_back_from_what_would_have_been_typed(
+    attribute: Attribute,
+) -> None:
     column = draft.typed_from(attribute.to_json())
     assert typed.attribute_of("x", column) == attribute
 
 
-@given(values=st.lists(PRINTABLE, min_size=1, unique=True), other=st.booleans(), missing=MARKERS)
+@given(
+    values=st.lists(PRINTABLE, min_size=1, unique=True), other=st.booleans(), missing=MARKERS
+)
 def test_categories_come_back_whatever_they_are_called(
     values: list[str], other: bool, missing: list[str] | None
 ) -> None:
-    values = [value for value in values if value not in (missing or ()) and value not in ("(other)", "(missing)")]
+    values = [
+        value
+        for value in values
+        if value not in (missing or ()) and value not in ("(other)", "(missing)")
+    ]
     if not values:
         return
-    document = {"name": "x", "kind": "categorical", "values": values, "other": other, "missing": missing}
+    document = {
+        "name": "x",
+        "kind": "categorical",
+        "values": values,
+        "other": other,
+        "missing": missing,
+    }
     document["outside"] = "other" if other else "clamp"
     attribute = parse_attribute(document)
     assert typed.attribute_of("x", draft.typed_from(attribute.to_json())) == attribute
@@ -125,13 +169,22 @@ WRONG = [
     (column("number", low="nan", high="1"), "“lowest” is not a number"),
     (column("number", low="0", high="inf"), "“highest” is not a number"),
     (column("number", low="0", high="1e999"), "not finite"),
-    (column("number", low="0", high="1", bins="4", edges="0, 1"), "both “number of bins” and “edges” are given"),
+    (
+        column("number", low="0", high="1", bins="4", edges="0, 1"),
+        "both “number of bins” and “edges” are given",
+    ),
     (column("integer", low="0", high="9", bins="2", width="3", edges="0, 9"), "are all given"),
     (column("date", low="2020-01-01", high="2021-01-01", bins="0"), "out of range"),
-    (column("datetime", low="2020-01-01", high="2021-01-01", bins="3", width="5"), "both “number of bins” and"),
+    (
+        column("datetime", low="2020-01-01", high="2021-01-01", bins="3", width="5"),
+        "both “number of bins” and",
+    ),
     (column("datetime", low="2020-01-01"), "“highest” is empty"),
     (column("datetime", low="now", high="2021-01-01"), "low is not a moment"),
-    (column("datetime", low="2020-01-01", high="2021-01-01", step="½"), "“step” is not a whole number"),
+    (
+        column("datetime", low="2020-01-01", high="2021-01-01", step="½"),
+        "“step” is not a whole number",
+    ),
     (column("identifier", regenerate="random"), "need a pattern"),
     (column("identifier", regenerate="random", pattern="none"), "no place to fill"),
     (column("number", low="0", high="1", bins="0"), "out of range"),
@@ -140,13 +193,18 @@ WRONG = [
     (column("boolean", true="yes"), "“no” is empty"),
     (column("boolean", true="yes", false="yes"), "listed twice"),
     (column("date", low="1.1.2020", high="2021-01-01"), "low is not"),
-    (column("date", low="2020-01-01", high="2021-01-01", step_days="0"), "step_days is less than one"),
+    (
+        column("date", low="2020-01-01", high="2021-01-01", step_days="0"),
+        "step_days is less than one",
+    ),
     (column("date", low="2020-01-01", high="2021-01-01", format="%Y"), "format"),
 ]
 
 
 @pytest.mark.parametrize(("wrong", "words"), WRONG)
-def test_a_mistake_is_named_with_its_column_and_a_repair(wrong: dict[str, Any], words: str) -> None:
+def test_a_mistake_is_named_with_its_column_and_a_repair(
+    wrong: dict[str, Any], words: str
+) -> None:
     with pytest.raises(DomainError) as caught:
         typed.attribute_of("income", wrong)
     assert words in caught.value.rule
@@ -156,15 +214,36 @@ def test_a_mistake_is_named_with_its_column_and_a_repair(wrong: dict[str, Any], 
 
 def test_of_an_unconfirmed_line_only_what_differs_from_the_suggestion_is_kept() -> None:
     suggested = draft.typed_from({"kind": "integer", "low": 17, "high": 90, "missing": ["?"]})
-    shown = {"kind": "integer", "origin": "declared", "fields": {"low": "0", "high": "90", "missing": "?"}}
-    assert draft.apart(shown, suggested) == {"kind": "", "origin": "declared", "fields": {"low": "0"}}
-    assert draft.apart(shown | {"fields": {"low": "17", "high": "90", "missing": "?"}}, suggested) is None
-    other = {"kind": "number", "origin": "declared", "fields": {"low": "", "high": "", "missing": "?"}}
-    assert draft.apart(other, suggested) == {"kind": "number", "origin": "declared", "fields": {}}
+    shown = {
+        "kind": "integer",
+        "origin": "declared",
+        "fields": {"low": "0", "high": "90", "missing": "?"},
+    }
+    assert draft.apart(shown, suggested) == {
+        "kind": "",
+        "origin": "declared",
+        "fields": {"low": "0"},
+    }
+    assert (
+        draft.apart(shown | {"fields": {"low": "17", "high": "90", "missing": "?"}}, suggested)
+        is None
+    )
+    other = {
+        "kind": "number",
+        "origin": "declared",
+        "fields": {"low": "", "high": "", "missing": "?"},
+    }
+    assert draft.apart(other, suggested) == {
+        "kind": "number",
+        "origin": "declared",
+        "fields": {},
+    }
 
 
 def test_what_was_emptied_stays_empty_over_a_suggestion() -> None:
-    suggested = draft.typed_from({"kind": "integer", "low": 17, "high": 90, "missing": ["", "?"]})
+    suggested = draft.typed_from(
+        {"kind": "integer", "low": 17, "high": 90, "missing": ["", "?"]}
+    )
     shown = {
         "kind": "integer",
         "origin": "declared",
@@ -181,17 +260,28 @@ def test_what_was_emptied_stays_empty_over_a_suggestion() -> None:
         (column("integer", low="0", high="100", bins="10"), 10),
         (column("integer", low="0", high="9", bins="100"), 10),
         (column("date", low="2024-01-01", high="2024-12-31", bins="12"), 12),
-        (column("datetime", low="2024-01-01", high="2024-12-31", unit="hours", bins="366"), 366),
+        (
+            column("datetime", low="2024-01-01", high="2024-12-31", unit="hours", bins="366"),
+            366,
+        ),
         (column("datetime", low="2024-01-01", high="2024-12-31", unit="months", bins="4"), 4),
     ],
 )
-def test_a_number_of_bins_follows_from_the_bounds_alone(fields: draft.Column, size: int) -> None:
+def test_a_number_of_bins_follows_from_the_bounds_alone(
+    fields: draft.Column, size: int
+) -> None:
     assert typed.attribute_of("x", fields).size == size
 
 
 def test_a_line_that_is_whole_takes_nothing_from_the_suggestion() -> None:
-    suggested = draft.typed_from({"kind": "integer", "low": 0, "high": 90, "edges": [0, 5, 90], "missing": ["?"]})
+    suggested = draft.typed_from(
+        {"kind": "integer", "low": 0, "high": 90, "edges": [0, 5, 90], "missing": ["?"]}
+    )
     for state in ("whole", "confirmed", "tried"):
-        described = {"kind": "integer", "fields": {"low": "0", "high": "99", "width": "5"}, state: True}
+        described = {
+            "kind": "integer",
+            "fields": {"low": "0", "high": "99", "width": "5"},
+            state: True,
+        }
         attribute = typed.attribute_of("x", draft.merged(suggested, described))
         assert (attribute.size, attribute.missing) == (20, None)

@@ -50,7 +50,9 @@ OTHER_COLUMNS = scene.TABLE.replace("region,", "area,", 1)
 @pytest.fixture
 def played(cast: Cast) -> Scene:
     """A dataset with a release, a comparison and a budget, and nothing under way."""
-    found = scene.play(steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation)
+    found = scene.play(
+        steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation
+    )
     runs.cancel(actor=cast.steward, run=found.waiting)
     found.account.refresh_from_db()
     return found
@@ -78,7 +80,9 @@ def work(dataset: Dataset) -> Dataset:
     return dataset
 
 
-def replaced(cast: Cast, dataset: Dataset, content: str | bytes = LATER, kind: Any = "csv") -> Dataset:
+def replaced(
+    cast: Cast, dataset: Dataset, content: str | bytes = LATER, kind: Any = "csv"
+) -> Dataset:
     """A corrected file, received and read."""
     with services.Intake(kind) as upload:
         upload.receive(content.encode() if isinstance(content, str) else content)
@@ -108,7 +112,10 @@ def parquet(**columns: Any) -> bytes:
 
 
 def upload(client: Client, content: bytes, name: str) -> Dataset:
-    answer = client.post(reverse("pages:upload"), {"name": name, "description": "", "table": table(content, name)})
+    answer = client.post(
+        reverse("pages:upload"),
+        {"name": name, "description": "", "table": table(content, name)},
+    )
     assert answer.status_code == 302, answer.context["form"].errors
     return work(Dataset.objects.latest("pk"))
 
@@ -122,7 +129,9 @@ def test_a_parquet_file_goes_the_whole_way_to_a_release(browser: Browser, cast: 
     assert "says itself how it is written" in seen(browser(cast.steward), "settings", dataset)
     services.declare_domain(actor=cast.steward, dataset=dataset, document=scene.DOMAIN)
     scene.ledger.grant(
-        custodian=cast.custodian, request=scene.ask(steward=cast.steward, dataset=dataset), reason="Yes."
+        custodian=cast.custodian,
+        request=scene.ask(steward=cast.steward, dataset=dataset),
+        reason="Yes.",
     )
     run = scene.submit(steward=cast.steward, dataset=dataset)
     worker.synthesize(code=run.code)
@@ -130,8 +139,12 @@ def test_a_parquet_file_goes_the_whole_way_to_a_release(browser: Browser, cast: 
     assert run.state == "finished", run.failure
 
 
-def test_nested_values_are_refused_with_column_rule_and_repair(browser: Browser, cast: Cast) -> None:
-    dataset = upload(browser(cast.steward), parquet(age=[1, 2], trips=[[1, 2], [3]]), "nested.parquet")
+def test_nested_values_are_refused_with_column_rule_and_repair(
+    browser: Browser, cast: Cast
+) -> None:
+    dataset = upload(
+        browser(cast.steward), parquet(age=[1, 2], trips=[[1, 2], [3]]), "nested.parquet"
+    )
     assert dataset.status == "refused"
     page = seen(browser(cast.steward), "upload-status", dataset)
     for words in ("trips", "Nested values", "Store one plain value a cell"):
@@ -153,18 +166,32 @@ def test_the_form_of_a_file_is_found_shown_and_kept(browser: Browser, cast: Cast
     assert "Windows-1252 (Western European): " in page  # with words of the table
     assert "Äsop" in page
     assert "Äsop" not in seen(browser(cast.auditor), "upload-status", dataset)
-    said = {"delimiter": "semicolon", "encoding": "cp1252", "quote": "double", "header": "yes", "decimal": "comma"}
+    said = {
+        "delimiter": "semicolon",
+        "encoding": "cp1252",
+        "quote": "double",
+        "header": "yes",
+        "decimal": "comma",
+    }
     post(client, "form", dataset, **said)
-    assert work(dataset).dialect == Dialect(encoding="cp1252", delimiter=";", decimal=",", said=True).to_json()
+    assert (
+        work(dataset).dialect
+        == Dialect(encoding="cp1252", delimiter=";", decimal=",", said=True).to_json()
+    )
     page = seen(client, "upload-status", dataset)
-    assert "Windows-1252 (Western European), semicolon between cells, double quotation marks" in page
+    assert (
+        "Windows-1252 (Western European), semicolon between cells, double quotation marks"
+        in page
+    )
     shown = selectors.preview_for(cast.steward, dataset, Preview.Kind.TABLE)
     assert shown is not None
     assert (shown["columns"], shown["preview"][0]) == (["name", "Größe"], ["Äsop", "1,5"])
     assert "Windows-1252" not in seen(browser(cast.auditor), "upload-status", dataset)
 
 
-def test_a_corrected_form_is_read_again_and_held_to_by_every_later_reading(browser: Browser, cast: Cast) -> None:
+def test_a_corrected_form_is_read_again_and_held_to_by_every_later_reading(
+    browser: Browser, cast: Cast
+) -> None:
     client = browser(cast.steward)
     dataset = upload(client, b"a|b;c\n1|'x;y'\n2|'z'\n", "odd.csv")
     wrong = {"delimiter": "vertical-bar", "encoding": "latin-1", "quote": "no", "header": "no"}
@@ -173,7 +200,9 @@ def test_a_corrected_form_is_read_again_and_held_to_by_every_later_reading(brows
     work(dataset)
     assert (
         dataset.dialect
-        == Dialect(encoding="latin-1", delimiter="|", quote="", header=False, columns=2, said=True).to_json()
+        == Dialect(
+            encoding="latin-1", delimiter="|", quote="", header=False, columns=2, said=True
+        ).to_json()
     )
     shown = selectors.preview_for(cast.steward, dataset, Preview.Kind.TABLE)
     assert shown is not None
@@ -183,12 +212,23 @@ def test_a_corrected_form_is_read_again_and_held_to_by_every_later_reading(brows
     assert AuditEntry.objects.get(action="dataset.form_said").detail["delimiter"] == "|"
 
 
-def test_lines_and_marks_are_said_like_the_rest_of_the_form(browser: Browser, cast: Cast) -> None:
+def test_lines_and_marks_are_said_like_the_rest_of_the_form(
+    browser: Browser, cast: Cast
+) -> None:
     client = browser(cast.steward)
-    dataset = upload(client, b"Title, long\na;b\n1.000;x\n2.500;y\nSource; us; all\n", "odd.csv")
+    dataset = upload(
+        client, b"Title, long\na;b\n1.000;x\n2.500;y\nSource; us; all\n", "odd.csv"
+    )
     assert dataset.status == "refused"
     assert "Lines above that" in seen(client, "upload-status", dataset)
-    said = {"delimiter": "semicolon", "encoding": "utf-8", "quote": "double", "header": "yes", "skip": 1, "footer": 1}
+    said = {
+        "delimiter": "semicolon",
+        "encoding": "utf-8",
+        "quote": "double",
+        "header": "yes",
+        "skip": 1,
+        "footer": 1,
+    }
     refused = post(client, "form", dataset, **said, decimal="point", thousands="point")
     assert refused.status_code == 422
     assert "Decimals and thousands have the same sign" in refused.content.decode()
@@ -198,13 +238,22 @@ def test_lines_and_marks_are_said_like_the_rest_of_the_form(browser: Browser, ca
     assert work(dataset).dialect == expected.to_json()
     shown = selectors.preview_for(cast.steward, dataset, Preview.Kind.TABLE)
     assert shown is not None
-    assert (shown["preview"], shown["suggestions"][0]["high"]) == ([["1.000", "x"], ["2.500", "y"]], 2_500)
-    assert "line 2 names the columns (left out: 1 above it and 1 at the end)" in seen(client, "settings", dataset)
+    assert (shown["preview"], shown["suggestions"][0]["high"]) == (
+        [["1.000", "x"], ["2.500", "y"]],
+        2_500,
+    )
+    assert "line 2 names the columns (left out: 1 above it and 1 at the end)" in seen(
+        client, "settings", dataset
+    )
 
 
-def test_a_sheet_of_a_workbook_is_named_where_a_form_is_said(browser: Browser, cast: Cast) -> None:
+def test_a_sheet_of_a_workbook_is_named_where_a_form_is_said(
+    browser: Browser, cast: Cast
+) -> None:
     client = browser(cast.steward)
-    book = workbook({"Notes": [["by us"]], "People": [["region", "age"], ["north", 30], ["south", 40]]})
+    book = workbook(
+        {"Notes": [["by us"]], "People": [["region", "age"], ["north", 30], ["south", 40]]}
+    )
     dataset = upload(client, book, "people.xlsx")
     assert (dataset.status, dataset.file_kind) == ("refused", "xlsx")
     page = seen(client, "upload-status", dataset)
@@ -215,10 +264,14 @@ def test_a_sheet_of_a_workbook_is_named_where_a_form_is_said(browser: Browser, c
     shown = selectors.preview_for(cast.steward, dataset, Preview.Kind.TABLE)
     assert shown is not None
     assert shown["preview"] == [["north", "30"], ["south", "40"]]
-    assert "the sheet “People”, the first line names the columns" in seen(client, "settings", dataset)
+    assert "the sheet “People”, the first line names the columns" in seen(
+        client, "settings", dataset
+    )
 
 
-def test_a_file_of_spss_says_itself_how_it_is_written(browser: Browser, cast: Cast, tmp_path: Path) -> None:
+def test_a_file_of_spss_says_itself_how_it_is_written(
+    browser: Browser, cast: Cast, tmp_path: Path
+) -> None:
     path = tmp_path / "people.sav"
     table = pd.DataFrame({"sex": [1.0, 2.0, 9.0], "age": [30.0, 40.0, 50.0]})
     labels = {"sex": {1: "male", 2: "female", 9: "refused"}}
@@ -236,7 +289,11 @@ def test_cells_that_show_an_error_are_refused_by_place_and_counted_as_missing_on
     browser: Browser, cast: Cast
 ) -> None:
     client = browser(cast.steward)
-    dataset = upload(client, workbook({"People": [["name", "age"], ["Ann", 1], ["Bob", ("#N/A", 't="e"')]]}), "p.xlsx")
+    dataset = upload(
+        client,
+        workbook({"People": [["name", "age"], ["Ann", 1], ["Bob", ("#N/A", 't="e"')]]}),
+        "p.xlsx",
+    )
     assert (dataset.status, dataset.refusal_line) == ("refused", 3)
     page = seen(client, "upload-status", dataset)
     assert "in column B of sheet 1" in page
@@ -250,7 +307,15 @@ def test_a_run_reads_the_table_in_the_form_that_was_said(cast: Cast, browser: Br
     text = scene.TABLE.replace(",", ";").replace("north", "nörd")
     client = browser(cast.steward)
     dataset = upload(client, text.encode("cp1252"), "table.csv")
-    post(client, "form", dataset, delimiter="semicolon", encoding="cp1252", quote="double", header="yes")
+    post(
+        client,
+        "form",
+        dataset,
+        delimiter="semicolon",
+        encoding="cp1252",
+        quote="double",
+        header="yes",
+    )
     dataset = work(dataset)
     document = {
         **scene.DOMAIN,
@@ -266,7 +331,9 @@ def test_a_run_reads_the_table_in_the_form_that_was_said(cast: Cast, browser: Br
     worker.synthesize(code=run.code)
     run.refresh_from_db()
     assert run.release is not None, run.failure
-    counts = {label: round(count) for label, count in zip(*_first_column(run.release), strict=True)}
+    counts = {
+        label: round(count) for label, count in zip(*_first_column(run.release), strict=True)
+    }
     assert counts == {"nörd": 200, "south": 100, "(other)": 0}
 
 
@@ -276,7 +343,9 @@ def _first_column(release: Release) -> tuple[list[str], list[float]]:
     model = Model.from_json(release.model)
     codes = model.sample(300, seed="1")["region"]
     attribute = model.domain.attributes[0]
-    return list(attribute.labels), [float((codes == code).sum()) for code in range(attribute.size)]
+    return list(attribute.labels), [
+        float((codes == code).sum()) for code in range(attribute.size)
+    ]
 
 
 def test_a_refused_table_can_be_read_in_another_form(browser: Browser, cast: Cast) -> None:
@@ -288,9 +357,17 @@ def test_a_refused_table_can_be_read_in_another_form(browser: Browser, cast: Cas
     assert work(dataset).status == "ready"
 
 
-def test_a_form_that_is_none_keeps_what_was_chosen(browser: Browser, cast: Cast, dataset: Dataset) -> None:
+def test_a_form_that_is_none_keeps_what_was_chosen(
+    browser: Browser, cast: Cast, dataset: Dataset
+) -> None:
     answer = post(
-        browser(cast.steward), "form", dataset, delimiter="semicolon", encoding="utf-7", quote="no", header="no"
+        browser(cast.steward),
+        "form",
+        dataset,
+        delimiter="semicolon",
+        encoding="utf-7",
+        quote="no",
+        header="no",
     )
     assert answer.status_code == 422
     assert '<option value="semicolon" selected>' in answer.text
@@ -298,7 +375,9 @@ def test_a_form_that_is_none_keeps_what_was_chosen(browser: Browser, cast: Cast,
     assert dataset.status == "ready"
 
 
-def test_the_form_of_a_file_does_not_change_under_a_run(cast: Cast, browser: Browser, dataset: Dataset) -> None:
+def test_the_form_of_a_file_does_not_change_under_a_run(
+    cast: Cast, browser: Browser, dataset: Dataset
+) -> None:
     scene.submit(steward=cast.steward, dataset=dataset, epsilon="0.1")
     said = {"delimiter": "semicolon", "encoding": "utf-8", "quote": "double", "header": "yes"}
     answer = post(browser(cast.steward), "form", dataset, **said)
@@ -350,13 +429,23 @@ def test_the_description_carries_over_and_releases_name_their_version(
     worker.synthesize(code=run.code)
     run.refresh_from_db()
     assert run.state == "finished", run.failure
-    earlier = SynthesisRun.objects.filter(dataset=dataset, state="finished").order_by("pk").first()
+    earlier = (
+        SynthesisRun.objects.filter(dataset=dataset, state="finished").order_by("pk").first()
+    )
     assert earlier is not None
     numbers = [selectors.table_of_run(one.code).number for one in (earlier, run)]  # type: ignore[union-attr]
     assert numbers == [1, 2]
-    for one, words in ((earlier, "version 1 of the table (now 2)"), (run, "version 2 of the table<")):
+    for one, words in (
+        (earlier, "version 1 of the table (now 2)"),
+        (run, "version 2 of the table<"),
+    ):
         assert one.release is not None
-        assert words in browser(cast.auditor).get(reverse("releases:release", args=[one.release.code])).text
+        assert (
+            words
+            in browser(cast.auditor)
+            .get(reverse("releases:release", args=[one.release.code]))
+            .text
+        )
 
 
 def test_a_file_without_the_columns_described_says_so_and_nothing_runs(
@@ -365,8 +454,13 @@ def test_a_file_without_the_columns_described_says_so_and_nothing_runs(
     replaced(cast, dataset, OTHER_COLUMNS)
     assert selectors.missing_columns(dataset) == ["region"]
     overview = overview_of(cast.steward, dataset)
-    assert (overview.next.name, "no column region" in overview.next.missing) == ("Describe", True)
-    assert "does not fit this table any more" in seen(browser(cast.steward), "settings", dataset)
+    assert (overview.next.name, "no column region" in overview.next.missing) == (
+        "Describe",
+        True,
+    )
+    assert "does not fit this table any more" in seen(
+        browser(cast.steward), "settings", dataset
+    )
     held = LedgerEntry.objects.count()
     with pytest.raises(Exception, match="no such column"):
         scene.submit(steward=cast.steward, dataset=dataset, epsilon="0.1")
@@ -386,12 +480,17 @@ def test_a_file_does_not_come_under_a_second_budget_by_replacing_another(
 ) -> None:
     """A new dataset with the same content would have had to ask a custodian, who is told."""
     fresh = played.fresh
-    assert replaced(cast, fresh, scene.TABLE).status == "ready"  # no budget of its own yet: whoever grants one is told
+    assert (
+        replaced(cast, fresh, scene.TABLE).status == "ready"
+    )  # no budget of its own yet: whoever grants one is told
     assert ledger.accounts_with_same_content(fresh) == [played.account]
     replaced(cast, fresh, LATER + "south,40,no\n")
     replaced(cast, fresh, LATER)
     scene.ledger.grant(
-        custodian=cast.custodian, request=played.request, reason="Yes.", separate_reason="Tried with the wrong file."
+        custodian=cast.custodian,
+        request=played.request,
+        reason="Yes.",
+        separate_reason="Tried with the wrong file.",
     )
     fresh = Dataset.objects.get(pk=fresh.pk)
     kept = in_vault()
@@ -399,7 +498,9 @@ def test_a_file_does_not_come_under_a_second_budget_by_replacing_another(
     assert answer.status_code == 422
     assert "spends from another budget already" in answer.text
     assert in_vault() == kept
-    services.delete(actor=cast.steward, dataset=dataset)  # what was learned from it stays learned
+    services.delete(
+        actor=cast.steward, dataset=dataset
+    )  # what was learned from it stays learned
     with pytest.raises(Conflict, match="another budget"):
         replaced(cast, fresh, scene.TABLE)
     fresh.refresh_from_db()
@@ -411,7 +512,11 @@ def test_a_file_does_not_come_under_a_second_budget_by_replacing_another(
 def test_a_look_at_the_same_table_counts_when_a_file_was_replaced_since(
     cast: Cast, played: Scene, dataset: Dataset, corrected: str
 ) -> None:
-    twin = scene.read(scene.upload(steward=cast.steward, organisation=cast.organisation, name="The same again"))
+    twin = scene.read(
+        scene.upload(
+            steward=cast.steward, organisation=cast.organisation, name="The same again"
+        )
+    )
     assert not looked_at_real(played.account)
     preview_store.put(twin, Preview.Kind.REPORT, "abc", {})
     selectors.preview_for(cast.steward, twin, Preview.Kind.REPORT, "abc")
@@ -419,9 +524,13 @@ def test_a_look_at_the_same_table_counts_when_a_file_was_replaced_since(
     assert looked_at_real(played.account)
 
 
-def test_a_table_that_was_replaced_or_deleted_is_still_recognised(cast: Cast, dataset: Dataset) -> None:
+def test_a_table_that_was_replaced_or_deleted_is_still_recognised(
+    cast: Cast, dataset: Dataset
+) -> None:
     replaced(cast, dataset)
-    again = scene.upload(steward=cast.steward, organisation=cast.organisation, table=scene.TABLE, name="Again")
+    again = scene.upload(
+        steward=cast.steward, organisation=cast.organisation, table=scene.TABLE, name="Again"
+    )
     assert list(selectors.same_content(again)) == [dataset]
     services.delete(actor=cast.steward, dataset=dataset)
     assert list(selectors.same_content(again)) == [dataset]
@@ -449,23 +558,39 @@ def test_nothing_changes_under_a_run_that_is_not_over(
     assert run.state == "finished"
 
 
-def test_no_run_is_submitted_while_a_new_file_is_being_read(cast: Cast, dataset: Dataset) -> None:
+def test_no_run_is_submitted_while_a_new_file_is_being_read(
+    cast: Cast, dataset: Dataset
+) -> None:
     proposal = planning.propose(
-        dataset=dataset, spec=scene.Spec.from_json({"mechanism": "independent", "epsilon": "0.1", "delta": "1e-9"})
+        dataset=dataset,
+        spec=scene.Spec.from_json(
+            {"mechanism": "independent", "epsilon": "0.1", "delta": "1e-9"}
+        ),
     )
     with services.Intake("csv") as upload:
         upload.receive(LATER.encode())
         services.replace_file(actor=cast.steward, dataset=dataset, upload=upload)
     with pytest.raises(errors.NotReady, match="not read yet"):
-        scene.submit(steward=cast.steward, dataset=Dataset.objects.get(pk=dataset.pk), epsilon="0.1")
-    with pytest.raises(Conflict, match="being replaced"), transaction.atomic():  # one that was planned just before
+        scene.submit(
+            steward=cast.steward, dataset=Dataset.objects.get(pk=dataset.pk), epsilon="0.1"
+        )
+    with (
+        pytest.raises(Conflict, match="being replaced"),
+        transaction.atomic(),
+    ):  # one that was planned just before
         expected = timing.forecast(dataset, method="independent", needed=1.0)
-        runs._submit(steward=cast.steward, proposal=proposal, name="", request_key="", expected=expected)
+        runs._submit(
+            steward=cast.steward, proposal=proposal, name="", request_key="", expected=expected
+        )
     assert not SynthesisRun.objects.filter(state="held").exists()
-    assert RunTable.objects.filter(table__dataset=dataset).count() == 2  # of the scene's two runs
+    assert (
+        RunTable.objects.filter(table__dataset=dataset).count() == 2
+    )  # of the scene's two runs
 
 
-def test_a_file_is_not_replaced_while_a_worker_has_it_open(cast: Cast, browser: Browser, dataset: Dataset) -> None:
+def test_a_file_is_not_replaced_while_a_worker_has_it_open(
+    cast: Cast, browser: Browser, dataset: Dataset
+) -> None:
     runs.request_ingest(dataset=dataset, actor=cast.steward)
     answer = post(browser(cast.steward), "replace", dataset, table=table(LATER))
     assert "worker has this table open" in answer.text
@@ -505,7 +630,9 @@ def test_from_a_file_that_cannot_be_read_one_can_go_back(
     assert replaced(cast, dataset).table_number == 3  # a number is never given twice
 
 
-def test_there_is_no_way_back_from_a_file_in_force(browser: Browser, cast: Cast, dataset: Dataset) -> None:
+def test_there_is_no_way_back_from_a_file_in_force(
+    browser: Browser, cast: Cast, dataset: Dataset
+) -> None:
     post(browser(cast.steward), "go-back", dataset)
     dataset.refresh_from_db()
     assert (dataset.status, dataset.table_number) == ("ready", 1)
@@ -514,12 +641,16 @@ def test_there_is_no_way_back_from_a_file_in_force(browser: Browser, cast: Cast,
 def test_a_refused_upload_is_mended_in_its_place(browser: Browser, cast: Cast) -> None:
     client = browser(cast.steward)
     dataset = upload(client, b"a,b\n1\n", "first.csv")
-    assert reverse("pages:replace", args=[dataset.code]) in seen(client, "upload-status", dataset)
+    assert reverse("pages:replace", args=[dataset.code]) in seen(
+        client, "upload-status", dataset
+    )
     post(client, "replace", dataset, table=table("a,b\n1,2\n"))
     assert (work(dataset).status, dataset.table_number) == ("ready", 2)
 
 
-def test_a_late_worker_cannot_speak_for_a_file_that_was_replaced(cast: Cast, dataset: Dataset) -> None:
+def test_a_late_worker_cannot_speak_for_a_file_that_was_replaced(
+    cast: Cast, dataset: Dataset
+) -> None:
     late = Dataset.objects.get(pk=dataset.pk)
     replaced(cast, dataset, "region,age\nnorth,1\nsouth\n")
     services.mark_ready(dataset=late)
@@ -533,14 +664,24 @@ def test_a_late_worker_cannot_speak_for_a_file_that_was_replaced(cast: Cast, dat
 
 # --- rename -----------------------------------------------------------------------------------------------------------
 def test_a_dataset_is_renamed(browser: Browser, cast: Cast, dataset: Dataset) -> None:
-    post(browser(cast.steward), "settings", dataset, name=" Commutes 2019 ", description="Of workers.")
+    post(
+        browser(cast.steward),
+        "settings",
+        dataset,
+        name=" Commutes 2019 ",
+        description="Of workers.",
+    )
     dataset.refresh_from_db()
     assert (dataset.name, dataset.description) == ("Commutes 2019", "Of workers.")
     assert AuditEntry.objects.get(action="dataset.renamed").detail == {"name": "Commutes 2019"}
 
 
-def test_a_bad_name_keeps_what_was_typed(browser: Browser, cast: Cast, dataset: Dataset) -> None:
-    answer = post(browser(cast.steward), "settings", dataset, name="", description="Typed with care")
+def test_a_bad_name_keeps_what_was_typed(
+    browser: Browser, cast: Cast, dataset: Dataset
+) -> None:
+    answer = post(
+        browser(cast.steward), "settings", dataset, name="", description="Typed with care"
+    )
     assert answer.status_code == 422
     assert "Typed with care" in answer.text
     dataset.refresh_from_db()
@@ -570,17 +711,27 @@ def test_ledger_receipts_releases_and_descriptions_stay(
     entries, spent = LedgerEntry.objects.count(), ledger.balance(played.account)
     services.delete(actor=cast.steward, dataset=dataset)
     played.account.refresh_from_db()
-    assert (LedgerEntry.objects.count(), ledger.balance(played.account).charged) == (entries, spent.charged)
+    assert (LedgerEntry.objects.count(), ledger.balance(played.account).charged) == (
+        entries,
+        spent.charged,
+    )
     assert dataset.domain_versions.count() == 1
     for who in (cast.steward, cast.auditor, played.reader):
-        assert browser(who).get(reverse("releases:release", args=[played.release.code])).status_code == 200
+        assert (
+            browser(who)
+            .get(reverse("releases:release", args=[played.release.code]))
+            .status_code
+            == 200
+        )
     sample = reverse("releases:sample-csv", args=[played.release.code, played.sample.code])
     assert browser(played.reader).get(sample).status_code == 200
     assert played.account in ledger.accounts_for(cast.steward)
 
 
 @pytest.mark.parametrize("typed", ["", "commutes", "Commutes 2"])
-def test_the_name_has_to_be_typed(browser: Browser, cast: Cast, dataset: Dataset, typed: str) -> None:
+def test_the_name_has_to_be_typed(
+    browser: Browser, cast: Cast, dataset: Dataset, typed: str
+) -> None:
     answer = post(browser(cast.steward), "delete", dataset, name=typed)
     assert answer.status_code == 422
     assert "What stays" in answer.text
@@ -594,13 +745,22 @@ def test_with_a_deleted_dataset_nothing_can_be_done(
     stale = Dataset.objects.get(pk=dataset.pk)
     services.delete(actor=cast.steward, dataset=dataset)
     client = browser(cast.steward)
-    for page in ("pages:settings", "pages:replace", "pages:delete", "datasets:describe", "runs:new", "ledger:ask"):
+    for page in (
+        "pages:settings",
+        "pages:replace",
+        "pages:delete",
+        "datasets:describe",
+        "runs:new",
+        "ledger:ask",
+    ):
         assert client.get(reverse(page, args=[dataset.code])).status_code == 404, page
     dataset.refresh_from_db()
     with pytest.raises(errors.NotReady, match="deleted"):
         scene.submit(steward=cast.steward, dataset=dataset, epsilon="0.1")
     with pytest.raises(errors.NotReady, match="deleted"):
-        runs.request_report(release=Release.objects.get(pk=played.release.pk), actor=cast.steward)
+        runs.request_report(
+            release=Release.objects.get(pk=played.release.pk), actor=cast.steward
+        )
     with pytest.raises(Http404):
         selectors.dataset_for(cast.steward, dataset.code, selectors.Need.SPEND)
     for change in (services.delete, services.go_back):
@@ -644,10 +804,14 @@ def test_deleting_while_a_worker_reads_leaves_nothing_of_what_it_read(
 
 # --- whoever dies between the database and the vault ------------------------------------------------------------------
 @pytest.mark.parametrize("change", ["delete", "replace"])
-def test_what_a_crash_after_the_commit_left_is_swept(cast: Cast, dataset: Dataset, change: str) -> None:
+def test_what_a_crash_after_the_commit_left_is_swept(
+    cast: Cast, dataset: Dataset, change: str
+) -> None:
     """Here nothing that waits for the commit is ever run, as if the process had been killed at that moment."""
     before, previews = dataset.vault_name, set(Path(django_settings.PREVIEW_DIR).iterdir())
-    services.delete(actor=cast.steward, dataset=dataset) if change == "delete" else replaced(cast, dataset)
+    services.delete(actor=cast.steward, dataset=dataset) if change == "delete" else replaced(
+        cast, dataset
+    )
     assert before in in_vault()
     services.sweep()
     assert before not in in_vault()
@@ -716,7 +880,9 @@ def test_a_table_read_before_names_were_kept_is_offered_to_be_read_again(
     assert not selectors.needs_reading_again(dataset)
 
 
-def test_a_dataset_older_than_versions_is_replaced_like_any_other(cast: Cast, dataset: Dataset) -> None:
+def test_a_dataset_older_than_versions_is_replaced_like_any_other(
+    cast: Cast, dataset: Dataset
+) -> None:
     before = dataset.vault_name
     RunTable.objects.all().delete()
     TableVersion.objects.filter(dataset=dataset).delete()

@@ -42,7 +42,9 @@ FORM = {
 @pytest.fixture
 def dataset(cast: Cast) -> Dataset:
     found = ready(cast, COLUMNS)
-    preview_store.put(found, Preview.Kind.COLUMNS, "", {"columns": [column["name"] for column in COLUMNS]})
+    preview_store.put(
+        found, Preview.Kind.COLUMNS, "", {"columns": [column["name"] for column in COLUMNS]}
+    )
     return found
 
 
@@ -61,16 +63,26 @@ def test_a_box_becomes_two_columns_and_a_place_that_the_description_keeps(
     )
     assert post(client, dataset).status_code == 302
     dataset.refresh_from_db()
-    left = {"kind": "identifier", "origin": "declared", "fields": {}, "confirmed": True, "place": 1}
+    left = {
+        "kind": "identifier",
+        "origin": "declared",
+        "fields": {},
+        "confirmed": True,
+        "place": 1,
+    }
     datasets.keep(actor=cast.steward, dataset=dataset, columns={"east": left})
-    found = Domain.from_json(datasets.confirm_domain(actor=cast.steward, dataset=dataset).document)
+    found = Domain.from_json(
+        datasets.confirm_domain(actor=cast.steward, dataset=dataset).document
+    )
     [place] = found.places
     assert (place.name, place.columns) == ("home", ("north", "far, east"))
     for name, low, high in (("north", 41, 42), ("far, east", -72, -71)):
         attribute = found.attribute(name)
         assert isinstance(attribute, Number)
         assert (attribute.low, attribute.high, attribute.value_count) == (low, high, 256)
-    again = client.get(reverse("datasets:point", args=[dataset.code]) + "?place=home").content.decode()
+    again = client.get(
+        reverse("datasets:point", args=[dataset.code]) + "?place=home"
+    ).content.decode()
     assert 'value="41"' in again and '<option value="8" selected>' in again
 
 
@@ -83,7 +95,9 @@ def test_a_place_described_again_gives_way_and_another_unit_is_no_place(
     post(client, dataset, easting="east")
     dataset.refresh_from_db()
     assert dataset.draft["table"]["places"] == "home: north, east"
-    assert post(client, dataset, easting="east", unit="other", north="900000").status_code == 302
+    assert (
+        post(client, dataset, easting="east", unit="other", north="900000").status_code == 302
+    )
     dataset.refresh_from_db()
     assert dataset.draft["table"]["places"] == ""
     assert dataset.draft["columns"]["north"]["fields"]["high"] == "900000"
@@ -122,7 +136,9 @@ def test_a_box_that_is_none_is_refused_in_words_and_nothing_is_kept(
     assert f'value="{changed.get("south", "41")}"' in answer.content.decode()
 
 
-def test_columns_whose_names_say_what_they_are_are_chosen_where_there_are_no_two_of_a_kind() -> None:
+def test_columns_whose_names_say_what_they_are_are_chosen_where_there_are_no_two_of_a_kind() -> (
+    None
+):
     names = ["check_in", "Latitude", "pos.lon", "platform"]
     assert points.initial({}, "", names=names) == {"northing": "Latitude", "easting": "pos.lon"}
     assert points.initial({}, "", names=["home_lat", "home_lon", "work_lat", "work_lon"]) == {}
@@ -130,7 +146,9 @@ def test_columns_whose_names_say_what_they_are_are_chosen_where_there_are_no_two
 
 
 @pytest.mark.django_db
-def test_nobody_but_who_describes_the_table_opens_it(dataset: Dataset, cast: Cast, browser: Open) -> None:
+def test_nobody_but_who_describes_the_table_opens_it(
+    dataset: Dataset, cast: Cast, browser: Open
+) -> None:
     address = reverse("datasets:point", args=[dataset.code])
     assert browser(cast.analyst).get(address).status_code in (403, 404)
     assert browser(cast.auditor).post(address, FORM).status_code in (403, 404)
@@ -160,13 +178,19 @@ def test_an_alphabet_of_boxes_and_signs_is_the_sets_and_comes_back_as_it_was(
     fields: dict[str, str], alphabet: str
 ) -> None:
     document = sets.document_of({"set": "strings", **fields, **LENGTHS}, column="word")
-    assert document == {"set": "strings", "alphabet": alphabet, "min_length": 1, "max_length": 4}
+    assert document == {
+        "set": "strings",
+        "alphabet": alphabet,
+        "min_length": 1,
+        "max_length": 4,
+    }
     typed = sets.typed_of(document)
     assert sets.document_of(typed, column="word") == document
 
 
 @pytest.mark.parametrize(
-    "alphabet", ["bca", "9876543210", " abc", "abcdefghijklmnopqrstuvwxyz0123456789 .", "0123456789abc"]
+    "alphabet",
+    ["bca", "9876543210", " abc", "abcdefghijklmnopqrstuvwxyz0123456789 .", "0123456789abc"],
 )
 def test_an_alphabet_in_any_order_keeps_it(alphabet: str) -> None:
     document = {"set": "strings", "alphabet": alphabet, "min_length": 1, "max_length": 4}
@@ -174,19 +198,42 @@ def test_an_alphabet_in_any_order_keeps_it(alphabet: str) -> None:
 
 
 @pytest.mark.django_db
-def test_a_sign_that_is_ticked_and_typed_is_twice_there_and_said(cast: Cast, browser: Open) -> None:
+def test_a_sign_that_is_ticked_and_typed_is_twice_there_and_said(
+    cast: Cast, browser: Open
+) -> None:
     found = ready(
-        cast, [{"name": "word", "kind": "text", "max_length": 9, "signs": ["lower"], "missing": None, "why": ""}]
+        cast,
+        [
+            {
+                "name": "word",
+                "kind": "text",
+                "max_length": 9,
+                "signs": ["lower"],
+                "missing": None,
+                "why": "",
+            }
+        ],
     )
-    typed = {"0-name": "word", "0-kind": "weak", "0-set": "strings", "0-with_lower": "on", "0-alphabet": "xyz-"}
+    typed = {
+        "0-name": "word",
+        "0-kind": "weak",
+        "0-set": "strings",
+        "0-with_lower": "on",
+        "0-alphabet": "xyz-",
+    }
     typed |= {f"0-{key}": text for key, text in LENGTHS.items()} | {
         "0-origin": "declared",
         "0-because": "The codebook.",
         "do": "confirm:0",
         "total": "1",
     }
-    page = browser(cast.steward).post(reverse("datasets:describe", args=[found.code]), typed, follow=True)
-    assert "with one twice" in page.content.decode() and "list each character once" in page.content.decode()
+    page = browser(cast.steward).post(
+        reverse("datasets:describe", args=[found.code]), typed, follow=True
+    )
+    assert (
+        "with one twice" in page.content.decode()
+        and "list each character once" in page.content.decode()
+    )
 
 
 @pytest.mark.django_db
@@ -198,7 +245,9 @@ def test_who_sees_the_names_of_columns_is_on_record_and_sees_that_they_are_real(
     assert "Read the table again" not in client.get(address).content.decode()
     Preview.objects.update(expires_at=timezone.now())
     assert "Read the table again" in client.get(address).content.decode()
-    preview_store.put(dataset, Preview.Kind.TABLE, "", {"columns": [column["name"] for column in COLUMNS]})
+    preview_store.put(
+        dataset, Preview.Kind.TABLE, "", {"columns": [column["name"] for column in COLUMNS]}
+    )
     assert post(client, dataset).status_code == 302
     names = ["north", "east", "4711-Miller"]
     for kind in (Preview.Kind.TABLE, Preview.Kind.COLUMNS):
@@ -208,7 +257,9 @@ def test_who_sees_the_names_of_columns_is_on_record_and_sees_that_they_are_real(
     shown = client.get(address).content.decode()
     assert opened.count() == before + 1
     assert "4711-Miller" in shown and "were read from your table" in shown
-    Preview.objects.filter(dataset=dataset, kind=Preview.Kind.TABLE).update(expires_at=timezone.now())
+    Preview.objects.filter(dataset=dataset, kind=Preview.Kind.TABLE).update(
+        expires_at=timezone.now()
+    )
     left = client.get(address).content.decode()
     assert opened.count() == before + 1
     assert "4711-Miller" not in left and "far, east" in left and "red-bar" not in left

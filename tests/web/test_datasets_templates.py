@@ -44,7 +44,9 @@ def apply(desk: Desk, template: str, **typed: Any) -> str:
     return str(desk.client.post(address, fields, follow=True).text)
 
 
-def test_a_template_fills_another_tables_draft_and_confirms_nothing(client: Client, cast: Cast) -> None:
+def test_a_template_fills_another_tables_draft_and_confirms_nothing(
+    client: Client, cast: Cast
+) -> None:
     page = keep(described(client, cast), "  People   of a city ")
     made = DescriptionTemplate.objects.get()
     assert made.name == "People of a city"
@@ -52,7 +54,10 @@ def test_a_template_fills_another_tables_draft_and_confirms_nothing(client: Clie
     other = Desk(client, ready(cast, [*SUGGESTIONS, {"name": "more", "kind": "identifier"}]))
     assert "People of a city</option>" in other.page()
     page = apply(other, made.code)
-    assert "Template “People of a city”: 4 columns were taken into the draft. Nothing of it is confirmed yet." in page
+    assert (
+        "Template “People of a city”: 4 columns were taken into the draft. Nothing of it is confirmed yet."
+        in page
+    )
     assert "Declared public, brought and not confirmed" in line(page, 1)
     assert "1 column: more. Describe it below" in " ".join(page.split())
     assert all(not column["confirmed"] for column in other.draft["columns"].values())
@@ -64,15 +69,26 @@ def test_a_template_fills_another_tables_draft_and_confirms_nothing(client: Clie
     ]
 
 
-def test_a_template_for_other_columns_is_refused_whole_in_form_and_rest(client: Client, cast: Cast) -> None:
+def test_a_template_for_other_columns_is_refused_whole_in_form_and_rest(
+    client: Client, cast: Cast
+) -> None:
     keep(described(client, cast), "People")
     made = DescriptionTemplate.objects.get()
-    other = Desk(client, ready(cast, [item for item in SUGGESTIONS if item["name"] not in ("age", "works")]))
+    other = Desk(
+        client,
+        ready(cast, [item for item in SUGGESTIONS if item["name"] not in ("age", "works")]),
+    )
     page = apply(other, made.code)
-    assert "nothing was changed. column &#x27;age&#x27;: the template is for other columns" in page
-    assert "and 1 more are not in the table; apply a template whose columns the table has" in page
+    assert (
+        "nothing was changed. column &#x27;age&#x27;: the template is for other columns" in page
+    )
+    assert (
+        "and 1 more are not in the table; apply a template whose columns the table has" in page
+    )
     calls = Caller(cast.steward, "read", "spend")
-    answer = calls.send(f"/datasets/{other.dataset.code}/domain/draft/template/", {"template": made.code})
+    answer = calls.send(
+        f"/datasets/{other.dataset.code}/domain/draft/template/", {"template": made.code}
+    )
     problem = assert_problem(answer, status=422)
     assert "age" in str(problem)
     assert "for other columns" in str(problem)
@@ -81,7 +97,9 @@ def test_a_template_for_other_columns_is_refused_whole_in_form_and_rest(client: 
     assert not AuditEntry.objects.filter(action="template.applied").exists()
 
 
-def test_what_is_described_already_stays_unless_the_template_replaces_it(client: Client, cast: Cast) -> None:
+def test_what_is_described_already_stays_unless_the_template_replaces_it(
+    client: Client, cast: Cast
+) -> None:
     desk = described(client, cast)
     keep(desk, "People")
     made = DescriptionTemplate.objects.get()
@@ -93,10 +111,14 @@ def test_what_is_described_already_stays_unless_the_template_replaces_it(client:
     assert other.draft["columns"]["age"]["fields"]["low"] == "17"
 
 
-def test_names_are_one_of_a_kind_and_templates_can_be_deleted(client: Client, cast: Cast) -> None:
+def test_names_are_one_of_a_kind_and_templates_can_be_deleted(
+    client: Client, cast: Cast
+) -> None:
     desk = described(client, cast)
     keep(desk, "People")
-    assert "there is a template of this name already; choose another name" in keep(desk, "People")
+    assert "there is a template of this name already; choose another name" in keep(
+        desk, "People"
+    )
     assert "No template was made: the template has no name" in keep(desk, " ")
     made = DescriptionTemplate.objects.get()
     page = client.post(reverse("datasets:delete-template", args=[made.code]), follow=True).text
@@ -113,7 +135,11 @@ def test_programs_list_keep_and_apply_templates(client: Client, cast: Cast) -> N
     assert calls.get("/description-templates/").json()["results"] == [made]
     assert_problem(calls.send("/description-templates/", body), status=409)
     other = ready(cast)
-    answer = calls.send(f"/datasets/{other.code}/domain/draft/template/", {"template": made["code"]}).json()
+    answer = calls.send(
+        f"/datasets/{other.code}/domain/draft/template/", {"template": made["code"]}
+    ).json()
     assert answer["columns"] == [item["name"] for item in SUGGESTIONS]
-    unknown = calls.send(f"/datasets/{other.code}/domain/draft/template/", {"template": "nothing"})
+    unknown = calls.send(
+        f"/datasets/{other.code}/domain/draft/template/", {"template": "nothing"}
+    )
     assert_problem(unknown, status=404)

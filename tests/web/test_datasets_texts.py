@@ -18,7 +18,9 @@ from tests.web.desk import Desk, line, ready
 
 
 @pytest.fixture
-def desk(browser: Callable[..., Client], cast: Cast, settings: Settings, tmp_path: Path) -> Desk:
+def desk(
+    browser: Callable[..., Client], cast: Cast, settings: Settings, tmp_path: Path
+) -> Desk:
     settings.VAULT_DIR, settings.PREVIEW_DIR = tmp_path / "vault", tmp_path / "previews"
     suggestions = [{"name": "remark", "kind": "identifier", "why": "All different."}]
     return Desk(browser(cast.steward), ready(cast, suggestions))
@@ -29,12 +31,20 @@ def test_a_column_becomes_text_with_lengths_and_kinds_of_signs(desk: Desk) -> No
     for field in ("max_length", "lower", "blanks", "leading", "pattern", "missing", "outside"):
         assert f'name="0-{field}"' in answer.text
     desk.press(
-        "confirm:0", edit="0", _0_kind="text", _0_max_length="80", _0_lower="on", _0_blanks="on", _0_missing_empty="on"
+        "confirm:0",
+        edit="0",
+        _0_kind="text",
+        _0_max_length="80",
+        _0_lower="on",
+        _0_blanks="on",
+        _0_missing_empty="on",
     )
     assert "made up, 1 to 80 signs: lower, blanks" in line(desk.page(), 0)
     desk.press("finish")
     (attribute,) = Domain.from_json(DomainVersion.objects.get().document).attributes
-    assert attribute == Text(name="remark", max_length=80, signs=("lower", "blanks"), missing=("",))
+    assert attribute == Text(
+        name="remark", max_length=80, signs=("lower", "blanks"), missing=("",)
+    )
 
 
 @pytest.mark.parametrize(
@@ -46,16 +56,27 @@ def test_a_column_becomes_text_with_lengths_and_kinds_of_signs(desk: Desk) -> No
         ({"_0_lower": "on", "_0_max_length": "9", "_0_min_length": "10"}, "out of order"),
     ],
 )
-def test_what_cannot_be_is_said_in_the_form(desk: Desk, typed: dict[str, str], says: str) -> None:
+def test_what_cannot_be_is_said_in_the_form(
+    desk: Desk, typed: dict[str, str], says: str
+) -> None:
     desk.press("kind:0", edit="0", _0_kind="text")
-    assert says in desk.press("confirm:0", edit="0", in_place=True, _0_kind="text", **typed).text
+    assert (
+        says in desk.press("confirm:0", edit="0", in_place=True, _0_kind="text", **typed).text
+    )
     assert not drafts.confirmed(desk.draft)
 
 
 @pytest.mark.parametrize(
     "attribute",
     [
-        Text(name="x", max_length=9, min_length=2, signs=("upper", "punctuation"), leading=True, missing=("", "?")),
+        Text(
+            name="x",
+            max_length=9,
+            min_length=2,
+            signs=("upper", "punctuation"),
+            leading=True,
+            missing=("", "?"),
+        ),
         Text(name="x", max_length=9, min_length=0, signs=("digits",), outside="clamp"),
         Text(name="x", pattern="@@-##", missing=("-",)),
     ],

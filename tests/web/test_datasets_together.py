@@ -43,10 +43,22 @@ def test_a_rule_that_needs_missing_values_gives_way_when_there_are_none() -> Non
     [
         (column("identifier"), Asked(missing="empty"), "an identifier has no missing values"),
         (column("identifier"), Asked(outside="missing"), "is nothing for its kind"),
-        (column("integer", low="0", high="9"), Asked(outside="other"), "is nothing for its kind"),
-        (column("integer", low="0", high="9"), Asked(outside="missing"), "declares no missing values"),
+        (
+            column("integer", low="0", high="9"),
+            Asked(outside="other"),
+            "is nothing for its kind",
+        ),
+        (
+            column("integer", low="0", high="9"),
+            Asked(outside="missing"),
+            "declares no missing values",
+        ),
         (column("categorical", values="a"), Asked(bins="3"), "has no bins"),
-        (column("integer", low="0", high="9"), Asked(missing="typed", markers=" , "), "no marker is typed"),
+        (
+            column("integer", low="0", high="9"),
+            Asked(missing="typed", markers=" , "),
+            "no marker is typed",
+        ),
         (column(""), Asked(bins="3"), "kind is not chosen"),
     ],
 )
@@ -57,7 +69,9 @@ def test_what_does_not_fit_is_told_with_a_repair_and_changes_nothing(
     [(told, repair)] = found.remarks
     assert rule in told
     assert repair
-    assert {key: text for key, text in found.column["fields"].items() if text} == start["fields"]
+    assert {key: text for key, text in found.column["fields"].items() if text} == start[
+        "fields"
+    ]
 
 
 def test_bins_replace_what_cut_the_column_before() -> None:
@@ -70,8 +84,14 @@ def test_bins_replace_what_cut_the_column_before() -> None:
 def test_another_kind_keeps_what_means_the_same() -> None:
     start = column("integer", low="0", high="9", missing="?", outside="missing")
     found = change(start, Asked(kind="categorical")).column
-    assert {key: text for key, text in found["fields"].items() if text} == {"missing": "?", "outside": "missing"}
-    assert change(start, Asked(kind="identifier")).column["fields"] == {"regenerate": "", "pattern": ""}
+    assert {key: text for key, text in found["fields"].items() if text} == {
+        "missing": "?",
+        "outside": "missing",
+    }
+    assert change(start, Asked(kind="identifier")).column["fields"] == {
+        "regenerate": "",
+        "pattern": "",
+    }
 
 
 def test_remarks_name_their_columns_once_a_rule() -> None:
@@ -98,7 +118,9 @@ def test_what_is_set_for_several_is_kept_unconfirmed_and_they_stay_selected(desk
         assert "empty cell, NA" in line(page, index)
         assert "Typed, not confirmed" in line(page, index)
     assert [
-        index for index in range(4) if f'value="{index}" aria-label' in page and " checked" in line(page, index)
+        index
+        for index in range(4)
+        if f'value="{index}" aria-label' in page and " checked" in line(page, index)
     ] == [
         0,
         1,
@@ -114,12 +136,18 @@ def test_only_what_was_set_is_stored_and_nothing_of_the_suggestions(desk: Desk) 
     set_for(desk, "0", "1", bins="8", missing="empty")
     stored = json.dumps(desk.draft)
     assert not any(told in stored for told in ("17", "90", "Farm"))
-    assert desk.draft["columns"]["age"]["fields"] == {"bins": "8", "width": "", "missing_empty": "on"}
+    assert desk.draft["columns"]["age"]["fields"] == {
+        "bins": "8",
+        "width": "",
+        "missing_empty": "on",
+    }
     page = desk.page()
     assert "17 to 90, 8 bins" in line(page, 1)
 
 
-def test_a_confirmed_column_in_which_something_changes_is_open_again_and_another_stays(desk: Desk) -> None:
+def test_a_confirmed_column_in_which_something_changes_is_open_again_and_another_stays(
+    desk: Desk,
+) -> None:
     desk.press("confirm:1")
     desk.press("confirm:2")
     page = set_for(desk, "1", "2", bins="8")
@@ -135,7 +163,11 @@ def test_a_confirmed_column_in_which_something_changes_is_open_again_and_another
     [
         ((), {"kind": "integer"}, "No column is selected"),
         (("1",), {}, "Nothing was chosen to be set"),
-        (("1",), {"kind": "sparse", "outside": "no", "missing": "x", "origin": "suggested"}, "Nothing was chosen"),
+        (
+            ("1",),
+            {"kind": "sparse", "outside": "no", "missing": "x", "origin": "suggested"},
+            "Nothing was chosen",
+        ),
         (("99", "x"), {"kind": "integer"}, "No column is selected"),
     ],
 )
@@ -148,7 +180,9 @@ def test_nothing_selected_or_nothing_asked_is_told(
 
 def test_what_is_typed_in_an_open_line_is_kept_and_set_over(desk: Desk) -> None:
     fields: dict[str, Any] = desk.inputs("?edit=1") | {"1-low": "5"}
-    desk.client.post(desk.address, fields | {"do": "set-selected", "select": ["1"], "all-bins": "4"})
+    desk.client.post(
+        desk.address, fields | {"do": "set-selected", "select": ["1"], "all-bins": "4"}
+    )
     assert desk.draft["columns"]["age"]["fields"] == {"low": "5", "bins": "4", "width": ""}
 
 

@@ -36,10 +36,19 @@ TABLE = "name,age\n" + "".join(f"{CANARY},{age}\n" for age in range(2_000))
 
 
 def send(
-    client: Client, content: bytes | str = TABLE, *, file_name: str = "people.csv", field: str = "table", **extra: Any
+    client: Client,
+    content: bytes | str = TABLE,
+    *,
+    file_name: str = "people.csv",
+    field: str = "table",
+    **extra: Any,
 ) -> Any:
     data = content.encode() if isinstance(content, str) else content
-    form = {"name": extra.pop("name", "People"), "description": "", field: SimpleUploadedFile(file_name, data)}
+    form = {
+        "name": extra.pop("name", "People"),
+        "description": "",
+        field: SimpleUploadedFile(file_name, data),
+    }
     return client.post(reverse("pages:upload"), form | extra.pop("form", {}), **extra)
 
 
@@ -61,33 +70,53 @@ def database_text() -> str:
 
 
 # --- what is taken -------------------------------------------------------------------------------------------------
-def test_a_table_is_stored_encrypted_and_queued_for_the_worker(browser: Browser, cast: Cast, tmp_path: Path) -> None:
+def test_a_table_is_stored_encrypted_and_queued_for_the_worker(
+    browser: Browser, cast: Cast, tmp_path: Path
+) -> None:
     answer = send(browser(cast.steward))
     dataset = Dataset.objects.get()
     assert answer.status_code == 302
     assert answer.url == reverse("pages:upload-status", args=[dataset.code])
     assert stored_table(dataset) == TABLE.encode()
-    assert (dataset.status, dataset.file_kind, dataset.size_bytes) == ("uploaded", "csv", len(TABLE))
+    assert (dataset.status, dataset.file_kind, dataset.size_bytes) == (
+        "uploaded",
+        "csv",
+        len(TABLE),
+    )
     assert TableErrand.objects.get().dataset == dataset
     assert AuditEntry.objects.get(action="dataset.uploaded").object_code == dataset.code
-    assert not any(CANARY.encode() in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+    assert not any(
+        CANARY.encode() in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()
+    )
     assert CANARY not in database_text()
 
 
 def test_a_packed_table_is_recognised_as_the_same(browser: Browser, cast: Cast) -> None:
     send(browser(cast.steward), name="Plain")
-    send(browser(cast.steward), gzip.compress(TABLE.encode()), file_name="people.csv.gz", name="Packed")
+    send(
+        browser(cast.steward),
+        gzip.compress(TABLE.encode()),
+        file_name="people.csv.gz",
+        name="Packed",
+    )
     plain, packed = Dataset.objects.order_by("pk")
     assert packed.file_kind == "csv.gz"
     assert gzip.decompress(stored_table(packed)) == TABLE.encode()
     assert list(selectors.same_content(packed)) == [plain]
-    assert "uploaded before" in browser(cast.steward).get(reverse("pages:upload-status", args=[packed.code])).text
+    assert (
+        "uploaded before"
+        in browser(cast.steward).get(reverse("pages:upload-status", args=[packed.code])).text
+    )
 
 
 @pytest.mark.parametrize("piece", [1, 500, 100_000])
 def test_a_table_in_an_archive_is_kept_without_its_wrapping(cast: Cast, piece: int) -> None:
-    archive = zipped({"data/": b"", "data/people.csv": TABLE.encode(), "__MACOSX/._people.csv": b"x"})
-    inside = store(cast, [archive[at : at + piece] for at in range(0, len(archive), piece)], "zip")
+    archive = zipped(
+        {"data/": b"", "data/people.csv": TABLE.encode(), "__MACOSX/._people.csv": b"x"}
+    )
+    inside = store(
+        cast, [archive[at : at + piece] for at in range(0, len(archive), piece)], "zip"
+    )
     assert (inside.file_kind, inside.size_bytes) == ("csv", len(TABLE))
     assert stored_table(inside) == TABLE.encode()
     assert list(selectors.same_content(store(cast, [TABLE.encode()]))) == [inside]
@@ -95,14 +124,18 @@ def test_a_table_in_an_archive_is_kept_without_its_wrapping(cast: Cast, piece: i
     assert (packed.file_kind, packed.content_key) == ("csv.gz", inside.content_key)
 
 
-def test_an_archive_that_unpacks_to_too_much_leaves_nothing(cast: Cast, settings: Settings) -> None:
+def test_an_archive_that_unpacks_to_too_much_leaves_nothing(
+    cast: Cast, settings: Settings
+) -> None:
     settings.UPLOAD_MAX_BYTES = 100_000
     with pytest.raises(TableError, match="larger than"):
         store(cast, [zipped({"people.csv": b"a,b\n" + b"1,2\n" * 100_000})], "zip")
     assert nothing_was_kept()
 
 
-def test_which_keys_of_objects_are_columns_is_kept_with_the_dataset(browser: Browser, cast: Cast) -> None:
+def test_which_keys_of_objects_are_columns_is_kept_with_the_dataset(
+    browser: Browser, cast: Cast
+) -> None:
     lines = b'{"name": "Ann", "age": 12345678901234567}\n{"name": "Bob", "town": "Rome"}\n'
     client = browser(cast.steward)
     assert send(client, lines, file_name="people.jsonl").status_code == 302
@@ -112,25 +145,37 @@ def test_which_keys_of_objects_are_columns_is_kept_with_the_dataset(browser: Bro
     assert (dataset.status, dataset.file_kind) == ("ready", "json")
     assert dataset.dialect["names"] == ["name", "age", "town"]
     assert (
-        "an object a record, with 3 keys as columns" in client.get(reverse("pages:settings", args=[dataset.code])).text
+        "an object a record, with 3 keys as columns"
+        in client.get(reverse("pages:settings", args=[dataset.code])).text
     )
 
 
 def test_gzip_in_several_members_is_one_table(cast: Cast) -> None:
-    members = gzip.compress(TABLE[:500].encode()) + gzip.compress(TABLE[500:].encode()) + b"\0" * 64
-    one, many = (store(cast, [gzip.compress(TABLE.encode())], "csv.gz"), store(cast, [members], "csv.gz"))
+    members = (
+        gzip.compress(TABLE[:500].encode()) + gzip.compress(TABLE[500:].encode()) + b"\0" * 64
+    )
+    one, many = (
+        store(cast, [gzip.compress(TABLE.encode())], "csv.gz"),
+        store(cast, [members], "csv.gz"),
+    )
     assert one.content_key == many.content_key
 
 
 def test_the_same_content_elsewhere_is_not_told(cast: Cast) -> None:
     mine = store(cast, [TABLE.encode()])
     services.store_stream(
-        steward=cast.stranger, organisation=cast.elsewhere, name="Theirs", file_kind="csv", chunks=[TABLE.encode()]
+        steward=cast.stranger,
+        organisation=cast.elsewhere,
+        name="Theirs",
+        file_kind="csv",
+        chunks=[TABLE.encode()],
     )
     assert list(selectors.same_content(mine)) == []
 
 
-def test_the_content_key_needs_the_key_of_this_installation(cast: Cast, settings: Settings, tmp_path: Path) -> None:
+def test_the_content_key_needs_the_key_of_this_installation(
+    cast: Cast, settings: Settings, tmp_path: Path
+) -> None:
     first = store(cast, [TABLE.encode()])
     settings.CONTENT_KEY_FILE = tmp_path / "other.key"
     settings.CONTENT_KEY_FILE.write_text("x" * 40)
@@ -139,14 +184,21 @@ def test_the_content_key_needs_the_key_of_this_installation(cast: Cast, settings
 
 def store(cast: Cast, chunks: list[bytes], kind: str = "csv", **extra: Any) -> Dataset:
     return services.store_stream(
-        steward=cast.steward, organisation=cast.organisation, name="People", file_kind=kind, chunks=chunks, **extra
+        steward=cast.steward,
+        organisation=cast.organisation,
+        name="People",
+        file_kind=kind,
+        chunks=chunks,
+        **extra,
     )
 
 
 @pytest.mark.parametrize("piece", [1, 7, 511, 512, 513, 100_000])
 def test_the_size_of_the_pieces_does_not_matter(cast: Cast, piece: int) -> None:
     table = TABLE[:2_000].encode()
-    dataset = store(cast, [table[start : start + piece] for start in range(0, len(table), piece)])
+    dataset = store(
+        cast, [table[start : start + piece] for start in range(0, len(table), piece)]
+    )
     assert stored_table(dataset) == table
 
 
@@ -174,7 +226,10 @@ FOREIGN = {
     "baskets.zip": (zipped({"a.dat": b"bread\n"}), "lists of baskets are not taken here"),
     "nested.zip": (zipped({"a.zip": zipped({"a.csv": b"a\n1\n"})}), "archive in an archive"),
     "cut.zip": (zipped({"a.csv": TABLE.encode()})[:-40], "damaged or cut short"),
-    "cut-in-the-middle.zip": (zipped({"a.csv": os.urandom(3_000)})[:2_000], "damaged or cut short"),
+    "cut-in-the-middle.zip": (
+        zipped({"a.csv": os.urandom(3_000)})[:2_000],
+        "damaged or cut short",
+    ),
     "empty.zip": (zipped({"a.csv": b""}), "empty"),
     "none.zip": (zipped({"a/": b""}), "holds no file"),
     "workbook.zip": (written("xlsx"), "not a ZIP archive of one table"),
@@ -212,12 +267,18 @@ def test_what_is_no_csv_is_refused_with_a_repair_and_leaves_nothing(
     assert nothing_was_kept()
 
 
-@pytest.mark.parametrize("header", ["PK,name", "PAR1,PAR2", "Rar!,x", "BZh,y", "GIF8,z", "MZ,a"])
-def test_a_header_that_reads_like_the_start_of_another_file_is_a_header(cast: Cast, header: str) -> None:
+@pytest.mark.parametrize(
+    "header", ["PK,name", "PAR1,PAR2", "Rar!,x", "BZh,y", "GIF8,z", "MZ,a"]
+)
+def test_a_header_that_reads_like_the_start_of_another_file_is_a_header(
+    cast: Cast, header: str
+) -> None:
     assert store(cast, [f"{header}\n1,2\n".encode()]).pk
 
 
-def test_a_table_over_the_limit_is_refused_while_it_comes_in(browser: Browser, cast: Cast, settings: Settings) -> None:
+def test_a_table_over_the_limit_is_refused_while_it_comes_in(
+    browser: Browser, cast: Cast, settings: Settings
+) -> None:
     settings.UPLOAD_MAX_BYTES = 1 << 20
     answer = send(browser(cast.steward), b"a\n" + b"1\n" * 600_000)
     assert "larger than 1.05 MB" in answer.context["form"].errors["table"][0]
@@ -240,7 +301,9 @@ def test_the_rest_of_a_refused_stream_is_not_read(cast: Cast, settings: Settings
 
 
 @pytest.mark.slow
-def test_a_gzip_bomb_is_stopped_at_the_limit(browser: Browser, cast: Cast, settings: Settings) -> None:
+def test_a_gzip_bomb_is_stopped_at_the_limit(
+    browser: Browser, cast: Cast, settings: Settings
+) -> None:
     settings.UPLOAD_MAX_BYTES = 8 << 20
     bomb = gzip.compress(bytes(256 << 20), compresslevel=9)
     answer = send(browser(cast.steward), bomb, file_name="bomb.csv.gz")
@@ -270,7 +333,9 @@ def part(disposition: str, content: str) -> str:
 
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("where", ["in the file", "in the last boundary", "in a field behind the file"])
+@pytest.mark.parametrize(
+    "where", ["in the file", "in the last boundary", "in a field behind the file"]
+)
 def test_a_connection_that_ends_early_leaves_neither_row_nor_file(
     live_server: LiveServer, browser: Browser, cast: Cast, where: str
 ) -> None:
@@ -278,7 +343,10 @@ def test_a_connection_that_ends_early_leaves_neither_row_nor_file(
     client.get(reverse("pages:upload"))
     cookies = "; ".join(f"{name}={morsel.value}" for name, morsel in client.cookies.items())
     token = client.cookies[django_settings.CSRF_COOKIE_NAME].value
-    fields = [part(f'name="{key}"', text) for key, text in {"csrfmiddlewaretoken": token, "name": "People"}.items()]
+    fields = [
+        part(f'name="{key}"', text)
+        for key, text in {"csrfmiddlewaretoken": token, "name": "People"}.items()
+    ]
     file = part('name="table"; filename="a.csv"', TABLE)
     behind = part('name="description"', "Of the year 1994")
     body = "".join([*fields, file, behind]) + "--edge--\r\n"
@@ -304,7 +372,10 @@ def test_without_the_token_of_the_form_nothing_is_kept(browser: Browser, cast: C
     assert nothing_was_kept()
     client.get(reverse("pages:upload"))
     token = client.cookies[django_settings.CSRF_COOKIE_NAME].value
-    for wrong in ({}, {"csrfmiddlewaretoken": token[::-1]}):  # now the form is read before it is refused
+    for wrong in (
+        {},
+        {"csrfmiddlewaretoken": token[::-1]},
+    ):  # now the form is read before it is refused
         assert send(client, form=wrong).status_code == 403
     assert nothing_was_kept()
     assert send(client, form={"csrfmiddlewaretoken": token}).status_code == 302
@@ -318,21 +389,27 @@ def test_others_are_turned_away_before_the_file_is_read(browser: Browser, cast: 
     assert nothing_was_kept()
 
 
-def test_a_form_that_is_wrong_otherwise_keeps_what_was_typed_and_no_file(browser: Browser, cast: Cast) -> None:
+def test_a_form_that_is_wrong_otherwise_keeps_what_was_typed_and_no_file(
+    browser: Browser, cast: Cast
+) -> None:
     answer = send(browser(cast.steward), name="", form={"description": "Of the year 1994"})
     assert answer.status_code == 422
     assert "Of the year 1994" in answer.text
     assert nothing_was_kept()
 
 
-def test_in_place_the_form_comes_back_with_its_errors_or_leads_on(browser: Browser, cast: Cast) -> None:
+def test_in_place_the_form_comes_back_with_its_errors_or_leads_on(
+    browser: Browser, cast: Cast
+) -> None:
     client = browser(cast.steward)
     refused = send(client, b"", headers={"HX-Request": "true"})
     assert refused.status_code == 200
     assert refused.text.lstrip().startswith("<form")
     assert "The file is empty" in refused.text
     taken = send(client, headers={"HX-Request": "true"})
-    assert taken.headers["HX-Redirect"] == reverse("pages:upload-status", args=[Dataset.objects.get().code])
+    assert taken.headers["HX-Redirect"] == reverse(
+        "pages:upload-status", args=[Dataset.objects.get().code]
+    )
 
 
 HOSTILE = [
@@ -357,29 +434,49 @@ def test_of_a_file_name_nothing_but_its_ending_is_used(cast: Cast, file_name: st
     assert kind_of(file_name) == "csv"
 
 
-@pytest.mark.parametrize("file_name", [name for name in HOSTILE if "\x00" not in name and "\r" not in name])
-def test_a_hostile_file_name_goes_nowhere(browser: Browser, cast: Cast, file_name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "file_name", [name for name in HOSTILE if "\x00" not in name and "\r" not in name]
+)
+def test_a_hostile_file_name_goes_nowhere(
+    browser: Browser, cast: Cast, file_name: str, tmp_path: Path
+) -> None:
     marker = file_name.split(".csv")[0][-8:]
     answer = send(browser(cast.steward), file_name=file_name)
     assert answer.status_code == 302
     assert marker not in database_text()
-    assert all(vault.NAME.fullmatch(path.name) for path in Path(django_settings.VAULT_DIR).iterdir())
+    assert all(
+        vault.NAME.fullmatch(path.name) for path in Path(django_settings.VAULT_DIR).iterdir()
+    )
     assert "X-Injected" not in str(answer.headers)
 
 
 def test_names_and_descriptions_are_shown_as_text(browser: Browser, cast: Cast) -> None:
     client = browser(cast.steward)
-    send(client, name="<script>alert(1)</script>", form={"description": "<img src=x onerror=alert(2)>"})
-    for address in (reverse("datasets:index"), reverse("pages:upload-status", args=[Dataset.objects.get().code])):
+    send(
+        client,
+        name="<script>alert(1)</script>",
+        form={"description": "<img src=x onerror=alert(2)>"},
+    )
+    for address in (
+        reverse("datasets:index"),
+        reverse("pages:upload-status", args=[Dataset.objects.get().code]),
+    ):
         page = client.get(address).text
         assert "&lt;script&gt;alert(1)" in page
         assert "<script>alert" not in page
         assert "<img src=x" not in page
 
 
-@pytest.mark.parametrize("names", [["table"] * 2, ["table", "other"], [f"table{i}" for i in range(100)]])
-def test_of_several_files_in_one_request_none_is_taken(browser: Browser, cast: Cast, names: list[str]) -> None:
-    files = [(name, SimpleUploadedFile(f"{place}.csv", TABLE.encode())) for place, name in enumerate(names)]
+@pytest.mark.parametrize(
+    "names", [["table"] * 2, ["table", "other"], [f"table{i}" for i in range(100)]]
+)
+def test_of_several_files_in_one_request_none_is_taken(
+    browser: Browser, cast: Cast, names: list[str]
+) -> None:
+    files = [
+        (name, SimpleUploadedFile(f"{place}.csv", TABLE.encode()))
+        for place, name in enumerate(names)
+    ]
     form: dict[str, Any] = {"name": "People", "description": ""}
     for name, file in files:
         form.setdefault(name, []).append(file)
@@ -394,7 +491,11 @@ def test_a_file_under_another_name_is_dropped(browser: Browser, cast: Cast) -> N
 
 
 def test_no_other_form_spools_a_file_to_the_disk(
-    browser: Browser, cast: Cast, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    browser: Browser,
+    cast: Cast,
+    settings: Settings,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     import tempfile
 
@@ -412,9 +513,15 @@ def test_no_other_form_spools_a_file_to_the_disk(
 
     monkeypatch.setattr(os, "open", watched)
     big = SimpleUploadedFile("big.json", TABLE.encode() * 200)
-    answer = browser(cast.steward).post(reverse("datasets:import", args=[dataset.code]), {"document": big}, follow=True)
+    answer = browser(cast.steward).post(
+        reverse("datasets:import", args=[dataset.code]), {"document": big}, follow=True
+    )
     assert "at most 2.5 MB" in answer.text
-    assert not [path for path in seen if path.endswith(".upload") or path.startswith(str(tmp_path / "tmp"))]
+    assert not [
+        path
+        for path in seen
+        if path.endswith(".upload") or path.startswith(str(tmp_path / "tmp"))
+    ]
 
 
 # --- what becomes of it --------------------------------------------------------------------------------------------
@@ -422,7 +529,9 @@ def status(client: Client, dataset: Dataset, **headers: str) -> Any:
     return client.get(reverse("pages:upload-status", args=[dataset.code]), headers=headers)
 
 
-def test_the_status_page_asks_again_until_the_table_is_ready(browser: Browser, cast: Cast) -> None:
+def test_the_status_page_asks_again_until_the_table_is_ready(
+    browser: Browser, cast: Cast
+) -> None:
     client = browser(cast.steward)
     send(client)
     dataset = Dataset.objects.get()
@@ -439,7 +548,9 @@ def test_the_status_page_asks_again_until_the_table_is_ready(browser: Browser, c
     assert selectors.preview_for(cast.steward, dataset, Preview.Kind.TABLE)["rows"] == 2_000  # type: ignore[index]
 
 
-def test_a_table_that_cannot_be_read_says_where_and_how_to_mend_it(browser: Browser, cast: Cast) -> None:
+def test_a_table_that_cannot_be_read_says_where_and_how_to_mend_it(
+    browser: Browser, cast: Cast
+) -> None:
     client = browser(cast.steward)
     send(client, f"name,age\nA,1\n{CANARY},2,3\n")
     dataset = Dataset.objects.get()
@@ -463,7 +574,9 @@ def test_strangers_find_no_status(browser: Browser, cast: Cast) -> None:
     assert status(browser(cast.auditor), dataset).status_code == 200
 
 
-def test_reading_again_queues_one_errand_however_often_it_is_asked(browser: Browser, cast: Cast) -> None:
+def test_reading_again_queues_one_errand_however_often_it_is_asked(
+    browser: Browser, cast: Cast
+) -> None:
     client = browser(cast.steward)
     send(client)
     dataset = Dataset.objects.get()

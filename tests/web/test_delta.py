@@ -35,32 +35,56 @@ def described(cast: Cast) -> Dataset:
 
 def granted(cast: Cast, dataset: Dataset, amount: Amount) -> None:
     asked = ledger.request_budget(
-        steward=cast.steward, dataset=dataset, rule=Rule.BASIC, amount=amount, reason="To publish."
+        steward=cast.steward,
+        dataset=dataset,
+        rule=Rule.BASIC,
+        amount=amount,
+        reason="To publish.",
     )
     ledger.grant(custodian=cast.custodian, request=asked, reason="Agreed.")
 
 
-def test_the_default_delta_pays_for_every_planned_release(cast: Cast, described: Dataset, browser: Open) -> None:
+def test_the_default_delta_pays_for_every_planned_release(
+    cast: Cast, described: Dataset, browser: Open
+) -> None:
     client, ask = browser(cast.steward), reverse("ledger:ask", args=[described.code])
     page = client.get(ask).text
     assert 'name="releases" value="10"' in page
     assert "<summary>Advanced: δ</summary>" in page
-    client.post(ask, {"rule": "basic", "epsilon": "2", "releases": "3", "delta": "", "reason": "Two a year."})
+    client.post(
+        ask,
+        {
+            "rule": "basic",
+            "epsilon": "2",
+            "releases": "3",
+            "delta": "",
+            "reason": "Two a year.",
+        },
+    )
     asked = BudgetRequest.objects.get()
     assert (asked.releases, asked.delta) == (3, 3 * ONE)
-    assert "3 releases" in browser(cast.custodian).get(reverse("ledger:request", args=[asked.code])).text
+    assert (
+        "3 releases"
+        in browser(cast.custodian).get(reverse("ledger:request", args=[asked.code])).text
+    )
     ledger.grant(custodian=cast.custodian, request=asked, reason="Agreed.")
     for place in range(3):
         run = scene.submit(steward=cast.steward, dataset=described, epsilon=f"0.{place + 1}")
         assert run.delta == ONE
     with pytest.raises(Overspend) as refusal:
         scene.submit(steward=cast.steward, dataset=described, epsilon="0.4")
-    assert str(refusal.value).startswith("The budget has no δ left, and this costs δ 1e-9: δ 1e-9 more is needed")
+    assert str(refusal.value).startswith(
+        "The budget has no δ left, and this costs δ 1e-9: δ 1e-9 more is needed"
+    )
 
 
-def test_what_was_typed_for_delta_stands_even_if_it_is_nothing(cast: Cast, described: Dataset, browser: Open) -> None:
+def test_what_was_typed_for_delta_stands_even_if_it_is_nothing(
+    cast: Cast, described: Dataset, browser: Open
+) -> None:
     ask = reverse("ledger:ask", args=[described.code])
-    browser(cast.steward).post(ask, {"rule": "basic", "epsilon": "2", "delta": "0", "reason": "Pure."})
+    browser(cast.steward).post(
+        ask, {"rule": "basic", "epsilon": "2", "delta": "0", "reason": "Pure."}
+    )
     assert BudgetRequest.objects.get().delta == 0
 
 
@@ -70,9 +94,13 @@ def test_the_proposed_delta_stays_far_below_one_over_a_public_number_of_records(
     assert proposals.delta_for(1000, records=10**6) == ATTO // 10**8 < 1000 * ONE
 
 
-def test_under_zcdp_the_proposed_delta_is_that_of_the_account(cast: Cast, described: Dataset, browser: Open) -> None:
+def test_under_zcdp_the_proposed_delta_is_that_of_the_account(
+    cast: Cast, described: Dataset, browser: Open
+) -> None:
     ask = reverse("ledger:ask", args=[described.code])
-    answer = browser(cast.steward).post(ask, {"rule": "zcdp", "epsilon": "1", "delta": "", "reason": "Many."})
+    answer = browser(cast.steward).post(
+        ask, {"rule": "zcdp", "epsilon": "1", "delta": "", "reason": "Many."}
+    )
     assert answer.status_code == 302
     assert BudgetRequest.objects.get().rho > 0
 
@@ -88,7 +116,9 @@ def test_the_new_release_says_that_delta_is_lowered_why_and_what_it_costs(
     assert "δ is lower than usual</strong> because the budget has no δ left" in page
     assert "with the usual δ" in page
     assert f"{reverse('ledger:ask', args=[described.code])}?epsilon=0&amp;delta=1e-8" in page
-    asked = client.get(reverse("ledger:ask", args=[described.code]), {"epsilon": "0", "delta": "1e-8"}).text
+    asked = client.get(
+        reverse("ledger:ask", args=[described.code]), {"epsilon": "0", "delta": "1e-8"}
+    ).text
     assert 'value="1e-8"' in asked
     assert '<details class="fold mb-3" open>' in asked
 
@@ -98,23 +128,47 @@ def test_what_runs_out_is_named_with_how_much_and_the_bar_shows_it(
 ) -> None:
     granted(cast, described, Amount(epsilon=2 * ONE, delta=ONE))
     worker.synthesize(code=scene.submit(steward=cast.steward, dataset=described).code)
-    typed = {"mechanism": "independent", "epsilon": "1", "delta": "1e-9", "rows": "", "records": "", "name": ""}
-    page = browser(cast.steward).post(reverse("runs:estimate", args=[described.code]), typed).text
+    typed = {
+        "mechanism": "independent",
+        "epsilon": "1",
+        "delta": "1e-9",
+        "rows": "",
+        "records": "",
+        "name": "",
+    }
+    page = (
+        browser(cast.steward).post(reverse("runs:estimate", args=[described.code]), typed).text
+    )
     assert "The budget has no δ left, and this costs δ 1e-9: δ 1e-9 more is needed" in page
     assert "The budget has less left than this costs" not in page
     assert "ask for more δ" in page and "ask for more ε" not in page
     assert page.count('class="budget-over"') == 1
-    both = browser(cast.steward).post(reverse("runs:estimate", args=[described.code]), typed | {"epsilon": "5"}).text
+    both = (
+        browser(cast.steward)
+        .post(reverse("runs:estimate", args=[described.code]), typed | {"epsilon": "5"})
+        .text
+    )
     assert "The budget has ε 1 left, and this costs ε 5: ε 4 more is needed" in both
-    pressed = browser(cast.steward).post(reverse("runs:new", args=[described.code]), typed | {"epsilon": "5"}).text
+    pressed = (
+        browser(cast.steward)
+        .post(reverse("runs:new", args=[described.code]), typed | {"epsilon": "5"})
+        .text
+    )
     assert "This takes most of what is left" not in pressed
     assert "ε 4 more is needed" in pressed
 
 
 def test_rest_names_every_currency_that_runs_out(cast: Cast, described: Dataset) -> None:
     granted(cast, described, Amount(epsilon=ONE, delta=0))
-    body = {"dataset": described.code, "mechanism": "independent", "epsilon": "1.5", "delta": "1e-9"}
-    problem = assert_problem(Caller(cast.steward, "read", "spend").send("/runs/", body), status=409)
+    body = {
+        "dataset": described.code,
+        "mechanism": "independent",
+        "epsilon": "1.5",
+        "delta": "1e-9",
+    }
+    problem = assert_problem(
+        Caller(cast.steward, "read", "spend").send("/runs/", body), status=409
+    )
     assert problem["type"] == "urn:synthweb:overspend"
     assert [each["pointer"] for each in problem["errors"]] == ["/epsilon", "/delta"]
     assert problem["lacking"] == [
@@ -123,7 +177,9 @@ def test_rest_names_every_currency_that_runs_out(cast: Cast, described: Dataset)
     ]
 
 
-def test_rest_proposes_delta_for_planned_releases_and_only_then(cast: Cast, described: Dataset) -> None:
+def test_rest_proposes_delta_for_planned_releases_and_only_then(
+    cast: Cast, described: Dataset
+) -> None:
     calls = Caller(cast.steward, "read", "spend")
     body = {"dataset": described.code, "rule": "basic", "epsilon": "1", "reason": "To publish."}
     asked = calls.send("/budget-requests/", body | {"releases": 4}).json()
@@ -150,7 +206,10 @@ def test_an_account_that_is_there_gets_more_delta_alone_and_a_new_one_needs_epsi
 
 def test_what_is_lacking_is_counted_by_the_rule_alone() -> None:
     asked, left = Amount(epsilon=5, delta=3, rho=9), Amount(epsilon=5, delta=1)
-    assert [(each.currency, each.short) for each in lacking(remaining=left, requested=asked, rule="basic")] == [
-        ("delta", 2)
-    ]
-    assert [each.currency for each in lacking(remaining=left, requested=asked, rule="zcdp")] == ["rho"]
+    assert [
+        (each.currency, each.short)
+        for each in lacking(remaining=left, requested=asked, rule="basic")
+    ] == [("delta", 2)]
+    assert [
+        each.currency for each in lacking(remaining=left, requested=asked, rule="zcdp")
+    ] == ["rho"]

@@ -35,7 +35,11 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     folder = tmp_path_factory.mktemp("deployed")
     keys.make(folder / "keys")
     return {
-        **{name: value for name, value in os.environ.items() if not name.startswith("SYNTHWEB_")},
+        **{
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith("SYNTHWEB_")
+        },
         "DATABASE_URL": f"sqlite:///{folder / 'database.sqlite3'}",
         "DJANGO_SETTINGS_MODULE": "synthweb.settings",
         "SYNTHWEB_VAR": str(folder),
@@ -51,7 +55,12 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 def _python(environment: dict[str, str], *arguments: str) -> str:
     done = subprocess.run(
-        [sys.executable, *arguments], cwd=REPOSITORY, env=environment, capture_output=True, text=True, check=False
+        [sys.executable, *arguments],
+        cwd=REPOSITORY,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
@@ -63,7 +72,9 @@ def test_djangos_deployment_checks_have_nothing_to_say(environment: dict[str, st
 
 
 @pytest.mark.slow
-def test_pages_come_over_https_with_hashed_files_and_host_cookies(environment: dict[str, str]) -> None:
+def test_pages_come_over_https_with_hashed_files_and_host_cookies(
+    environment: dict[str, str],
+) -> None:
     _python(environment, "manage.py", "collectstatic", "--no-input", "-v", "0")
     said = _python(environment, "-W", "ignore", "-c", LOOK)
     assert "plain 301 https://synthweb.example.org/account/login/" in said
@@ -80,7 +91,13 @@ def test_pages_come_over_https_with_hashed_files_and_host_cookies(environment: d
 
 @pytest.mark.slow
 def test_a_truth_value_that_is_none_stops_the_start(environment: dict[str, str]) -> None:
-    for word, fine in (("False", True), ("0", True), ("on", True), ("flase", False), ("2", False)):
+    for word, fine in (
+        ("False", True),
+        ("0", True),
+        ("on", True),
+        ("flase", False),
+        ("2", False),
+    ):
         done = subprocess.run(
             [sys.executable, "-c", "from synthweb import settings; print(settings.DEMO_USERS)"],
             cwd=REPOSITORY,

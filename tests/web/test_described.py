@@ -20,7 +20,10 @@ def test_a_description_is_read_once_and_a_new_version_by_itself(cast: Cast) -> N
     first = newest(dataset)
     assert first is not None
     domain = domain_of(first)
-    assert (domain.digest, domain.to_json()) == (first.digest, dataset.domain_versions.get(number=1).document)
+    assert (domain.digest, domain.to_json()) == (
+        first.digest,
+        dataset.domain_versions.get(number=1).document,
+    )
     with CaptureQueriesContext(connection) as asked:
         again = newest(dataset)
         assert again is not None
@@ -33,7 +36,9 @@ def test_a_description_is_read_once_and_a_new_version_by_itself(cast: Cast) -> N
 
 
 def test_a_model_is_read_once_and_what_it_holds_is_remembered(cast: Cast) -> None:
-    release = scene.released(cast, mechanism="independent", epsilon="1", name="First", table=scene.TABLE)
+    release = scene.released(
+        cast, mechanism="independent", epsilon="1", name="First", table=scene.TABLE
+    )
     assert model_of(release.code) is model_of(release.code)
     assert model_of(release.code).rows == release.model["rows"]
     assert holds(release.code, "rows")

@@ -38,10 +38,16 @@ def test_the_linked_styles_are_those_that_plotly_would_inject() -> None:
     start = source.index('={"X,X div":') + 1
     quoted = r"""(?:"([^"]*)"|'([^']*)')"""
     injected = []
-    for rule in re.finditer(f"{quoted}:{quoted}", source[start : source.index("};for(", start)]):
+    for rule in re.finditer(
+        f"{quoted}:{quoted}", source[start : source.index("};for(", start)]
+    ):
         selector, declarations = rule[1] or rule[2], rule[3] or rule[4]
-        selector = selector.replace("X", ".js-plotly-plot .plotly").replace("Y", ".plotly-notifier")
-        injected.insert(0, f"{selector} {{ {declarations} }}")  # Plotly inserts each before the last
+        selector = selector.replace("X", ".js-plotly-plot .plotly").replace(
+            "Y", ".plotly-notifier"
+        )
+        injected.insert(
+            0, f"{selector} {{ {declarations} }}"
+        )  # Plotly inserts each before the last
     assert len(injected) > 40
     linked = (STATIC / "vendor" / "plotly.css").read_text("utf-8")
     assert linked.split("*/\n", 1)[1].splitlines() == injected
@@ -49,14 +55,20 @@ def test_the_linked_styles_are_those_that_plotly_would_inject() -> None:
 
 def test_the_maps_styles_are_linked_under_the_id_that_stops_their_injection() -> None:
     source = PLOTLY.read_text("utf-8")
-    found = re.search(r'createElement\("style"\);e\.id="(\w{64})",e\.textContent=\'(.*?)\',document', source, re.DOTALL)
+    found = re.search(
+        r'createElement\("style"\);e\.id="(\w{64})",e\.textContent=\'(.*?)\',document',
+        source,
+        re.DOTALL,
+    )
     assert found is not None
     assert found[1] in (STATIC / "js" / "figures.js").read_text("utf-8")
     assert found[2] in (STATIC / "vendor" / "maplibre.css").read_text("utf-8")
 
 
 def test_figures_and_pages_mean_the_same_by_their_colours() -> None:
-    css = (STATIC / "css" / "tokens.css").read_text("utf-8") + (STATIC / "css" / "figures.css").read_text("utf-8")
+    css = (STATIC / "css" / "tokens.css").read_text("utf-8") + (
+        STATIC / "css" / "figures.css"
+    ).read_text("utf-8")
     script = (STATIC / "js" / "figures.js").read_text("utf-8")
     light = "".join(re.findall(r'\[data-bs-theme="light"\][^{]*\{([^}]*)\}', css))
     for token, colour in style.PALETTE.items():
@@ -74,7 +86,9 @@ def test_a_report_of_another_version_is_refused() -> None:
 def test_the_comparison_says_what_it_is_and_has_a_table_and_a_reading_for_every_figure(
     cast: Cast, browser: Callable[..., Client]
 ) -> None:
-    played = scene.play(steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation)
+    played = scene.play(
+        steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation
+    )
     page = browser(cast.steward).get(f"/releases/{played.release.code}/compare/")
     text = page.content.decode()
     assert page.status_code == 200
@@ -82,12 +96,16 @@ def test_the_comparison_says_what_it_is_and_has_a_table_and_a_reading_for_every_
     figures = re.findall(r'data-figure="([\w-]+)"', text)
     assert len(figures) == 3 + 3 + 1  # histograms, maps of dependence, the map of pairs
     for figure in figures:
-        source = re.search(rf'<script id="{figure}" type="application/json">(.*?)</script>', text, re.DOTALL)
+        source = re.search(
+            rf'<script id="{figure}" type="application/json">(.*?)</script>', text, re.DOTALL
+        )
         assert source is not None
         assert json.loads(source[1])["layout"]["annotations"][0]["text"] == RED
         for part in ("what", "how", "table"):
             assert f'id="{figure.removesuffix("-data")}-{part}"' in text
-    assert text.count(f'<div class="figure-red">{RED}</div>') == 2  # the triples' table and the real rows
+    assert (
+        text.count(f'<div class="figure-red">{RED}</div>') == 2
+    )  # the triples' table and the real rows
 
 
 # --- the browser --------------------------------------------------------------------------------------------------
@@ -95,9 +113,14 @@ def test_the_comparison_says_what_it_is_and_has_a_table_and_a_reading_for_every_
 @pytest.mark.services
 @pytest.mark.django_db(transaction=True)
 def test_a_browser_draws_the_comparison_under_the_policy_and_in_both_themes(
-    cast: Cast, live_server: LiveServer, chrome: webdriver.Chrome, browser: Callable[..., Client]
+    cast: Cast,
+    live_server: LiveServer,
+    chrome: webdriver.Chrome,
+    browser: Callable[..., Client],
 ) -> None:
-    played = scene.play(steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation)
+    played = scene.play(
+        steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation
+    )
     chrome.get(f"{live_server.url}/livez")
     chrome.add_cookie({"name": settings.SESSION_COOKIE_NAME, "value": browser(cast.steward).cookies[settings.SESSION_COOKIE_NAME].value})  # fmt: skip
     chrome.get_log("browser")
@@ -110,26 +133,44 @@ def test_a_browser_draws_the_comparison_under_the_policy_and_in_both_themes(
     picks[1].click()
     second = chrome.find_element(By.ID, "column-1")
     assert second.is_displayed() and not chrome.find_element(By.ID, "column-0").is_displayed()
-    wait.until(lambda _: "figure-drawn" in second.find_element(By.CSS_SELECTOR, "[data-figure]").get_attribute("class"))
+    wait.until(
+        lambda _: (
+            "figure-drawn"
+            in second.find_element(By.CSS_SELECTOR, "[data-figure]").get_attribute("class")
+        )
+    )
     picks[1].send_keys(Keys.ARROW_RIGHT)
     assert chrome.find_element(By.ID, "column-2").is_displayed()
 
-    wait.until(lambda page: page.find_elements(By.CSS_SELECTOR, "#column-2 .figure-drawn"))  # before it, things move
+    wait.until(
+        lambda page: page.find_elements(By.CSS_SELECTOR, "#column-2 .figure-drawn")
+    )  # before it, things move
     tab = chrome.find_element(By.ID, "column-2-tab-table")
-    chrome.execute_script("arguments[0].scrollIntoView({block: 'center'})", tab)  # clear of the red bar
+    chrome.execute_script(
+        "arguments[0].scrollIntoView({block: 'center'})", tab
+    )  # clear of the red bar
     tab.click()
     assert chrome.find_element(By.ID, "column-2-table").is_displayed()
 
     nameless = "return [...document.querySelectorAll('.modebar-btn')].filter(b => b.tagName !== 'BUTTON' || !b.ariaLabel).length"
-    assert chrome.find_elements(By.CSS_SELECTOR, ".modebar-btn") and chrome.execute_script(nameless) == 0
+    assert (
+        chrome.find_elements(By.CSS_SELECTOR, ".modebar-btn")
+        and chrome.execute_script(nameless) == 0
+    )
 
     colour = "return document.querySelector('#column-2 .figure-drawn').data[0].marker.color"
-    wait.until(lambda page: page.execute_script("return document.querySelector('#column-2 .figure-drawn') !== null"))
+    wait.until(
+        lambda page: page.execute_script(
+            "return document.querySelector('#column-2 .figure-drawn') !== null"
+        )
+    )
     light = chrome.execute_script(colour)
     for theme in ("dark", "light"):
         button = chrome.find_element(By.CSS_SELECTOR, f"[data-theme-choice='{theme}']")
         chrome.execute_script("arguments[0].click()", button)
-        wait.until(lambda page, dark=theme == "dark": (page.execute_script(colour) != light) == dark)
+        wait.until(
+            lambda page, dark=theme == "dark": (page.execute_script(colour) != light) == dark
+        )
 
     swapped = """
       const copy = document.querySelector('#column-2 [data-figure]').cloneNode(false);
@@ -139,5 +180,7 @@ def test_a_browser_draws_the_comparison_under_the_policy_and_in_both_themes(
     wait.until(lambda page: page.find_elements(By.CSS_SELECTOR, ".swapped.figure-drawn"))
 
     assert chrome.execute_script("return document.querySelectorAll('style').length") == 0
-    problems = [entry for entry in chrome.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")]
+    problems = [
+        entry for entry in chrome.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")
+    ]
     assert problems == []

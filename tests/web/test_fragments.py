@@ -28,11 +28,19 @@ def asked_in_the_background() -> set[str]:
 
 
 def is_whole(text: str) -> bool:
-    return text.lstrip().lower().startswith("<!doctype html") and "<title>" in text and "<h1" in text
+    return (
+        text.lstrip().lower().startswith("<!doctype html")
+        and "<title>" in text
+        and "<h1" in text
+    )
 
 
-def test_every_page_of_the_urlconf_is_whole_when_it_is_opened_by_hand(cast: Cast, browser: Open) -> None:
-    played = scene.play(steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation)
+def test_every_page_of_the_urlconf_is_whole_when_it_is_opened_by_hand(
+    cast: Cast, browser: Open
+) -> None:
+    played = scene.play(
+        steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation
+    )
     clients = [browser(person) for person in (cast.steward, cast.custodian, cast.auditor)]
     seen: set[str] = set()
     for route, name in routes().items():
@@ -55,16 +63,23 @@ def test_the_runs_of_a_dataset_are_a_page_and_a_part_of_one(cast: Cast, browser:
     assert f"<h1>Runs of {dataset.name}</h1>" in page.text
     assert "First release" in page.text
     assert "HX-Request" in page["Vary"]
-    part = client.get(re.search(rf'{address}\?state=[^"]+', page.text)[0], headers={"HX-Request": "true"})  # type: ignore[index]
+    part = client.get(
+        re.search(rf'{address}\?state=[^"]+', page.text)[0], headers={"HX-Request": "true"}
+    )  # type: ignore[index]
     assert part.text.startswith('<section id="runs"')
     stale = client.get(f"{address}?state=before", headers={"HX-Request": "true"})
     assert stale["HX-Refresh"] == "true"
 
 
 def test_a_part_is_still_a_part_when_a_page_asks_for_it(cast: Cast, browser: Open) -> None:
-    played = scene.play(steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation)
+    played = scene.play(
+        steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation
+    )
     client = browser(cast.auditor)
-    for name, arguments in (("ledger:chain", [played.account.code]), ("ledger:audit-chain", [])):
+    for name, arguments in (
+        ("ledger:chain", [played.account.code]),
+        ("ledger:audit-chain", []),
+    ):
         address = reverse(name, args=arguments)
         assert "<html" in client.get(address).text
         assert "<html" not in client.get(address, headers={"HX-Request": "true"}).text

@@ -83,7 +83,9 @@ urlpatterns = [path("fails/", fails)]
 
 
 @override_settings(ROOT_URLCONF=__name__)
-def test_an_error_is_logged_with_its_place_and_kind_but_never_with_its_words(db: None, lines: list[str]) -> None:
+def test_an_error_is_logged_with_its_place_and_kind_but_never_with_its_words(
+    db: None, lines: list[str]
+) -> None:
     answer = Client(raise_request_exception=False).get("/fails/")
     assert answer.status_code == 500
     assert CANARY not in answer.content.decode()
@@ -107,7 +109,9 @@ def test_an_installation_for_one_machine_is_in_order(settings: Settings) -> None
     assert _said() == []
 
 
-def test_serving_others_without_https_with_demo_users_or_debug_is_said(settings: Settings) -> None:
+def test_serving_others_without_https_with_demo_users_or_debug_is_said(
+    settings: Settings,
+) -> None:
     settings.ALLOWED_HOSTS = ["synthweb.example.org", "localhost"]
     settings.HTTPS, settings.DEMO_USERS, settings.DEBUG = False, True, True
     assert _said() == ["synthweb.E002", "synthweb.W001", "synthweb.W002"]

@@ -21,7 +21,9 @@ def superuser(db, browser):
 
 
 def address(model: type, page: str, *arguments: object) -> str:
-    return reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_{page}", args=arguments)
+    return reverse(
+        f"admin:{model._meta.app_label}_{model._meta.model_name}_{page}", args=arguments
+    )
 
 
 @pytest.mark.parametrize("model", SHOWN, ids=lambda model: model.__name__)
@@ -34,7 +36,11 @@ def test_everything_can_be_read(superuser, model):
 def test_nothing_can_be_added_changed_or_deleted(superuser, model):
     row = model.objects.first()
     before = list(model.objects.values())
-    for page in (address(model, "add"), address(model, "change", row.pk), address(model, "delete", row.pk)):
+    for page in (
+        address(model, "add"),
+        address(model, "change", row.pk),
+        address(model, "delete", row.pk),
+    ):
         assert superuser.post(page, {"post": "yes"}).status_code == 403
     everything = {"action": "delete_selected", "_selected_action": [row.pk], "post": "yes"}
     superuser.post(address(model, "changelist"), everything)

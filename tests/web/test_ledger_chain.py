@@ -22,7 +22,9 @@ from tests.web.ledger_setup import dataset, granted, hold, people
 
 pytestmark = pytest.mark.django_db
 
-ENTRY, ACCOUNT, LOG = (model._meta.db_table for model in (LedgerEntry, BudgetAccount, AuditEntry))
+ENTRY, ACCOUNT, LOG = (
+    model._meta.db_table for model in (LedgerEntry, BudgetAccount, AuditEntry)
+)
 
 
 @pytest.fixture
@@ -90,7 +92,8 @@ def test_two_entries_swapped_are_found(account):
 
 
 @pytest.mark.parametrize(
-    "column", [f"{currency}_{part}" for currency in ("epsilon", "delta") for part in ("cap", "held")]
+    "column",
+    [f"{currency}_{part}" for currency in ("epsilon", "delta") for part in ("cap", "held")],
 )
 def test_a_changed_sum_is_found(account, column):
     with connection.cursor() as cursor:
@@ -123,7 +126,8 @@ def resealed(account: BudgetAccount) -> None:
         head = chain.seal(entry, account_code=account.code)
         with connection.cursor() as cursor:
             cursor.execute(
-                f"UPDATE {ENTRY} SET previous_hash = %s, hash = %s WHERE id = %s", [entry.previous_hash, head, entry.pk]
+                f"UPDATE {ENTRY} SET previous_hash = %s, hash = %s WHERE id = %s",
+                [entry.previous_hash, head, entry.pk],
             )
 
 
@@ -133,7 +137,9 @@ def test_a_charge_made_small_with_all_hashes_recomputed_is_found_by_the_replay(a
     assert "run run1 does not hold that amount" in found(account)
 
 
-def test_a_rewritten_history_that_fits_itself_is_found_by_the_head_written_down_before(account, tmp_path):
+def test_a_rewritten_history_that_fits_itself_is_found_by_the_head_written_down_before(
+    account, tmp_path
+):
     heads = tmp_path / "heads.json"
     verify("--save", str(heads))
     rewrite(f"UPDATE {ENTRY} SET actor = 'somebody-else' WHERE kind = 'GRANT'")
@@ -142,12 +148,16 @@ def test_a_rewritten_history_that_fits_itself_is_found_by_the_head_written_down_
     assert verify("--against", str(heads)) == 1
 
 
-def test_a_database_set_back_to_before_a_charge_is_found_by_the_head_written_down_before(account, tmp_path):
+def test_a_database_set_back_to_before_a_charge_is_found_by_the_head_written_down_before(
+    account, tmp_path
+):
     ledger.charge(run_code="run3")
     heads = tmp_path / "heads.json"
     verify("--save", str(heads))
     rewrite(f"DELETE FROM {ENTRY} WHERE run_code = 'run3' AND kind = 'CHARGE'")
-    BudgetAccount.objects.update(epsilon_held=30, epsilon_charged=10, delta_held=1, delta_charged=1)
+    BudgetAccount.objects.update(
+        epsilon_held=30, epsilon_charged=10, delta_held=1, delta_charged=1
+    )
     assert verify() == 0
     assert verify("--against", str(heads)) == 1
 
@@ -171,8 +181,13 @@ def verify(*arguments: str) -> int:
 def test_the_command_prints_a_verdict_and_a_head_for_each_chain(account):
     said = StringIO()
     call_command("verify_ledger", stdout=said, no_color=True)
-    for name, head in ((account.code, chain.verify(account).head), ("audit", audit_chain.verify().head)):
-        assert re.search(rf"^{name} +intact +\d+ entries  head {head}$", said.getvalue(), re.MULTILINE)
+    for name, head in (
+        (account.code, chain.verify(account).head),
+        ("audit", audit_chain.verify().head),
+    ):
+        assert re.search(
+            rf"^{name} +intact +\d+ entries  head {head}$", said.getvalue(), re.MULTILINE
+        )
 
 
 def test_the_command_exits_1_and_names_the_broken_account(account):
@@ -194,7 +209,12 @@ def test_a_file_that_holds_no_heads_is_refused(db, tmp_path, content):
 @pytest.fixture
 def log(db):
     for number in range(3):
-        audit.record(actor="system", action="test.done", target=("test", str(number)), detail={"number": number})
+        audit.record(
+            actor="system",
+            action="test.done",
+            target=("test", str(number)),
+            detail={"number": number},
+        )
     assert audit_chain.verify().intact
 
 

@@ -36,7 +36,9 @@ AWKWARD = "=1+1, 'quoted' \"twice\",\r\nanother line; ε ≤ 1"
 
 @pytest.fixture
 def who(cast: Any) -> setup.People:
-    return setup.People(cast.organisation, cast.steward, cast.custodian, cast.analyst, cast.auditor)
+    return setup.People(
+        cast.organisation, cast.steward, cast.custodian, cast.analyst, cast.auditor
+    )
 
 
 @pytest.fixture
@@ -53,14 +55,18 @@ def account(who: setup.People) -> BudgetAccount:
 
 
 @pytest.fixture
-def take(cast: Any, browser: Callable[..., Client], account: BudgetAccount, tmp_path: Path) -> Callable[..., Path]:
+def take(
+    cast: Any, browser: Callable[..., Client], account: BudgetAccount, tmp_path: Path
+) -> Callable[..., Path]:
     """Download something of the account as the auditor does; gives the file."""
 
     def download(name: str, *arguments: str, **query: str) -> Path:
         answer = browser(cast.auditor).get(reverse(f"ledger:{name}", args=arguments), query)
         assert answer.status_code == 200, answer
         path = tmp_path / answer["Content-Disposition"].split('"')[1]
-        path.write_bytes(b"".join(answer.streaming_content) if answer.streaming else answer.content)
+        path.write_bytes(
+            b"".join(answer.streaming_content) if answer.streaming else answer.content
+        )
         return path
 
     return download
@@ -69,7 +75,10 @@ def take(cast: Any, browser: Callable[..., Client], account: BudgetAccount, tmp_
 def check(*arguments: object) -> tuple[int, str]:
     """The program as an auditor runs it: a file of its own, in an interpreter that knows none of our packages."""
     done = subprocess.run(
-        [sys.executable, "-I", "-S", *map(str, arguments)], capture_output=True, text=True, check=False
+        [sys.executable, "-I", "-S", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     return done.returncode, done.stdout + done.stderr
 
@@ -77,12 +86,18 @@ def check(*arguments: object) -> tuple[int, str]:
 # --- exports ----------------------------------------------------------------------------------------------------------
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["json", "csv"])
-def test_a_download_is_checked_by_the_downloaded_program_against_the_downloaded_head(take, account, kind):
+def test_a_download_is_checked_by_the_downloaded_program_against_the_downloaded_head(
+    take, account, kind
+):
     program, table = take("checker"), take("entries", account.code, kind)
     head, key = take("head", account.code), take("public-key")
     code, said = check(program, table, "--head", head, "--key", key)
     assert code == 0, said
-    assert ("Intact: 5 entries, all of the chain." if kind == "json" else "Intact: 5 entries from the first on") in said
+    assert (
+        "Intact: 5 entries, all of the chain."
+        if kind == "json"
+        else "Intact: 5 entries from the first on"
+    ) in said
     assert "epsilon: granted 4, held 0, charged 1, free 3" in said
     assert "delta: granted 1e-9, held 0, charged 3e-18, free 9.99999997e-10" in said
     assert "holds the signed head, entry 5" in said
@@ -104,7 +119,9 @@ def test_a_changed_export_is_found(take, account, capsys, kind, old, new, fault)
     assert fault in capsys.readouterr().out
 
 
-def changed(take: Callable[..., Path], account: BudgetAccount, change: Callable[[dict[str, Any]], None]) -> Path:
+def changed(
+    take: Callable[..., Path], account: BudgetAccount, change: Callable[[dict[str, Any]], None]
+) -> Path:
     table = take("entries", account.code, "json")
     document = json.loads(table.read_text())
     change(document)
@@ -123,7 +140,11 @@ def rehash(document: dict[str, Any]) -> None:
 
 def without(*numbers: int, forged: bool = False) -> Callable[[dict[str, Any]], None]:
     def change(document: dict[str, Any]) -> None:
-        document["entries"] = [entry for entry in document["entries"] if entry["covered"]["sequence"] not in numbers]
+        document["entries"] = [
+            entry
+            for entry in document["entries"]
+            if entry["covered"]["sequence"] not in numbers
+        ]
         if forged:
             rehash(document)
 
@@ -165,10 +186,18 @@ def test_an_export_that_does_not_add_up_is_found(take, account, capsys, change, 
     [
         (without(4, 5, forged=True), "the end was cut off or filtered out"),
         (without(2, 3, forged=True), "the end was cut off or filtered out"),
-        (lambda document: (document["entries"][0]["covered"].update(reason="x"), rehash(document)), "was rewritten"),
+        (
+            lambda document: (
+                document["entries"][0]["covered"].update(reason="x"),
+                rehash(document),
+            ),
+            "was rewritten",
+        ),
     ],
 )
-def test_a_chain_that_was_wholly_rewritten_is_found_by_the_head_kept_elsewhere(take, account, capsys, change, fault):
+def test_a_chain_that_was_wholly_rewritten_is_found_by_the_head_kept_elsewhere(
+    take, account, capsys, change, fault
+):
     head = take("head", account.code)
     table = changed(take, account, change)
     assert verify_ledger.main([str(table)]) == 0  # alone, it cannot be told from a true one
@@ -179,12 +208,19 @@ def test_a_chain_that_was_wholly_rewritten_is_found_by_the_head_kept_elsewhere(t
 def test_a_longer_chain_still_holds_an_older_head(take, account, capsys):
     head = take("head", account.code)
     setup.hold(account, "ijkl234567", (1, 0, 0))
-    assert verify_ledger.main([str(take("entries", account.code, "json")), "--head", str(head)]) == 0
+    assert (
+        verify_ledger.main([str(take("entries", account.code, "json")), "--head", str(head)])
+        == 0
+    )
     assert "holds the signed head, entry 5" in capsys.readouterr().out
 
 
 def test_what_spreadsheets_would_take_for_more_comes_back_exactly(take, account):
-    rows = list(csv.DictReader(io.StringIO(take("entries", account.code, "csv").read_text("utf-8-sig"), newline="")))
+    rows = list(
+        csv.DictReader(
+            io.StringIO(take("entries", account.code, "csv").read_text("utf-8-sig"), newline="")
+        )
+    )
     assert rows[0]["reason"].startswith("'=1+1")
     read = verify_ledger.read(str(take("entries", account.code, "csv")))["entries"]
     assert read[0]["covered"]["reason"].replace("\r\n", "\n") == AWKWARD.replace("\r\n", "\n")
@@ -194,7 +230,9 @@ def test_what_spreadsheets_would_take_for_more_comes_back_exactly(take, account)
 @given(text=st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")))
 def test_every_text_survives_the_csv(text):
     covered = {"sequence": 1, "reason": text, "account": "a"}
-    lines = "".join(export._csv(("sequence", "reason", "account", "hash"), [(covered, "h")], cells=dict))
+    lines = "".join(
+        export._csv(("sequence", "reason", "account", "hash"), [(covered, "h")], cells=dict)
+    )
     row = next(csv.DictReader(io.StringIO(lines.removeprefix("\ufeff"), newline="")))
     assert verify_ledger._from_row(row)["covered"]["reason"] == text
     assert not row["reason"].startswith(("=", "+", "-", "@", "\t", "\r"))
@@ -212,9 +250,13 @@ def test_every_text_survives_the_csv(text):
         ({"until": "2020-01-01"}, []),
     ],
 )
-def test_filters_narrow_the_export_which_still_verifies_as_far_as_it_goes(take, account, capsys, kind, query, numbers):
+def test_filters_narrow_the_export_which_still_verifies_as_far_as_it_goes(
+    take, account, capsys, kind, query, numbers
+):
     table = take("entries", account.code, kind, **query)
-    found = [entry["covered"]["sequence"] for entry in verify_ledger.read(str(table))["entries"]]
+    found = [
+        entry["covered"]["sequence"] for entry in verify_ledger.read(str(table))["entries"]
+    ]
     assert found == numbers
     assert verify_ledger.main([str(table)]) == 0
     said = capsys.readouterr().out
@@ -222,18 +264,25 @@ def test_filters_narrow_the_export_which_still_verifies_as_far_as_it_goes(take, 
     assert "NOT the whole chain" in said or (kind == "csv" and "whether more follow" in said)
 
 
-def test_the_page_narrows_like_the_export_and_keeps_the_filter_while_paging(cast, browser, account):
+def test_the_page_narrows_like_the_export_and_keeps_the_filter_while_paging(
+    cast, browser, account
+):
     for number in range(60):
         setup.hold(account, f"run{number:07}", (1, 0, 0))
-    page = browser(cast.auditor).get(reverse("ledger:account", args=[account.code]), {"kind": "HOLD"})
+    page = browser(cast.auditor).get(
+        reverse("ledger:account", args=[account.code]), {"kind": "HOLD"}
+    )
     assert {row.entry.kind for row in page.context["entries"]} == {"HOLD"}
     assert "?kind=HOLD&amp;page=2" in page.text and "entries.csv?kind=HOLD&amp;" in page.text
 
 
 @pytest.mark.parametrize(
-    "query", [{"since": "yesterday"}, {"kind": "SPEND"}, {"since": "2026-02-02", "until": "2026-02-01"}]
+    "query",
+    [{"since": "yesterday"}, {"kind": "SPEND"}, {"since": "2026-02-02", "until": "2026-02-01"}],
 )
-def test_a_wrong_filter_is_said_on_the_page_and_refused_for_a_download(cast, browser, account, query):
+def test_a_wrong_filter_is_said_on_the_page_and_refused_for_a_download(
+    cast, browser, account, query
+):
     client = browser(cast.auditor)
     page = client.get(reverse("ledger:account", args=[account.code]), query)
     assert page.status_code == 200 and 'role="alert"' in page.text
@@ -260,20 +309,28 @@ def test_the_number_of_queries_does_not_grow_with_the_entries(cast, browser, acc
 def test_a_head_says_where_the_chain_ends_and_what_the_account_holds(take, account):
     statement = signatures.check(json.loads(take("head", account.code).read_text()))
     verdict = chain.verify(account)
-    assert (statement["chain"], statement["length"], statement["head"]) == (account.code, 5, verdict.head)
+    assert (statement["chain"], statement["length"], statement["head"]) == (
+        account.code,
+        5,
+        verdict.head,
+    )
     assert statement["balance"]["charged"] == {"epsilon": 10**9, "delta": 3, "rho": 0}
     assert statement["key"] == heads.key_name()
 
 
 def test_the_head_of_a_zcdp_account_speaks_of_rho(who, take, capsys):
-    other = setup.granted(who, setup.dataset(who, name="Other"), rule=Rule.ZCDP, amount=Amount(rho=5 * 10**8))
+    other = setup.granted(
+        who, setup.dataset(who, name="Other"), rule=Rule.ZCDP, amount=Amount(rho=5 * 10**8)
+    )
     setup.hold(other, "mnop234567", (0, 0, 10**8))
     table, head = take("entries", other.code, "csv"), take("head", other.code)
     assert verify_ledger.main([str(table), "--head", str(head)]) == 0
     assert "rho: granted 0.5, held 0.1, charged 0, free 0.4" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("part", ["length", "head", "at", "key", "chain", "first_hash", "balance", "identity"])
+@pytest.mark.parametrize(
+    "part", ["length", "head", "at", "key", "chain", "first_hash", "balance", "identity"]
+)
 def test_a_changed_head_is_found_by_both(take, account, capsys, part):
     path = take("head", account.code)
     document = json.loads(path.read_text())
@@ -285,12 +342,22 @@ def test_a_changed_head_is_found_by_both(take, account, capsys, part):
     assert "the signature does not fit" in capsys.readouterr().out
 
 
-def test_a_head_signed_by_somebody_else_is_found_by_the_key_that_was_handed_over(take, account, capsys):
+def test_a_head_signed_by_somebody_else_is_found_by_the_key_that_was_handed_over(
+    take, account, capsys
+):
     path, key = take("head", account.code), take("public-key")
     document = json.loads(path.read_text())
-    statement = {name: value for name, value in document["statement"].items() if name != "key"} | {"length": 4}
-    path.write_text(json.dumps(signatures.sign(statement, schema=heads.SCHEMA, key=Ed25519PrivateKey.generate())))
-    assert verify_ledger.main(["--head", str(path)]) == 0  # so the name of the key has to be compared
+    statement = {
+        name: value for name, value in document["statement"].items() if name != "key"
+    } | {"length": 4}
+    path.write_text(
+        json.dumps(
+            signatures.sign(statement, schema=heads.SCHEMA, key=Ed25519PrivateKey.generate())
+        )
+    )
+    assert (
+        verify_ledger.main(["--head", str(path)]) == 0
+    )  # so the name of the key has to be compared
     assert verify_ledger.main(["--head", str(path), "--key", str(key)]) == 1
     assert "another key" in capsys.readouterr().out
 
@@ -303,16 +370,22 @@ def test_a_broken_chain_is_never_signed(cast, browser, account):
     assert answer.status_code == 409 and "entry 2" in answer.text
 
 
-def test_without_a_key_the_page_says_so_and_nothing_is_signed(cast, browser, account, settings, tmp_path):
+def test_without_a_key_the_page_says_so_and_nothing_is_signed(
+    cast, browser, account, settings, tmp_path
+):
     settings.SIGNING_PRIVATE_KEY_FILE = tmp_path / "nowhere"
     client = browser(cast.auditor)
-    assert "no key to sign with" in client.get(reverse("ledger:account", args=[account.code])).text
+    assert (
+        "no key to sign with" in client.get(reverse("ledger:account", args=[account.code])).text
+    )
     answer = client.get(reverse("ledger:head", args=[account.code]))
     assert answer.status_code == 503 and str(tmp_path) not in answer.text
     assert client.get(reverse("ledger:public-key")).status_code == 503
 
 
-def test_after_a_change_of_keys_old_heads_are_checked_with_the_old_key(take, account, settings, tmp_path, capsys):
+def test_after_a_change_of_keys_old_heads_are_checked_with_the_old_key(
+    take, account, settings, tmp_path, capsys
+):
     keys.make(tmp_path / "keys")
     settings.SIGNING_PRIVATE_KEY_FILE = tmp_path / "keys" / "web" / "signing.key"
     before = take("head", account.code).rename(tmp_path / "before.json")
@@ -321,21 +394,33 @@ def test_after_a_change_of_keys_old_heads_are_checked_with_the_old_key(take, acc
     assert verify_ledger.main(["--head", str(before), "--key", str(old)]) == 0
     assert verify_ledger.main(["--head", str(after), "--key", str(new)]) == 0
     assert verify_ledger.main(["--head", str(before), "--key", str(new)]) == 1
-    assert verify_ledger.main([str(take("entries", account.code, "json")), "--head", str(before)]) == 0
+    assert (
+        verify_ledger.main([str(take("entries", account.code, "json")), "--head", str(before)])
+        == 0
+    )
     capsys.readouterr()
 
 
-def test_the_command_signs_every_chain_and_the_signed_files_hold_the_database_to_them(account, tmp_path, capsys):
+def test_the_command_signs_every_chain_and_the_signed_files_hold_the_database_to_them(
+    account, tmp_path, capsys
+):
     call_command("sign_heads", str(tmp_path))
     names = {path.name for path in tmp_path.glob("head-*.json")}
-    assert names == {f"head-{account.code}-5.json", f"head-audit-{audit_chain.verify().length}.json"}
+    assert names == {
+        f"head-{account.code}-5.json",
+        f"head-audit-{audit_chain.verify().length}.json",
+    }
     kept = [str(path) for path in tmp_path.glob("head-*.json")]
     setup.hold(account, "qrst234567", (1, 0, 0))
     call_command("verify_ledger", against=[Path(path) for path in kept])
     take_triggers_down()
-    with connection.cursor() as cursor:  # the last five entries cut off, and the sums set back to fit
+    with (
+        connection.cursor() as cursor
+    ):  # the last five entries cut off, and the sums set back to fit
         cursor.execute("DELETE FROM ledger_ledgerentry WHERE sequence > 1")
-        cursor.execute("UPDATE ledger_budgetaccount SET epsilon_held = 0, epsilon_charged = 0, delta_charged = 0")
+        cursor.execute(
+            "UPDATE ledger_budgetaccount SET epsilon_held = 0, epsilon_charged = 0, delta_charged = 0"
+        )
     call_command("verify_ledger")
     with pytest.raises(CommandError, match=account.code):
         call_command("verify_ledger", against=[Path(path) for path in kept])
@@ -353,9 +438,13 @@ def test_the_command_signs_the_other_chains_when_one_is_broken(account, tmp_path
     capsys.readouterr()
 
 
-def test_the_command_signs_one_account_and_names_what_it_does_not_know(account, tmp_path, settings, capsys):
+def test_the_command_signs_one_account_and_names_what_it_does_not_know(
+    account, tmp_path, settings, capsys
+):
     call_command("sign_heads", str(tmp_path), account=[account.code])
-    assert [path.name for path in tmp_path.glob("head-*.json")] == [f"head-{account.code}-5.json"]
+    assert [path.name for path in tmp_path.glob("head-*.json")] == [
+        f"head-{account.code}-5.json"
+    ]
     with pytest.raises(CommandError, match="no such account: nowhere"):
         call_command("sign_heads", str(tmp_path), account=["nowhere"])
     settings.SIGNING_PRIVATE_KEY_FILE = tmp_path / "nowhere"
@@ -400,8 +489,12 @@ def test_the_published_examples_fit_and_nothing_beside_them(public, message, sig
     for place in (0, 31, 32, 63):
         broken = bytes([*signed[:place], signed[place] ^ 1, *signed[place + 1 :]])
         assert not verify_ledger.ed25519_fits(key, text, broken)
-    beyond = (int.from_bytes(signed[32:], "little") + verify_ledger.ORDER).to_bytes(32, "little")
-    assert not verify_ledger.ed25519_fits(key, text, signed[:32] + beyond)  # one message, one signature
+    beyond = (int.from_bytes(signed[32:], "little") + verify_ledger.ORDER).to_bytes(
+        32, "little"
+    )
+    assert not verify_ledger.ed25519_fits(
+        key, text, signed[:32] + beyond
+    )  # one message, one signature
 
 
 def test_it_agrees_with_the_library_on_fresh_keys():
@@ -412,7 +505,10 @@ def test_it_agrees_with_the_library_on_fresh_keys():
         assert not verify_ledger.ed25519_fits(public, text, signed[:32] + signed[:31:-1])
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"entries": 3}', "a,b\n1,2\n", '{"entries": [{}]}', "\xff\xfe"])
+@pytest.mark.parametrize(
+    "text",
+    ["", "{", "[]", "{}", '{"entries": 3}', "a,b\n1,2\n", '{"entries": [{}]}', "\xff\xfe"],
+)
 def test_what_is_no_export_is_refused_in_a_sentence(tmp_path, capsys, text):
     path = tmp_path / "file"
     path.write_text(text)

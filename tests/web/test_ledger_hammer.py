@@ -44,7 +44,9 @@ def at_once(*deeds: Callable[[], object]) -> list[object]:
         finally:
             connection.close()
 
-    threads = [threading.Thread(target=play, args=(index, deed)) for index, deed in enumerate(deeds)]
+    threads = [
+        threading.Thread(target=play, args=(index, deed)) for index, deed in enumerate(deeds)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -72,11 +74,19 @@ def who():
 
 @pytest.mark.parametrize("rule", ["basic", "zcdp"])
 def test_of_fifty_submissions_for_the_last_unit_exactly_one_wins(who, rule):
-    cap, cost = (Amount(epsilon=1), (1, 0, 0)) if rule == "basic" else (Amount(rho=1), (0, 0, 1))
+    cap, cost = (
+        (Amount(epsilon=1), (1, 0, 0)) if rule == "basic" else (Amount(rho=1), (0, 0, 1))
+    )
     account = granted(who, dataset(who), rule=rule, amount=cap)
-    results = at_once(*(lambda number=number: hold(account, f"run{number}", cost) for number in range(50)))
+    results = at_once(
+        *(lambda number=number: hold(account, f"run{number}", cost) for number in range(50))
+    )
     assert kinds(results) == {"LedgerEntry": 1, "Overspend": 49}
-    assert all(result.remaining == Amount() for result in results if isinstance(result, ledger.Overspend))
+    assert all(
+        result.remaining == Amount()
+        for result in results
+        if isinstance(result, ledger.Overspend)
+    )
     assert LedgerEntry.objects.filter(kind="HOLD").count() == 1
     assert_sound(account)
 
@@ -96,7 +106,9 @@ def test_a_charge_and_a_release_at_once_resolve_the_hold_one_way(who):
         run_code = f"run{number}"
         hold(account, run_code, (3, 0, 0))
         charges = [lambda run_code=run_code: ledger.charge(run_code=run_code)] * 5
-        releases = [lambda run_code=run_code: ledger.release(run_code=run_code, reason="Cancelled.")] * 5
+        releases = [
+            lambda run_code=run_code: ledger.release(run_code=run_code, reason="Cancelled.")
+        ] * 5
         assert kinds(at_once(*charges, *releases)) == {"LedgerEntry": 5, "AlreadyResolved": 5}
     assert LedgerEntry.objects.filter(kind__in=["CHARGE", "RELEASE"]).count() == 5
     assert_sound(account)
@@ -108,7 +120,9 @@ def test_a_storm_of_holds_charges_releases_and_duplicates_leaves_the_books_right
     def worker(seed: int) -> Counter[str]:
         dice, seen = random.Random(seed), Counter[str]()
         for step in range(20):
-            run_code = f"run{dice.randrange(60)}"  # few enough that workers meet over the same run
+            run_code = (
+                f"run{dice.randrange(60)}"  # few enough that workers meet over the same run
+            )
             cost = (1 + int(run_code[3:]), int(run_code[3:]) % 3, 0)
             deed = dice.choice(["hold", "hold", "charge", "release"])
             try:
@@ -137,7 +151,9 @@ def test_holds_and_audit_entries_of_one_transaction_do_not_wait_for_each_other_f
     def submit(number: int) -> LedgerEntry:
         with transaction.atomic():
             entry = hold(accounts[number % 2], f"run{number}", (1, 0, 0))
-            audit.record(actor="steward", action="run.submitted", target=("run", f"run{number}"))
+            audit.record(
+                actor="steward", action="run.submitted", target=("run", f"run{number}")
+            )
             return entry
 
     results = at_once(*(lambda number=number: submit(number) for number in range(20)))
@@ -150,7 +166,10 @@ def test_holds_and_audit_entries_of_one_transaction_do_not_wait_for_each_other_f
 def test_a_request_is_decided_once_however_many_custodians_press_at_once(who):
     request = asked(who, dataset(who), amount=Amount(epsilon=7))
     results = at_once(
-        *(lambda: ledger.grant(custodian=who.custodian, request=request, reason="Agreed.") for _ in range(8))
+        *(
+            lambda: ledger.grant(custodian=who.custodian, request=request, reason="Agreed.")
+            for _ in range(8)
+        )
     )
     assert kinds(results) == {"LedgerEntry": 1, "AlreadyDecided": 7}
     assert BudgetAccount.objects.get().epsilon_cap == 7
@@ -158,10 +177,14 @@ def test_a_request_is_decided_once_however_many_custodians_press_at_once(who):
 
 
 def test_the_same_content_granted_twice_at_once_opens_one_cap(who):
-    requests = [asked(who, dataset(who, content="same", name=f"Copy {number}")) for number in range(6)]
+    requests = [
+        asked(who, dataset(who, content="same", name=f"Copy {number}")) for number in range(6)
+    ]
     results = at_once(
         *(
-            lambda request=request: ledger.grant(custodian=who.custodian, request=request, reason="Agreed.")
+            lambda request=request: ledger.grant(
+                custodian=who.custodian, request=request, reason="Agreed."
+            )
             for request in requests
         )
     )
@@ -174,7 +197,9 @@ def test_no_audit_entry_is_lost_when_many_write_at_once():
         for number in range(10):
             audit.record(actor=f"writer{writer}", action="test.done", detail={"number": number})
 
-    assert kinds(at_once(*(lambda writer=writer: write(writer) for writer in range(12)))) == {"NoneType": 12}
+    assert kinds(at_once(*(lambda writer=writer: write(writer) for writer in range(12)))) == {
+        "NoneType": 12
+    }
     assert AuditEntry.objects.count() == 120
     assert audit_chain.verify().intact
 
@@ -205,13 +230,19 @@ def wait_for_entries(account: BudgetAccount, number: int) -> None:
 
 def test_processes_killed_in_the_middle_leave_the_books_right(who):
     account = granted(who, dataset(who), amount=Amount(epsilon=10**9))
-    environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "synthweb.settings", "PYTHONPATH": str(settings.BASE_DIR)}
+    environment = {
+        **os.environ,
+        "DJANGO_SETTINGS_MODULE": "synthweb.settings",
+        "PYTHONPATH": str(settings.BASE_DIR),
+    }
     name = str(connection.settings_dict["NAME"])
     connection.close()
     for generation in range(3):
         spenders = [
             subprocess.Popen(
-                [sys.executable, "-c", _SPENDER, name, f"{generation}{number}"], env=environment, stdout=subprocess.PIPE
+                [sys.executable, "-c", _SPENDER, name, f"{generation}{number}"],
+                env=environment,
+                stdout=subprocess.PIPE,
             )
             for number in range(3)
         ]

@@ -57,11 +57,17 @@ def copied(folder: Path, tmp_path: Path) -> Path:
 @pytest.fixture
 def played(cast: Cast, folder: Path) -> Iterator[Scene]:
     with doorbell.queue_at(doorbell.IN_MEMORY):
-        yield scene.play(steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation)
+        yield scene.play(
+            steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation
+        )
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
 
 
 def change(folder: Path, public: str, private: str) -> None:
@@ -87,7 +93,9 @@ def test_every_key_comes_back_and_is_its_owners_alone(folder: Path, copied: Path
     shutil.rmtree(folder)
     assert sorted(key_backup.restore(folder, copied, PASSPHRASE)) == sorted(keys.FILES)
     assert contents(folder) == before
-    assert all(path.stat().st_mode & 0o077 == 0 for path in [folder, copied, *folder.rglob("*")])
+    assert all(
+        path.stat().st_mode & 0o077 == 0 for path in [folder, copied, *folder.rglob("*")]
+    )
 
 
 def test_a_restored_key_opens_the_tables_of_before(folder: Path, copied: Path) -> None:
@@ -112,7 +120,9 @@ def test_retired_public_keys_are_copied_too(folder: Path, tmp_path: Path) -> Non
     assert retired.read_bytes() == before
 
 
-def test_a_key_that_differs_stops_the_restoring_before_anything_is_written(folder: Path, copied: Path) -> None:
+def test_a_key_that_differs_stops_the_restoring_before_anything_is_written(
+    folder: Path, copied: Path
+) -> None:
     change(folder, "preview.pub", "web/preview.key")
     (folder / "worker" / "vault.key").unlink()
     before = contents(folder)
@@ -121,9 +131,16 @@ def test_a_key_that_differs_stops_the_restoring_before_anything_is_written(folde
     assert contents(folder) == before
 
 
-def test_nothing_of_a_key_stands_in_the_copy_and_no_other_passphrase_opens_it(folder: Path, copied: Path) -> None:
+def test_nothing_of_a_key_stands_in_the_copy_and_no_other_passphrase_opens_it(
+    folder: Path, copied: Path
+) -> None:
     sealed = copied.read_bytes()
-    assert not any(line in sealed for key in contents(folder).values() for line in key.splitlines() if len(line) > 20)
+    assert not any(
+        line in sealed
+        for key in contents(folder).values()
+        for line in key.splitlines()
+        if len(line) > 20
+    )
     with pytest.raises(key_backup.Refused, match="passphrase is another"):
         key_backup.read(copied, PASSPHRASE + "!")
     copied.write_bytes(sealed[:-1] + bytes([sealed[-1] ^ 1]))
@@ -131,7 +148,9 @@ def test_nothing_of_a_key_stands_in_the_copy_and_no_other_passphrase_opens_it(fo
         key_backup.read(copied, PASSPHRASE)
 
 
-def test_a_copy_is_never_overwritten_and_a_short_passphrase_refused(folder: Path, copied: Path, tmp_path: Path) -> None:
+def test_a_copy_is_never_overwritten_and_a_short_passphrase_refused(
+    folder: Path, copied: Path, tmp_path: Path
+) -> None:
     with pytest.raises(key_backup.Refused, match="never overwritten"):
         key_backup.backup(folder, copied, PASSPHRASE)
     with pytest.raises(key_backup.Refused, match="shorter than 12"):
@@ -142,7 +161,8 @@ def test_a_copy_is_never_overwritten_and_a_short_passphrase_refused(folder: Path
 
 
 @pytest.mark.parametrize(
-    "name", ["../outside", "/tmp/outside", "worker/../../outside", "web/other.key", "retired/x.pub"]
+    "name",
+    ["../outside", "/tmp/outside", "worker/../../outside", "web/other.key", "retired/x.pub"],
 )
 def test_a_copy_that_holds_anything_else_writes_nothing(tmp_path: Path, name: str) -> None:
     out = io.BytesIO()
@@ -160,9 +180,17 @@ def test_the_program_does_it_from_a_shell(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "passphrase").write_text(PASSPHRASE + "\n")
 
     def run(verb: str, to: Path) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "synthweb.local.key_backup", verb, str(tmp_path / "copy.age")]
+        command = [
+            sys.executable,
+            "-m",
+            "synthweb.local.key_backup",
+            verb,
+            str(tmp_path / "copy.age"),
+        ]
         options = ["--keys", str(to), "--passphrase-file", str(tmp_path / "passphrase")]
-        return subprocess.run([*command, *options], cwd=REPOSITORY, capture_output=True, text=True, check=False)
+        return subprocess.run(
+            [*command, *options], cwd=REPOSITORY, capture_output=True, text=True, check=False
+        )
 
     assert run("backup", folder).returncode == 0
     assert run("backup", folder).returncode == 1
@@ -173,7 +201,9 @@ def test_the_program_does_it_from_a_shell(folder: Path, tmp_path: Path) -> None:
 
 
 # --- losses -----------------------------------------------------------------------------------------------------------
-def test_with_every_key_in_place_nothing_is_lost(played: Scene, capsys: pytest.CaptureFixture[str]) -> None:
+def test_with_every_key_in_place_nothing_is_lost(
+    played: Scene, capsys: pytest.CaptureFixture[str]
+) -> None:
     fine, said = checked(capsys)
     assert fine and "LOST" not in said
     assert f"ok   table of {played.dataset.code}" in said
@@ -217,7 +247,9 @@ def test_a_run_without_the_vaults_key_ends_before_the_charge_and_gives_its_budge
     assert played.waiting.failure and played.waiting.failure["code"] == "vault"
     assert "key" in played.waiting.failure["text"]
     assert played.account.entries.filter(kind="CHARGE").count() == charged
-    assert played.account.entries.filter(kind="RELEASE", run_code=played.waiting.code).count() == 1
+    assert (
+        played.account.entries.filter(kind="RELEASE", run_code=played.waiting.code).count() == 1
+    )
 
 
 @pytest.mark.parametrize("how", ["gone", "changed"])
@@ -245,11 +277,17 @@ def test_the_loss_of_the_previews_key_costs_previews_alone(
         reverse("runs:new", args=[played.dataset.code]),
     ]
     assert [steward.get(page, follow=True).status_code for page in pages] == [200] * len(pages)
-    if how == "gone":  # the pair is made anew once what is left of the old one is out of the way
+    if (
+        how == "gone"
+    ):  # the pair is made anew once what is left of the old one is out of the way
         (folder / "preview.pub").unlink()
         keys.make(folder)
-    worker.table_errand(code=runs.request_report(release=played.release, actor=cast.steward).code)
-    worker.table_errand(code=runs.request_ingest(dataset=played.dataset, actor=cast.steward).code)
+    worker.table_errand(
+        code=runs.request_report(release=played.release, actor=cast.steward).code
+    )
+    worker.table_errand(
+        code=runs.request_ingest(dataset=played.dataset, actor=cast.steward).code
+    )
     assert datasets.preview_for(cast.steward, played.dataset, "table") is not None
     again = steward.get(reverse("releases:compare", args=[played.release.code]))
     assert again.status_code == 200 and again.context["comparison"]

@@ -35,11 +35,20 @@ class Model:
     released: dict[str, Amount] = field(default_factory=dict)
 
     def known(self, run_code: str) -> Amount | None:
-        return next((part[run_code] for part in (self.held, self.charged, self.released) if run_code in part), None)
+        return next(
+            (
+                part[run_code]
+                for part in (self.held, self.charged, self.released)
+                if run_code in part
+            ),
+            None,
+        )
 
     @property
     def free(self) -> Amount:
-        return self.cap - sum(self.held.values(), Amount()) - sum(self.charged.values(), Amount())
+        return (
+            self.cap - sum(self.held.values(), Amount()) - sum(self.charged.values(), Amount())
+        )
 
 
 class LedgerMachine(RuleBasedStateMachine):
@@ -56,7 +65,11 @@ class LedgerMachine(RuleBasedStateMachine):
         self.length = 1
 
     def amount(self, cost: tuple[int, int]) -> Amount:
-        return Amount(rho=cost[0]) if self.rule == "zcdp" else Amount(epsilon=cost[0], delta=cost[1])
+        return (
+            Amount(rho=cost[0])
+            if self.rule == "zcdp"
+            else Amount(epsilon=cost[0], delta=cost[1])
+        )
 
     def code(self, run: str) -> str:
         return f"{self.prefix}{run}"
@@ -80,11 +93,17 @@ class LedgerMachine(RuleBasedStateMachine):
             self.model.held[run] = amount
             self.length += 1
         triple = (amount.epsilon, amount.delta, amount.rho)
-        assert self.outcome(lambda: setup.hold(self.account, self.code(run), triple)) == expected
+        assert (
+            self.outcome(lambda: setup.hold(self.account, self.code(run), triple)) == expected
+        )
 
     @rule(run=RUNS, charge=st.booleans())
     def resolve(self, run: str, charge: bool) -> None:
-        this, other = (self.model.charged, self.model.released) if charge else (self.model.released, self.model.charged)
+        this, other = (
+            (self.model.charged, self.model.released)
+            if charge
+            else (self.model.released, self.model.charged)
+        )
         if run in self.model.held:
             this[run] = self.model.held.pop(run)
             self.length += 1
@@ -95,7 +114,9 @@ class LedgerMachine(RuleBasedStateMachine):
             expected = "done" if run in this else "NothingHeld"
         code = self.code(run)
         deed = (
-            (lambda: ledger.charge(run_code=code)) if charge else (lambda: ledger.release(run_code=code, reason="End."))
+            (lambda: ledger.charge(run_code=code))
+            if charge
+            else (lambda: ledger.release(run_code=code, reason="End."))
         )
         assert self.outcome(deed) == expected
 

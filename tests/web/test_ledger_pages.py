@@ -26,7 +26,9 @@ from tests.web import ledger_setup as setup
 
 @pytest.fixture
 def who(cast):
-    return setup.People(cast.organisation, cast.steward, cast.custodian, cast.analyst, cast.auditor)
+    return setup.People(
+        cast.organisation, cast.steward, cast.custodian, cast.analyst, cast.auditor
+    )
 
 
 @pytest.fixture
@@ -85,29 +87,42 @@ def test_a_list_holds_only_the_accounts_of_ones_own_organisation(cast, browser, 
 def test_only_a_custodian_decides_by_page(cast, who, browser, made, role, deed):
     asked = setup.asked(who, made)
     client = browser(cast.by_name()[role])
-    answer = client.post(reverse(f"ledger:{deed}", args=[asked.code]), {"epsilon": "1", "reason": "x"})
+    answer = client.post(
+        reverse(f"ledger:{deed}", args=[asked.code]), {"epsilon": "1", "reason": "x"}
+    )
     assert answer.status_code in (403, 404)
     asked.refresh_from_db()
     assert asked.state == BudgetRequest.State.OPEN
 
 
 def test_a_custodian_is_refused_their_own_request_by_page(cast, who, browser, made):
-    Membership.objects.create(user=cast.custodian, organisation=cast.organisation, role=Role.STEWARD)
+    Membership.objects.create(
+        user=cast.custodian, organisation=cast.organisation, role=Role.STEWARD
+    )
     asked = ledger.request_budget(
-        steward=cast.custodian, dataset=made, rule=Rule.BASIC, amount=Amount(epsilon=1), reason="Mine."
+        steward=cast.custodian,
+        dataset=made,
+        rule=Rule.BASIC,
+        amount=Amount(epsilon=1),
+        reason="Mine.",
     )
     client = browser(cast.custodian)
     page = client.get(reverse("ledger:request", args=[asked.code]))
     assert "somebody else decides" in page.text
     assert "Grant this budget" not in page.text
-    assert client.post(reverse("ledger:grant", args=[asked.code]), {"reason": "x"}).status_code == 403
+    assert (
+        client.post(reverse("ledger:grant", args=[asked.code]), {"reason": "x"}).status_code
+        == 403
+    )
 
 
 def test_from_asking_to_the_account_by_page(cast, browser, made):
     steward, custodian = browser(cast.steward), browser(cast.custodian)
     ask = reverse("ledger:ask", args=[made.code])
     answer = steward.post(
-        ask, {"rule": "basic", "epsilon": "2.5", "delta": "1e-9", "reason": "A yearly table."}, follow=True
+        ask,
+        {"rule": "basic", "epsilon": "2.5", "delta": "1e-9", "reason": "A yearly table."},
+        follow=True,
     )
     assert "Waiting for a custodian" in answer.text
     asked = BudgetRequest.objects.get()
@@ -117,25 +132,42 @@ def test_from_asking_to_the_account_by_page(cast, browser, made):
     assert 'value="2.5"' in page and "A yearly table." in page
     answer = custodian.post(
         reverse("ledger:grant", args=[asked.code]),
-        {"name": "Workers of 2019", "epsilon": "2", "delta": "1e-9", "reason": "Two tables at most."},
+        {
+            "name": "Workers of 2019",
+            "epsilon": "2",
+            "delta": "1e-9",
+            "reason": "Two tables at most.",
+        },
         follow=True,
     )
     assert answer.redirect_chain
     account = BudgetAccount.objects.get()
-    assert (account.name, account.epsilon_cap, account.delta_cap) == ("Workers of 2019", 2 * 10**9, 10**9)
+    assert (account.name, account.epsilon_cap, account.delta_cap) == (
+        "Workers of 2019",
+        2 * 10**9,
+        10**9,
+    )
     assert "Two tables at most." in answer.text
-    assert "Two tables at most." in steward.get(reverse("ledger:request", args=[asked.code])).text
+    assert (
+        "Two tables at most." in steward.get(reverse("ledger:request", args=[asked.code])).text
+    )
 
 
 def test_under_zcdp_what_was_typed_becomes_the_rho_that_gives_it(cast, browser, made):
     ask = reverse("ledger:ask", args=[made.code])
-    browser(cast.steward).post(ask, {"rule": "zcdp", "epsilon": "1", "delta": "1e-9", "reason": "Many tables."})
+    browser(cast.steward).post(
+        ask, {"rule": "zcdp", "epsilon": "1", "delta": "1e-9", "reason": "Many tables."}
+    )
     asked = BudgetRequest.objects.get()
     assert asked.epsilon == asked.delta == 0
     worth = selectors.guarantee_of(selectors.amount_of(asked), delta=Fraction("1e-9"))
     assert 0.9999 < worth <= 1
     account = ledger.grant(custodian=cast.custodian, request=asked, reason="Agreed.").account
-    page = browser(cast.custodian).get(reverse("ledger:account", args=[account.code]) + "?delta=1e-6").text
+    page = (
+        browser(cast.custodian)
+        .get(reverse("ledger:account", args=[account.code]) + "?delta=1e-6")
+        .text
+    )
     assert "At δ 1e-6 the cap is worth ε" in page
 
 
@@ -144,7 +176,13 @@ def test_under_zcdp_what_was_typed_becomes_the_rho_that_gives_it(cast, browser, 
               {"epsilon": "1e400"}, {"delta": "x"}, {"reason": "  "}, {"rule": "zcdp", "delta": "0"}, {"rule": "both"}],
 )  # fmt: skip
 def test_a_refused_request_keeps_what_was_typed_and_changes_nothing(cast, browser, made, typed):
-    data = {"rule": "basic", "epsilon": "1.25", "delta": "1e-9", "reason": "For the yearbook.", **typed}
+    data = {
+        "rule": "basic",
+        "epsilon": "1.25",
+        "delta": "1e-9",
+        "reason": "For the yearbook.",
+        **typed,
+    }
     answer = browser(cast.steward).post(reverse("ledger:ask", args=[made.code]), data)
     assert answer.status_code == 200
     assert BudgetRequest.objects.count() == 0
@@ -158,7 +196,9 @@ def test_a_grant_that_is_refused_keeps_what_was_typed(cast, who, browser, made):
     data = {"epsilon": "0", "delta": "0", "name": "Workers", "reason": "Because."}
     answer = browser(cast.custodian).post(reverse("ledger:grant", args=[asked.code]), data)
     assert answer.status_code == 422
-    assert "Workers" in answer.text and "Because." in answer.text and "above zero" in answer.text
+    assert (
+        "Workers" in answer.text and "Because." in answer.text and "above zero" in answer.text
+    )
     assert BudgetAccount.objects.count() == 0
 
 
@@ -168,7 +208,9 @@ def test_both_pages_say_that_the_same_content_has_a_budget(cast, who, browser):
     ask = reverse("ledger:ask", args=[again.code])
     page = browser(cast.steward).get(ask).text
     assert "This very content is covered already" in page and first.code in page
-    browser(cast.steward).post(ask, {"account": "", "rule": "basic", "epsilon": "1", "reason": "Again."})
+    browser(cast.steward).post(
+        ask, {"account": "", "rule": "basic", "epsilon": "1", "reason": "Again."}
+    )
     asked = BudgetRequest.objects.filter(dataset=again).get()
     page = reverse("ledger:grant", args=[asked.code])
     data = {"account": "", "epsilon": "1", "delta": "", "reason": "Agreed."}
@@ -182,7 +224,13 @@ def test_both_pages_say_that_the_same_content_has_a_budget(cast, who, browser):
 def test_joining_an_account_takes_its_rule(cast, who, browser):
     account = setup.granted(who, setup.dataset(who), rule=Rule.ZCDP)
     second = setup.dataset(who, name="Second")
-    data = {"account": account.code, "rule": "basic", "epsilon": "1", "delta": "1e-9", "reason": "Same people."}
+    data = {
+        "account": account.code,
+        "rule": "basic",
+        "epsilon": "1",
+        "delta": "1e-9",
+        "reason": "Same people.",
+    }
     browser(cast.steward).post(reverse("ledger:ask", args=[second.code]), data)
     asked = BudgetRequest.objects.get(dataset=second)
     assert (asked.account, asked.rule) == (account, Rule.ZCDP)
@@ -190,7 +238,10 @@ def test_joining_an_account_takes_its_rule(cast, who, browser):
 
 def test_the_request_page_says_what_stands_in_the_way(cast, who, browser, made):
     setup.asked(who, made)
-    assert "A request is waiting" in browser(cast.steward).get(reverse("ledger:ask", args=[made.code])).text
+    assert (
+        "A request is waiting"
+        in browser(cast.steward).get(reverse("ledger:ask", args=[made.code])).text
+    )
 
 
 def test_the_account_page_shows_who_what_why_and_the_chain(cast, browser, account):
@@ -224,9 +275,13 @@ def test_the_json_export_verifies_without_our_code(cast, browser, account):
 
 def test_the_csv_export_is_safe_in_a_spreadsheet(cast, who, browser, made):
     asked = setup.asked(who, made)
-    account = ledger.grant(custodian=who.custodian, request=asked, reason="=cmd|' /C calc'!A0").account
+    account = ledger.grant(
+        custodian=who.custodian, request=asked, reason="=cmd|' /C calc'!A0"
+    ).account
     answer = browser(cast.auditor).get(reverse("ledger:entries", args=[account.code, "csv"]))
-    rows = list(csv.DictReader(io.StringIO(b"".join(answer.streaming_content).decode("utf-8-sig"))))
+    rows = list(
+        csv.DictReader(io.StringIO(b"".join(answer.streaming_content).decode("utf-8-sig")))
+    )
     assert rows[0]["reason"] == "'=cmd|' /C calc'!A0"
     assert rows[0]["epsilon"] == "0.00000001"
     assert rows[0]["hash"] == LedgerEntry.objects.get().hash
@@ -250,29 +305,43 @@ def test_the_audit_log_filters_by_action_actor_and_object(cast, who, browser, ac
 
 def test_an_auditor_reads_nothing_of_another_organisation(cast, browser):
     audit.record(
-        actor=cast.stranger, action="dataset.uploaded", organisation=cast.elsewhere, target=("dataset", "secret")
+        actor=cast.stranger,
+        action="dataset.uploaded",
+        organisation=cast.elsewhere,
+        target=("dataset", "secret"),
     )
     assert "secret" not in browser(cast.auditor).get(reverse("ledger:audit")).text
 
 
 def test_the_audit_log_pages(cast, browser):
     for number in range(60):
-        audit.record(actor="system", action="test.done", organisation=cast.organisation, detail={"number": number})
+        audit.record(
+            actor="system",
+            action="test.done",
+            organisation=cast.organisation,
+            detail={"number": number},
+        )
     client = browser(cast.auditor)
     first = client.get(reverse("ledger:audit"), {"action": "test.done"})
     assert "action=test.done&amp;page=2" in first.text
     second = client.get(reverse("ledger:audit"), {"action": "test.done", "page": "2"})
-    assert [entry.detail["number"] for entry in second.context["page"]] == list(range(9, -1, -1))
+    assert [entry.detail["number"] for entry in second.context["page"]] == list(
+        range(9, -1, -1)
+    )
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("tampered", [False, True])
-def test_the_programme_in_the_documentation_checks_an_export(cast, browser, account, tmp_path, tampered):
+def test_the_programme_in_the_documentation_checks_an_export(
+    cast, browser, account, tmp_path, tampered
+):
     setup.hold(account, "run1", (3, 0, 0))
     ledger.charge(run_code="run1")
     answer = browser(cast.auditor).get(reverse("ledger:entries", args=[account.code, "json"]))
     text = b"".join(answer.streaming_content).decode()
-    (tmp_path / "ledger.json").write_text(text.replace("Agreed.", "Changed.") if tampered else text)
+    (tmp_path / "ledger.json").write_text(
+        text.replace("Agreed.", "Changed.") if tampered else text
+    )
     page = (settings.BASE_DIR / "docs" / "ledger.md").read_text()
     (tmp_path / "check.py").write_text(page.split("```python\n")[1].split("```")[0])
     done = subprocess.run(

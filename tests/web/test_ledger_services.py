@@ -13,7 +13,16 @@ from synthweb.ledger import chain, selectors
 from synthweb.ledger import services as ledger
 from synthweb.ledger.amounts import Amount
 from synthweb.ledger.models import BudgetAccount, LedgerEntry, Rule
-from tests.web.ledger_setup import asked, dataset, describe, domain_document, granted, hold, people, person
+from tests.web.ledger_setup import (
+    asked,
+    dataset,
+    describe,
+    domain_document,
+    granted,
+    hold,
+    people,
+    person,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -60,7 +69,10 @@ def test_a_hold_above_what_is_left_is_refused_with_the_exact_remainder(account):
     hold(account, "run1", (7, 0, 0))
     with pytest.raises(ledger.Overspend) as refusal:
         hold(account, "run2", (4, 0, 0))
-    assert (refusal.value.remaining, refusal.value.requested) == (Amount(epsilon=3, delta=5), Amount(epsilon=4))
+    assert (refusal.value.remaining, refusal.value.requested) == (
+        Amount(epsilon=3, delta=5),
+        Amount(epsilon=4),
+    )
     assert "3e-9" in str(refusal.value)
     assert sums(account)[1] == Amount(epsilon=7)
 
@@ -161,7 +173,9 @@ def test_a_zcdp_account_adds_up_rho(who):
 
 
 def test_a_grant_fixes_rule_unit_and_relation_from_the_confirmed_description(who):
-    made = dataset(who, described=domain_document(relation="replace-one", max_records=5, column="person"))
+    made = dataset(
+        who, described=domain_document(relation="replace-one", max_records=5, column="person")
+    )
     account = granted(who, made)
     assert (account.rule, account.relation, account.max_records, account.unit_column) == (
         "basic", "replace-one", 5, "person",
@@ -170,7 +184,12 @@ def test_a_grant_fixes_rule_unit_and_relation_from_the_confirmed_description(who
 
 def test_a_dataset_without_a_confirmed_description_cannot_ask(who):
     bare = Dataset.objects.create(
-        organisation=who.organisation, steward=who.steward, name="Bare", vault_name="x", file_kind="csv", size_bytes=1
+        organisation=who.organisation,
+        steward=who.steward,
+        name="Bare",
+        vault_name="x",
+        file_kind="csv",
+        size_bytes=1,
     )
     with pytest.raises(ledger.NotCovered):
         asked(who, bare)
@@ -180,14 +199,21 @@ def test_a_second_grant_raises_the_cap_of_the_same_account(who, account):
     made = account.coverages.get().dataset
     request = asked(who, made, amount=Amount(epsilon=5))
     assert request.account == account
-    ledger.grant(custodian=who.custodian, request=request, reason="Agreed.", amount=Amount(epsilon=3))
+    ledger.grant(
+        custodian=who.custodian, request=request, reason="Agreed.", amount=Amount(epsilon=3)
+    )
     assert sums(account)[0] == Amount(epsilon=13, delta=5)
     assert BudgetAccount.objects.count() == 1
 
 
 def test_tables_on_the_same_people_share_an_account(who, account):
     second = dataset(who, name="Second")
-    ledger.grant(custodian=who.custodian, request=asked(who, second), reason="Same people.", account=account)
+    ledger.grant(
+        custodian=who.custodian,
+        request=asked(who, second),
+        reason="Same people.",
+        account=account,
+    )
     assert selectors.account_of(second) == account
     hold(account, "run1", (11, 0, 0), dataset_code=second.code)
     with pytest.raises(ledger.Overspend):
@@ -229,15 +255,27 @@ def test_the_same_content_never_opens_a_fresh_cap_silently(who):
 def test_a_separate_cap_for_the_same_content_takes_a_reason_that_the_audit_keeps(who):
     granted(who, dataset(who, content="same"))
     request = asked(who, dataset(who, content="same"))
-    ledger.grant(custodian=who.custodian, request=request, reason="Agreed.", separate_reason="Test rows only.")
+    ledger.grant(
+        custodian=who.custodian,
+        request=request,
+        reason="Agreed.",
+        separate_reason="Test rows only.",
+    )
     assert BudgetAccount.objects.count() == 2
-    assert AuditEntry.objects.filter(action="budget.granted").first().detail["separate_reason"] == "Test rows only."
+    assert (
+        AuditEntry.objects.filter(action="budget.granted").first().detail["separate_reason"]
+        == "Test rows only."
+    )
 
 
 def test_nobody_decides_their_own_request_whatever_roles_they_hold(who):
     both = person(who.organisation, Role.STEWARD, Role.CUSTODIAN)
     request = ledger.request_budget(
-        steward=both, dataset=dataset(who), rule=Rule.BASIC, amount=Amount(epsilon=1), reason="Mine."
+        steward=both,
+        dataset=dataset(who),
+        rule=Rule.BASIC,
+        amount=Amount(epsilon=1),
+        reason="Mine.",
     )
     with pytest.raises(ledger.OwnRequest):
         ledger.grant(custodian=both, request=request, reason="Of course.")
@@ -271,7 +309,8 @@ def test_a_dataset_has_one_open_request(who):
 
 
 @pytest.mark.parametrize(
-    "amount", [Amount(epsilon=1, delta=10**18), Amount(epsilon=2**63), Amount(epsilon=1, delta=2**63)]
+    "amount",
+    [Amount(epsilon=1, delta=10**18), Amount(epsilon=2**63), Amount(epsilon=1, delta=2**63)],
 )
 def test_a_cap_that_protects_nobody_is_refused(who, amount):
     with pytest.raises(ledger.LedgerConflict):

@@ -40,29 +40,58 @@ def empty(tmp_path: Path) -> Iterator[str]:
 
 
 def upgraded(address: str, *, rows_file: Path | None = None) -> dict[str, Any]:
-    environment = {**os.environ, "DATABASE_URL": address, "DJANGO_SETTINGS_MODULE": "synthweb.settings"}
-    command = [sys.executable, "-W", "ignore", "-m", "tests.web.old_database", *([str(rows_file)] if rows_file else [])]
-    done = subprocess.run(command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, check=False)
+    environment = {
+        **os.environ,
+        "DATABASE_URL": address,
+        "DJANGO_SETTINGS_MODULE": "synthweb.settings",
+    }
+    command = [
+        sys.executable,
+        "-W",
+        "ignore",
+        "-m",
+        "tests.web.old_database",
+        *([str(rows_file)] if rows_file else []),
+    ]
+    done = subprocess.run(
+        command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     found: dict[str, Any] = json.loads(done.stdout)
     return found
 
 
-def test_a_database_of_the_version_before_keeps_its_chains_its_triggers_and_goes_on(empty: str) -> None:
+def test_a_database_of_the_version_before_keeps_its_chains_its_triggers_and_goes_on(
+    empty: str,
+) -> None:
     found = upgraded(empty)
     assert found["version"] == (
-        "sqlite" if settings.DATABASES["default"]["ENGINE"].endswith("sqlite3") else "postgresql"
+        "sqlite"
+        if settings.DATABASES["default"]["ENGINE"].endswith("sqlite3")
+        else "postgresql"
     )
-    assert found["rows"] == {"entries": rows.count("ledger.ledgerentry"), "deeds": rows.count("audit.auditentry")}
+    assert found["rows"] == {
+        "entries": rows.count("ledger.ledgerentry"),
+        "deeds": rows.count("audit.auditentry"),
+    }
     assert found["faults"] == []
-    assert found["heads"] == [rows.last_hash("ledger.ledgerentry"), rows.last_hash("audit.auditentry")]
+    assert found["heads"] == [
+        rows.last_hash("ledger.ledgerentry"),
+        rows.last_hash("audit.auditentry"),
+    ]
     assert found["refused"] == found["expected"] != []
     assert found["checks"] == []
-    assert [Fraction(epsilon) <= 1 for epsilon in found["receipts"]] == [True]  # the receipt of then verifies today
+    assert [Fraction(epsilon) <= 1 for epsilon in found["receipts"]] == [
+        True
+    ]  # the receipt of then verifies today
     assert found["after_going_on"] == []
 
 
-def test_an_entry_changed_before_the_upgrade_is_found_after_it(empty: str, tmp_path: Path) -> None:
+def test_an_entry_changed_before_the_upgrade_is_found_after_it(
+    empty: str, tmp_path: Path
+) -> None:
     changed = tmp_path / "rows.json"
-    changed.write_text(rows.PATH.read_text().replace('"reason": "Agreed."', '"reason": "Agreed!"'))
+    changed.write_text(
+        rows.PATH.read_text().replace('"reason": "Agreed."', '"reason": "Agreed!"')
+    )
     assert any("was changed" in fault for fault in upgraded(empty, rows_file=changed)["faults"])

@@ -29,8 +29,12 @@ ADDRESS = re.compile(r"synthweb is ready:\s+(http://\S+)")
 # --- keys ----------------------------------------------------------------------------------------------------------
 def test_keys_are_made_once_and_are_their_owners_alone(tmp_path: Path) -> None:
     keys.make(tmp_path / "keys")
-    files = {path: path.read_text() for path in (tmp_path / "keys").rglob("*") if path.is_file()}
-    assert sorted(path.relative_to(tmp_path / "keys").as_posix() for path in files) == sorted(keys.FILES)
+    files = {
+        path: path.read_text() for path in (tmp_path / "keys").rglob("*") if path.is_file()
+    }
+    assert sorted(path.relative_to(tmp_path / "keys").as_posix() for path in files) == sorted(
+        keys.FILES
+    )
     assert all(path.stat().st_mode & 0o077 == 0 for path in (tmp_path / "keys").rglob("*"))
     keys.make(tmp_path / "keys")
     assert {path: path.read_text() for path in files} == files
@@ -38,13 +42,18 @@ def test_keys_are_made_once_and_are_their_owners_alone(tmp_path: Path) -> None:
 
 def test_the_halves_of_a_key_fit(tmp_path: Path) -> None:
     keys.make(tmp_path)
-    for public, private in (("vault.pub", "worker/vault.key"), ("preview.pub", "web/preview.key")):
+    for public, private in (
+        ("vault.pub", "worker/vault.key"),
+        ("preview.pub", "web/preview.key"),
+    ):
         recipient = pyrage.x25519.Recipient.from_str((tmp_path / public).read_text().strip())
         identity = pyrage.x25519.Identity.from_str((tmp_path / private).read_text().strip())
         assert pyrage.decrypt(pyrage.encrypt(b"table", [recipient]), [identity]) == b"table"
 
 
-@pytest.mark.parametrize("lost", ["vault.pub", "worker/vault.key", "signing.pub", "web/signing.key"])
+@pytest.mark.parametrize(
+    "lost", ["vault.pub", "worker/vault.key", "signing.pub", "web/signing.key"]
+)
 def test_a_lost_half_of_a_key_is_said_and_never_made_anew(tmp_path: Path, lost: str) -> None:
     keys.make(tmp_path)
     (tmp_path / lost).unlink()
@@ -54,7 +63,9 @@ def test_a_lost_half_of_a_key_is_said_and_never_made_anew(tmp_path: Path, lost: 
 
 
 # --- who knows what --------------------------------------------------------------------------------------------------
-def test_only_the_confidential_worker_is_told_where_the_key_to_tables_lies(tmp_path: Path) -> None:
+def test_only_the_confidential_worker_is_told_where_the_key_to_tables_lies(
+    tmp_path: Path,
+) -> None:
     base = {"SYNTHWEB_VAULT_PRIVATE_KEY_FILE": "/real/key", "PATH": "/bin"}
     told = {
         process.name
@@ -96,7 +107,11 @@ class Running:
     def __init__(self, var: Path) -> None:
         self.var = var
         self.environment = {
-            **{name: value for name, value in os.environ.items() if not name.startswith("SYNTHWEB_")},
+            **{
+                name: value
+                for name, value in os.environ.items()
+                if not name.startswith("SYNTHWEB_")
+            },
             "SYNTHWEB_VAR": str(var),
             "SYNTHWEB_PORT": str(services.free_port()),
         }
@@ -125,7 +140,13 @@ class Running:
         """Another verb, from another shell."""
         command = [sys.executable, "-m", "synthweb.local", *arguments]
         return subprocess.run(
-            command, cwd=REPOSITORY, env=self.environment, capture_output=True, text=True, check=False, timeout=180
+            command,
+            cwd=REPOSITORY,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=180,
         )
 
     def family(self) -> list[psutil.Process]:
@@ -183,12 +204,18 @@ def _rows(var: Path, query: str) -> list[tuple[object, ...]]:
 
 @pytest.mark.slow
 @pytest.mark.services
-@pytest.mark.timeout(4 * START_SECONDS + 300)  # two starts and the demo, each with its own patience
-def test_the_first_start_shows_a_compared_release_and_the_second_keeps_everything(running: Running) -> None:
+@pytest.mark.timeout(
+    4 * START_SECONDS + 300
+)  # two starts and the demo, each with its own patience
+def test_the_first_start_shows_a_compared_release_and_the_second_keeps_everything(
+    running: Running,
+) -> None:
     address = running.start()
     assert _ready(address)
     logins = running.verb("demo-logins").stdout
-    assert all(f"demo-{role} " in logins for role in ("steward", "custodian", "analyst", "auditor"))
+    assert all(
+        f"demo-{role} " in logins for role in ("steward", "custodian", "analyst", "auditor")
+    )
     assert (running.var / "demo-logins").stat().st_mode & 0o777 == 0o600
 
     again = running.verb("run")
@@ -198,7 +225,9 @@ def test_the_first_start_shows_a_compared_release_and_the_second_keeps_everythin
 
     _wait(lambda: (running.var / "run" / "demo-loaded").exists(), seconds=2 * START_SECONDS)
     assert _rows(running.var, "select state from runs_synthesisrun") == [("finished",)] * 3
-    assert _rows(running.var, "select count(*) from datasets_preview where kind = 'report'") == [(3,)]
+    assert _rows(
+        running.var, "select count(*) from datasets_preview where kind = 'report'"
+    ) == [(3,)]
     assert [path for path in running.var.rglob("*") if _open_to_others(path)] == []
 
     family = running.family()
@@ -206,7 +235,9 @@ def test_the_first_start_shows_a_compared_release_and_the_second_keeps_everythin
     _, alive = psutil.wait_procs(family, timeout=10)
     assert alive == []
 
-    secrets = {path: path.read_bytes() for path in (running.var / "keys").rglob("*") if path.is_file()}
+    secrets = {
+        path: path.read_bytes() for path in (running.var / "keys").rglob("*") if path.is_file()
+    }
     assert _ready(running.start())
     assert {path: path.read_bytes() for path in secrets} == secrets
     assert running.verb("demo-logins").stdout == logins
@@ -215,7 +246,9 @@ def test_the_first_start_shows_a_compared_release_and_the_second_keeps_everythin
 
 @pytest.mark.slow
 @pytest.mark.services
-def test_a_process_that_dies_is_started_again_and_a_killed_supervisor_takes_all_with_it(running: Running) -> None:
+def test_a_process_that_dies_is_started_again_and_a_killed_supervisor_takes_all_with_it(
+    running: Running,
+) -> None:
     running.environment["SYNTHWEB_DEMO_USERS"] = "false"
     address = running.start()
     assert not (running.var / "demo-logins").exists()
@@ -269,7 +302,9 @@ def test_reset_asks_and_deletes_nothing_without_an_answer(tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
-def test_a_start_first_removes_what_a_killed_worker_of_an_earlier_version_left(tmp_path: Path) -> None:
+def test_a_start_first_removes_what_a_killed_worker_of_an_earlier_version_left(
+    tmp_path: Path,
+) -> None:
     """Before even the keys are looked at: this start fails of a lost key, and the table is gone all the same."""
     running = Running(tmp_path / "var")
     running.environment["TMPDIR"] = str(tmp_path)

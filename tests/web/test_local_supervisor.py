@@ -40,7 +40,9 @@ class Stage:
         )
 
     def start(self, name: str, command: list[str] | None = None) -> None:
-        self.watching.start(Process(name, command or [*SLEEPER, str(self.folder / f"{name}.pids")]))
+        self.watching.start(
+            Process(name, command or [*SLEEPER, str(self.folder / f"{name}.pids")])
+        )
 
     def pids(self, name: str) -> list[int]:
         """The process ids that a sleeper has had, oldest first."""
@@ -62,7 +64,9 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
 
 
 @pytest.mark.slow
-def test_a_process_that_is_killed_again_and_again_is_started_again_and_the_others_go_on(stage: Stage) -> None:
+def test_a_process_that_is_killed_again_and_again_is_started_again_and_the_others_go_on(
+    stage: Stage,
+) -> None:
     """Failed before: the fifth kill ended all of them."""
     stage.start("other")
     stage.start("killed")
@@ -74,11 +78,15 @@ def test_a_process_that_is_killed_again_and_again_is_started_again_and_the_other
     assert len(stage.pids("other")) == 1
     os.kill(stage.pids("other")[0], 0)
     assert len(stage.said) == KILLS
-    assert stage.said[0].startswith("killed was ended by signal 9 and is started again in 0.001 s")
+    assert stage.said[0].startswith(
+        "killed was ended by signal 9 and is started again in 0.001 s"
+    )
     assert f"for the {KILLS}th time in a row" in stage.said[-1]
 
 
-def test_the_pause_grows_to_a_minute_and_no_further(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_pause_grows_to_a_minute_and_no_further(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(supervisor, "LONGEST_WAIT", 0.004)
     stage.start("killed")
     for killed in range(1, 6):
@@ -94,16 +102,23 @@ def test_the_pause_grows_to_a_minute_and_no_further(stage: Stage, monkeypatch: p
     ]
 
 
-def test_a_process_that_cannot_start_at_all_is_said_with_the_end_of_its_log(stage: Stage) -> None:
+def test_a_process_that_cannot_start_at_all_is_said_with_the_end_of_its_log(
+    stage: Stage,
+) -> None:
     stage.start("broken", [sys.executable, "-c", "import sys; sys.exit('there is no key')"])
-    with pytest.raises(GaveUp, match=r"broken does not start \(exit code 1\)(.|\n)*there is no key"):
+    with pytest.raises(
+        GaveUp, match=r"broken does not start \(exit code 1\)(.|\n)*there is no key"
+    ):
         stage.until(lambda: False)
     assert len(stage.said) == supervisor.MOST_FAILED_STARTS - 1
 
 
 def test_a_process_that_was_up_once_is_never_given_up(tmp_path: Path) -> None:
     stage = Stage(tmp_path, up_after=-1)  # whatever is seen running can start
-    go, looks = tmp_path / "go", iter(range(3))  # the first one runs until it has been looked at
+    go, looks = (
+        tmp_path / "go",
+        iter(range(3)),
+    )  # the first one runs until it has been looked at
     once = "import pathlib, sys, time\nwhile not pathlib.Path(sys.argv[1]).exists():\n    time.sleep(0.05)\nsys.exit(1)"
     stage.start("failing", [sys.executable, "-c", once, str(go)])
     try:

@@ -25,7 +25,12 @@ from tests.web import scene
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
-STRINGS = {"set": "strings", "alphabet": "abcdefghijklmnopqrstuvwxyz", "min_length": 1, "max_length": 10}
+STRINGS = {
+    "set": "strings",
+    "alphabet": "abcdefghijklmnopqrstuvwxyz",
+    "min_length": 1,
+    "max_length": 10,
+}
 DOMAIN: dict[str, Any] = {
     "attributes": [
         {"name": "region", "kind": "weak", "values": STRINGS},
@@ -34,13 +39,16 @@ DOMAIN: dict[str, Any] = {
     ]
 }
 TABLE = "region,age,works\n" + "".join(
-    f"{'north' if row % 3 else 'south'},{row % 90},{'yes' if row % 2 else 'no'}\n" for row in range(3_000)
+    f"{'north' if row % 3 else 'south'},{row % 90},{'yes' if row % 2 else 'no'}\n"
+    for row in range(3_000)
 )
 
 
 @pytest.fixture
 def dataset(cast: Cast) -> Dataset:
-    made = scene.read(scene.upload(steward=cast.steward, organisation=cast.organisation, table=TABLE))
+    made = scene.read(
+        scene.upload(steward=cast.steward, organisation=cast.organisation, table=TABLE)
+    )
     datasets.declare_domain(actor=cast.steward, dataset=made, document=DOMAIN)
     ledger.grant(
         custodian=cast.custodian,
@@ -61,7 +69,8 @@ def released(dataset: Dataset, cast: Cast, *, mechanism: str, delta: str = "0") 
 
 
 @pytest.mark.parametrize(
-    ("mechanism", "delta"), [("independent", "0"), ("bayesian-network", "1e-9"), ("weak-domain", "0")]
+    ("mechanism", "delta"),
+    [("independent", "0"), ("bayesian-network", "1e-9"), ("weak-domain", "0")],
 )
 def test_what_was_learned_is_on_every_page_and_in_every_file(
     mechanism: str, delta: str, dataset: Dataset, cast: Cast, browser: Callable[..., Client]
@@ -78,10 +87,14 @@ def test_what_was_learned_is_on_every_page_and_in_every_file(
     for name in ("releases:release", "releases:receipt", "releases:compare"):
         page = steward.get(reverse(name, args=[release.code]))
         assert page.status_code == 200, name
-        assert ("Learned from the table" in page.content.decode()) == (name == "releases:release")
+        assert ("Learned from the table" in page.content.decode()) == (
+            name == "releases:release"
+        )
     sample = releases.draw_sample(user=cast.steward, release=release, rows=40, seed="1")
     lines = (
-        b"".join(steward.get(reverse("releases:sample-csv", args=[release.code, sample.code]))).decode().splitlines()
+        b"".join(steward.get(reverse("releases:sample-csv", args=[release.code, sample.code])))
+        .decode()
+        .splitlines()
     )
     assert len(lines) == 41
     drawn = Counter(line.split(",")[0] for line in lines[1:])
@@ -104,7 +117,11 @@ def test_the_price_of_learning_is_shown_before_it_is_paid(
 def test_methods_for_open_columns_are_not_offered_where_all_is_known(
     cast: Cast, browser: Callable[..., Client]
 ) -> None:
-    page = browser(cast.steward).get(reverse("runs:new", args=[scene.funded(cast).code])).content.decode()
+    page = (
+        browser(cast.steward)
+        .get(reverse("runs:new", args=[scene.funded(cast).code]))
+        .content.decode()
+    )
     assert "weak-domain" not in page
     assert "Learned first" not in page
 
@@ -123,7 +140,9 @@ def test_a_set_that_cannot_be_is_refused_by_rest_with_column_rule_and_repair(
 ) -> None:
     document = {"attributes": [DOMAIN["attributes"][0] | change, *DOMAIN["attributes"][1:]]}
     answer = browser(cast.steward).put(
-        f"/api/v1/datasets/{dataset.code}/domain/?because=law", json.dumps(document), content_type="application/json"
+        f"/api/v1/datasets/{dataset.code}/domain/?because=law",
+        json.dumps(document),
+        content_type="application/json",
     )
     assert answer.status_code in (400, 422), answer.content
     assert "region" in json.dumps(answer.json())

@@ -23,7 +23,9 @@ from tests.conftest import Cast
 from tests.web import scene
 
 Browser = Callable[..., Client]
-PLACES = steps.Addresses(upload="/u", describe="/d", budget="/b", release="/r", compare="/c", share="/s")
+PLACES = steps.Addresses(
+    upload="/u", describe="/d", budget="/b", release="/r", compare="/c", share="/s"
+)
 FACTS = some.builds(
     steps.Facts,
     status=some.sampled_from(["uploaded", "ready", "refused"]),
@@ -41,9 +43,18 @@ FACTS = some.builds(
 
 # --- six steps ------------------------------------------------------------------------------------------------------------
 @given(FACTS)
-def test_there_are_six_steps_and_at_most_one_is_next_and_it_is_the_first_that_is_open(facts: steps.Facts) -> None:
+def test_there_are_six_steps_and_at_most_one_is_next_and_it_is_the_first_that_is_open(
+    facts: steps.Facts,
+) -> None:
     listed = steps.six_steps(facts, PLACES)
-    assert [step.name for step in listed] == ["Upload", "Describe", "Ask for budget", "Release", "Share", "Compare"]
+    assert [step.name for step in listed] == [
+        "Upload",
+        "Describe",
+        "Ask for budget",
+        "Release",
+        "Share",
+        "Compare",
+    ]
     states = [step.state for step in listed]
     still_open = [index for index, state in enumerate(states) if state != "done"]
     assert states.count("next") == bool(still_open)
@@ -67,7 +78,11 @@ def _next(dataset: Dataset, client: Client) -> str:
 def _address_of_next(dataset: Dataset, client: Client) -> str:
     """Where the button of the next step leads."""
     html = client.get(f"/datasets/{dataset.code}/").content.decode()
-    return html.split('aria-label="Next step"')[1].split('<a class="btn btn-primary" href="')[1].split('"')[0]
+    return (
+        html.split('aria-label="Next step"')[1]
+        .split('<a class="btn btn-primary" href="')[1]
+        .split('"')[0]
+    )
 
 
 def test_the_page_of_a_dataset_leads_from_upload_to_compare_and_no_step_marks_the_receipt(
@@ -81,7 +96,9 @@ def test_the_page_of_a_dataset_leads_from_upload_to_compare_and_no_step_marks_th
     datasets.declare_domain(actor=cast.steward, dataset=dataset, document=scene.DOMAIN)
     assert _next(dataset, client) == "Ask for budget"
     request = scene.ask(steward=cast.steward, dataset=dataset)
-    assert "A custodian has to decide" in client.get(f"/datasets/{dataset.code}/").content.decode()
+    assert (
+        "A custodian has to decide" in client.get(f"/datasets/{dataset.code}/").content.decode()
+    )
     ledger.grant(custodian=cast.custodian, request=request, reason="Agreed.")
     assert _next(dataset, client) == "Release"
     run = scene.submit(steward=cast.steward, dataset=dataset)
@@ -99,11 +116,15 @@ def test_the_page_of_a_dataset_leads_from_upload_to_compare_and_no_step_marks_th
     assert "All six steps are done" in client.get(f"/datasets/{dataset.code}/").content.decode()
     run.release.refresh_from_db()
     assert not run.release.receipt["chosen_after_looking"]
-    assert "chosen after looking" not in client.get(f"/datasets/{dataset.code}/").content.decode()
+    assert (
+        "chosen after looking" not in client.get(f"/datasets/{dataset.code}/").content.decode()
+    )
 
 
 def test_a_refused_upload_says_on_its_page_what_to_mend(cast: Cast, browser: Browser) -> None:
-    dataset = scene.upload(steward=cast.steward, organisation=cast.organisation, table="a,b\n1,2\n3\n")
+    dataset = scene.upload(
+        steward=cast.steward, organisation=cast.organisation, table="a,b\n1,2\n3\n"
+    )
     html = browser(cast.steward).get(f"/datasets/{scene.read(dataset).code}/").content.decode()
     assert "could not be read" in html
     assert "<dt>Line</dt><dd>3</dd>" in html
@@ -138,15 +159,21 @@ def _home(user: User, browser: Browser) -> str:
     return response.content.decode()
 
 
-def test_home_has_something_for_every_role_before_anything_has_happened(cast: Cast, browser: Browser) -> None:
+def test_home_has_something_for_every_role_before_anything_has_happened(
+    cast: Cast, browser: Browser
+) -> None:
     assert "No table yet" in _home(cast.steward, browser)
     assert "No request is waiting" in _home(cast.custodian, browser)
     assert "Nothing is shared with you yet" in _home(cast.analyst, browser)
     assert "No budget account yet" in _home(cast.auditor, browser)
 
 
-def test_home_shows_each_role_what_is_next_for_them_and_nothing_else(cast: Cast, browser: Browser) -> None:
-    played = scene.play(steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation)
+def test_home_shows_each_role_what_is_next_for_them_and_nothing_else(
+    cast: Cast, browser: Browser
+) -> None:
+    played = scene.play(
+        steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation
+    )
     steward = _home(cast.steward, browser)
     assert f"/datasets/{played.dataset.code}/" in steward
     assert "A custodian has to decide" in steward
@@ -203,7 +230,9 @@ def test_nothing_in_a_page_becomes_a_script(folder: Path, text: str) -> None:
 
 def test_links_between_pages_become_addresses_and_others_stay(folder: Path) -> None:
     (folder / "adr" / "0001-first.md").write_text("# First")
-    html = _rendered(folder, "[a](adr/0001-first.md#why) [b](https://elsewhere.example/x) [c](gone.md)")
+    html = _rendered(
+        folder, "[a](adr/0001-first.md#why) [b](https://elsewhere.example/x) [c](gone.md)"
+    )
     assert 'href="/docs/adr/0001-first/#why"' in html
     assert 'href="https://elsewhere.example/x" rel="noopener noreferrer"' in html
     assert 'href="gone.md"' in html
@@ -222,9 +251,12 @@ def test_headings_get_anchors_of_their_own(folder: Path) -> None:
 FOLDED = "# T\n## A\n\n<details>\n<summary>2 & more</summary>\n\n| what | do |\n|---|---|\n| … has … columns too many | a |\n| b | c |\n\n</details>\n"
 
 
-def test_a_part_of_a_page_can_be_folded_and_nothing_else_of_html_gets_through(folder: Path) -> None:
+def test_a_part_of_a_page_can_be_folded_and_nothing_else_of_html_gets_through(
+    folder: Path,
+) -> None:
     html = _rendered(
-        folder, f"{FOLDED}\n<details onclick=x>\n<summary>s</summary>\n\n<details>\n<summary><b>s</b></summary>\n"
+        folder,
+        f"{FOLDED}\n<details onclick=x>\n<summary>s</summary>\n\n<details>\n<summary><b>s</b></summary>\n",
     )
     assert html.count("<details") == html.count("</details>") == 1
     assert "<details><summary>2 &amp; more</summary>" in html
@@ -232,9 +264,18 @@ def test_a_part_of_a_page_can_be_folded_and_nothing_else_of_html_gets_through(fo
 
 @pytest.mark.parametrize(
     ("query", "shown"),
-    [("b c", 1), ("COLUMNS many", 1), ("table x has 3 columns too many.", 1), ("nothing", 0), ("has", 1), ("", 2)],
+    [
+        ("b c", 1),
+        ("COLUMNS many", 1),
+        ("table x has 3 columns too many.", 1),
+        ("nothing", 0),
+        ("has", 1),
+        ("", 2),
+    ],
 )
-def test_rows_of_tables_are_searched_by_words_and_by_whole_messages(folder: Path, query: str, shown: int) -> None:
+def test_rows_of_tables_are_searched_by_words_and_by_whole_messages(
+    folder: Path, query: str, shown: int
+) -> None:
     (folder / "page.md").write_text(FOLDED)
     docs.pages.cache_clear()
     rendered = docs.render(docs.page_for("page"), query=query)
@@ -243,7 +284,9 @@ def test_rows_of_tables_are_searched_by_words_and_by_whole_messages(folder: Path
     assert ("<details open>" in rendered.html) == bool(query and shown)
 
 
-def test_the_page_of_errors_is_folded_and_searched_without_a_script(cast: Cast, browser: Browser) -> None:
+def test_the_page_of_errors_is_folded_and_searched_without_a_script(
+    cast: Cast, browser: Browser
+) -> None:
     client = browser(cast.analyst)
     assert client.get("/docs/errors/").content.decode().count("<details>") > 5
     html = client.get("/docs/errors/", {"q": "seed"}).content.decode()
@@ -251,7 +294,9 @@ def test_the_page_of_errors_is_folded_and_searched_without_a_script(cast: Cast, 
     assert 'type="search"' not in client.get("/docs/ledger/").content.decode()
 
 
-@pytest.mark.parametrize("slug", ["../README", "..%2fREADME", "/etc/passwd", "page.md", "nothing", ""])
+@pytest.mark.parametrize(
+    "slug", ["../README", "..%2fREADME", "/etc/passwd", "page.md", "nothing", ""]
+)
 def test_an_address_never_becomes_a_path(folder: Path, slug: str) -> None:
     (folder / "page.md").write_text("# Page")
     (folder.parent / "README.md").write_text("# Readme")
@@ -261,7 +306,9 @@ def test_an_address_never_becomes_a_path(folder: Path, slug: str) -> None:
 
 
 @pytest.mark.slow
-def test_every_page_of_the_documentation_is_shown_and_its_links_lead_somewhere(cast: Cast, browser: Browser) -> None:
+def test_every_page_of_the_documentation_is_shown_and_its_links_lead_somewhere(
+    cast: Cast, browser: Browser
+) -> None:
     client = browser(cast.analyst)
     for page in docs.pages().values():
         response = client.get(page.address)

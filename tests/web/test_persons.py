@@ -48,7 +48,9 @@ DOMAIN = {
 
 @pytest.fixture
 def release(cast: Cast) -> Release:
-    return scene.released(cast, mechanism="independent", epsilon="1", name="Visits", table=VISITS, document=DOMAIN)
+    return scene.released(
+        cast, mechanism="independent", epsilon="1", name="Visits", table=VISITS, document=DOMAIN
+    )
 
 
 def address(name: str, release: Release) -> str:
@@ -79,12 +81,18 @@ def test_a_release_of_persons_says_whom_it_protects_and_draws_them_anew(
 def test_group_sizes_are_within_the_price_that_was_held(release: Release) -> None:
     assert LedgerEntry.objects.get(kind="CHARGE").epsilon == 10**9
     epsilons = [Fraction(call["cost"]["epsilon"]) for call in release.receipt["calls"]]
-    assert [call["query"]["verb"] for call in release.receipt["calls"]] == ["group-sizes", "measure", "measure"]
+    assert [call["query"]["verb"] for call in release.receipt["calls"]] == [
+        "group-sizes",
+        "measure",
+        "measure",
+    ]
     assert Fraction(499, 10_000) < epsilons[0] <= Fraction(1, 20)
     assert sum(epsilons) <= 1
 
 
-def test_the_comparison_shows_group_sizes_to_the_steward(release: Release, cast: Cast, browser: Open) -> None:
+def test_the_comparison_shows_group_sizes_to_the_steward(
+    release: Release, cast: Cast, browser: Open
+) -> None:
     worker.table_errand(code=runs.request_report(release=release, actor=cast.steward).code)
     page = browser(cast.steward).get(address("compare", release)).content.decode()
     assert "How many rows a person has" in page
@@ -101,11 +109,18 @@ def desk(browser: Open, cast: Cast) -> Desk:
 
 def differing(dataset: Dataset, names: list[str]) -> None:
     """The preview as a worker makes it of a table in which these columns differ in every row."""
-    payload = {"columns": [item["name"] for item in SUGGESTIONS], "suggestions": [], "preview": [], "rows": 2}
+    payload = {
+        "columns": [item["name"] for item in SUGGESTIONS],
+        "suggestions": [],
+        "preview": [],
+        "rows": 2,
+    }
     preview_store.put(dataset, Preview.Kind.TABLE, "", payload | {"notes": [], "unique": names})
 
 
-def test_a_column_that_is_different_in_every_row_is_said_to_tell_nobody_apart(desk: Desk) -> None:
+def test_a_column_that_is_different_in_every_row_is_said_to_tell_nobody_apart(
+    desk: Desk,
+) -> None:
     words = "id seems to be different in every row"
     differing(desk.dataset, ["id"])
     assert words not in desk.page()
@@ -126,10 +141,16 @@ def test_it_is_said_and_not_held_against_the_description(desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("terms", "words"),
     [
-        ({"max_records": "0"}, "max_records of the privacy unit must be a whole number from 1 to 1000000"),
+        (
+            {"max_records": "0"},
+            "max_records of the privacy unit must be a whole number from 1 to 1000000",
+        ),
         ({"max_records": "1.5"}, "the records per person is not a whole number"),
         ({"max_records": "-3"}, "write digits only"),
-        ({"max_records": "99999999"}, "give the largest number of records that one person may have"),
+        (
+            {"max_records": "99999999"},
+            "give the largest number of records that one person may have",
+        ),
         ({"unit_column": "nowhere"}, "the column that names people is not in this table"),
     ],
 )
@@ -155,10 +176,16 @@ def test_a_wrong_unit_is_refused_in_the_form_and_nothing_is_confirmed(
     ],
     ids=str,
 )
-def test_a_wrong_unit_is_refused_by_rest_with_rule_and_repair_and_no_budget_touched(cast: Cast, unit: Any) -> None:
-    dataset = scene.read(scene.upload(steward=cast.steward, organisation=cast.organisation, table=VISITS))
+def test_a_wrong_unit_is_refused_by_rest_with_rule_and_repair_and_no_budget_touched(
+    cast: Cast, unit: Any
+) -> None:
+    dataset = scene.read(
+        scene.upload(steward=cast.steward, organisation=cast.organisation, table=VISITS)
+    )
     calls = Caller(cast.steward, "read", "spend")
-    answer = calls.send(f"/datasets/{dataset.code}/domain/", DOMAIN | {"unit": unit}, method="put")
+    answer = calls.send(
+        f"/datasets/{dataset.code}/domain/", DOMAIN | {"unit": unit}, method="put"
+    )
     problem = assert_problem(answer, status=422)
     (error,) = problem["errors"]
     assert error["rule"]

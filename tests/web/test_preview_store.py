@@ -25,14 +25,24 @@ from tests.conftest import Cast
 pytestmark = pytest.mark.usefixtures("places")
 
 CANARY = "CANARY-51c0ffee"
-PAYLOAD = {"columns": ["name"], "suggestions": [], "preview": [[CANARY]], "rows": 1, "notes": []}
+PAYLOAD = {
+    "columns": ["name"],
+    "suggestions": [],
+    "preview": [[CANARY]],
+    "rows": 1,
+    "notes": [],
+}
 TABLE, REPORT = Preview.Kind.TABLE, Preview.Kind.REPORT
 
 
 @pytest.fixture
 def dataset(cast: Cast) -> Dataset:
     return services.store_stream(
-        steward=cast.steward, organisation=cast.organisation, name="People", file_kind="csv", chunks=[b"name\nA\n"]
+        steward=cast.steward,
+        organisation=cast.organisation,
+        name="People",
+        file_kind="csv",
+        chunks=[b"name\nA\n"],
     )
 
 
@@ -41,11 +51,15 @@ def files_in(settings: Settings) -> list[Path]:
 
 
 def openings() -> list[tuple[str, str, str]]:
-    found = AuditEntry.objects.filter(action__in=["preview.opened", "report.opened"]).order_by("sequence")
+    found = AuditEntry.objects.filter(action__in=["preview.opened", "report.opened"]).order_by(
+        "sequence"
+    )
     return [(entry.actor, entry.action, entry.object_code) for entry in found]
 
 
-def test_the_content_is_neither_in_the_file_nor_in_the_row(dataset: Dataset, settings: Settings) -> None:
+def test_the_content_is_neither_in_the_file_nor_in_the_row(
+    dataset: Dataset, settings: Settings
+) -> None:
     preview = preview_store.put(dataset, TABLE, "", PAYLOAD)
     assert all(CANARY.encode() not in path.read_bytes() for path in files_in(settings))
     assert CANARY not in str(Preview.objects.filter(pk=preview.pk).values())
@@ -86,12 +100,16 @@ def test_a_sitting_ends_and_is_of_one_person_and_of_one_reading(
     selectors.preview_for(cast.steward, dataset, TABLE)
     selectors.preview_for(cast.steward, dataset, TABLE)
     assert [who for who, *_ in openings()] == ["steward", "second", "steward"]
-    monkeypatch.setattr(selectors, "SITTING", datetime.timedelta(0))  # as if the half hour were over
+    monkeypatch.setattr(
+        selectors, "SITTING", datetime.timedelta(0)
+    )  # as if the half hour were over
     selectors.preview_for(cast.steward, dataset, TABLE)
     assert [who for who, *_ in openings()] == ["steward", "second", "steward", "steward"]
 
 
-def test_a_look_whose_entry_was_undone_is_written_by_the_next_one(dataset: Dataset, cast: Cast) -> None:
+def test_a_look_whose_entry_was_undone_is_written_by_the_next_one(
+    dataset: Dataset, cast: Cast
+) -> None:
     preview_store.put(dataset, TABLE, "", PAYLOAD)
     with contextlib.suppress(RuntimeError), transaction.atomic():
         selectors.preview_for(cast.steward, dataset, TABLE)
@@ -118,7 +136,9 @@ def test_a_steward_who_was_switched_off_reads_nothing(dataset: Dataset, cast: Ca
 
 
 def test_a_newer_one_replaces_the_older_and_its_file(
-    dataset: Dataset, settings: Settings, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
+    dataset: Dataset,
+    settings: Settings,
+    django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
 ) -> None:
     with django_capture_on_commit_callbacks(execute=True):
         preview_store.put(dataset, TABLE, "", PAYLOAD)
@@ -128,7 +148,9 @@ def test_a_newer_one_replaces_the_older_and_its_file(
     assert len(files_in(settings)) == 2
 
 
-def test_what_has_expired_is_not_opened_any_more(dataset: Dataset, cast: Cast, settings: Settings) -> None:
+def test_what_has_expired_is_not_opened_any_more(
+    dataset: Dataset, cast: Cast, settings: Settings
+) -> None:
     settings.PREVIEW_HOURS = 1
     preview = preview_store.put(dataset, TABLE, "", PAYLOAD)
     hours = preview.expires_at - preview.created_at
@@ -140,7 +162,9 @@ def test_what_has_expired_is_not_opened_any_more(dataset: Dataset, cast: Cast, s
 
 
 def test_the_purge_removes_rows_and_files_of_what_has_expired_and_nothing_else(
-    dataset: Dataset, settings: Settings, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
+    dataset: Dataset,
+    settings: Settings,
+    django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
 ) -> None:
     old = preview_store.put(dataset, TABLE, "", PAYLOAD)
     young = preview_store.put(dataset, REPORT, "abc", PAYLOAD)
@@ -151,7 +175,9 @@ def test_the_purge_removes_rows_and_files_of_what_has_expired_and_nothing_else(
     assert [path.name for path in files_in(settings)] == [young.store_name]
 
 
-def test_the_purge_removes_files_without_a_row_once_they_are_old(dataset: Dataset, settings: Settings) -> None:
+def test_the_purge_removes_files_without_a_row_once_they_are_old(
+    dataset: Dataset, settings: Settings
+) -> None:
     preview_store.put(dataset, TABLE, "", PAYLOAD)
     Preview.objects.all().delete()
     assert preview_store.purge() == 0
@@ -162,7 +188,9 @@ def test_the_purge_removes_files_without_a_row_once_they_are_old(dataset: Datase
 
 
 @pytest.mark.parametrize("change", ["flipped", "gone"])
-def test_a_damaged_or_lost_file_is_told_without_its_content(dataset: Dataset, settings: Settings, change: str) -> None:
+def test_a_damaged_or_lost_file_is_told_without_its_content(
+    dataset: Dataset, settings: Settings, change: str
+) -> None:
     preview = preview_store.put(dataset, TABLE, "", PAYLOAD)
     path = files_in(settings)[0]
     if change == "gone":
@@ -175,7 +203,9 @@ def test_a_damaged_or_lost_file_is_told_without_its_content(dataset: Dataset, se
     assert CANARY not in str(caught.value)
 
 
-def test_the_worker_writes_without_the_key_that_opens(dataset: Dataset, settings: Settings, tmp_path: Path) -> None:
+def test_the_worker_writes_without_the_key_that_opens(
+    dataset: Dataset, settings: Settings, tmp_path: Path
+) -> None:
     settings.PREVIEW_PRIVATE_KEY_FILE = tmp_path / "nowhere"
     preview = preview_store.put(dataset, TABLE, "", PAYLOAD)
     with pytest.raises(preview_store.files.StorageError):

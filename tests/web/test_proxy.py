@@ -42,7 +42,9 @@ def proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxy]:
     _certificate(folder)
     with running(folder) as port:
         plain, secure = services.free_port(), services.free_port()
-        text = CONFIGURATION.replace("/etc/ssl/synthweb/", f"{folder}/").replace("127.0.0.1:8000", f"127.0.0.1:{port}")
+        text = CONFIGURATION.replace("/etc/ssl/synthweb/", f"{folder}/").replace(
+            "127.0.0.1:8000", f"127.0.0.1:{port}"
+        )
         text = re.sub(r"^ +listen \[::\].*\n", "", text, flags=re.MULTILINE)
         text = text.replace("listen 80;", f"listen 127.0.0.1:{plain};")
         text = text.replace("listen 443 ssl;", f"listen 127.0.0.1:{secure} ssl;")
@@ -60,7 +62,11 @@ def _certificate(folder: Path) -> None:
         .not_valid_after(now + datetime.timedelta(days=1))
         .sign(key, hashes.SHA256())
     )
-    pem, pkcs8, bare = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    pem, pkcs8, bare = (
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    )
     (folder / "fullchain.pem").write_bytes(signed.public_bytes(pem))
     (folder / "privkey.pem").write_bytes(key.private_bytes(pem, pkcs8, bare))
 
@@ -100,7 +106,12 @@ def test_it_leads_to_the_application_over_tls_and_keeps_health_inside(proxy: Pro
 @pytest.mark.slow
 @pytest.mark.services
 def test_what_clients_say_of_where_they_come_from_is_replaced(proxy: Proxy) -> None:
-    lies = ("X-Forwarded-For: 6.6.6.6", "X-Forwarded-Proto: http", "Forwarded: for=6.6.6.6", "X-Forwarded-Host: evil")
+    lies = (
+        "X-Forwarded-For: 6.6.6.6",
+        "X-Forwarded-Proto: http",
+        "Forwarded: for=6.6.6.6",
+        "X-Forwarded-Host: evil",
+    )
     said = json.loads(_ask(proxy, _head("/echo", None, *lies))[2])["forwarded"]
     assert said == {"HTTP_X_FORWARDED_FOR": "127.0.0.1", "HTTP_X_FORWARDED_PROTO": "https"}
 
@@ -131,7 +142,9 @@ def test_one_address_has_so_many_connections(proxy: Proxy) -> None:
 
 @pytest.mark.slow
 @pytest.mark.services
-def test_a_table_is_passed_on_as_it_comes_in_and_nothing_else_that_is_large(proxy: Proxy) -> None:
+def test_a_table_is_passed_on_as_it_comes_in_and_nothing_else_that_is_large(
+    proxy: Proxy,
+) -> None:
     assert _ask(proxy, _head("/echo", 8 * 1024**2))[0] == 413
     body = b"row\n" * (3 * 1024**2)
     assert len(body) > limits.BUFFERED_BODY

@@ -62,7 +62,9 @@ def text_of(response: object) -> str:
 
 
 # --- samples ------------------------------------------------------------------------------------------------------
-def test_the_same_seed_gives_the_same_file_byte_for_byte(release: Release, cast: Cast, browser: Open) -> None:
+def test_the_same_seed_gives_the_same_file_byte_for_byte(
+    release: Release, cast: Cast, browser: Open
+) -> None:
     files = []
     for user in (cast.steward, cast.analyst):
         services.share(actor=cast.steward, release=release, analyst=cast.analyst)
@@ -90,14 +92,18 @@ def test_csv_and_parquet_hold_the_same_rows_with_a_header_once(
     assert {row["region"] for row in rows} <= {"north", "south", "(other)"}
 
 
-def test_a_file_is_what_the_engine_draws_from_the_model_with_that_seed(release: Release, cast: Cast) -> None:
+def test_a_file_is_what_the_engine_draws_from_the_model_with_that_seed(
+    release: Release, cast: Cast
+) -> None:
     sample = services.draw_sample(user=cast.steward, release=release, rows=50, seed="tulip")
     drawn = mechanisms.draw_table(Model.from_json(release.model), 50, "tulip")
     rows = list(csv.DictReader(io.StringIO("".join(tables.stream_csv(sample)))))
     assert [row["age"] for row in rows] == [str(age) for age in drawn["age"]]
 
 
-def test_texts_that_a_spreadsheet_would_run_are_quoted_on_request_only(release: Release, cast: Cast) -> None:
+def test_texts_that_a_spreadsheet_would_run_are_quoted_on_request_only(
+    release: Release, cast: Cast
+) -> None:
     document = json.loads(json.dumps(release.model).replace('"north"', '"=north"'))
     Release.objects.filter(pk=release.pk).update(model=document)
     release.refresh_from_db()
@@ -108,8 +114,12 @@ def test_texts_that_a_spreadsheet_would_run_are_quoted_on_request_only(release: 
     assert "\n'=north," in safe
 
 
-def test_a_spreadsheet_runs_no_column_name_and_no_marker_of_a_missing_value(release: Release, cast: Cast) -> None:
-    document = json.loads(json.dumps(release.model).replace('"works"', '"=cmd"').replace('"age"', '"@age"'))
+def test_a_spreadsheet_runs_no_column_name_and_no_marker_of_a_missing_value(
+    release: Release, cast: Cast
+) -> None:
+    document = json.loads(
+        json.dumps(release.model).replace('"works"', '"=cmd"').replace('"age"', '"@age"')
+    )
     for attribute in document["domain"]["attributes"]:
         if attribute["name"] == "@age":
             attribute |= {"missing": ["=1+1"], "low": -50, "high": 49}
@@ -121,8 +131,12 @@ def test_a_spreadsheet_runs_no_column_name_and_no_marker_of_a_missing_value(rele
     Release.objects.filter(pk=release.pk).update(model=document)
     release.refresh_from_db()
     sample = services.draw_sample(user=cast.steward, release=release, rows=300)
-    assert "=1+1" in {row["@age"] for row in csv.DictReader(io.StringIO("".join(tables.stream_csv(sample))))}
-    rows = list(csv.DictReader(io.StringIO("".join(tables.stream_csv(sample, for_spreadsheets=True)))))
+    assert "=1+1" in {
+        row["@age"] for row in csv.DictReader(io.StringIO("".join(tables.stream_csv(sample))))
+    }
+    rows = list(
+        csv.DictReader(io.StringIO("".join(tables.stream_csv(sample, for_spreadsheets=True))))
+    )
     assert list(rows[0]) == ["region", "'@age", "'=cmd"]
     ages = {row["'@age"] for row in rows}
     assert "'=1+1" in ages
@@ -131,18 +145,28 @@ def test_a_spreadsheet_runs_no_column_name_and_no_marker_of_a_missing_value(rele
 
 
 def test_a_spreadsheet_runs_nothing_in_the_dictionary(release: Release, cast: Cast) -> None:
-    text = json.dumps(release.model).replace('"works"', '"=HYPERLINK(1)"').replace('"north"', '"@SUM(A1)"')
+    text = (
+        json.dumps(release.model)
+        .replace('"works"', '"=HYPERLINK(1)"')
+        .replace('"north"', '"@SUM(A1)"')
+    )
     Release.objects.filter(pk=release.pk).update(model=json.loads(text))
     release.refresh_from_db()
     rows = list(csv.DictReader(io.StringIO(tables.dictionary_csv(release))))
     assert [row["column"] for row in rows] == ["region", "age", "'=HYPERLINK(1)"]
     assert rows[0]["values"].startswith("'@SUM(A1)")
-    assert tables.data_dictionary(release)[0]["values"].startswith("@SUM(A1)"), "the JSON form is exact"
+    assert tables.data_dictionary(release)[0]["values"].startswith("@SUM(A1)"), (
+        "the JSON form is exact"
+    )
 
 
-def test_one_person_asking_again_gets_the_same_table_and_nobody_else_does(release: Release, cast: Cast) -> None:
+def test_one_person_asking_again_gets_the_same_table_and_nobody_else_does(
+    release: Release, cast: Cast
+) -> None:
     services.share(actor=cast.steward, release=release, analyst=cast.analyst)
-    first, second = (services.draw_sample(user=cast.analyst, release=release, rows=200) for _ in range(2))
+    first, second = (
+        services.draw_sample(user=cast.analyst, release=release, rows=200) for _ in range(2)
+    )
     assert first.code != second.code
     assert "".join(tables.stream_csv(first)) == "".join(tables.stream_csv(second))
     other = services.draw_sample(user=cast.steward, release=release, rows=200)
@@ -151,9 +175,13 @@ def test_one_person_asking_again_gets_the_same_table_and_nobody_else_does(releas
     assert "".join(tables.stream_csv(given)) != "".join(tables.stream_csv(first))
 
 
-def test_a_seed_of_ones_own_hangs_on_the_secret_of_the_release(release: Release, cast: Cast) -> None:
+def test_a_seed_of_ones_own_hangs_on_the_secret_of_the_release(
+    release: Release, cast: Cast
+) -> None:
     before = services.own_seed(user=cast.steward, release=release)
-    assert before == services.own_seed(user=cast.steward, release=Release.objects.get(pk=release.pk))
+    assert before == services.own_seed(
+        user=cast.steward, release=Release.objects.get(pk=release.pk)
+    )
     release.sample_secret = new_secret()
     assert len({before, services.own_seed(user=cast.steward, release=release)}) == 2
 
@@ -168,7 +196,9 @@ def test_a_release_from_before_seeds_of_ones_own_gets_a_secret(release: Release)
     assert Release.objects.get(pk=release.pk).sample_secret == given
 
 
-def test_a_seed_is_hidden_behind_a_commitment_in_the_receipt(release: Release, cast: Cast) -> None:
+def test_a_seed_is_hidden_behind_a_commitment_in_the_receipt(
+    release: Release, cast: Cast
+) -> None:
     first = services.draw_sample(user=cast.steward, release=release, rows=5)
     assert len(first.seed) == 32
     document = chain.receipt_of_sample(first)
@@ -188,14 +218,20 @@ def test_rows_beyond_the_limits_are_refused(release: Release, cast: Cast, rows: 
 def test_the_form_refuses_what_is_no_number_and_keeps_it(
     release: Release, cast: Cast, browser: Open, wrong: str
 ) -> None:
-    page = browser(cast.steward).post(address("samples", release), {"rows": wrong, "seed": "mine"}).content.decode()
+    page = (
+        browser(cast.steward)
+        .post(address("samples", release), {"rows": wrong, "seed": "mine"})
+        .content.decode()
+    )
     assert f'value="{wrong}"' in page
     assert 'value="mine"' in page
     assert "invalid-feedback" in page
     assert not Sample.objects.exists()
 
 
-def test_somebody_elses_sample_does_not_exist(release: Release, cast: Cast, browser: Open) -> None:
+def test_somebody_elses_sample_does_not_exist(
+    release: Release, cast: Cast, browser: Open
+) -> None:
     services.share(actor=cast.steward, release=release, analyst=cast.analyst)
     sample = services.draw_sample(user=cast.analyst, release=release, rows=5)
     for name in ("sample", "sample-csv", "sample-parquet", "sample-receipt"):
@@ -203,17 +239,25 @@ def test_somebody_elses_sample_does_not_exist(release: Release, cast: Cast, brow
         assert browser(cast.analyst).get(address(name, release, sample.code)).status_code == 200
 
 
-def test_the_dictionary_says_what_every_column_means(release: Release, cast: Cast, browser: Open) -> None:
+def test_the_dictionary_says_what_every_column_means(
+    release: Release, cast: Cast, browser: Open
+) -> None:
     rows = browser(cast.steward).get(address("dictionary-json", release)).json()
     assert [row["column"] for row in rows] == ["region", "age", "works"]
     assert rows[0]["values"] == "north, south"
     assert rows[1]["values"] == "0 to 99"
     text = browser(cast.steward).get(address("dictionary-csv", release)).content.decode()
-    assert [row["column"] for row in csv.DictReader(io.StringIO(text))] == ["region", "age", "works"]
+    assert [row["column"] for row in csv.DictReader(io.StringIO(text))] == [
+        "region",
+        "age",
+        "works",
+    ]
 
 
 # --- sharing ------------------------------------------------------------------------------------------------------
-def test_an_analyst_sees_a_release_from_sharing_to_taking_back(release: Release, cast: Cast, browser: Open) -> None:
+def test_an_analyst_sees_a_release_from_sharing_to_taking_back(
+    release: Release, cast: Cast, browser: Open
+) -> None:
     client = browser(cast.analyst)
     assert client.get(address("release", release)).status_code == 404
     browser(cast.steward).post(address("share", release), {"analyst": cast.analyst.pk})
@@ -228,7 +272,9 @@ def test_an_analyst_sees_a_release_from_sharing_to_taking_back(release: Release,
     assert {"release.shared", "release.revoked"} <= set(deeds)
 
 
-def test_nothing_real_is_offered_to_an_analyst(release: Release, cast: Cast, browser: Open) -> None:
+def test_nothing_real_is_offered_to_an_analyst(
+    release: Release, cast: Cast, browser: Open
+) -> None:
     services.share(actor=cast.steward, release=release, analyst=cast.analyst)
     client = browser(cast.analyst)
     for name in ("compare", "compare-json", "share"):
@@ -239,7 +285,9 @@ def test_nothing_real_is_offered_to_an_analyst(release: Release, cast: Cast, bro
     assert address("compare", release) not in page
 
 
-def test_only_analysts_of_the_organisation_can_be_given_a_release(release: Release, cast: Cast) -> None:
+def test_only_analysts_of_the_organisation_can_be_given_a_release(
+    release: Release, cast: Cast
+) -> None:
     for person in (cast.stranger, cast.auditor):
         with pytest.raises(Conflict, match="analyst"):
             services.share(actor=cast.steward, release=release, analyst=person)
@@ -254,14 +302,25 @@ def test_an_analyst_who_leaves_the_organisation_loses_what_was_shared(
 
 
 def test_sharing_twice_is_one_grant(release: Release, cast: Cast) -> None:
-    first, second = (services.share(actor=cast.steward, release=release, analyst=cast.analyst) for _ in range(2))
+    first, second = (
+        services.share(actor=cast.steward, release=release, analyst=cast.analyst)
+        for _ in range(2)
+    )
     assert first == second
 
 
 def test_strangers_find_nothing_and_auditors_read_the_receipt_but_no_samples(
     release: Release, cast: Cast, browser: Open
 ) -> None:
-    for name in ("release", "receipt", "receipt-json", "samples", "compare", "share", "verification"):
+    for name in (
+        "release",
+        "receipt",
+        "receipt-json",
+        "samples",
+        "compare",
+        "share",
+        "verification",
+    ):
         assert browser(cast.stranger).get(address(name, release)).status_code == 404
         assert browser().get(address(name, release)).status_code == 302
     auditor = browser(cast.auditor)
@@ -271,8 +330,12 @@ def test_strangers_find_nothing_and_auditors_read_the_receipt_but_no_samples(
     assert auditor.post(address("release", release), {"name": "x"}).status_code == 403
 
 
-def test_a_steward_names_and_describes_a_release(release: Release, cast: Cast, browser: Open) -> None:
-    browser(cast.steward).post(address("release", release), {"name": "Commutes 2019", "description": "Who went where."})
+def test_a_steward_names_and_describes_a_release(
+    release: Release, cast: Cast, browser: Open
+) -> None:
+    browser(cast.steward).post(
+        address("release", release), {"name": "Commutes 2019", "description": "Who went where."}
+    )
     services.share(actor=cast.steward, release=release, analyst=cast.analyst)
     page = browser(cast.analyst).get(address("release", release)).content.decode()
     assert "Commutes 2019" in page
@@ -280,15 +343,24 @@ def test_a_steward_names_and_describes_a_release(release: Release, cast: Cast, b
 
 
 # --- receipts and looking -----------------------------------------------------------------------------------------
-def test_the_receipt_page_lists_every_call_and_verifies_here(release: Release, cast: Cast, browser: Open) -> None:
+def test_the_receipt_page_lists_every_call_and_verifies_here(
+    release: Release, cast: Cast, browser: Open
+) -> None:
     client = browser(cast.auditor)
     page = client.get(address("receipt", release)).content.decode()
     for column in ("region", "age", "works"):
         assert f"Counted every value of {column}" in page
-    assert "Verified." in client.get(address("verification", release), headers={"HX-Request": "true"}).content.decode()
+    assert (
+        "Verified."
+        in client.get(
+            address("verification", release), headers={"HX-Request": "true"}
+        ).content.decode()
+    )
 
 
-def test_a_tampered_receipt_is_not_verified_on_the_page(release: Release, cast: Cast, browser: Open) -> None:
+def test_a_tampered_receipt_is_not_verified_on_the_page(
+    release: Release, cast: Cast, browser: Open
+) -> None:
     receipt = release.receipt
     receipt["guarantee"]["epsilon"] = "1/10"
     Release.objects.filter(pk=release.pk).update(receipt=receipt)
@@ -297,7 +369,9 @@ def test_a_tampered_receipt_is_not_verified_on_the_page(release: Release, cast: 
     assert "Verified.</strong> The calls" not in page
 
 
-def test_the_downloaded_receipt_is_the_one_the_verifier_accepts(release: Release, cast: Cast, browser: Open) -> None:
+def test_the_downloaded_receipt_is_the_one_the_verifier_accepts(
+    release: Release, cast: Cast, browser: Open
+) -> None:
     answer = browser(cast.steward).get(address("receipt-json", release))
     assert verify.verify(answer.json()).delta <= 1e-9
     assert "attachment" in answer["Content-Disposition"]
@@ -307,7 +381,9 @@ def test_the_verifier_is_downloaded_beside_the_receipt_and_accepts_it(
     release: Release, cast: Cast, browser: Open, tmp_path: Path
 ) -> None:
     reader = browser(cast.steward)
-    assert reverse("releases:verifier") in reader.get(address("receipt", release)).content.decode()
+    assert (
+        reverse("releases:verifier") in reader.get(address("receipt", release)).content.decode()
+    )
     for name, found in (
         ("verify_receipt.py", reader.get(reverse("releases:verifier"))),
         ("receipt.json", reader.get(address("receipt-json", release))),
@@ -320,10 +396,14 @@ def test_the_verifier_is_downloaded_beside_the_receipt_and_accepts_it(
 def look(release: Release, cast: Cast) -> None:
     """Have the comparison made and open it."""
     worker.table_errand(code=runs.request_report(release=release, actor=cast.steward).code)
-    assert datasets.preview_for(cast.steward, release.dataset, Preview.Kind.REPORT, release.code)
+    assert datasets.preview_for(
+        cast.steward, release.dataset, Preview.Kind.REPORT, release.code
+    )
 
 
-def test_deciding_to_share_after_looking_is_a_signed_mark_beside_the_receipt(release: Release, cast: Cast) -> None:
+def test_deciding_to_share_after_looking_is_a_signed_mark_beside_the_receipt(
+    release: Release, cast: Cast
+) -> None:
     look(release, cast)
     core = release.receipt
     services.share(actor=cast.steward, release=release, analyst=cast.analyst)
@@ -332,7 +412,9 @@ def test_deciding_to_share_after_looking_is_a_signed_mark_beside_the_receipt(rel
     document = json.loads(json.dumps(chain.receipt_of(release)))
     (mark,) = document["marks"]
     assert (mark["kind"], mark["signed"] is not None) == ("chosen-after-looking", True)
-    key = signatures.load(Path(settings.SIGNING_PRIVATE_KEY_FILE)).public_key().public_bytes_raw()
+    key = (
+        signatures.load(Path(settings.SIGNING_PRIVATE_KEY_FILE)).public_key().public_bytes_raw()
+    )
     found = verify.verify(document, head=chain.head_of(release), key=key, core=core["digest"])
     assert [caveat for caveat in found.caveats if "look at real data" in caveat]
     entry = AuditEntry.objects.get(action="release.marked")
@@ -349,7 +431,9 @@ def test_sharing_before_looking_leaves_no_mark(release: Release, cast: Cast) -> 
     assert not release.marks.exists()
 
 
-def test_a_release_is_marked_once_however_often_it_is_shared(release: Release, cast: Cast) -> None:
+def test_a_release_is_marked_once_however_often_it_is_shared(
+    release: Release, cast: Cast
+) -> None:
     look(release, cast)
     for _ in range(2):
         grant = services.share(actor=cast.steward, release=release, analyst=cast.analyst)
@@ -416,15 +500,25 @@ def test_a_receipt_that_was_exchanged_in_the_database_is_not_the_one_of_the_ledg
     assert "Core: NOT the same as in" in page
 
 
-def test_the_latest_head_is_published_on_the_page_and_by_rest(release: Release, cast: Cast, browser: Open) -> None:
+def test_the_latest_head_is_published_on_the_page_and_by_rest(
+    release: Release, cast: Cast, browser: Open
+) -> None:
     look(release, cast)
     client = browser(cast.auditor)
     document = client.get(address("receipt-json", release)).json()
     services.share(actor=cast.steward, release=release, analyst=cast.analyst)
-    assert address("marks-head", release) in client.get(address("receipt", release)).content.decode()
+    assert (
+        address("marks-head", release)
+        in client.get(address("receipt", release)).content.decode()
+    )
     head = client.get(address("marks-head", release)).json()
-    assert (head["statement"]["core"], head["statement"]["marks"]) == (release.receipt["digest"], 1)
-    with pytest.raises(VerificationError, match="the head names mark 1, and the receipt ends at mark 0"):
+    assert (head["statement"]["core"], head["statement"]["marks"]) == (
+        release.receipt["digest"],
+        1,
+    )
+    with pytest.raises(
+        VerificationError, match="the head names mark 1, and the receipt ends at mark 0"
+    ):
         verify.verify(document, head=head)
     listed = client.get(f"/api/v1/releases/{release.code}/marks/").json()
     assert listed["core"] == release.receipt["digest"]
@@ -443,7 +537,10 @@ def test_without_a_key_receipts_are_unsigned_and_say_so_and_marks_are_made_all_t
     assert document["marks"][0]["signed"] is None
     assert any("NOT SIGNED" in said for said in verify.verify(document).sentences)
     assert browser(cast.auditor).get(address("marks-head", release)).status_code == 404
-    assert "no key to sign with" in browser(cast.auditor).get(address("receipt", release)).content.decode()
+    assert (
+        "no key to sign with"
+        in browser(cast.auditor).get(address("receipt", release)).content.decode()
+    )
 
 
 STORED = Path(__file__).parents[1] / "privacy" / "receipts"
@@ -455,8 +552,14 @@ def old_release(release: Release, *, at_publication: bool) -> tuple[Release, dic
     stored = json.loads((STORED / "auto-gdp-3.json").read_text()) | {"sample": None}
     published = receipts.seal(stored | {"chosen_after_looking": at_publication})
     made = Release.objects.create(
-        **{name: getattr(release, name) for name in ("dataset", "account", "domain_version", "created_by", "epsilon")},
-        **{name: getattr(release, name) for name in ("mechanism", "rows", "sample_rows", "model")},
+        **{
+            name: getattr(release, name)
+            for name in ("dataset", "account", "domain_version", "created_by", "epsilon")
+        },
+        **{
+            name: getattr(release, name)
+            for name in ("mechanism", "rows", "sample_rows", "model")
+        },
         run_code="earlier",
         name="Earlier",
         receipt=receipts.seal(stored | {"chosen_after_looking": True}),
@@ -464,12 +567,26 @@ def old_release(release: Release, *, at_publication: bool) -> tuple[Release, dic
     organisation = release.dataset.organisation
     target = ("release", made.code)
     detail = {"receipt": published["digest"]}
-    audit.record(actor="worker", action="release.published", target=target, organisation=organisation, detail=detail)
-    audit.record(actor="steward", action="release.shared", target=target, organisation=organisation, detail={})
+    audit.record(
+        actor="worker",
+        action="release.published",
+        target=target,
+        organisation=organisation,
+        detail=detail,
+    )
+    audit.record(
+        actor="steward",
+        action="release.shared",
+        target=target,
+        organisation=organisation,
+        detail={},
+    )
     return made, published
 
 
-def test_an_upgrade_puts_the_published_receipt_back_and_makes_the_look_a_mark(release: Release) -> None:
+def test_an_upgrade_puts_the_published_receipt_back_and_makes_the_look_a_mark(
+    release: Release,
+) -> None:
     made, published = old_release(release, at_publication=False)
     marked = made.receipt["digest"]
     upgrade = importlib.import_module("synthweb.releases.migrations.0004_marks")
@@ -510,7 +627,9 @@ def test_the_comparison_is_asked_for_waited_for_opened_with_an_audit_entry_and_e
     waiting = client.get(ask, headers={"HX-Request": "true"}).content.decode()
     assert "every 2s" in waiting
     worker.table_errand(code=runs.request_report(release=release, actor=cast.steward).code)
-    assert client.get(ask, headers={"HX-Request": "true"})["HX-Redirect"] == address("compare", release)
+    assert client.get(ask, headers={"HX-Request": "true"})["HX-Redirect"] == address(
+        "compare", release
+    )
     before = AuditEntry.objects.filter(action="report.opened").count()
     page = client.get(address("compare", release))
     assert "not differentially private" in page.content.decode()
@@ -521,11 +640,20 @@ def test_the_comparison_is_asked_for_waited_for_opened_with_an_audit_entry_and_e
     assert "expired" in client.get(ask).content.decode()
 
 
-def test_a_look_at_another_upload_of_the_same_table_is_a_look(release: Release, cast: Cast) -> None:
-    twin = scene.read(scene.upload(steward=cast.steward, organisation=cast.organisation, name="The same again"))
+def test_a_look_at_another_upload_of_the_same_table_is_a_look(
+    release: Release, cast: Cast
+) -> None:
+    twin = scene.read(
+        scene.upload(
+            steward=cast.steward, organisation=cast.organisation, name="The same again"
+        )
+    )
     other = scene.read(
         scene.upload(
-            steward=cast.steward, organisation=cast.organisation, name="Other", table=scene.TABLE + "north,1,no\n"
+            steward=cast.steward,
+            organisation=cast.organisation,
+            name="Other",
+            table=scene.TABLE + "north,1,no\n",
         )
     )
     for dataset, looked in ((other, False), (twin, True)):

@@ -27,29 +27,46 @@ FOR = {
 @pytest.fixture
 def release(cast: Cast) -> Release:
     """Compared with the real data, and asked for with a purpose."""
-    played = scene.play(steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation).release
+    played = scene.play(
+        steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation
+    ).release
     mechanism = played.receipt["mechanism"] | {"parameters": FOR}
-    Release.objects.filter(pk=played.pk).update(receipt=played.receipt | {"mechanism": mechanism})
+    Release.objects.filter(pk=played.pk).update(
+        receipt=played.receipt | {"mechanism": mechanism}
+    )
     played.refresh_from_db()
     return played
 
 
 @pytest.mark.django_db
-def test_a_comparison_begins_with_what_the_release_was_made_for(release: Release, cast: Cast, browser: Open) -> None:
-    report = datasets.preview_for(cast.steward, release.dataset, Preview.Kind.REPORT, release.code)
+def test_a_comparison_begins_with_what_the_release_was_made_for(
+    release: Release, cast: Cast, browser: Open
+) -> None:
+    report = datasets.preview_for(
+        cast.steward, release.dataset, Preview.Kind.REPORT, release.code
+    )
     assert report is not None
     found = asked.asked(release, report)
     assert found is not None
     pairs = {frozenset(pair["attributes"]): pair for pair in report["pairs"]}
-    assert {line.name: (line.distance, line.real, line.synthetic) for line in found.with_target} == {
-        column: tuple(pairs[frozenset((column, "works"))][name] for name in ("tvd", "nmi_real", "nmi_synthetic"))
+    assert {
+        line.name: (line.distance, line.real, line.synthetic) for line in found.with_target
+    } == {
+        column: tuple(
+            pairs[frozenset((column, "works"))][name]
+            for name in ("tvd", "nmi_real", "nmi_synthetic")
+        )
         for column in ("age", "region")
     }
     assert [line.distance for line in found.with_target] == sorted(
         (line.distance for line in found.with_target), reverse=True
     )
     assert {line.name for line in found.listed} == {"region × age", "region × age × works"}
-    page = html.unescape(browser(cast.steward).get(reverse("releases:compare", args=[release.code])).content.decode())
+    page = html.unescape(
+        browser(cast.steward)
+        .get(reverse("releases:compare", args=[release.code]))
+        .content.decode()
+    )
     assert page.index("Predicting works") < page.index('id="summary"')
     assert "age 2, region 0.5; every other column 1." in page
 
@@ -59,14 +76,26 @@ def test_an_analyst_sees_what_it_was_made_for_and_nothing_of_the_comparison(
     release: Release, cast: Cast, browser: Open
 ) -> None:
     services.share(actor=cast.steward, release=release, analyst=cast.analyst)
-    page = browser(cast.analyst).get(reverse("releases:release", args=[release.code])).content.decode()
+    page = (
+        browser(cast.analyst)
+        .get(reverse("releases:release", args=[release.code]))
+        .content.decode()
+    )
     assert "To predict" in page and "works × age × region" in page
-    assert browser(cast.analyst).get(reverse("releases:compare", args=[release.code])).status_code in (403, 404)
+    assert browser(cast.analyst).get(
+        reverse("releases:compare", args=[release.code])
+    ).status_code in (403, 404)
 
 
 @pytest.mark.django_db
 def test_without_a_purpose_nothing_is_said(cast: Cast, browser: Open) -> None:
-    played = scene.play(steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation).release
+    played = scene.play(
+        steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation
+    ).release
     assert asked.asked(played) is None
-    page = browser(cast.steward).get(reverse("releases:compare", args=[played.code])).content.decode()
+    page = (
+        browser(cast.steward)
+        .get(reverse("releases:compare", args=[played.code]))
+        .content.decode()
+    )
     assert 'id="purpose"' not in page

@@ -41,7 +41,9 @@ def _own_slots(settings: Settings, tmp_path: Path) -> None:
 
 @pytest.fixture
 def sample(cast: Cast) -> Sample:
-    return scene.play(steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation).sample
+    return scene.play(
+        steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation
+    ).sample
 
 
 @pytest.fixture
@@ -52,7 +54,9 @@ def large(sample: Sample, monkeypatch: pytest.MonkeyPatch) -> Sample:
 
 
 def _another(sample: Sample, rows: int) -> Sample:
-    return services.draw_sample(user=sample.requested_by, release=sample.release, rows=rows, seed="tulip")
+    return services.draw_sample(
+        user=sample.requested_by, release=sample.release, rows=rows, seed="tulip"
+    )
 
 
 def _earlier_csv(sample: Sample, *, for_spreadsheets: bool = False) -> str:
@@ -76,10 +80,14 @@ def test_a_table_drawn_elsewhere_is_byte_for_byte_the_one_drawn_here(
     for sample in (large, _another(large, 70_000)):  # of one block, and of two
         elsewhere = b"".join(spool.Download(sample, for_spreadsheets=for_spreadsheets))
         assert elsewhere.decode() == _earlier_csv(sample, for_spreadsheets=for_spreadsheets)
-        assert elsewhere.decode() == "".join(tables.stream_csv(sample, for_spreadsheets=for_spreadsheets))
+        assert elsewhere.decode() == "".join(
+            tables.stream_csv(sample, for_spreadsheets=for_spreadsheets)
+        )
         with monkeypatch.context() as patch:
             patch.setattr(spool, "SMALL", 10**9)
-            assert b"".join(spool.Download(sample, for_spreadsheets=for_spreadsheets)) == elsewhere
+            assert (
+                b"".join(spool.Download(sample, for_spreadsheets=for_spreadsheets)) == elsewhere
+            )
 
 
 @pytest.mark.slow
@@ -91,7 +99,9 @@ def test_parquet_drawn_elsewhere_holds_the_same_table(large: Sample) -> None:
     assert len(pd.read_parquet(elsewhere)) == large.rows
 
 
-def test_the_first_line_is_known_before_anything_is_drawn(large: Sample, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_line_is_known_before_anything_is_drawn(
+    large: Sample, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def nothing(self: spool._Drawn, has_gone: object) -> Iterator[bytes]:
         raise AssertionError("something was drawn")
         yield b""
@@ -104,7 +114,9 @@ def test_the_first_line_is_known_before_anything_is_drawn(large: Sample, monkeyp
 
 
 # --- a process of its own ---------------------------------------------------------------------------------------------
-def test_what_draws_knows_no_key_and_no_database(large: Sample, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_draws_knows_no_key_and_no_database(
+    large: Sample, monkeypatch: pytest.MonkeyPatch
+) -> None:
     started: list[dict[str, str]] = []
     popen = subprocess.Popen
 
@@ -116,13 +128,19 @@ def test_what_draws_knows_no_key_and_no_database(large: Sample, monkeypatch: pyt
     monkeypatch.setattr(subprocess, "Popen", noted)
     spool.Download(large).close()
     assert len(started) == 1
-    assert not [name for name in started[0] if name.startswith(("SYNTHWEB_", "DATABASE_", "DJANGO_"))]
+    assert not [
+        name for name in started[0] if name.startswith(("SYNTHWEB_", "DATABASE_", "DJANGO_"))
+    ]
 
 
 @pytest.mark.slow
 def test_what_draws_imports_no_django() -> None:
     said = subprocess.run(
-        [sys.executable, "-c", f"import sys, {drawing.__name__}, {written.__name__}; print('django' in sys.modules)"],
+        [
+            sys.executable,
+            "-c",
+            f"import sys, {drawing.__name__}, {written.__name__}; print('django' in sys.modules)",
+        ],
         cwd=Path(__file__).resolve().parents[2],
         capture_output=True,
         text=True,
@@ -176,7 +194,9 @@ def test_who_has_left_is_noticed_before_the_first_row(large: Sample) -> None:
 
 
 # --- so many at once --------------------------------------------------------------------------------------------------
-def test_a_person_draws_so_many_at_once_and_so_do_all(sample: Sample, settings: Settings) -> None:
+def test_a_person_draws_so_many_at_once_and_so_do_all(
+    sample: Sample, settings: Settings
+) -> None:
     settings.DRAWINGS_PER_PERSON, settings.DRAWINGS = 2, 3
     with Slot(1), Slot(1), Slot(2):
         for person in (1, 3):
@@ -190,7 +210,9 @@ def test_a_person_draws_so_many_at_once_and_so_do_all(sample: Sample, settings: 
     Slot(1).close()
 
 
-def test_a_slot_comes_back_when_its_holder_is_killed(sample: Sample, settings: Settings) -> None:
+def test_a_slot_comes_back_when_its_holder_is_killed(
+    sample: Sample, settings: Settings
+) -> None:
     settings.DRAWINGS_PER_PERSON = 1
     reader, writer = os.pipe()
     child = os.fork()
@@ -211,7 +233,9 @@ def test_a_slot_comes_back_when_its_holder_is_killed(sample: Sample, settings: S
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
-def test_one_too_many_is_a_problem_document_in_rest(sample: Sample, settings: Settings, kind: str) -> None:
+def test_one_too_many_is_a_problem_document_in_rest(
+    sample: Sample, settings: Settings, kind: str
+) -> None:
     settings.DRAWINGS_PER_PERSON = 1
     caller = Caller(sample.requested_by, "read")
     with Slot(sample.requested_by_id):
@@ -226,7 +250,9 @@ def test_one_too_many_is_a_problem_document_in_rest(sample: Sample, settings: Se
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
-def test_one_too_many_is_a_page_in_the_browser(sample: Sample, settings: Settings, browser: Browser, kind: str) -> None:
+def test_one_too_many_is_a_page_in_the_browser(
+    sample: Sample, settings: Settings, browser: Browser, kind: str
+) -> None:
     settings.DRAWINGS_PER_PERSON = 1
     client = browser(sample.requested_by)
     address = f"/releases/{sample.release.code}/samples/{sample.code}/table.{kind}"
@@ -241,7 +267,9 @@ def test_one_too_many_is_a_page_in_the_browser(sample: Sample, settings: Setting
     assert b"".join(given.streaming_content)
 
 
-def test_a_small_table_needs_no_process(sample: Sample, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_small_table_needs_no_process(
+    sample: Sample, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("a process was started")
 

@@ -29,8 +29,20 @@ DOMAIN: dict[str, Any] = {
     "schema": "synth_engine/domain/1",
     "relation": "replace-one",
     "attributes": [
-        {"name": "home", "kind": "categorical", "values": [*HOMES], "outside": "clamp", "missing": None},
-        {"name": "work", "kind": "categorical", "values": [*WORKS], "outside": "clamp", "missing": None},
+        {
+            "name": "home",
+            "kind": "categorical",
+            "values": [*HOMES],
+            "outside": "clamp",
+            "missing": None,
+        },
+        {
+            "name": "work",
+            "kind": "categorical",
+            "values": [*WORKS],
+            "outside": "clamp",
+            "missing": None,
+        },
     ],
     "totals": {"column": "work", "counts": {"port": 300, "<hill>": 300}},
     "points": [{"column": "home", "at": HOMES}, {"column": "work", "at": WORKS}],
@@ -39,7 +51,9 @@ DOMAIN: dict[str, Any] = {
 
 @pytest.fixture
 def release(cast: Cast) -> Release:
-    return scene.released(cast, mechanism="on-the-map", epsilon="2", name="Commutes", table=TABLE, document=DOMAIN)
+    return scene.released(
+        cast, mechanism="on-the-map", epsilon="2", name="Commutes", table=TABLE, document=DOMAIN
+    )
 
 
 def address(name: str, release: Release, *more: str) -> str:
@@ -58,31 +72,48 @@ def lines(client: Client, url: str) -> list[dict[str, str]]:
 
 
 @pytest.mark.django_db
-def test_an_analyst_sees_maps_of_a_shared_release_and_nothing_real(release: Release, cast: Cast, browser: Open) -> None:
+def test_an_analyst_sees_maps_of_a_shared_release_and_nothing_real(
+    release: Release, cast: Cast, browser: Open
+) -> None:
     client = browser(cast.analyst)
     assert client.get(address("map", release)).status_code == 404
     services.share(actor=cast.steward, release=release, analyst=cast.analyst)
-    page = client.get(address("map", release), {"near": "ISLE", "within": "30", "unit": "miles"})
+    page = client.get(
+        address("map", release), {"near": "ISLE", "within": "30", "unit": "miles"}
+    )
     text = page.content.decode()
     assert f'href="{address("map", release)}"' in text
     assert "How far those go who start within 30 miles of isle" in text
     assert "Real data" not in text and "costs no privacy budget" in text
-    assert "<hill>" not in text and client.get(address("compare-map", release)).status_code == 403
+    assert (
+        "<hill>" not in text and client.get(address("compare-map", release)).status_code == 403
+    )
     assert not AuditEntry.objects.filter(action="report.opened").exists()
 
 
 @pytest.mark.django_db
-def test_towns_that_have_names_are_shown_with_them_and_found_by_either(cast: Cast, browser: Open) -> None:
+def test_towns_that_have_names_are_shown_with_them_and_found_by_either(
+    cast: Cast, browser: Open
+) -> None:
     towns = {"north": "44001", "south": "44002", "isle": "44002"}
     homes = {"column": "home", "at": HOMES, "names": {"isle": "Block <Island>"}}
     parts = [
-        {"name": "town", "column": column, "of": of, "names": {"44001": "Warren town", "44002": "New Shoreham"}}
+        {
+            "name": "town",
+            "column": column,
+            "of": of,
+            "names": {"44001": "Warren town", "44002": "New Shoreham"},
+        }
         for column, of in (("home", towns), ("work", {"port": "44001", "<hill>": "44002"}))
     ]
     document = DOMAIN | {"points": [homes, DOMAIN["points"][1]], "partitions": parts}
-    release = scene.released(cast, mechanism="on-the-map", epsilon="2", name="Named", table=TABLE, document=document)
+    release = scene.released(
+        cast, mechanism="on-the-map", epsilon="2", name="Named", table=TABLE, document=document
+    )
     client = browser(cast.steward)
-    page = client.get(address("map", release), {"by": "declared:town", "near": "new shoreham"}).text
+    page = client.get(
+        address("map", release), {"by": "declared:town", "near": "new shoreham"}
+    ).text
     assert "44001 · Warren town" in page and "km of 44002 · New Shoreham" in page
     assert "Block <Island>" not in page
     for near in ("ISLE", "block <island>", "isle · Block <Island>"):
@@ -93,13 +124,20 @@ def test_towns_that_have_names_are_shown_with_them_and_found_by_either(cast: Cas
 
 
 @pytest.mark.django_db
-def test_its_tables_are_whole_files_of_plain_numbers(release: Release, cast: Cast, browser: Open) -> None:
+def test_its_tables_are_whole_files_of_plain_numbers(
+    release: Release, cast: Cast, browser: Open
+) -> None:
     client = browser(cast.steward)
     found = lines(client, address("map-csv", release, "commutes-matrix"))
     assert sum(int(row["Synthetic records"]) for row in found) == 600
-    assert {(row["home"], row["work"]) for row in found} <= {(home, work) for home in HOMES for work in WORKS}
+    assert {(row["home"], row["work"]) for row in found} <= {
+        (home, work) for home in HOMES for work in WORKS
+    }
     averages = lines(client, address("map-csv", release, "commutes-averages") + "?unit=miles")
-    assert {row["work"]: int(row["Synthetic records"]) for row in averages} == {"port": 300, "<hill>": 300}
+    assert {row["work"]: int(row["Synthetic records"]) for row in averages} == {
+        "port": 300,
+        "<hill>": 300,
+    }
     assert "Synthetic average, miles" in averages[0]
     assert client.get(address("map-csv", release, "commutes-errors")).status_code == 404
 
@@ -129,17 +167,27 @@ def test_a_steward_sees_them_beside_the_real_table_and_each_look_is_audited(
     release: Release, cast: Cast, browser: Open
 ) -> None:
     client = browser(cast.steward)
-    assert client.get(address("compare-map", release)).status_code == 302, "there is no comparison yet"
+    assert client.get(address("compare-map", release)).status_code == 302, (
+        "there is no comparison yet"
+    )
     compared(release, client)
     before = AuditEntry.objects.filter(action="report.opened").count()
-    text = client.get(address("compare-map", release), {"near": "north", "within": "5"}).content.decode()
+    text = client.get(
+        address("compare-map", release), {"near": "north", "within": "5"}
+    ).content.decode()
     assert AuditEntry.objects.filter(action="report.opened").count() == before + 1
-    assert "Real data, not differentially private" in text and "Error of the average commute" in text
+    assert (
+        "Real data, not differentially private" in text
+        and "Error of the average commute" in text
+    )
     assert "Distance of Kolmogorov and Smirnov" in text and "200 real" in text
     found = lines(client, address("compare-map-csv", release, "commutes-matrix"))
     assert AuditEntry.objects.filter(action="report.opened").count() == before + 2
     assert {row["Real records"] for row in found} == {"100"}
-    assert address("compare-map", release) in client.get(address("compare", release)).content.decode()
+    assert (
+        address("compare-map", release)
+        in client.get(address("compare", release)).content.decode()
+    )
 
 
 @pytest.mark.django_db
@@ -150,13 +198,24 @@ def test_the_export_of_a_comparison_has_the_numbers_of_commutes_and_not_the_tabl
     compared(release, client)
     (entry,) = client.get(address("compare-json", release)).json()["commutes"]
     assert "cells" not in entry and entry["records"] == {"real": 600, "synthetic": 600}
-    assert [row["band"] for row in entry["errors_km"]] == ["1–5", "6–20", "21–100", "over 100", "all"]
+    assert [row["band"] for row in entry["errors_km"]] == [
+        "1–5",
+        "6–20",
+        "21–100",
+        "over 100",
+        "all",
+    ]
 
 
 @pytest.mark.django_db
 def test_a_release_without_two_ends_has_no_such_tab(cast: Cast, browser: Open) -> None:
     plain = {**DOMAIN, "points": DOMAIN["points"][:1]}
-    made = scene.released(cast, mechanism="on-the-map", epsilon="2", name="Plain", table=TABLE, document=plain)
+    made = scene.released(
+        cast, mechanism="on-the-map", epsilon="2", name="Plain", table=TABLE, document=plain
+    )
     client = browser(cast.steward)
-    assert address("map", made) not in client.get(reverse("releases:release", args=[made.code])).content.decode()
+    assert (
+        address("map", made)
+        not in client.get(reverse("releases:release", args=[made.code])).content.decode()
+    )
     assert "No two ends" in client.get(address("map", made)).content.decode()

@@ -31,7 +31,9 @@ TABLE = "region,age,works\n" + "".join(
 @pytest.fixture
 def release(cast: Cast) -> Release:
     """Of a Bayesian network over columns that depend on one another beyond doubt, shared with nobody."""
-    return scene.released(cast, mechanism="bayesian-network", epsilon="4", name="A network", table=TABLE)
+    return scene.released(
+        cast, mechanism="bayesian-network", epsilon="4", name="A network", table=TABLE
+    )
 
 
 # --- of a release as it is ----------------------------------------------------------------------------------------
@@ -41,7 +43,11 @@ def test_every_group_that_was_counted_is_there_with_its_noise_and_the_strength_o
 ) -> None:
     found = measured.measured(release)
     calls = [call for call in release.receipt["calls"] if len(call["query"]["clique"]) > 1]
-    assert {group.columns for group in found.groups} == {tuple(call["query"]["clique"]) for call in calls} != set()
+    assert (
+        {group.columns for group in found.groups}
+        == {tuple(call["query"]["clique"]) for call in calls}
+        != set()
+    )
     tables = {table.clique: table for table in Model.from_json(release.model).tables}
     for group in found.groups:
         assert group.drawn and not group.binned
@@ -67,7 +73,9 @@ def test_the_page_is_for_whoever_may_see_the_release_and_holds_the_same_in_words
     assert page.count('<rect class="pairs-cell') >= len(found.map.spots)
     assert (
         f'href="{address}"'
-        in browser(cast.analyst).get(reverse("releases:release", args=[release.code])).content.decode()
+        in browser(cast.analyst)
+        .get(reverse("releases:release", args=[release.code]))
+        .content.decode()
     )
 
 
@@ -77,7 +85,10 @@ def test_a_method_that_counts_single_columns_has_no_such_tab_and_says_so(
 ) -> None:
     Release.objects.filter(pk=release.pk).update(mechanism="independent")
     client, address = browser(cast.steward), reverse("releases:measured", args=[release.code])
-    assert address not in client.get(reverse("releases:release", args=[release.code])).content.decode()
+    assert (
+        address
+        not in client.get(reverse("releases:release", args=[release.code])).content.decode()
+    )
     assert "No tables of several columns" in client.get(address).content.decode()
 
 
@@ -87,7 +98,11 @@ def test_a_budget_too_small_for_pairs_is_said_with_advice_and_is_no_error(
 ) -> None:
     alone = [call for call in release.receipt["calls"] if len(call["query"]["clique"]) < 2]
     Release.objects.filter(pk=release.pk).update(receipt=release.receipt | {"calls": alone})
-    page = browser(cast.steward).get(reverse("releases:measured", args=[release.code])).content.decode()
+    page = (
+        browser(cast.steward)
+        .get(reverse("releases:measured", args=[release.code]))
+        .content.decode()
+    )
     assert "No two columns were counted together" in page
     assert '<svg class="pairs"' not in page
 
@@ -97,11 +112,14 @@ def names(count: int) -> list[str]:
     return [f"a column with quite a long name {place}" for place in range(count)]
 
 
-def made(columns: dict[str, int], calls: list[dict[str, Any]], *, rows: int = 1000, **model: Any) -> Release:
+def made(
+    columns: dict[str, int], calls: list[dict[str, Any]], *, rows: int = 1000, **model: Any
+) -> Release:
     domain = {
         "schema": "synth_engine/domain/1",
         "attributes": [
-            {"name": name, "kind": "integer", "low": 0, "high": size - 1, "width": 1} for name, size in columns.items()
+            {"name": name, "kind": "integer", "low": 0, "high": size - 1, "width": 1}
+            for name, size in columns.items()
         ],
     }
     tables = [{"clique": [name], "weights": [1] * size} for name, size in columns.items()]
@@ -110,8 +128,13 @@ def made(columns: dict[str, int], calls: list[dict[str, Any]], *, rows: int = 10
 
 
 def call(*clique: str, bins: list[int] | None = None, sigma: float = 2) -> dict[str, Any]:
-    query = {"verb": "measure", "clique": list(clique), "cells": 1} | ({"bins": bins} if bins else {})
-    return {"query": query, "noise": {"law": "rounded-gaussian", "sigma_squared": f"{int(sigma**2)}/1"}}
+    query = {"verb": "measure", "clique": list(clique), "cells": 1} | (
+        {"bins": bins} if bins else {}
+    )
+    return {
+        "query": query,
+        "noise": {"law": "rounded-gaussian", "sigma_squared": f"{int(sigma**2)}/1"},
+    }
 
 
 def test_a_column_cut_into_bins_says_how_many_and_what_lies_within_them() -> None:
@@ -135,7 +158,9 @@ def test_a_column_cut_into_bins_says_how_many_and_what_lies_within_them() -> Non
 
 
 def test_bins_that_differ_from_group_to_group_are_told_as_a_range() -> None:
-    release = made({"a": 16, "b": 2, "c": 3}, [call("a", "b", bins=[4, 2]), call("a", "c", bins=[8, 3])])
+    release = made(
+        {"a": 16, "b": 2, "c": 3}, [call("a", "b", bins=[4, 2]), call("a", "c", bins=[8, 3])]
+    )
     (cut,) = measured.measured(release).cuts
     assert (cut.fewest, cut.most, cut.lost) == (4, 8, None)
 
@@ -183,8 +208,15 @@ def test_independent_columns_have_no_strength_and_determined_ones_much() -> None
 def test_receipts_name_scores_bins_and_rounded_noise_in_words() -> None:
     common = {"sensitivity": {"l2_squared": 1}, "cost": {"rho": "1/8"}}
     line = screens.call_line(1, call("a", "b", bins=[4, 2]) | common, pure=False)
-    line_query = {"verb": "score", "clique": [], "cells": 9, "candidates": [["a", "b"], ["a", "c"]]}
-    scored = screens.call_line(2, {"query": line_query, "noise": call()["noise"]} | common, pure=False)
+    line_query = {
+        "verb": "score",
+        "clique": [],
+        "cells": 9,
+        "candidates": [["a", "b"], ["a", "c"]],
+    }
+    scored = screens.call_line(
+        2, {"query": line_query, "noise": call()["noise"]} | common, pure=False
+    )
     assert line.what == "Counted by bins a (4) × b (2)"
     assert re.match("rounded Gaussian noise, standard deviation 2", line.noise)
     assert scored.what == "Scored 2 groups of columns"

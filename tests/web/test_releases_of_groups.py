@@ -14,13 +14,27 @@ from tests.web import scene
 
 Open = Callable[..., Client]
 
-TABLE = "home,work\n" + "".join(f"{'north' if i % 3 else 'south'},{'port' if i % 2 else 'hill'}\n" for i in range(600))
+TABLE = "home,work\n" + "".join(
+    f"{'north' if i % 3 else 'south'},{'port' if i % 2 else 'hill'}\n" for i in range(600)
+)
 DOMAIN = {
     "schema": "synth_engine/domain/1",
     "relation": "replace-one",
     "attributes": [
-        {"name": "home", "kind": "categorical", "values": ["north", "south"], "outside": "clamp", "missing": None},
-        {"name": "work", "kind": "categorical", "values": ["port", "hill"], "outside": "clamp", "missing": None},
+        {
+            "name": "home",
+            "kind": "categorical",
+            "values": ["north", "south"],
+            "outside": "clamp",
+            "missing": None,
+        },
+        {
+            "name": "work",
+            "kind": "categorical",
+            "values": ["port", "hill"],
+            "outside": "clamp",
+            "missing": None,
+        },
     ],
     "totals": {"column": "work", "counts": {"port": 300, "hill": 300}},
 }
@@ -28,11 +42,15 @@ DOMAIN = {
 
 @pytest.fixture
 def release(cast: Cast) -> Release:
-    return scene.released(cast, mechanism="on-the-map", epsilon="2", name="Commutes", table=TABLE, document=DOMAIN)
+    return scene.released(
+        cast, mechanism="on-the-map", epsilon="2", name="Commutes", table=TABLE, document=DOMAIN
+    )
 
 
 @pytest.mark.django_db
-def test_its_pages_are_shown_and_say_what_was_drawn(release: Release, cast: Cast, browser: Open) -> None:
+def test_its_pages_are_shown_and_say_what_was_drawn(
+    release: Release, cast: Cast, browser: Open
+) -> None:
     client = browser(cast.steward)
     assert client.get(reverse("releases:release", args=[release.code])).status_code == 200
     for page in (
@@ -43,11 +61,17 @@ def test_its_pages_are_shown_and_say_what_was_drawn(release: Release, cast: Cast
         "samples",
         "dictionary-json",
     ):
-        assert client.get(reverse(f"releases:{page}", args=[release.code])).status_code == 200, page
-    assert client.get(reverse("releases:description-json", args=[release.code])).status_code == 404
+        assert (
+            client.get(reverse(f"releases:{page}", args=[release.code])).status_code == 200
+        ), page
+    assert (
+        client.get(reverse("releases:description-json", args=[release.code])).status_code == 404
+    )
     overview = client.get(reverse("releases:release", args=[release.code])).content.decode()
     assert reverse("releases:receipt", args=[release.code]) in overview
-    assert reverse("releases:measured", args=[release.code]) not in overview  # it counts no columns together
+    assert (
+        reverse("releases:measured", args=[release.code]) not in overview
+    )  # it counts no columns together
     receipt = client.get(reverse("releases:receipt", args=[release.code])).content.decode()
     assert "Drew anew within public totals work × home" in receipt
     assert "Dirichlet-multinomial" in receipt

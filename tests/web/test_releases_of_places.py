@@ -17,20 +17,38 @@ from tests.web import scene
 Open = Callable[..., Client]
 
 RNG = np.random.default_rng(3)
-TABLE = "north,east\n" + "".join(f"{a:.3f},{b:.3f}\n" for a, b in RNG.normal((41.5, -71.4), 0.1, (600, 2)))
+TABLE = "north,east\n" + "".join(
+    f"{a:.3f},{b:.3f}\n" for a, b in RNG.normal((41.5, -71.4), 0.1, (600, 2))
+)
 DOMAIN = {
     "schema": "synth_engine/domain/1",
     "places": [{"name": "home", "latitude": "north", "longitude": "east"}],
     "attributes": [
-        {"name": "north", "kind": "number", "low": 41.0, "high": 42.0, "outside": "clamp", "missing": None},
-        {"name": "east", "kind": "number", "low": -72.0, "high": -71.0, "outside": "clamp", "missing": None},
+        {
+            "name": "north",
+            "kind": "number",
+            "low": 41.0,
+            "high": 42.0,
+            "outside": "clamp",
+            "missing": None,
+        },
+        {
+            "name": "east",
+            "kind": "number",
+            "low": -72.0,
+            "high": -71.0,
+            "outside": "clamp",
+            "missing": None,
+        },
     ],
 }
 
 
 @pytest.fixture
 def release(cast: Cast) -> Release:
-    return scene.released(cast, mechanism="adaptive", epsilon="4", name="Places", table=TABLE, document=DOMAIN)
+    return scene.released(
+        cast, mechanism="adaptive", epsilon="4", name="Places", table=TABLE, document=DOMAIN
+    )
 
 
 @pytest.mark.django_db
@@ -41,10 +59,20 @@ def test_its_pages_are_shown_and_a_description_of_columns_is_refused(
     assert Model.from_json(release.model).tree is not None
     assert client.get(reverse("releases:release", args=[release.code])).status_code == 200
     measured = reverse("releases:measured", args=[release.code])
-    assert measured not in client.get(reverse("releases:release", args=[release.code])).content.decode()
+    assert (
+        measured
+        not in client.get(reverse("releases:release", args=[release.code])).content.decode()
+    )
     assert client.get(measured).status_code == 200
     description = reverse("releases:description", args=[release.code])
-    assert f'href="{description}"' not in client.get(reverse("releases:release", args=[release.code])).content.decode()
+    assert (
+        f'href="{description}"'
+        not in client.get(reverse("releases:release", args=[release.code])).content.decode()
+    )
     for page in ("description", "receipt", "verification", "samples", "dictionary-json"):
-        assert client.get(reverse(f"releases:{page}", args=[release.code])).status_code == 200, page
-    assert client.get(reverse("releases:description-json", args=[release.code])).status_code == 404
+        assert (
+            client.get(reverse(f"releases:{page}", args=[release.code])).status_code == 200
+        ), page
+    assert (
+        client.get(reverse("releases:description-json", args=[release.code])).status_code == 404
+    )

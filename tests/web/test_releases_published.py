@@ -17,7 +17,9 @@ from tests.conftest import Cast
 from tests.web import scene
 
 SIZES = {"north": 5_000, "south": 3_000, "=east": 6, "west": 5, "<b>": 4}
-TABLE = "area,rent\n" + "".join(f"{area},{'low' if i % 3 else 'high'}\n" for area, n in SIZES.items() for i in range(n))
+TABLE = "area,rent\n" + "".join(
+    f"{area},{'low' if i % 3 else 'high'}\n" for area, n in SIZES.items() for i in range(n)
+)
 DOMAIN: dict[str, Any] = {
     "schema": "synth_engine/domain/1",
     "attributes": [
@@ -28,19 +30,27 @@ DOMAIN: dict[str, Any] = {
 
 
 def released(cast: Cast, mechanism: str = "generalize") -> Release:
-    return scene.released(cast, mechanism=mechanism, epsilon="4", name="Rents", table=TABLE, document=DOMAIN)
+    return scene.released(
+        cast, mechanism=mechanism, epsilon="4", name="Rents", table=TABLE, document=DOMAIN
+    )
 
 
 def test_values_put_together_are_named_up_to_four_and_later_columns_are_any() -> None:
     labels = [("a", "b"), ("1", "2", "3", "4", "5", "6"), ("x", "y")]
     group: list[Any] = [[1], [0, 1, 2, 3, 5], 7.0]
-    assert list(groups._values(group, labels, most=4)) == ["b", "1 | 2 | 3 | 4 and 1 more", "any"]
+    assert list(groups._values(group, labels, most=4)) == [
+        "b",
+        "1 | 2 | 3 | 4 and 1 more",
+        "any",
+    ]
     assert list(groups._values(group, labels)) == ["b", "1 | 2 | 3 | 4 | 6", "any"]
     assert list(groups._values([[], [], 9.0], labels)) == ["any"] * 3
 
 
 @pytest.mark.django_db
-def test_groups_are_shown_the_largest_first_and_are_in_the_file(cast: Cast, browser: Callable[..., Client]) -> None:
+def test_groups_are_shown_the_largest_first_and_are_in_the_file(
+    cast: Cast, browser: Callable[..., Client]
+) -> None:
     release, client = released(cast), browser(cast.steward)
     overview = client.get(reverse("releases:release", args=[release.code])).text
     address = reverse("releases:groups", args=[release.code])
@@ -55,9 +65,15 @@ def test_groups_are_shown_the_largest_first_and_are_in_the_file(cast: Cast, brow
     assert (largest["area"], largest["rent"]) == ("north", "low")
     assert float(largest["records"]) == pytest.approx(5_000 * 2 / 3, abs=50)
     first = page.split("<tbody>")[1].split("</tr>")[0]
-    assert "<td>north</td>" in first and "<td>low</td>" in first and 'class="number">3\u202f3' in first
+    assert (
+        "<td>north</td>" in first
+        and "<td>low</td>" in first
+        and 'class="number">3\u202f3' in first
+    )
     assert "Noise moves a count of single values by about ±" in page
-    assert "<b>" not in page and not any(cell.startswith("=") for line in lines for cell in line.values())
+    assert "<b>" not in page and not any(
+        cell.startswith("=") for line in lines for cell in line.values()
+    )
 
 
 @pytest.mark.django_db
@@ -65,19 +81,31 @@ def test_codes_that_have_names_are_shown_with_them_and_are_codes_in_the_file(
     cast: Cast, browser: Callable[..., Client]
 ) -> None:
     at = {area: [41 + place / 10, -71] for place, area in enumerate(SIZES)}
-    named = DOMAIN | {"points": [{"column": "area", "at": at, "names": {"north": "Up <there>"}}]}
-    release = scene.released(cast, mechanism="generalize", epsilon="4", name="Rents", table=TABLE, document=named)
+    named = DOMAIN | {
+        "points": [{"column": "area", "at": at, "names": {"north": "Up <there>"}}]
+    }
+    release = scene.released(
+        cast, mechanism="generalize", epsilon="4", name="Rents", table=TABLE, document=named
+    )
     client = browser(cast.steward)
-    assert "<td>north · Up &lt;there&gt;</td>" in client.get(reverse("releases:groups", args=[release.code])).text
+    assert (
+        "<td>north · Up &lt;there&gt;</td>"
+        in client.get(reverse("releases:groups", args=[release.code])).text
+    )
     answer = client.get(reverse("releases:groups-csv", args=[release.code]))
     lines = list(csv.DictReader(io.StringIO(b"".join(answer.streaming_content).decode())))  # type: ignore[attr-defined]
-    assert "north" in {line["area"] for line in lines} and not any("Up" in line["area"] for line in lines)
+    assert "north" in {line["area"] for line in lines} and not any(
+        "Up" in line["area"] for line in lines
+    )
 
 
 @pytest.mark.django_db
 def test_other_releases_have_no_such_tab(cast: Cast, browser: Callable[..., Client]) -> None:
     release, client = released(cast, mechanism="independent"), browser(cast.steward)
     address = reverse("releases:groups", args=[release.code])
-    assert f'href="{address}"' not in client.get(reverse("releases:release", args=[release.code])).text
+    assert (
+        f'href="{address}"'
+        not in client.get(reverse("releases:release", args=[release.code])).text
+    )
     assert "No groups" in client.get(address).text
     assert client.get(reverse("releases:groups-csv", args=[release.code])).status_code == 404

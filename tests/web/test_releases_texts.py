@@ -24,7 +24,9 @@ from tests.web import scene
 from tests.web.rest import Caller
 
 COUNTS = {"cafe": 500, "abba": 300, "a": 200}
-TABLE = "word\n" + "".join(f"{text}\n" * count for text, count in COUNTS.items()) + "zebra\n" * 40
+TABLE = (
+    "word\n" + "".join(f"{text}\n" * count for text, count in COUNTS.items()) + "zebra\n" * 40
+)
 SIGNS = {"set": "strings", "alphabet": "abcdef", "min_length": 1, "max_length": 5}
 DOMAIN: dict[str, Any] = {
     "schema": "synth_engine/domain/1",
@@ -33,15 +35,22 @@ DOMAIN: dict[str, Any] = {
 
 
 @pytest.mark.django_db
-def test_texts_are_released_shown_and_sampled(cast: Cast, browser: Callable[..., Client]) -> None:
-    release = scene.released(cast, mechanism="adaptive", epsilon="4", name="Words", table=TABLE, document=DOMAIN)
+def test_texts_are_released_shown_and_sampled(
+    cast: Cast, browser: Callable[..., Client]
+) -> None:
+    release = scene.released(
+        cast, mechanism="adaptive", epsilon="4", name="Words", table=TABLE, document=DOMAIN
+    )
     client = browser(cast.steward)
     shown = {}
     for key, _, _ in TABS:
         answer = client.get(reverse(f"releases:{key}", args=[release.code]), follow=True)
         shown[key] = answer.content.decode()
         assert answer.status_code in (200, 404), key
-    assert "Counted the ends of a tree over word" in shown["receipt"] and "Grew a tree over word" in shown["receipt"]
+    assert (
+        "Counted the ends of a tree over word" in shown["receipt"]
+        and "Grew a tree over word" in shown["receipt"]
+    )
     assert "cafe" in shown["tree"] or "ca" in shown["tree"]
     sample = services.draw_sample(user=cast.steward, release=release, rows=900, seed="tulip")
     text = "".join(tables.stream_csv(sample))
@@ -52,7 +61,14 @@ def test_texts_are_released_shown_and_sampled(cast: Cast, browser: Callable[...,
 POINTS: dict[str, Any] = {
     "schema": "synth_engine/domain/1",
     "attributes": [
-        {"name": name, "kind": "number", "low": 0, "high": 1, "edges": [i / 16 for i in range(17)], "outside": "clamp"}
+        {
+            "name": name,
+            "kind": "number",
+            "low": 0,
+            "high": 1,
+            "edges": [i / 16 for i in range(17)],
+            "outside": "clamp",
+        }
         for name in ("north", "east")
     ],
     "places": [{"name": "home", "latitude": "north", "longitude": "east"}],
@@ -68,12 +84,17 @@ ROOTS: dict[str, dict[str, Any]] = {
 @pytest.mark.django_db
 @pytest.mark.parametrize(
     ("table", "document", "words"),
-    [(TABLE, DOMAIN, "the texts they hold"), ("north,east\n" + "0.1,0.2\n" * 500, POINTS, "where they lie")],
+    [
+        (TABLE, DOMAIN, "the texts they hold"),
+        ("north,east\n" + "0.1,0.2\n" * 500, POINTS, "where they lie"),
+    ],
 )
 def test_a_tree_of_its_root_alone_is_told_with_what_helps(
     cast: Cast, browser: Callable[..., Client], table: str, document: dict[str, Any], words: str
 ) -> None:
-    release = scene.released(cast, mechanism="adaptive", epsilon="4", name="Few", table=table, document=document)
+    release = scene.released(
+        cast, mechanism="adaptive", epsilon="4", name="Few", table=table, document=document
+    )
     client, address = browser(cast.steward), reverse("releases:release", args=[release.code])
 
     def read_notes() -> Any:
@@ -86,8 +107,13 @@ def test_a_tree_of_its_root_alone_is_told_with_what_helps(
     release.save(update_fields=["model"])
     for name in ("release", "tree"):
         page = client.get(reverse(f"releases:{name}", args=[release.code])).text
-        assert "stood out of the noise: of a table without records" in page and "from about 1,234 records on" in page
-        assert f"says of {words} what noise says" in page and "a larger ε or more records" in page
+        assert (
+            "stood out of the noise: of a table without records" in page
+            and "from about 1,234 records on" in page
+        )
+        assert (
+            f"says of {words} what noise says" in page and "a larger ε or more records" in page
+        )
     notes = read_notes()
     assert (notes["noise"], notes["opened_from"], notes["root_alone"]) == (True, 1_234, False)
     release.model["tree"] |= ROOTS[words] | {"weights": [WHOLE]}
@@ -95,10 +121,17 @@ def test_a_tree_of_its_root_alone_is_told_with_what_helps(
     tree = Model.from_json(release.model).tree
     assert tree is not None and ends.root_alone(tree)
     page = client.get(address).text
-    assert "Nothing stood out of the noise but the number of records. The release is valid, and says" in page
+    assert (
+        "Nothing stood out of the noise but the number of records. The release is valid, and says"
+        in page
+    )
     assert f"says nothing of {words}" in page and "a larger ε or more records" in page
     notes = read_notes()
-    assert notes["root_alone"] and len(notes["sentences"]) == 1 and f"says nothing of {words}" in notes["sentences"][0]
+    assert (
+        notes["root_alone"]
+        and len(notes["sentences"]) == 1
+        and f"says nothing of {words}" in notes["sentences"][0]
+    )
     del release.model["notes"]  # as of a release from before there were any
     release.save(update_fields=["model"])
     assert read_notes() == notes | {"noise": None, "opened_from": None, "ended": None}
@@ -111,10 +144,15 @@ def test_texts_are_compared_as_described_under_a_heading_of_their_own(
     signs = SIGNS | {"case": "lower", "replace": {"-": ""}}
     document = DOMAIN | {"attributes": [{"name": "word", "kind": "weak", "values": signs}]}
     table = TABLE.replace("abba", "Ab-ba")
-    release = scene.released(cast, mechanism="adaptive", epsilon="4", name="Words", table=table, document=document)
+    release = scene.released(
+        cast, mechanism="adaptive", epsilon="4", name="Words", table=table, document=document
+    )
     worker.table_errand(code=runs.request_report(release=release, actor=cast.steward).code)
     page = browser(cast.steward).get(reverse("releases:compare", args=[release.code])).text
-    assert 'id="texts-title">Texts found again</h2>' in page and "Distances between places" not in page
+    assert (
+        'id="texts-title">Texts found again</h2>' in page
+        and "Distances between places" not in page
+    )
     assert page.index("<dt>Texts of word</dt>") < page.index("<dt>Single columns")
     assert 'href="#texts"' in page and "the rarest first" in page
     assert "40 of 1\u202f040 real records have a text outside what is declared." in page
@@ -132,24 +170,45 @@ def test_texts_by_class_of_one_tree_are_shown_of_all_and_of_one_class(
     document = DOMAIN | {"attributes": [*DOMAIN["attributes"], age]}
     parameters = {"together": "product"}
     release = scene.released(
-        cast, mechanism="adaptive", epsilon="4", name="By age", table=table, document=document, parameters=parameters
+        cast,
+        mechanism="adaptive",
+        epsilon="4",
+        name="By age",
+        table=table,
+        document=document,
+        parameters=parameters,
     )
     client, address = browser(cast.steward), reverse("releases:tree", args=[release.code])
     page = client.get(address).text
-    assert "<option selected>" not in page and "<option>age: young</option>" in page and "Records by class" in page
+    assert (
+        "<option selected>" not in page
+        and "<option>age: young</option>" in page
+        and "Records by class" in page
+    )
     assert 'href="?at=c#tree-texts"' in page and 'href="?at=a#tree-texts"' in page
     old = client.get(address, {"at": "c", "of": "age: old"}).text
-    assert "<option selected>age: old</option>" in old and 'href="?at=ca&amp;of=age%3A+old#tree-texts"' in old
+    assert (
+        "<option selected>age: old</option>" in old
+        and 'href="?at=ca&amp;of=age%3A+old#tree-texts"' in old
+    )
     young = client.get(address, {"at": "c", "of": "age: young"}).text
     assert "those of age: young" in young and "?at=ca&amp;" not in young
     assert "<option selected>" not in client.get(address, {"of": "age: none"}).text
     answer = client.get(reverse("releases:tree-csv", args=[release.code]) + "?what=cells")
     cells = list(csv.DictReader(io.StringIO(b"".join(answer.streaming_content).decode())))  # type: ignore[attr-defined]
     most = max(cells, key=lambda row: float(row["records"]))
-    assert (most["age"], most["beginning"][:1]) == ("old", "c") and set(most) >= {"depth", "signs", "ends"}
+    assert (most["age"], most["beginning"][:1]) == ("old", "c") and set(most) >= {
+        "depth",
+        "signs",
+        "ends",
+    }
     worker.table_errand(code=runs.request_report(release=release, actor=cast.steward).code)
     compared = client.get(reverse("releases:compare", args=[release.code])).text
     assert 'id="texts-title">Texts found again</h2>' in compared
-    drawn = "".join(tables.stream_csv(services.draw_sample(user=cast.steward, release=release, rows=900, seed="tulip")))
+    drawn = "".join(
+        tables.stream_csv(
+            services.draw_sample(user=cast.steward, release=release, rows=900, seed="tulip")
+        )
+    )
     found = Counter((row["word"], row["age"]) for row in csv.DictReader(io.StringIO(drawn)))
     assert found["cafe", "old"] > 400 and found["cafe", "young"] < 20

@@ -28,9 +28,12 @@ from tests.web.rest import Caller
 Open = Callable[..., Client]
 
 RNG = np.random.default_rng(3)
-ENDS = np.where(RNG.random((900, 1)) < 0.5, [[41.2, -71.8]], [[41.8, -71.2]])  # one goes where one lives
+ENDS = np.where(
+    RNG.random((900, 1)) < 0.5, [[41.2, -71.8]], [[41.8, -71.2]]
+)  # one goes where one lives
 TABLE = "hn,he,wn,we\n" + "".join(
-    f"{a:.3f},{b:.3f},{c:.3f},{d:.3f}\n" for a, b, c, d in np.hstack([ENDS, ENDS]) + RNG.normal(0, 0.02, (900, 4))
+    f"{a:.3f},{b:.3f},{c:.3f},{d:.3f}\n"
+    for a, b, c, d in np.hstack([ENDS, ENDS]) + RNG.normal(0, 0.02, (900, 4))
 )
 COLUMNS = {"hn": (41, 42), "he": (-72, -71), "wn": (41, 42), "we": (-72, -71)}
 DOMAIN: dict[str, Any] = {
@@ -40,7 +43,14 @@ DOMAIN: dict[str, Any] = {
         {"name": "work", "latitude": "wn", "longitude": "we"},
     ],
     "attributes": [
-        {"name": name, "kind": "number", "low": low, "high": high, "outside": "clamp", "missing": None}
+        {
+            "name": name,
+            "kind": "number",
+            "low": low,
+            "high": high,
+            "outside": "clamp",
+            "missing": None,
+        }
         for name, (low, high) in COLUMNS.items()
     ],
 }
@@ -48,7 +58,9 @@ DOMAIN: dict[str, Any] = {
 
 @pytest.fixture
 def release(cast: Cast) -> Release:
-    return scene.released(cast, mechanism="adaptive", epsilon="4", name="Commutes", table=TABLE, document=DOMAIN)
+    return scene.released(
+        cast, mechanism="adaptive", epsilon="4", name="Commutes", table=TABLE, document=DOMAIN
+    )
 
 
 def lines(client: Client, release: Release, query: str) -> list[dict[str, str]]:
@@ -63,7 +75,11 @@ def test_a_release_of_places_begins_with_the_method_for_them(cast: Cast, browser
     page = browser(cast.steward).get(reverse("runs:new", args=[dataset.code])).text
     assert re.search(r'value="adaptive"[^>]* checked', page)
     assert "Most of this table is places or texts" in page
-    assert page.index('value="adaptive"') < page.index('value="auto"') < page.index("From the literature")
+    assert (
+        page.index('value="adaptive"')
+        < page.index('value="auto"')
+        < page.index("From the literature")
+    )
 
 
 @pytest.mark.django_db
@@ -72,7 +88,11 @@ def test_how_large_cells_are_is_said_where_a_depth_is_chosen_and_where_depths_ar
 ) -> None:
     client = browser(cast.steward)
     tab = client.get(reverse("releases:tree", args=[release.code])).text
-    assert ">A cell about</th>" in tab and "14 × 10 km (8.6 × 6.5 miles)" in tab and "in cells of" in tab
+    assert (
+        ">A cell about</th>" in tab
+        and "14 × 10 km (8.6 × 6.5 miles)" in tab
+        and "in cells of" in tab
+    )
     worker.table_errand(code=runs.request_report(release=release, actor=cast.steward).code)
     beside = client.get(reverse("releases:compare", args=[release.code])).text
     assert ">A cell about</th>" in beside and "56 × 42 km (35 × 26 miles)" in beside
@@ -83,7 +103,12 @@ def test_how_large_cells_are_is_said_where_a_depth_is_chosen_and_where_depths_ar
         "From south to north and from west to east a cell is about 56 × 42 km (35 × 26 miles) at depth 1; "
     )
     address = reverse("runs:estimate", args=[release.dataset.code])
-    choices = {"mechanism": "adaptive", "parameters_of": "adaptive", "epsilon": "1", "delta": "0"}
+    choices = {
+        "mechanism": "adaptive",
+        "parameters_of": "adaptive",
+        "epsilon": "1",
+        "delta": "0",
+    }
     moved = client.post(address, choices | {"param-halving": "one"}).text
     assert (
         'id="depth-cells" class="form-text" hx-swap-oob="true">From south to north and from west to east a cell is about home 56 × 83 km'
@@ -91,14 +116,19 @@ def test_how_large_cells_are_is_said_where_a_depth_is_chosen_and_where_depths_ar
     )
     faulty = client.post(address, choices | {"epsilon": "x"}).text
     assert 'id="depth-cells" class="form-text" hx-swap-oob="true"></div>' in faulty
-    assert "depth-cells" not in client.post(address, {"mechanism": "auto", "epsilon": "1", "delta": "1e-9"}).text
+    assert (
+        "depth-cells"
+        not in client.post(address, {"mechanism": "auto", "epsilon": "1", "delta": "1e-9"}).text
+    )
 
 
 @pytest.mark.django_db
 def test_the_tab_is_for_whoever_may_draw_samples_and_for_models_with_a_tree(
     release: Release, cast: Cast, browser: Open
 ) -> None:
-    address, overview = (reverse(f"releases:{name}", args=[release.code]) for name in ("tree", "release"))
+    address, overview = (
+        reverse(f"releases:{name}", args=[release.code]) for name in ("tree", "release")
+    )
     assert browser(cast.analyst).get(address).status_code == 404
     assert browser(cast.auditor).get(address).status_code == 403
     assert f'href="{address}"' not in browser(cast.auditor).get(overview).content.decode()
@@ -107,11 +137,16 @@ def test_the_tab_is_for_whoever_may_draw_samples_and_for_models_with_a_tree(
     assert f'href="{address}"' in browser(cast.analyst).get(overview).content.decode()
 
     without = {key: value for key, value in release.model.items() if key != "tree"}
-    Release.objects.filter(pk=release.pk).update(model=without)  # which nothing else does: what was read is kept
+    Release.objects.filter(pk=release.pk).update(
+        model=without
+    )  # which nothing else does: what was read is kept
     models_read.holds.cache_clear()
     assert f'href="{address}"' not in browser(cast.steward).get(overview).content.decode()
     assert "keeps tables of columns" in browser(cast.steward).get(address).content.decode()
-    assert browser(cast.steward).get(reverse("releases:tree-csv", args=[release.code])).status_code == 404
+    assert (
+        browser(cast.steward).get(reverse("releases:tree-csv", args=[release.code])).status_code
+        == 404
+    )
 
 
 @pytest.mark.django_db
@@ -128,12 +163,22 @@ def test_what_ended_a_tree_is_on_its_tab_on_the_comparison_and_in_rest(
     assert sentence.startswith("25% of the records lie in 17 cells of the last depth")
     worker.table_errand(code=runs.request_report(release=release, actor=cast.steward).code)
     for name in ("tree", "compare"):
-        assert sentence in browser(cast.steward).get(reverse(f"releases:{name}", args=[release.code])).text, name
-    assert sentence not in browser(cast.steward).get(reverse("releases:release", args=[release.code])).text
-    assert "notes" not in steward.get("/releases/").json()["results"][0]  # models of a list stay in the database
+        assert (
+            sentence
+            in browser(cast.steward).get(reverse(f"releases:{name}", args=[release.code])).text
+        ), name
+    assert (
+        sentence
+        not in browser(cast.steward).get(reverse("releases:release", args=[release.code])).text
+    )
+    assert (
+        "notes" not in steward.get("/releases/").json()["results"][0]
+    )  # models of a list stay in the database
     schema = steward.get("/schema/?format=json").json()["components"]["schemas"]
     assert {"notes"} <= schema["OneRelease"]["properties"].keys()
-    assert {*schema["Notes"]["properties"]} == {*notes} and {*schema["Ended"]["properties"]} == {*ended}
+    assert {*schema["Notes"]["properties"]} == {*notes} and {
+        *schema["Ended"]["properties"]
+    } == {*ended}
 
 
 @pytest.mark.django_db
@@ -145,10 +190,18 @@ def test_a_point_of_one_place_shows_where_its_records_have_the_other(
     assert 'id="place"' in plain and 'id="other-place"' not in plain
     query = "?place=home&to=work&halvings=2&size=1&north=41.2&east=-71.8"
     page = client.get(address + query).content.decode()
-    assert re.findall(r'data-figure="([\w-]+)"', page) == ["place-data", "other-place-data", "depths-data"]
+    assert re.findall(r'data-figure="([\w-]+)"', page) == [
+        "place-data",
+        "other-place-data",
+        "depths-data",
+    ]
     squares = lines(client, release, query + "&what=other-place")
     total = sum(float(row["records"]) for row in squares)
-    near = [row for row in squares if float(row["degrees north to"]) <= 41.5 and float(row["degrees east to"]) <= -71.5]
+    near = [
+        row
+        for row in squares
+        if float(row["degrees north to"]) <= 41.5 and float(row["degrees east to"]) <= -71.5
+    ]
     assert total == pytest.approx(450, abs=60)
     assert sum(float(row["records"]) for row in near) > 0.9 * total
 
@@ -160,7 +213,9 @@ def test_every_figure_has_its_whole_numbers_as_a_file_and_they_agree(
     client = browser(cast.steward)
     for what in ("depths", "cells", "place"):
         rows = lines(client, release, f"?what={what}")
-        assert sum(float(row["records"]) for row in rows) == pytest.approx(release.rows, rel=1e-4), what
+        assert sum(float(row["records"]) for row in rows) == pytest.approx(
+            release.rows, rel=1e-4
+        ), what
     assert len(lines(client, release, "?what=cells")) == sum(
         int(row["cells"]) for row in lines(client, release, "?what=depths")
     )
@@ -210,7 +265,10 @@ TREE = texts({"a": 10, "a ": 20, "ab": 30, "=b": 40}, ended=("a",))
 
 def test_beginnings_are_listed_the_most_frequent_first_with_blanks_to_be_seen() -> None:
     top = beginnings.explore(TREE, "", rows=1000)
-    assert [(line.text, line.records, line.opened) for line in top.lines] == [("a", "600", True), ("=", "400", True)]
+    assert [(line.text, line.records, line.opened) for line in top.lines] == [
+        ("a", "600", True),
+        ("=", "400", True),
+    ]
     below = beginnings.explore(TREE, "A", rows=1000)  # read as the texts are
     assert (below.text, below.records, below.above) == ("a", "600", (("", "any text"),))
     assert [(line.shown, line.records, line.ended) for line in below.lines] == [
@@ -221,7 +279,9 @@ def test_beginnings_are_listed_the_most_frequent_first_with_blanks_to_be_seen() 
     assert beginnings.explore(TREE, "abb", rows=1000).closed == "ab"
 
 
-@pytest.mark.parametrize(("asked", "words"), [("xyz", "not in the alphabet"), ("abab", "longer than 4 signs")])
+@pytest.mark.parametrize(
+    ("asked", "words"), [("xyz", "not in the alphabet"), ("abab", "longer than 4 signs")]
+)
 def test_a_beginning_that_no_text_has_is_refused_in_words(asked: str, words: str) -> None:
     found = beginnings.explore(TREE, asked, rows=1000)
     assert words in found.error and found.text == "" and found.lines
@@ -232,13 +292,22 @@ def test_the_page_of_texts_leads_one_level_down_and_back_without_scripts() -> No
     page = render_to_string("releases/_tree_texts.html", context)
     assert 'href="?at=#tree-texts"' in page and 'value="a"' in page
     assert page.count("not opened</span>") == 2 and page.count("and ends</span>") == 1
-    page = render_to_string("releases/_tree_texts.html", {"texts": beginnings.explore(TREE, "", rows=10), "at": ""})
+    page = render_to_string(
+        "releases/_tree_texts.html", {"texts": beginnings.explore(TREE, "", rows=10), "at": ""}
+    )
     assert 'href="?at=a#tree-texts"' in page and 'href="?at=%3D#tree-texts"' in page
-    closed = render_to_string("releases/_tree_texts.html", {"texts": beginnings.explore(TREE, "abb", rows=10)})
+    closed = render_to_string(
+        "releases/_tree_texts.html", {"texts": beginnings.explore(TREE, "abb", rows=10)}
+    )
     assert 'The tree ends at <span class="code">ab</span>' in closed
 
 
 def test_the_file_of_texts_holds_every_cell_and_nothing_that_a_spreadsheet_runs() -> None:
     found = list(beginnings.lines(TREE, rows=1000))
-    assert found[1:] == [("a", 1, "yes", "100"), ("a ", 2, "no", "200"), ("ab", 2, "no", "300"), ("=b", 2, "no", "400")]
+    assert found[1:] == [
+        ("a", 1, "yes", "100"),
+        ("a ", 2, "no", "200"),
+        ("ab", 2, "no", "300"),
+        ("=b", 2, "no", "400"),
+    ]
     assert "'=b" in "".join(tables.stream_lines(found))

@@ -51,7 +51,9 @@ def test_one_quick_run_of_another_method_does_not_narrow_the_band() -> None:
     alone = band(PARTS, method="auto", history=[])
     after = band(PARTS, method="auto", history=[run("independent", 0.05)])
     assert after.high == alone.high and after.low <= alone.low
-    assert band(PARTS, method="independent", history=[run("independent", 0.05)]).high < alone.high
+    assert (
+        band(PARTS, method="independent", history=[run("independent", 0.05)]).high < alone.high
+    )
 
 
 def test_each_part_is_fitted_by_itself() -> None:
@@ -87,15 +89,20 @@ def dataset(cast: Cast) -> Dataset:
 
 
 @pytest.mark.django_db
-def test_both_pages_say_the_same_whatever_was_guessed(cast: Cast, dataset: Dataset, browser: Open) -> None:
+def test_both_pages_say_the_same_whatever_was_guessed(
+    cast: Cast, dataset: Dataset, browser: Open
+) -> None:
     client, new = browser(cast.steward), reverse("runs:new", args=[dataset.code])
     said = {}
     for records in ("300", "9000000"):
-        page = client.post(reverse("runs:estimate", args=[dataset.code]), TYPED | {"records": records}).text
+        page = client.post(
+            reverse("runs:estimate", args=[dataset.code]), TYPED | {"records": records}
+        ).text
         [said[records]] = re.findall(r"Usually ([^<]+?) once a worker is free", page)
         answer = client.post(new, TYPED | {"records": records, "epsilon": "0.5"})
         half = client.post(
-            reverse("runs:estimate", args=[dataset.code]), TYPED | {"records": records, "epsilon": "0.5"}
+            reverse("runs:estimate", args=[dataset.code]),
+            TYPED | {"records": records, "epsilon": "0.5"},
         )
         [usual] = re.findall(r"Usually ([^<]+?) once", half.text)
         live = client.get(answer.url).text
@@ -112,13 +119,19 @@ def test_a_finished_run_teaches_the_next_forecast(cast: Cast, dataset: Dataset) 
     assert found.method == "independent" and set(found.ratios) == {READ, MODEL}
     begun = timezone.now() - datetime.timedelta(hours=1)
     RunEvent.objects.filter(run=made, stage=stages.OPEN.name).update(at=begun)
-    RunEvent.objects.filter(run=made, stage=stages.MEASURE.name).update(at=begun + datetime.timedelta(seconds=100))
-    SynthesisRun.objects.filter(pk=made.pk).update(finished_at=begun + datetime.timedelta(seconds=400))
+    RunEvent.objects.filter(run=made, stage=stages.MEASURE.name).update(
+        at=begun + datetime.timedelta(seconds=100)
+    )
+    SynthesisRun.objects.filter(pk=made.pk).update(
+        finished_at=begun + datetime.timedelta(seconds=400)
+    )
     made.refresh_from_db()
     [slow] = timing.observed(dataset)
     assert slow.ratios[READ] == pytest.approx(100 / made.expected["predicted"][READ])
     assert slow.ratios[MODEL] == pytest.approx(300 / made.expected["predicted"][MODEL])
-    assert scene.submit(steward=cast.steward, dataset=dataset, epsilon="0.5").expected["low"] > 100
+    assert (
+        scene.submit(steward=cast.steward, dataset=dataset, epsilon="0.5").expected["low"] > 100
+    )
     stranger = dataset
     stranger.organisation_id = -1
     assert timing.observed(stranger) == []  # how long others' tables take is theirs
@@ -131,7 +144,12 @@ def test_an_open_run_shows_how_long_and_a_stripe_where_no_share_is_known(
     made = scene.submit(steward=cast.steward, dataset=dataset)
     address, client = reverse("runs:run", args=[made.code]), browser(cast.steward)
     started = timezone.now() - datetime.timedelta(hours=3)
-    now = {"state": "measured", "answers_digest": "0" * 64, "started_at": started, "stage": stages.FIT.name}
+    now = {
+        "state": "measured",
+        "answers_digest": "0" * 64,
+        "started_at": started,
+        "stage": stages.FIT.name,
+    }
     SynthesisRun.objects.filter(pk=made.pk).update(**now, progress=0.0)
     page = client.get(address).text
     assert "longer than the usual" in page
@@ -140,5 +158,7 @@ def test_an_open_run_shows_how_long_and_a_stripe_where_no_share_is_known(
     assert "aria-valuenow" not in bar
     SynthesisRun.objects.filter(pk=made.pk).update(progress=0.4)
     assert "stage-unknown" not in client.get(address).text
-    SynthesisRun.objects.filter(pk=made.pk).update(expected=None)  # one from before it was recorded
+    SynthesisRun.objects.filter(pk=made.pk).update(
+        expected=None
+    )  # one from before it was recorded
     assert "usual" not in client.get(address).text.split("What was asked")[0]

@@ -51,7 +51,11 @@ def run(cast: Cast, dataset: Dataset) -> SynthesisRun:
 
 
 def entries(run: SynthesisRun) -> list[str]:
-    return list(LedgerEntry.objects.filter(run_code=run.code).order_by("sequence").values_list("kind", flat=True))
+    return list(
+        LedgerEntry.objects.filter(run_code=run.code)
+        .order_by("sequence")
+        .values_list("kind", flat=True)
+    )
 
 
 def account_of(run: SynthesisRun) -> BudgetAccount:
@@ -94,7 +98,9 @@ def test_submitting_holds_the_price_queues_and_audits(run: SynthesisRun) -> None
     assert (run.epsilon, run.delta, run.rho) == (NANO, NANO, 0)
     assert entries(run) == ["HOLD"]
     assert account_of(run).epsilon_held == NANO
-    assert OutboxMessage.objects.filter(task="runs.synthesize", subject_code=run.code, queue="confidential").exists()
+    assert OutboxMessage.objects.filter(
+        task="runs.synthesize", subject_code=run.code, queue="confidential"
+    ).exists()
     assert AuditEntry.objects.filter(action="run.submitted", object_code=run.code).exists()
 
 
@@ -115,14 +121,18 @@ def test_overspending_leaves_nothing_behind(cast: Cast, dataset: Dataset) -> Non
 def test_the_same_request_twice_is_one_run_and_one_price(cast: Cast, dataset: Dataset) -> None:
     spec = Spec.from_json({"mechanism": "independent", "epsilon": "1"})
     first, second = (
-        services.submit(steward=cast.steward, dataset=dataset, spec=spec, request_key="click") for _ in range(2)
+        services.submit(steward=cast.steward, dataset=dataset, spec=spec, request_key="click")
+        for _ in range(2)
     )
     assert first == second
     assert LedgerEntry.objects.filter(kind="HOLD").count() == 1
 
 
 def test_the_same_key_with_another_request_is_refused(cast: Cast, dataset: Dataset) -> None:
-    first, other = (Spec.from_json({"mechanism": "independent", "epsilon": epsilon}) for epsilon in ("1", "2"))
+    first, other = (
+        Spec.from_json({"mechanism": "independent", "epsilon": epsilon})
+        for epsilon in ("1", "2")
+    )
     services.submit(steward=cast.steward, dataset=dataset, spec=first, request_key="click")
     with pytest.raises(errors.KeyReused):
         services.submit(steward=cast.steward, dataset=dataset, spec=other, request_key="click")
@@ -138,7 +148,9 @@ def test_an_undescribed_dataset_says_what_is_missing(cast: Cast) -> None:
         scene.submit(steward=cast.steward, dataset=made)
 
 
-def test_a_description_of_other_people_than_the_account_protects_cannot_spend(cast: Cast, dataset: Dataset) -> None:
+def test_a_description_of_other_people_than_the_account_protects_cannot_spend(
+    cast: Cast, dataset: Dataset
+) -> None:
     confirmed = dataset.domain_versions.get()
     DomainVersion.objects.create(  # past the services, which refuse it too
         dataset=dataset,
@@ -151,16 +163,22 @@ def test_a_description_of_other_people_than_the_account_protects_cannot_spend(ca
         scene.submit(steward=cast.steward, dataset=dataset)
 
 
-def test_an_unknown_mechanism_is_refused_before_anything_is_held(cast: Cast, dataset: Dataset) -> None:
+def test_an_unknown_mechanism_is_refused_before_anything_is_held(
+    cast: Cast, dataset: Dataset
+) -> None:
     with pytest.raises(SpecError):
         services.submit(
-            steward=cast.steward, dataset=dataset, spec=Spec.from_json({"mechanism": "magic", "epsilon": 1})
+            steward=cast.steward,
+            dataset=dataset,
+            spec=Spec.from_json({"mechanism": "magic", "epsilon": 1}),
         )
     assert not LedgerEntry.objects.filter(kind="HOLD").exists()
 
 
 # --- leases -------------------------------------------------------------------------------------------------------
-def test_only_one_of_two_claims_wins_and_the_next_needs_the_lease_to_run_out(run: SynthesisRun) -> None:
+def test_only_one_of_two_claims_wins_and_the_next_needs_the_lease_to_run_out(
+    run: SynthesisRun,
+) -> None:
     same = SynthesisRun.objects.get(pk=run.pk)
     first = claimed(run)
     assert lease.claim(same) is None  # read before the first claim: a doubled message
@@ -186,7 +204,9 @@ def test_a_run_that_is_over_cannot_be_claimed(run: SynthesisRun) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_the_heartbeat_keeps_the_lease_and_notices_its_loss(run: SynthesisRun, settings: object) -> None:
+def test_the_heartbeat_keeps_the_lease_and_notices_its_loss(
+    run: SynthesisRun, settings: object
+) -> None:
     settings.RUN_LEASE_SECONDS = 0.3  # type: ignore[attr-defined]
     grip = claimed(run)
     before = SynthesisRun.objects.get(pk=run.pk).heartbeats
@@ -200,7 +220,9 @@ def test_the_heartbeat_keeps_the_lease_and_notices_its_loss(run: SynthesisRun, s
 
 
 # --- the worker ---------------------------------------------------------------------------------------------------
-def test_a_run_ends_with_one_charge_and_a_release_that_its_answers_made(run: SynthesisRun) -> None:
+def test_a_run_ends_with_one_charge_and_a_release_that_its_answers_made(
+    run: SynthesisRun,
+) -> None:
     worker.synthesize(code=run.code)
     run.refresh_from_db()
     assert run.state == State.FINISHED, run.failure
@@ -218,7 +240,9 @@ def test_five_messages_for_one_run_are_one_charge(run: SynthesisRun) -> None:
     assert Release.objects.count() == 1
 
 
-def test_a_run_found_charged_fails_keeps_its_charge_and_draws_nothing(run: SynthesisRun) -> None:
+def test_a_run_found_charged_fails_keeps_its_charge_and_draws_nothing(
+    run: SynthesisRun,
+) -> None:
     ledger.charge(run_code=run.code)
     SynthesisRun.objects.filter(pk=run.pk).update(state=State.CHARGED)
     worker.synthesize(code=run.code)
@@ -237,7 +261,9 @@ def test_a_failure_before_the_charge_gives_the_hold_back(run: SynthesisRun) -> N
     assert account_of(run).epsilon_held == 0
 
 
-def test_a_table_that_was_tampered_with_fails_the_run_before_its_charge(run: SynthesisRun) -> None:
+def test_a_table_that_was_tampered_with_fails_the_run_before_its_charge(
+    run: SynthesisRun,
+) -> None:
     path = vault.path_of(run.dataset.vault_name)
     path.chmod(0o600)
     sealed = path.read_bytes()
@@ -248,7 +274,9 @@ def test_a_table_that_was_tampered_with_fails_the_run_before_its_charge(run: Syn
     assert entries(run) == ["HOLD", "RELEASE"]
 
 
-@pytest.mark.parametrize("change", [{"attribute": "townn"}, {"unit": "person"}], ids=["attribute", "unit column"])
+@pytest.mark.parametrize(
+    "change", [{"attribute": "townn"}, {"unit": "person"}], ids=["attribute", "unit column"]
+)
 def test_a_description_of_columns_that_the_table_lacks_costs_nothing(
     cast: Cast, dataset: Dataset, change: dict[str, str]
 ) -> None:
@@ -261,13 +289,19 @@ def test_a_description_of_columns_that_the_table_lacks_costs_nothing(
     if "unit" in change:
         document["unit"] = {"max_records": 1, "column": change["unit"]}
         DomainVersion.objects.create(  # the account stands for other people: past the services, and the plan's digest
-            dataset=dataset, number=2, document=document, digest="0" * 64, confirmed_by=cast.steward
+            dataset=dataset,
+            number=2,
+            document=document,
+            digest="0" * 64,
+            confirmed_by=cast.steward,
         )
     else:
         datasets_services.declare_domain(actor=cast.steward, dataset=dataset, document=document)
     version = dataset.domain_versions.get(number=2)
     plan = planning.replan(version=version, spec=Spec.from_json(run.spec), account=run.account)
-    SynthesisRun.objects.filter(pk=run.pk).update(domain_version=version, plan_digest=plan.digest)
+    SynthesisRun.objects.filter(pk=run.pk).update(
+        domain_version=version, plan_digest=plan.digest
+    )
     worker.synthesize(code=run.code)
     run.refresh_from_db()
     assert run.state == State.FAILED
@@ -281,19 +315,32 @@ def test_a_failed_run_tells_neither_a_line_nor_a_name_that_nobody_described(
     """Custodians and auditors read it too; where a table breaks a rule depends on its rows."""
 
     def refuse(*_: Any, **__: Any) -> None:
-        raise TableError("a cell is too long", repair="leave the column out", line=90_817_263_544, column="Jane Doe")
+        raise TableError(
+            "a cell is too long",
+            repair="leave the column out",
+            line=90_817_263_544,
+            column="Jane Doe",
+        )
 
     monkeypatch.setattr(worker.pipeline, "measure", refuse)
     worker.synthesize(code=run.code)
     run.refresh_from_db()
     assert (run.state, run.failure["rule"]) == (State.FAILED, "a cell is too long")
     shown = Caller(cast.auditor, "read").get(f"/runs/{run.code}/").text
-    for secret in ("90817263544", "Jane Doe"):  # more digits than digests and times have by chance
+    for secret in (
+        "90817263544",
+        "Jane Doe",
+    ):  # more digits than digests and times have by chance
         assert secret not in shown + str(run.failure)
 
 
-def test_a_table_that_is_not_read_or_was_refused_takes_no_run(cast: Cast, dataset: Dataset) -> None:
-    for status, words in ((Dataset.Status.UPLOADED, "not read yet"), (Dataset.Status.REFUSED, "refused")):
+def test_a_table_that_is_not_read_or_was_refused_takes_no_run(
+    cast: Cast, dataset: Dataset
+) -> None:
+    for status, words in (
+        (Dataset.Status.UPLOADED, "not read yet"),
+        (Dataset.Status.REFUSED, "refused"),
+    ):
         Dataset.objects.filter(pk=dataset.pk).update(status=status)
         dataset.refresh_from_db()
         with pytest.raises(errors.NotReady, match=words):
@@ -301,13 +348,21 @@ def test_a_table_that_is_not_read_or_was_refused_takes_no_run(cast: Cast, datase
     assert not LedgerEntry.objects.filter(kind="HOLD").exists()
 
 
-def test_a_description_older_than_the_reading_is_checked_when_a_run_is_asked_for(cast: Cast) -> None:
+def test_a_description_older_than_the_reading_is_checked_when_a_run_is_asked_for(
+    cast: Cast,
+) -> None:
     made = scene.upload(steward=cast.steward, organisation=cast.organisation)
     document = copy.deepcopy(scene.DOMAIN)
     document["attributes"][0]["name"] = "townn"
-    datasets_services.declare_domain(actor=cast.steward, dataset=made, document=document)  # nothing is known yet
+    datasets_services.declare_domain(
+        actor=cast.steward, dataset=made, document=document
+    )  # nothing is known yet
     scene.read(made)
-    ledger.grant(custodian=cast.custodian, request=scene.ask(steward=cast.steward, dataset=made), reason="Agreed.")
+    ledger.grant(
+        custodian=cast.custodian,
+        request=scene.ask(steward=cast.steward, dataset=made),
+        reason="Agreed.",
+    )
     with pytest.raises(DomainError, match="townn"):
         scene.submit(steward=cast.steward, dataset=made)
     assert not LedgerEntry.objects.filter(kind="HOLD").exists()
@@ -347,7 +402,9 @@ def test_a_run_found_measured_gives_the_release_it_would_have_given(run: Synthes
 
 def unpublish(run: SynthesisRun) -> None:
     """Put a run back to where its answers had just been stored."""
-    SynthesisRun.objects.filter(pk=run.pk).update(state=State.MEASURED, release=None, lease_held=False)
+    SynthesisRun.objects.filter(pk=run.pk).update(
+        state=State.MEASURED, release=None, lease_held=False
+    )
     Release.objects.filter(run_code=run.code).delete()
 
 
@@ -359,9 +416,15 @@ def test_a_plan_that_changed_since_submission_spends_nothing(run: SynthesisRun) 
     assert entries(run) == ["HOLD", "RELEASE"]
 
 
-def test_a_file_that_is_another_than_the_run_was_submitted_for_spends_nothing(run: SynthesisRun, cast: Cast) -> None:
-    other = scene.upload(steward=cast.steward, organisation=cast.organisation, table=scene.TABLE + "north,1,no\n")
-    Dataset.objects.filter(pk=run.dataset.pk).update(vault_name="moved away")  # names are unique
+def test_a_file_that_is_another_than_the_run_was_submitted_for_spends_nothing(
+    run: SynthesisRun, cast: Cast
+) -> None:
+    other = scene.upload(
+        steward=cast.steward, organisation=cast.organisation, table=scene.TABLE + "north,1,no\n"
+    )
+    Dataset.objects.filter(pk=run.dataset.pk).update(
+        vault_name="moved away"
+    )  # names are unique
     Dataset.objects.filter(pk=other.pk).update(vault_name="nothing")
     Dataset.objects.filter(pk=run.dataset.pk).update(vault_name=other.vault_name)
     worker.synthesize(code=run.code)
@@ -380,7 +443,9 @@ def test_a_run_that_keeps_killing_its_worker_is_given_up(run: SynthesisRun) -> N
 
 
 # --- cancelling ---------------------------------------------------------------------------------------------------
-def test_cancelling_before_the_charge_gives_the_hold_back(run: SynthesisRun, cast: Cast) -> None:
+def test_cancelling_before_the_charge_gives_the_hold_back(
+    run: SynthesisRun, cast: Cast
+) -> None:
     grip = claimed(run)
     services.cancel(actor=cast.steward, run=run)
     assert entries(run) == ["HOLD", "RELEASE"]
@@ -390,7 +455,9 @@ def test_cancelling_before_the_charge_gives_the_hold_back(run: SynthesisRun, cas
     assert entries(run) == ["HOLD", "RELEASE"]
 
 
-def test_cancelling_after_the_charge_forfeits_the_budget_and_the_result(run: SynthesisRun, cast: Cast) -> None:
+def test_cancelling_after_the_charge_forfeits_the_budget_and_the_result(
+    run: SynthesisRun, cast: Cast
+) -> None:
     grip = claimed(run)
     ledger.charge(run_code=run.code)
     SynthesisRun.objects.filter(pk=run.pk).update(state=State.CHARGED)
@@ -417,14 +484,18 @@ def broker() -> Iterator[SimpleQueue]:
         waiting.clear()
 
 
-def test_a_message_that_was_never_sent_is_rung_for_again(run: SynthesisRun, broker: SimpleQueue) -> None:
+def test_a_message_that_was_never_sent_is_rung_for_again(
+    run: SynthesisRun, broker: SimpleQueue
+) -> None:
     assert reconcile.reconcile().rung >= 1
     codes = {broker.get(block=False).decode()[0][0] for _ in range(broker.qsize())}
     assert run.code in codes
     assert OutboxMessage.objects.get(subject_code=run.code).times_sent == 1
 
 
-def test_a_message_just_sent_or_a_run_at_work_is_left_alone(run: SynthesisRun, broker: SimpleQueue) -> None:
+def test_a_message_just_sent_or_a_run_at_work_is_left_alone(
+    run: SynthesisRun, broker: SimpleQueue
+) -> None:
     reconcile.reconcile()
     assert reconcile.ring_again() == 0
     claimed(run)
@@ -432,7 +503,9 @@ def test_a_message_just_sent_or_a_run_at_work_is_left_alone(run: SynthesisRun, b
     assert reconcile.ring_again() == 0
 
 
-def test_a_lost_message_is_rung_for_again_after_a_lease(run: SynthesisRun, broker: SimpleQueue) -> None:
+def test_a_lost_message_is_rung_for_again_after_a_lease(
+    run: SynthesisRun, broker: SimpleQueue
+) -> None:
     reconcile.reconcile()
     broker.clear()  # what a broker without persistence does when it dies
     rung: list[int] = []
@@ -448,7 +521,9 @@ def test_messages_of_runs_that_are_over_are_deleted(run: SynthesisRun, cast: Cas
     assert not OutboxMessage.objects.filter(subject_code=run.code).exists()
 
 
-def test_a_charged_run_whose_worker_is_gone_fails_and_one_at_work_does_not(run: SynthesisRun) -> None:
+def test_a_charged_run_whose_worker_is_gone_fails_and_one_at_work_does_not(
+    run: SynthesisRun,
+) -> None:
     grip = claimed(run)
     ledger.charge(run_code=run.code)
     SynthesisRun.objects.filter(pk=run.pk).update(state=State.CHARGED)
@@ -478,9 +553,14 @@ def test_an_upload_nobody_asked_to_read_is_read_after_all(cast: Cast) -> None:
 
 
 # --- errands ------------------------------------------------------------------------------------------------------
-def test_an_upload_that_cannot_be_read_is_refused_with_place_and_repair_and_no_value(cast: Cast) -> None:
+def test_an_upload_that_cannot_be_read_is_refused_with_place_and_repair_and_no_value(
+    cast: Cast,
+) -> None:
     made = scene.upload(
-        steward=cast.steward, organisation=cast.organisation, table="a,b\n1,2\n3,canary,4\n", name="Broken"
+        steward=cast.steward,
+        organisation=cast.organisation,
+        table="a,b\n1,2\n3,canary,4\n",
+        name="Broken",
     )
     scene.read(made)
     assert made.status == Dataset.Status.REFUSED
@@ -491,19 +571,25 @@ def test_an_upload_that_cannot_be_read_is_refused_with_place_and_repair_and_no_v
 def test_asking_twice_for_a_report_is_one_errand(run: SynthesisRun, cast: Cast) -> None:
     worker.synthesize(code=run.code)
     release = Release.objects.get()
-    first, second = (services.request_report(release=release, actor=cast.steward) for _ in range(2))
+    first, second = (
+        services.request_report(release=release, actor=cast.steward) for _ in range(2)
+    )
     assert first == second
     assert TableErrand.objects.filter(kind="report").count() == 1
 
 
-def test_a_report_is_readable_by_the_steward_and_marks_later_runs(run: SynthesisRun, cast: Cast) -> None:
+def test_a_report_is_readable_by_the_steward_and_marks_later_runs(
+    run: SynthesisRun, cast: Cast
+) -> None:
     worker.synthesize(code=run.code)
     release = Release.objects.get()
     errand = services.request_report(release=release, actor=cast.steward)
     worker.table_errand(code=errand.code)
     errand.refresh_from_db()
     assert errand.state == TableErrand.State.FINISHED, errand.failure
-    assert not scene.submit(steward=cast.steward, dataset=run.dataset, epsilon="0.5").looked_before
+    assert not scene.submit(
+        steward=cast.steward, dataset=run.dataset, epsilon="0.5"
+    ).looked_before
     assert datasets.preview_for(cast.steward, run.dataset, "report", release.code)
     later = scene.submit(steward=cast.steward, dataset=run.dataset, epsilon="0.5")
     assert later.looked_before
@@ -514,7 +600,9 @@ def test_a_report_is_readable_by_the_steward_and_marks_later_runs(run: Synthesis
     assert release.receipt["chosen_after_looking"] is False
 
 
-def test_an_errand_that_fails_for_a_passing_reason_is_tried_three_times(cast: Cast, tmp_path: Path) -> None:
+def test_an_errand_that_fails_for_a_passing_reason_is_tried_three_times(
+    cast: Cast, tmp_path: Path
+) -> None:
     made = scene.upload(steward=cast.steward, organisation=cast.organisation, name="Unlucky")
     errand = made.errands.get()
     TableErrand.objects.filter(pk=errand.pk).update(attempts=worker.MAX_ERRAND_ATTEMPTS)

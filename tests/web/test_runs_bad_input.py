@@ -50,8 +50,13 @@ def typed(field: str, text: str) -> dict[str, str]:
 
 def errors_at(page: str, field: str) -> list[str]:
     """What stands below one field."""
-    place = re.search(rf'<div id="{re.escape(field)}-errors"[^>]*>(.*?)</div>(?:\s*</div>)?', page, flags=re.S)
-    return [unescape(text) for text in re.findall(r'role="alert">([^<]+)', place[1] + "<" if place else "")]
+    place = re.search(
+        rf'<div id="{re.escape(field)}-errors"[^>]*>(.*?)</div>(?:\s*</div>)?', page, flags=re.S
+    )
+    return [
+        unescape(text)
+        for text in re.findall(r'role="alert">([^<]+)', place[1] + "<" if place else "")
+    ]
 
 
 @pytest.mark.parametrize("field", FIELDS)
@@ -66,7 +71,9 @@ def test_a_wrong_number_is_refused_at_its_field_kept_and_holds_nothing(
             page = answer.content.decode()
             assert answer.status_code == 200
             (said,) = errors_at(page, field)
-            assert any(sign in said for sign in ("; ", ": ", "from 1 to")), f"rule and repair: {said}"
+            assert any(sign in said for sign in ("; ", ": ", "from 1 to")), (
+                f"rule and repair: {said}"
+            )
             assert text not in said or len(text) < 3
             if address == "runs:new":
                 assert f'value="{text}"' in page
@@ -94,7 +101,11 @@ def test_every_place_of_an_error_comes_once_also_when_the_method_changes(
     browser: Open, cast: Cast, dataset: Dataset
 ) -> None:
     choices = typed("param-degree", "9") | {"parameters_of": "independent"}
-    page = browser(cast.steward).post(reverse("runs:estimate", args=[dataset.code]), choices).content.decode()
+    page = (
+        browser(cast.steward)
+        .post(reverse("runs:estimate", args=[dataset.code]), choices)
+        .content.decode()
+    )
     places = re.findall(r'id="([\w-]+-errors)"', page)
     assert sorted(set(places)) == sorted(places)
     assert {"epsilon-errors", "param-degree-errors"} <= set(places)
@@ -104,8 +115,17 @@ def test_every_place_of_an_error_comes_once_also_when_the_method_changes(
 def test_the_fields_of_a_method_just_chosen_come_with_their_defaults(
     browser: Open, cast: Cast, dataset: Dataset
 ) -> None:
-    choices = {"mechanism": "bayesian-network", "parameters_of": "independent", "epsilon": "1", "delta": "1e-9"}
-    page = browser(cast.steward).post(reverse("runs:estimate", args=[dataset.code]), choices).content.decode()
+    choices = {
+        "mechanism": "bayesian-network",
+        "parameters_of": "independent",
+        "epsilon": "1",
+        "delta": "1e-9",
+    }
+    page = (
+        browser(cast.steward)
+        .post(reverse("runs:estimate", args=[dataset.code]), choices)
+        .content.decode()
+    )
     schema = mechanisms.REGISTRY["bayesian-network"].parameters["properties"]
     for name, rule in schema.items():
         assert re.search(rf'name="param-{name}"[^>]*value="{rule["default"]}"', page), name

@@ -66,7 +66,9 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clock]:
         yield made
         return
     raw = connection.connection
-    raw.create_function("STRFTIME", 2, lambda form, _when: made.wall().strftime(form.replace("%f", "%S.%f")))
+    raw.create_function(
+        "STRFTIME", 2, lambda form, _when: made.wall().strftime(form.replace("%f", "%S.%f"))
+    )
     yield made
     connection.close()  # the function goes with its connection
 
@@ -84,7 +86,9 @@ def database_time() -> datetime:
     return found
 
 
-def lease_passes(clock: Clock, watch: lease.Watch, *, beat: Callable[[], object] = lambda: None) -> list[int]:
+def lease_passes(
+    clock: Clock, watch: lease.Watch, *, beat: Callable[[], object] = lambda: None
+) -> list[int]:
     """A lease's time, in passes of the reconciler; how many interrupted runs each ended."""
     ended = []
     for _ in range(lease.BEATS_A_LEASE + 1):
@@ -105,7 +109,9 @@ def held(run: SynthesisRun, state: str) -> lease.Lease:
 
 
 @pytest.mark.parametrize("step", STEPS, ids=["forward", "back"])
-def test_the_clock_of_these_tests_is_the_databases_own(clock: Clock, run: SynthesisRun, step: timedelta) -> None:
+def test_the_clock_of_these_tests_is_the_databases_own(
+    clock: Clock, run: SynthesisRun, step: timedelta
+) -> None:
     before = database_time()
     clock.set(step)
     assert abs(database_time() - before - step) < timedelta(minutes=5)
@@ -138,7 +144,9 @@ def test_a_held_run_whose_worker_is_gone_is_taken_over_whatever_the_clock_says(
     reconcile.reconcile(watch)
     clock.set(step)
     lease_passes(clock, watch)
-    assert OutboxMessage.objects.get(pk=message.pk).sent_at is None  # rung for; nobody listens in these tests
+    assert (
+        OutboxMessage.objects.get(pk=message.pk).sent_at is None
+    )  # rung for; nobody listens in these tests
     worker.synthesize(code=run.code)
     assert SynthesisRun.objects.get(pk=run.pk).state == State.FINISHED
 
@@ -177,7 +185,9 @@ def test_an_outage_of_the_database_gives_a_living_worker_time_to_show_that_it_li
     assert set(lease_passes(clock, watch, beat=lambda: lease.extend(grip))) == {0}
 
 
-def test_a_worker_that_was_slow_takes_its_run_back_if_nobody_has_claimed_it(run: SynthesisRun) -> None:
+def test_a_worker_that_was_slow_takes_its_run_back_if_nobody_has_claimed_it(
+    run: SynthesisRun,
+) -> None:
     grip = held(run, State.HELD)
     SynthesisRun.objects.filter(pk=run.pk).update(lease_held=False)
     assert lease.extend(grip)

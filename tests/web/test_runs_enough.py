@@ -47,7 +47,9 @@ def test_few_records_are_an_honest_no_with_what_would_do(say: Callable[..., str]
     assert 'role="alert"' in page
     assert "3 columns of 3 in which noise outweighs" in page
     assert "Describe “age”, “region”, “works” with fewer values" in page
-    assert "about 9 records are the least" in page  # three columns, the middle one of three codes
+    assert (
+        "about 9 records are the least" in page
+    )  # three columns, the middle one of three codes
     assert "an ε of 1.8" in page
     assert "5 records (your guess)" in page
     assert "Do not release this" not in say(records="9")
@@ -63,7 +65,12 @@ def test_single_columns_may_hold_where_pairs_do_not(say: Callable[..., str]) -> 
 BLOCKS = [f"block {number}" for number in range(400)]
 PLACES: dict[str, Any] = {
     "attributes": [{"name": "home", "kind": "categorical", "values": BLOCKS, "other": True}],
-    "points": [{"column": "home", "at": {block: [41 + number / 1_000, -71] for number, block in enumerate(BLOCKS)}}],
+    "points": [
+        {
+            "column": "home",
+            "at": {block: [41 + number / 1_000, -71] for number, block in enumerate(BLOCKS)},
+        }
+    ],
 }
 
 
@@ -72,19 +79,31 @@ def test_trees_of_places_need_fewer_records_than_a_code_each() -> None:
 
     def said(rows: int, mechanism: str) -> enough.Enough:
         plan = mechanisms.plan(domain, Spec(mechanism=mechanism, epsilon=Fraction(1)))
-        return enough.told(domain, rows=rows, epsilon=Fraction(1), assumed=False, opened_from=plan.opened_from(rows))
+        return enough.told(
+            domain,
+            rows=rows,
+            epsilon=Fraction(1),
+            assumed=False,
+            opened_from=plan.opened_from(rows),
+        )
 
     by_code, by_cell = said(300, "auto"), said(300, "adaptive")
     assert (by_code.level, by_cell.level) == ("too-little", "thin")
     assert "methods for places" in by_code.advice[0] and not by_cell.advice
     assert re.search(
-        r"A cell is divided from about \d+ records on at this ε, so that about \d+ cells are", by_cell.reason
+        r"A cell is divided from about \d+ records on at this ε, so that about \d+ cells are",
+        by_cell.reason,
     )
     few = said(5, "adaptive")
     least = int(str(re.search(r"from about (\d+) records on", few.reason)[1]))  # type: ignore[index]
     assert few.level == "too-little" and few.title == "Do not release this" and 5 < least < 300
-    assert "there are 5 in all" in few.reason and f"an ε of about {least / 5:.2g}" in few.advice[0]
-    assert said(least - 1, "adaptive").level == "too-little" and said(least, "adaptive").level == "thin"
+    assert (
+        "there are 5 in all" in few.reason and f"an ε of about {least / 5:.2g}" in few.advice[0]
+    )
+    assert (
+        said(least - 1, "adaptive").level == "too-little"
+        and said(least, "adaptive").level == "thin"
+    )
 
 
 @pytest.mark.parametrize("records", [{"rows": 40, "relation": "replace-one"}, {}])
@@ -97,16 +116,28 @@ def test_a_tree_in_which_nothing_would_be_divided_is_told_before_it_is_paid_for(
     fields = {"mechanism": "adaptive", "epsilon": "0.1", "delta": "0", "records": "40"}
     page = client.post(address, fields).text
     assert "Do not release this" in page and 'role="alert"' in page
-    assert re.search(r"A cell is divided from about \d+ records on at this ε, and there are 40 in all", page)
+    assert re.search(
+        r"A cell is divided from about \d+ records on at this ε, and there are 40 in all", page
+    )
     assert ("the public number of records" if records else "your guess") in page
-    assert "A cell is divided" not in client.post(address, fields | {"mechanism": "independent"}).text
+    assert (
+        "A cell is divided"
+        not in client.post(address, fields | {"mechanism": "independent"}).text
+    )
     divided = client.post(address, fields | {"epsilon": "3"}).text
     assert "Do not release this" not in divided and "so that about" in divided
 
 
 def test_trees_of_points_are_not_judged_by_tables_of_two_columns() -> None:
     sides: list[dict[str, Any]] = [
-        {"name": name, "kind": "number", "low": 0, "high": 1, "edges": [i / 64 for i in range(65)], "outside": "clamp"}
+        {
+            "name": name,
+            "kind": "number",
+            "low": 0,
+            "high": 1,
+            "edges": [i / 64 for i in range(65)],
+            "outside": "clamp",
+        }
         for name in ("north", "east")
     ]
     place = [{"name": "home", "latitude": "north", "longitude": "east"}]
@@ -114,15 +145,21 @@ def test_trees_of_points_are_not_judged_by_tables_of_two_columns() -> None:
     pairs = "Tables of two columns do not"
     for attributes, expected in ((sides, False), ([*sides, beside], True)):
         domain = Domain.from_json({"attributes": attributes, "places": place})
-        said = enough.told(domain, rows=1_000, epsilon=Fraction(1), assumed=False, opened_from=50)
+        said = enough.told(
+            domain, rows=1_000, epsilon=Fraction(1), assumed=False, opened_from=50
+        )
         assert said.level == "thin" and (pairs in said.reason) is expected
         assert ("about 20 cells are divided at a depth, at most" in said.reason) is not expected
-        assert pairs in enough.told(domain, rows=1_000, epsilon=Fraction(1), assumed=False).reason
+        assert (
+            pairs in enough.told(domain, rows=1_000, epsilon=Fraction(1), assumed=False).reason
+        )
 
 
 def test_what_is_still_to_be_learned_is_not_called_enough() -> None:
     words = {"set": "strings", "alphabet": "abc", "min_length": 1, "max_length": 4}
-    domain = Domain.from_json({"attributes": [{"name": "term", "kind": "weak", "values": words}]})
+    domain = Domain.from_json(
+        {"attributes": [{"name": "term", "kind": "weak", "values": words}]}
+    )
     said = enough.told(domain, rows=100_000, epsilon=Fraction(1), assumed=False)
     few = enough.told(domain, rows=100, epsilon=Fraction(1), assumed=False, opened_from=101)
     assert few.reason.startswith("A beginning of a text is divided from about 101 records on")
@@ -140,7 +177,9 @@ def test_without_a_number_it_says_that_one_is_assumed(say: Callable[..., str]) -
 
 
 @pytest.mark.parametrize("typed", ["many", "-3", "0", "1e3"])
-def test_a_guess_that_is_no_number_is_refused_at_its_field(say: Callable[..., str], typed: str) -> None:
+def test_a_guess_that_is_no_number_is_refused_at_its_field(
+    say: Callable[..., str], typed: str
+) -> None:
     page = say(records=typed)
     assert "About how many records:</strong> A whole number from 1" in page
 

@@ -26,13 +26,17 @@ DOMAIN = Domain.from_json(scene.DOMAIN)
 
 
 def spec(**changes: str) -> Spec:
-    return Spec.from_json({"mechanism": "independent", "epsilon": "1", "delta": "1e-9"} | changes)
+    return Spec.from_json(
+        {"mechanism": "independent", "epsilon": "1", "delta": "1e-9"} | changes
+    )
 
 
 def numbers(page: str) -> dict[str, tuple[str, str]]:
     """Method → the two shares in the table below the drawing."""
     table = page[page.index("forecast-table") :].split("</table>")[0]
-    rows = re.findall(r"</svg>([^<]+).*?number\">([^<]+)</td><td class=\"number\">([^<]+)<", table, flags=re.S)
+    rows = re.findall(
+        r"</svg>([^<]+).*?number\">([^<]+)</td><td class=\"number\">([^<]+)<", table, flags=re.S
+    )
     return {title.strip(): (oneway, pairs) for title, oneway, pairs in rows}
 
 
@@ -46,12 +50,19 @@ def test_every_number_is_the_engines() -> None:
     assert len(found.epsilons) == len(GRID)
     for (_, rows), measure in zip(found.tables, ("oneway", "pairs"), strict=True):
         told = forecast_curve(DOMAIN, spec=spec(), epsilons=GRID, rows=1000)
-        by_method = [[share(p[measure]) for p in told if p["mechanism"] == name] for name in REGISTRY]
-        assert [list(shares) for _, shares in rows] == [shares for shares in by_method if shares]
+        by_method = [
+            [share(p[measure]) for p in told if p["mechanism"] == name] for name in REGISTRY
+        ]
+        assert [list(shares) for _, shares in rows] == [
+            shares for shares in by_method if shares
+        ]
 
 
 def test_the_mark_stands_where_the_thumb_of_the_slider_is() -> None:
-    marks = [forecast(DOMAIN, spec=spec(epsilon=epsilon), rows=1000).mark for epsilon in ("0.01", "0.1", "10")]
+    marks = [
+        forecast(DOMAIN, spec=spec(epsilon=epsilon), rows=1000).mark
+        for epsilon in ("0.01", "0.1", "10")
+    ]
     first, second, last = (mark for mark in marks if mark is not None)
     assert (second - first) * 3 == pytest.approx(last - first, abs=0.5)
     assert forecast(DOMAIN, spec=spec(epsilon="25"), rows=1000).mark is None
@@ -83,11 +94,15 @@ def test_while_the_slider_moves_the_engine_is_asked_for_the_chosen_method_alone(
     assert asked == []  # 0.6 was asked for before
     forecast(DOMAIN, spec=spec(epsilon="0.8"), rows=7777)
     assert asked == [("independent", 1)]
-    forecast(DOMAIN, spec=spec(epsilon="25"), rows=7777)  # beyond the drawing there is no line to read off
+    forecast(
+        DOMAIN, spec=spec(epsilon="25"), rows=7777
+    )  # beyond the drawing there is no line to read off
     assert {name for name, _ in asked} == set(REGISTRY)
 
 
-def test_a_page_that_cannot_wait_has_the_chosen_method_at_once_and_the_others_once_they_were_asked_for() -> None:
+def test_a_page_that_cannot_wait_has_the_chosen_method_at_once_and_the_others_once_they_were_asked_for() -> (
+    None
+):
     hasty = forecast(DOMAIN, spec=spec(), rows=4321, hasty=True)
     assert [line.title for line in hasty.lines] == ["Independent columns"]
     assert [(panel.dot is not None, panel.paths) for panel in hasty.panels] == [
@@ -101,7 +116,9 @@ def test_a_page_that_cannot_wait_has_the_chosen_method_at_once_and_the_others_on
 def test_what_is_read_off_a_line_is_near_what_the_engine_says() -> None:
     for epsilon in ("0.015", "0.3", "7"):
         found = forecast(DOMAIN, spec=spec(mechanism="random", epsilon=epsilon), rows=1000)
-        told = forecast_curve(DOMAIN, spec=spec(mechanism="random"), epsilons=[Fraction(epsilon)], rows=1000)
+        told = forecast_curve(
+            DOMAIN, spec=spec(mechanism="random"), epsilons=[Fraction(epsilon)], rows=1000
+        )
         for line, point in zip(found.lines, told, strict=True):
             for shown, truth in ((line.oneway, point["oneway"]), (line.pairs, point["pairs"])):
                 assert float(shown[:-2]) / 100 == pytest.approx(
@@ -110,9 +127,16 @@ def test_what_is_read_off_a_line_is_near_what_the_engine_says() -> None:
 
 
 def test_names_at_the_ends_of_lines_keep_apart_within_their_panel() -> None:
-    points = {f"m{i}": [{"mechanism": f"m{i}", "epsilon": 10.0, "oneway": 0.001, "pairs": 0.5}] for i in range(9)}
+    points = {
+        f"m{i}": [{"mechanism": f"m{i}", "epsilon": 10.0, "oneway": 0.001, "pairs": 0.5}]
+        for i in range(9)
+    }
     drawing = _Drawing(
-        grid=points, here={}, offered=list(points), titles={name: name * 9 for name in points}, chosen="m3"
+        grid=points,
+        here={},
+        offered=list(points),
+        titles={name: name * 9 for name in points},
+        chosen="m3",
     )  # type: ignore[arg-type]
     for place in (0, 1):
         panel = drawing.panel(place)

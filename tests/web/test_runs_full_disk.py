@@ -60,14 +60,28 @@ STORE = """
 
 def limited(script: str, folder: Path) -> str:
     """What a script says in a process whose disk is small."""
-    environment = os.environ | {"DJANGO_SETTINGS_MODULE": "synthweb.settings", "PYTHONPATH": "."}
-    command = [sys.executable, "-c", textwrap.dedent(LIMITED) + textwrap.dedent(script), str(folder)]
-    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120, check=True).stdout
+    environment = os.environ | {
+        "DJANGO_SETTINGS_MODULE": "synthweb.settings",
+        "PYTHONPATH": ".",
+    }
+    command = [
+        sys.executable,
+        "-c",
+        textwrap.dedent(LIMITED) + textwrap.dedent(script),
+        str(folder),
+    ]
+    return subprocess.run(
+        command, capture_output=True, text=True, env=environment, timeout=120, check=True
+    ).stdout
 
 
 def entries(run: SynthesisRun) -> list[str]:
     """What the ledger has of a run."""
-    return list(LedgerEntry.objects.filter(run_code=run.code).order_by("sequence").values_list("kind", flat=True))
+    return list(
+        LedgerEntry.objects.filter(run_code=run.code)
+        .order_by("sequence")
+        .values_list("kind", flat=True)
+    )
 
 
 @pytest.fixture
@@ -96,10 +110,16 @@ def test_answers_are_written_into_the_blocks_that_were_reserved(folder: Path) ->
         assert reserved.st_blocks * 512 >= 100_000
         room.store(b"answers", name="one.npz")
     (stored,) = folder.iterdir()
-    assert (stored.name, stored.stat().st_ino, stored.read_bytes()) == ("one.npz", reserved.st_ino, b"answers")
+    assert (stored.name, stored.stat().st_ino, stored.read_bytes()) == (
+        "one.npz",
+        reserved.st_ino,
+        b"answers",
+    )
 
 
-def test_a_sweep_leaves_reservations_of_the_living_and_answers_that_are_known(folder: Path) -> None:
+def test_a_sweep_leaves_reservations_of_the_living_and_answers_that_are_known(
+    folder: Path,
+) -> None:
     """Failed before: a clock set forward by an hour had answers swept that were not recorded yet."""
     asked = []
 

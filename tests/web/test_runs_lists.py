@@ -45,7 +45,12 @@ def copies(run: SynthesisRun, number: int) -> None:
     assert release is not None
     for place in range(number):
         code = codes.new()
-        release.pk, release.code, release.run_code, release.name = None, codes.new(), code, f"Copy {place:03}"
+        release.pk, release.code, release.run_code, release.name = (
+            None,
+            codes.new(),
+            code,
+            f"Copy {place:03}",
+        )
         release.epsilon = (place + 1) * 10**7
         release.save(force_insert=True)
         run.pk, run.code, run.name, run.release = None, code, f"Copy {place:03}", release
@@ -76,24 +81,42 @@ def test_a_list_pages_sorts_and_filters_and_keeps_both(
     assert 'rel="prev" href="?sort=-' in page
     few = client.get(address, {"q": "Copy 00", "sort": key}).content.decode()
     assert len(codes_in(few)) == 10
-    assert f'href="?q=Copy+00&amp;sort=-{key}"' in few, "another click turns the order and keeps the words"
-    assert codes_in(client.get(address, {"mechanism": "bayesian-network"}).content.decode()) == []
+    assert f'href="?q=Copy+00&amp;sort=-{key}"' in few, (
+        "another click turns the order and keeps the words"
+    )
     assert (
-        len(codes_in(client.get(address, {"mechanism": "independent", "dataset": dataset.code}).content.decode())) == 25
+        codes_in(client.get(address, {"mechanism": "bayesian-network"}).content.decode()) == []
+    )
+    assert (
+        len(
+            codes_in(
+                client.get(
+                    address, {"mechanism": "independent", "dataset": dataset.code}
+                ).content.decode()
+            )
+        )
+        == 25
     )
     usual = codes_in(client.get(address).content.decode())
     assert codes_in(client.get(address, {"sort": "nonsense"}).content.decode()) == usual
     assert codes_in(client.get(address, {"sort": made}).content.decode()) == usual
 
 
-@pytest.mark.parametrize("address", ["/", "/datasets/", "/releases/", "/runs/", "/ledger/", "dataset", "new"])
+@pytest.mark.parametrize(
+    "address", ["/", "/datasets/", "/releases/", "/runs/", "/ledger/", "dataset", "new"]
+)
 def test_a_page_asks_the_database_as_often_with_many_releases_as_with_one(
     browser: Open, cast: Cast, dataset: Dataset, address: str
 ) -> None:
     run = finished(cast, dataset)
     copies(run, 2)
-    named = {"dataset": reverse("pages:dataset", args=[dataset.code]), "new": reverse("runs:new", args=[dataset.code])}
-    clients = [browser(person) for person in (cast.steward, cast.auditor)][: 1 if address == "new" else 2]
+    named = {
+        "dataset": reverse("pages:dataset", args=[dataset.code]),
+        "new": reverse("runs:new", args=[dataset.code]),
+    }
+    clients = [browser(person) for person in (cast.steward, cast.auditor)][
+        : 1 if address == "new" else 2
+    ]
     times = []
     for number in (0, 40):
         copies(run, number)
@@ -102,7 +125,9 @@ def test_a_page_asks_the_database_as_often_with_many_releases_as_with_one(
             with CaptureQueriesContext(connection) as asked:
                 assert client.get(named.get(address, address)).status_code == 200
             times.append(len(asked))
-            assert not any('"model"' in query["sql"] for query in asked), "no page of many things reads models"
+            assert not any('"model"' in query["sql"] for query in asked), (
+                "no page of many things reads models"
+            )
     assert times[: len(clients)] == times[len(clients) :]
 
 
@@ -118,31 +143,54 @@ def test_a_run_like_an_earlier_one_begins_with_its_choices_and_never_with_its_se
         "rows": 77,
         "seed": "tulip of mine",
     }
-    SynthesisRun.objects.filter(pk=run.pk).update(spec=spec | {"parameters": {"degree": 1, "columns_share": 0.5}})
+    SynthesisRun.objects.filter(pk=run.pk).update(
+        spec=spec | {"parameters": {"degree": 1, "columns_share": 0.5}}
+    )
     address = reverse("runs:new", args=[dataset.code])
     page = browser(cast.steward).get(address, {"like": run.code}).content.decode()
     assert re.search(r'value="bayesian-network" checked', page)
-    for name, value in {"epsilon": "0.25", "delta": "1e-9", "rows": "77", "param-degree": "1"}.items():
+    for name, value in {
+        "epsilon": "0.25",
+        "delta": "1e-9",
+        "rows": "77",
+        "param-degree": "1",
+    }.items():
         assert re.search(rf'name="{name}"[^>]*value="{value}"', page), name
     assert "First release, again" in page
     assert "Spend ε 0.25 and run" in page
     assert "tulip of mine" not in page
     assert browser(cast.steward).get(address, {"like": "nothing"}).status_code == 404
-    assert f"{address}?like={run.code}" in browser(cast.steward).get(f"/runs/{run.code}/").content.decode()
-    assert f"{address}?like={run.code}" in browser(cast.steward).get(f"/releases/{run.release.code}/").content.decode()
+    assert (
+        f"{address}?like={run.code}"
+        in browser(cast.steward).get(f"/runs/{run.code}/").content.decode()
+    )
+    assert (
+        f"{address}?like={run.code}"
+        in browser(cast.steward).get(f"/releases/{run.release.code}/").content.decode()
+    )
 
 
-def test_choices_of_a_method_that_is_gone_are_left_out(browser: Open, cast: Cast, dataset: Dataset) -> None:
+def test_choices_of_a_method_that_is_gone_are_left_out(
+    browser: Open, cast: Cast, dataset: Dataset
+) -> None:
     run = finished(cast, dataset)
-    SynthesisRun.objects.filter(pk=run.pk).update(spec={"mechanism": "bygone", "epsilon": "3", "delta": "0"})
-    page = browser(cast.steward).get(reverse("runs:new", args=[dataset.code]), {"like": run.code}).content.decode()
+    SynthesisRun.objects.filter(pk=run.pk).update(
+        spec={"mechanism": "bygone", "epsilon": "3", "delta": "0"}
+    )
+    page = (
+        browser(cast.steward)
+        .get(reverse("runs:new", args=[dataset.code]), {"like": run.code})
+        .content.decode()
+    )
     assert re.search(r'value="auto" checked', page)
 
 
 # --- the notice ---------------------------------------------------------------------------------------------------
 def notice(client: Client, address: str = "/docs/") -> str:
     """The words of the notice in the frame of a page."""
-    found = re.search(r'id="run-notice".*?</div>', client.get(address).content.decode(), flags=re.S)
+    found = re.search(
+        r'id="run-notice".*?</div>', client.get(address).content.decode(), flags=re.S
+    )
     return re.sub(r"<[^>]+>|^[^>]*>", "", found[0]).strip() if found else ""
 
 
@@ -161,7 +209,9 @@ def test_the_end_of_a_run_is_told_on_every_page_of_its_asker_until_it_is_looked_
     assert notice(client) == ""
 
 
-def test_opening_the_release_is_looking_at_the_end_of_its_run(browser: Open, cast: Cast, dataset: Dataset) -> None:
+def test_opening_the_release_is_looking_at_the_end_of_its_run(
+    browser: Open, cast: Cast, dataset: Dataset
+) -> None:
     run = finished(cast, dataset)
     assert run.release is not None
     browser(cast.auditor).get(f"/releases/{run.release.code}/")
@@ -180,7 +230,10 @@ def test_a_failed_run_is_told_too_and_one_that_went_on_has_a_new_end(
     assert notice(client) == "1 run has failed"
     other = finished(cast, dataset)
     assert notice(client) == "2 runs have ended"
-    assert set(codes_in(client.get("/runs/", {"seen": "no"}).content.decode())) == {run.code, other.code}
+    assert set(codes_in(client.get("/runs/", {"seen": "no"}).content.decode())) == {
+        run.code,
+        other.code,
+    }
     assert client.post(reverse("runs:seen")).status_code == 302
     assert notice(client) == ""
     SynthesisRun.objects.filter(pk=other.pk).update(state=State.FAILED, release=None)
@@ -195,15 +248,23 @@ def test_the_page_of_a_run_that_ends_before_ones_eyes_takes_its_notice_away(
     browser: Open, cast: Cast, dataset: Dataset
 ) -> None:
     run = finished(cast, dataset)
-    moving = browser(cast.steward).get(f"/runs/{run.code}/", headers={"HX-Request": "true"}).content.decode()
+    moving = (
+        browser(cast.steward)
+        .get(f"/runs/{run.code}/", headers={"HX-Request": "true"})
+        .content.decode()
+    )
     assert re.search(r'id="run-notice"[^>]*hx-swap-oob="true"[^>]*data-count="0"', moving)
 
 
 # --- a comparison that has expired --------------------------------------------------------------------------------
-def test_an_expired_comparison_is_made_again_with_one_click(browser: Open, cast: Cast, dataset: Dataset) -> None:
+def test_an_expired_comparison_is_made_again_with_one_click(
+    browser: Open, cast: Cast, dataset: Dataset
+) -> None:
     client, run = browser(cast.steward), finished(cast, dataset)
     assert run.release is not None
-    worker.table_errand(code=services.request_report(release=run.release, actor=cast.steward).code)
+    worker.table_errand(
+        code=services.request_report(release=run.release, actor=cast.steward).code
+    )
     page = reverse("releases:compare", args=[run.release.code])
     assert client.get(page).status_code == 200
     Preview.objects.filter(kind=Preview.Kind.REPORT).delete()
@@ -219,9 +280,16 @@ def test_a_comparison_that_can_no_longer_be_opened_is_made_again_too(
 ) -> None:
     client, run = browser(cast.steward), finished(cast, dataset)
     assert run.release is not None
-    worker.table_errand(code=services.request_report(release=run.release, actor=cast.steward).code)
-    page, kept = reverse("releases:compare", args=[run.release.code]), Preview.objects.filter(kind=Preview.Kind.REPORT)
-    preview_store.put(dataset, Preview.Kind.REPORT, run.release.code, {"schema": "of another version"})
+    worker.table_errand(
+        code=services.request_report(release=run.release, actor=cast.steward).code
+    )
+    page, kept = (
+        reverse("releases:compare", args=[run.release.code]),
+        Preview.objects.filter(kind=Preview.Kind.REPORT),
+    )
+    preview_store.put(
+        dataset, Preview.Kind.REPORT, run.release.code, {"schema": "of another version"}
+    )
     assert "Make it again" in client.get(page, follow=True).content.decode()
     kept.update(store_name="0" * 32)
     assert "Make it again" in client.get(page, follow=True).content.decode()

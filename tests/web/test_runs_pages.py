@@ -28,7 +28,13 @@ def dataset(cast: Cast) -> Dataset:
 
 
 def typed(**changes: str) -> dict[str, str]:
-    return {"mechanism": "independent", "epsilon": "1", "delta": "1e-9", "rows": "", "name": "Mine"} | changes
+    return {
+        "mechanism": "independent",
+        "epsilon": "1",
+        "delta": "1e-9",
+        "rows": "",
+        "name": "Mine",
+    } | changes
 
 
 def post(client: Client, dataset: Dataset, **changes: str):
@@ -47,14 +53,19 @@ def test_the_page_names_the_price_on_its_button_and_shows_the_ledger_after_it(
         assert f">{column}</th>" in page
 
 
-def test_the_right_side_follows_what_is_typed(browser: Open, cast: Cast, dataset: Dataset) -> None:
+def test_the_right_side_follows_what_is_typed(
+    browser: Open, cast: Cast, dataset: Dataset
+) -> None:
     address = reverse("runs:estimate", args=[dataset.code])
     page = browser(cast.steward).post(address, typed(epsilon="0.5")).content.decode()
     assert "Spend ε 0.5 and run" in page
     assert not SynthesisRun.objects.exists()
 
 
-@pytest.mark.parametrize("wrong", ["0", "-1", "nan", "inf", "1e-400", "１", "1_0", "", "1/0", "0x1", "1e400", "9" * 41])
+@pytest.mark.parametrize(
+    "wrong",
+    ["0", "-1", "nan", "inf", "1e-400", "１", "1_0", "", "1/0", "0x1", "1e400", "9" * 41],
+)
 def test_what_is_no_privacy_loss_is_refused_at_its_field_and_stays_typed(
     browser: Open, cast: Cast, dataset: Dataset, wrong: str
 ) -> None:
@@ -67,7 +78,9 @@ def test_what_is_no_privacy_loss_is_refused_at_its_field_and_stays_typed(
     assert not SynthesisRun.objects.exists()
 
 
-@pytest.mark.parametrize(("field", "wrong"), [("delta", "2"), ("delta", "x"), ("rows", "0"), ("rows", "１２")])
+@pytest.mark.parametrize(
+    ("field", "wrong"), [("delta", "2"), ("delta", "x"), ("rows", "0"), ("rows", "１２")]
+)
 def test_other_fields_say_what_is_wrong_with_them(
     browser: Open, cast: Cast, dataset: Dataset, field: str, wrong: str
 ) -> None:
@@ -83,7 +96,9 @@ def test_spending_leads_to_the_run(browser: Open, cast: Cast, dataset: Dataset) 
     assert run.epsilon == 10**9
 
 
-def test_a_second_click_on_the_same_button_spends_nothing_more(browser: Open, cast: Cast, dataset: Dataset) -> None:
+def test_a_second_click_on_the_same_button_spends_nothing_more(
+    browser: Open, cast: Cast, dataset: Dataset
+) -> None:
     client = browser(cast.steward)
     page = client.get(reverse("runs:new", args=[dataset.code])).content.decode()
     found = re.search(r'name="request_key" value="([^"]+)"', page)
@@ -93,24 +108,39 @@ def test_a_second_click_on_the_same_button_spends_nothing_more(browser: Open, ca
     assert SynthesisRun.objects.count() == 1
 
 
-def test_more_than_half_of_what_is_left_is_asked_for_twice(browser: Open, cast: Cast, dataset: Dataset) -> None:
+def test_more_than_half_of_what_is_left_is_asked_for_twice(
+    browser: Open, cast: Cast, dataset: Dataset
+) -> None:
     client = browser(cast.steward)
     first = post(client, dataset, epsilon="3", delta="3e-9")
     assert not SynthesisRun.objects.exists()
-    assert first.context["estimate"].forecast.waiting  # nobody waits for other methods after the button
+    assert first.context[
+        "estimate"
+    ].forecast.waiting  # nobody waits for other methods after the button
     found = re.search(r'name="confirmed" value="([0-9a-f]{64})"', first.content.decode())
     assert found
-    assert post(client, dataset, epsilon="3", delta="3e-9", confirmed="0" * 64).status_code == 200
+    assert (
+        post(client, dataset, epsilon="3", delta="3e-9", confirmed="0" * 64).status_code == 200
+    )
     assert not SynthesisRun.objects.exists()
-    assert post(client, dataset, epsilon="3", delta="3e-9", confirmed=found[1]).status_code == 302
+    assert (
+        post(client, dataset, epsilon="3", delta="3e-9", confirmed=found[1]).status_code == 302
+    )
     assert SynthesisRun.objects.get().epsilon == 3 * 10**9
 
 
-def test_what_cannot_be_paid_has_no_button_and_cannot_be_posted(browser: Open, cast: Cast, dataset: Dataset) -> None:
+def test_what_cannot_be_paid_has_no_button_and_cannot_be_posted(
+    browser: Open, cast: Cast, dataset: Dataset
+) -> None:
     client = browser(cast.steward)
-    page = client.post(reverse("runs:estimate", args=[dataset.code]), typed(epsilon="4.1")).content.decode()
+    page = client.post(
+        reverse("runs:estimate", args=[dataset.code]), typed(epsilon="4.1")
+    ).content.decode()
     assert re.search(r"<button[^>]*disabled", page)
-    found = re.search(r'name="confirmed" value="([0-9a-f]{64})"', post(client, dataset, epsilon="4.1").content.decode())
+    found = re.search(
+        r'name="confirmed" value="([0-9a-f]{64})"',
+        post(client, dataset, epsilon="4.1").content.decode(),
+    )
     answer = post(client, dataset, epsilon="4.1", confirmed=found[1] if found else "")
     assert "left" in answer.content.decode()
     assert not SynthesisRun.objects.exists()
@@ -123,7 +153,9 @@ def test_a_dataset_without_budget_says_which_step_is_missing(browser: Open, cast
 
 
 # --- watching -----------------------------------------------------------------------------------------------------
-def test_the_moving_part_asks_again_until_the_run_is_over(browser: Open, cast: Cast, dataset: Dataset) -> None:
+def test_the_moving_part_asks_again_until_the_run_is_over(
+    browser: Open, cast: Cast, dataset: Dataset
+) -> None:
     run = scene.submit(steward=cast.steward, dataset=dataset)
     client, address = browser(cast.steward), reverse("runs:run", args=[run.code])
     moving = client.get(address, headers={"HX-Request": "true"})
@@ -140,7 +172,11 @@ def test_the_moving_part_asks_again_until_the_run_is_over(browser: Open, cast: C
 
 @pytest.mark.parametrize(
     ("state", "words"),
-    [(State.HELD, "goes back to the budget"), (State.CHARGED, "stays spent"), (State.MEASURED, "give up")],
+    [
+        (State.HELD, "goes back to the budget"),
+        (State.CHARGED, "stays spent"),
+        (State.MEASURED, "give up"),
+    ],
 )
 def test_cancelling_says_what_it_forfeits_before_it_does(
     browser: Open, cast: Cast, dataset: Dataset, state: str, words: str
@@ -168,17 +204,23 @@ def test_a_failed_run_shows_our_words_and_whether_anything_was_spent(
     assert "Nothing was spent" in page
 
 
-def test_the_list_filters_by_state_and_words(browser: Open, cast: Cast, dataset: Dataset) -> None:
+def test_the_list_filters_by_state_and_words(
+    browser: Open, cast: Cast, dataset: Dataset
+) -> None:
     kept = scene.submit(steward=cast.steward, dataset=dataset)
     client, address = browser(cast.steward), reverse("runs:index")
     assert kept.code in client.get(address, {"state": "held", "q": "first"}).content.decode()
     assert kept.code not in client.get(address, {"state": "finished"}).content.decode()
     assert kept.code not in client.get(address, {"q": "elsewhere"}).content.decode()
-    assert kept.code in client.get(address, {"state": "nonsense", "page": "999"}).content.decode()
+    assert (
+        kept.code in client.get(address, {"state": "nonsense", "page": "999"}).content.decode()
+    )
 
 
 # --- who may ------------------------------------------------------------------------------------------------------
-def test_strangers_and_analysts_find_no_run_and_readers_cannot_act(browser: Open, cast: Cast, dataset: Dataset) -> None:
+def test_strangers_and_analysts_find_no_run_and_readers_cannot_act(
+    browser: Open, cast: Cast, dataset: Dataset
+) -> None:
     run = scene.submit(steward=cast.steward, dataset=dataset)
     page, cancel = (reverse(f"runs:{name}", args=[run.code]) for name in ("run", "cancel"))
     for person in (cast.stranger, cast.analyst):
@@ -188,8 +230,12 @@ def test_strangers_and_analysts_find_no_run_and_readers_cannot_act(browser: Open
         assert browser(person).get(page).status_code == 200
         assert browser(person).post(cancel).status_code == 403
     assert browser().get(page).status_code == 302
-    assert browser(cast.stranger).get(reverse("runs:new", args=[dataset.code])).status_code == 404
-    assert browser(cast.auditor).get(reverse("runs:new", args=[dataset.code])).status_code == 403
+    assert (
+        browser(cast.stranger).get(reverse("runs:new", args=[dataset.code])).status_code == 404
+    )
+    assert (
+        browser(cast.auditor).get(reverse("runs:new", args=[dataset.code])).status_code == 403
+    )
 
 
 def test_a_form_gone_back_to_and_changed_is_another_run_and_sent_twice_the_same(
@@ -197,13 +243,22 @@ def test_a_form_gone_back_to_and_changed_is_another_run_and_sent_twice_the_same(
 ) -> None:
     client = browser(cast.steward)
     for epsilon in ("0.5", "0.5", "0.25"):
-        assert post(client, dataset, epsilon=epsilon, request_key="key-of-the-form").status_code == 302
+        assert (
+            post(client, dataset, epsilon=epsilon, request_key="key-of-the-form").status_code
+            == 302
+        )
     assert sorted(run.spec["epsilon"] for run in SynthesisRun.objects.all()) == ["0.25", "0.5"]
 
 
-def test_a_run_that_nobody_named_is_called_after_its_dataset_and_its_method(cast: Cast, dataset: Dataset) -> None:
+def test_a_run_that_nobody_named_is_called_after_its_dataset_and_its_method(
+    cast: Cast, dataset: Dataset
+) -> None:
     dataset.name = "Diary " + "x" * 194  # as long as names may be
     dataset.save()
     spec = Spec.from_json({"mechanism": "independent", "epsilon": "1"})
     run = services.submit(steward=cast.steward, dataset=dataset, spec=spec)
-    assert run.name.startswith("Diary xxx") and run.name.endswith("x: Independent columns") and len(run.name) == 200
+    assert (
+        run.name.startswith("Diary xxx")
+        and run.name.endswith("x: Independent columns")
+        and len(run.name) == 200
+    )

@@ -25,8 +25,20 @@ DOMAIN: dict[str, Any] = {
     "schema": "synth_engine/domain/1",
     "relation": "replace-one",
     "attributes": [
-        {"name": "home", "kind": "categorical", "values": ["north", "south"], "outside": "clamp", "missing": None},
-        {"name": "work", "kind": "categorical", "values": [*SIZES], "outside": "clamp", "missing": None},
+        {
+            "name": "home",
+            "kind": "categorical",
+            "values": ["north", "south"],
+            "outside": "clamp",
+            "missing": None,
+        },
+        {
+            "name": "work",
+            "kind": "categorical",
+            "values": [*SIZES],
+            "outside": "clamp",
+            "missing": None,
+        },
     ],
     "totals": {"column": "work", "counts": SIZES},
 }
@@ -47,7 +59,9 @@ def test_small_groups_have_more_of_the_prior_and_the_whole_is_that_of_all_record
     ]
     shares = [line.share for line in found.lines]
     assert shares == sorted(shares, reverse=True)
-    assert found.whole.share == pytest.approx(sum(line.share * line.records for line in found.lines) / 600)
+    assert found.whole.share == pytest.approx(
+        sum(line.share * line.records for line in found.lines) / 600
+    )
     for line in found.lines[1:]:  # of one group each
         assert line.share == pytest.approx(line.against / (1 + line.against))
 
@@ -56,7 +70,9 @@ def test_without_a_delta_the_prior_is_that_of_the_theorem() -> None:
     found = priors.told(planned("on-the-map", epsilon="2"), assumes="")
     assert found is not None
     for line in found.lines:
-        assert line.against == pytest.approx(2 / (2.718281828459045**2 - 1), rel=1e-3)  # n / (exp(epsilon) - 1), twice
+        assert line.against == pytest.approx(
+            2 / (2.718281828459045**2 - 1), rel=1e-3
+        )  # n / (exp(epsilon) - 1), twice
 
 
 def test_other_methods_mix_nothing_in() -> None:
@@ -70,19 +86,37 @@ def test_the_new_release_page_shows_it(cast: Cast, browser: Open) -> None:
     typed = {"mechanism": "on-the-map", "epsilon": "2", "delta": "1e-9", "name": "Commutes"}
     text = client.post(address, typed).content.decode()
     assert "What is mixed in" in text and "over 100" in text
-    assert "What is mixed in" not in client.post(address, typed | {"mechanism": "independent"}).content.decode()
+    assert (
+        "What is mixed in"
+        not in client.post(address, typed | {"mechanism": "independent"}).content.decode()
+    )
 
 
 @pytest.mark.django_db
 def test_the_new_release_page_warns_of_a_threshold_below_the_noise(cast: Cast) -> None:
-    attribute = {"name": "x", "kind": "integer", "low": 0, "high": 63, "width": 1, "outside": "clamp", "missing": None}
+    attribute = {
+        "name": "x",
+        "kind": "integer",
+        "low": 0,
+        "high": 63,
+        "width": 1,
+        "outside": "clamp",
+        "missing": None,
+    }
     places = [{"name": "spot", "latitude": "x", "longitude": "y"}]
-    document = {"schema": "synth_engine/domain/1", "attributes": [attribute, attribute | {"name": "y"}]}
+    document = {
+        "schema": "synth_engine/domain/1",
+        "attributes": [attribute, attribute | {"name": "y"}],
+    }
     dataset = scene.funded(cast, table="x,y\n1,2\n", document=document | {"places": places})
 
     def shown(threshold: int) -> str:
         spec = Spec.from_json(
-            {"mechanism": "adaptive-improved", "epsilon": "1", "parameters": {"threshold": threshold}}
+            {
+                "mechanism": "adaptive-improved",
+                "epsilon": "1",
+                "parameters": {"threshold": threshold},
+            }
         )
         found = estimating.estimate(planning.propose(dataset=dataset, spec=spec), hasty=True)
         return render_to_string("runs/_estimate.html", {"estimate": found, "dataset": dataset})

@@ -57,9 +57,18 @@ def dataset(cast: Cast) -> Dataset:
 
 def typed(**changes: str) -> dict[str, str]:
     given = {
-        name.replace("param_", "param-").replace("__", ":").replace("pick_", "pick-"): changes[name] for name in changes
+        name.replace("param_", "param-").replace("__", ":").replace("pick_", "pick-"): changes[
+            name
+        ]
+        for name in changes
     }
-    return {"mechanism": "purposeful", "epsilon": "1", "delta": "1e-9", "rows": "", "name": "Mine"} | given
+    return {
+        "mechanism": "purposeful",
+        "epsilon": "1",
+        "delta": "1e-9",
+        "rows": "",
+        "name": "Mine",
+    } | given
 
 
 def form_of(**changes: str) -> ReleaseForm:
@@ -78,12 +87,17 @@ def parameters(**changes: str) -> dict[str, Any]:
 # --- what is read -------------------------------------------------------------------------------------------------
 def test_weights_are_those_of_the_lines_and_one_is_nothing_said() -> None:
     found = parameters(
-        param_target="age", param_weights__age="2", param_weights__works="0,5", param_weights__region="1"
+        param_target="age",
+        param_weights__age="2",
+        param_weights__works="0,5",
+        param_weights__region="1",
     )
     assert (found["target"], found["weights"]) == ("age", {"age": 2.0, "works": 0.5})
 
 
-@pytest.mark.parametrize("weight", ["abc", "-1", "1e3", "nan", "１", "0x1", "1001", "9999", "1/2"])
+@pytest.mark.parametrize(
+    "weight", ["abc", "-1", "1e3", "nan", "１", "0x1", "1001", "9999", "1/2"]
+)
 def test_a_weight_that_is_none_is_refused_by_its_column_and_stays_typed(weight: str) -> None:
     form = form_of(param_weights__age=weight, param_weights__region="3")
     assert not form.is_valid()
@@ -94,10 +108,14 @@ def test_a_weight_that_is_none_is_refused_by_its_column_and_stays_typed(weight: 
 
 def test_a_table_is_added_and_taken_away_by_a_button() -> None:
     listed = '[["age", "works"]]'
-    added = form_of(edit="add:param-marginals", param_marginals=listed, pick_1="region", pick_3="age")
+    added = form_of(
+        edit="add:param-marginals", param_marginals=listed, pick_1="region", pick_3="age"
+    )
     assert json.loads(added["param-marginals"].value()) == [["age", "works"], ["region", "age"]]
     assert [picked for _, picked in added.picks()] == ["", "", ""]
-    gone = form_of(edit="remove:param-marginals:0", param_marginals='[["age", "works"], ["region", "age"]]')
+    gone = form_of(
+        edit="remove:param-marginals:0", param_marginals='[["age", "works"], ["region", "age"]]'
+    )
     assert json.loads(gone["param-marginals"].value()) == [["region", "age"]]
 
 
@@ -110,11 +128,15 @@ def test_a_table_is_added_and_taken_away_by_a_button() -> None:
         ({"pick_1": "works", "pick_2": "age"}, "listed already"),
     ],
 )
-def test_what_cannot_be_added_says_why_and_stays_picked(picks: dict[str, str], words: str) -> None:
+def test_what_cannot_be_added_says_why_and_stays_picked(
+    picks: dict[str, str], words: str
+) -> None:
     form = form_of(edit="add:param-marginals", param_marginals='[["age", "works"]]', **picks)
     assert not form.is_valid()
     assert words in str(form.errors["param-marginals"])
-    assert {f"pick_{i + 1}": picked for i, (_, picked) in enumerate(form.picks()) if picked} == picks
+    assert {
+        f"pick_{i + 1}": picked for i, (_, picked) in enumerate(form.picks()) if picked
+    } == picks
     assert json.loads(form["param-marginals"].value()) == [["age", "works"]]
 
 
@@ -136,7 +158,10 @@ def test_a_button_that_nobody_has_changes_nothing(asked: str) -> None:
     assert form["epsilon"].value() == "1"
 
 
-@pytest.mark.parametrize("text", ["[", "7", '{"a": 1}', "[" * 5000, '[["age"]]', '[["age", "nobody"]]', '"x"', "null"])
+@pytest.mark.parametrize(
+    "text",
+    ["[", "7", '{"a": 1}', "[" * 5000, '[["age"]]', '[["age", "nobody"]]', '"x"', "null"],
+)
 def test_json_that_is_no_list_of_tables_is_never_an_error_of_the_server(
     browser: Open, cast: Cast, dataset: Dataset, text: str
 ) -> None:
@@ -167,7 +192,9 @@ def test_the_page_has_a_list_of_columns_a_line_for_each_and_buttons_that_send_th
     ]  # fmt: skip
     for column in ("region", "age", "works"):
         assert f'name="param-weights:{column}"' in page
-        assert f'<option value="{column}"' in page.split('name="pick-1"')[1]  # else blanks in a name would be lost
+        assert (
+            f'<option value="{column}"' in page.split('name="pick-1"')[1]
+        )  # else blanks in a name would be lost
     assert 'name="edit" value="add:param-marginals"' in page
     assert not SynthesisRun.objects.exists()
 
@@ -177,7 +204,11 @@ def test_without_a_script_tables_are_listed_before_the_button_spends_anything(
 ) -> None:
     client, address = browser(cast.steward), reverse("runs:new", args=[dataset.code])
     given = typed(
-        param_target="works", param_weights__age="3", pick_1="age", pick_2="works", edit="add:param-marginals"
+        param_target="works",
+        param_weights__age="3",
+        pick_1="age",
+        pick_2="works",
+        edit="add:param-marginals",
     )
     page = page_of(client.post(address, given))
     assert "age × works" in page
@@ -186,7 +217,10 @@ def test_without_a_script_tables_are_listed_before_the_button_spends_anything(
     assert re.search(r'<option value="works" selected>', page)
     assert not SynthesisRun.objects.exists()
     answer = client.post(
-        address, typed(param_target="works", param_weights__age="3", param_marginals='[["age", "works"]]')
+        address,
+        typed(
+            param_target="works", param_weights__age="3", param_marginals='[["age", "works"]]'
+        ),
     )
     assert answer.status_code == 302
     spec = SynthesisRun.objects.get().spec
@@ -204,10 +238,15 @@ def test_columns_that_were_picked_and_not_added_are_not_dropped_in_silence(
     assert not SynthesisRun.objects.exists()
 
 
-def test_what_is_asked_for_twice_is_carried_over(browser: Open, cast: Cast, dataset: Dataset) -> None:
+def test_what_is_asked_for_twice_is_carried_over(
+    browser: Open, cast: Cast, dataset: Dataset
+) -> None:
     client, address = browser(cast.steward), reverse("runs:new", args=[dataset.code])
     page = page_of(
-        client.post(address, typed(epsilon="3", param_weights__age="3", param_marginals='[["age", "works"]]'))
+        client.post(
+            address,
+            typed(epsilon="3", param_weights__age="3", param_marginals='[["age", "works"]]'),
+        )
     )
     hidden = dict(re.findall(r'<input type="hidden" name="([^"]+)" value="(.*?)">', page))
     assert client.post(address, hidden).status_code == 302
@@ -218,7 +257,9 @@ def test_what_is_asked_for_twice_is_carried_over(browser: Open, cast: Cast, data
 def test_an_error_of_the_engine_stands_at_its_field_and_everything_typed_is_kept(
     browser: Open, cast: Cast, dataset: Dataset
 ) -> None:
-    given = typed(param_target="nobody", param_weights__age="3", param_marginals='[["age", "works"]]')
+    given = typed(
+        param_target="nobody", param_weights__age="3", param_marginals='[["age", "works"]]'
+    )
     page = page_of(browser(cast.steward).post(reverse("runs:new", args=[dataset.code]), given))
     assert re.search(r'id="param-target-errors"><div class="invalid-feedback', page)
     assert '<option value="nobody" selected>nobody (no longer a column)' in page
@@ -226,9 +267,16 @@ def test_an_error_of_the_engine_stands_at_its_field_and_everything_typed_is_kept
     assert "age × works" in page
 
 
-def test_a_run_is_asked_for_again_with_all_of_it(browser: Open, cast: Cast, dataset: Dataset) -> None:
+def test_a_run_is_asked_for_again_with_all_of_it(
+    browser: Open, cast: Cast, dataset: Dataset
+) -> None:
     client, address = browser(cast.steward), reverse("runs:new", args=[dataset.code])
-    client.post(address, typed(param_target="age", param_weights__works="0.5", param_marginals='[["age", "works"]]'))
+    client.post(
+        address,
+        typed(
+            param_target="age", param_weights__works="0.5", param_marginals='[["age", "works"]]'
+        ),
+    )
     run = SynthesisRun.objects.get()
     page = page_of(client.get(address, {"like": run.code}))
     assert '<option value="age" selected>' in page
@@ -250,13 +298,19 @@ def form_lines(form: ReleaseForm) -> list[Any]:
     return purpose.lines(form["param-weights"].value(), form.columns)
 
 
-def test_the_moving_part_brings_the_list_of_tables_back_in_place(browser: Open, cast: Cast, dataset: Dataset) -> None:
+def test_the_moving_part_brings_the_list_of_tables_back_in_place(
+    browser: Open, cast: Cast, dataset: Dataset
+) -> None:
     client, address = browser(cast.steward), reverse("runs:estimate", args=[dataset.code])
-    given = typed(edit="add:param-marginals", pick_1="age", pick_2="works", parameters_of="purposeful")
+    given = typed(
+        edit="add:param-marginals", pick_1="age", pick_2="works", parameters_of="purposeful"
+    )
     page = page_of(client.post(address, given))
     assert re.search(r'id="param-marginals-fold" hx-swap-oob="true" open', page)
     assert "age × works" in page
-    assert 'id="param-marginals-fold"' not in page_of(client.post(address, typed(parameters_of="purposeful")))
+    assert 'id="param-marginals-fold"' not in page_of(
+        client.post(address, typed(parameters_of="purposeful"))
+    )
 
 
 # --- the choice of a method ---------------------------------------------------------------------------------------
@@ -265,8 +319,12 @@ def described(*names: str) -> list[dict[str, Any]]:
 
 
 def test_the_form_begins_with_ours_and_falls_back_while_it_is_absent() -> None:
-    assert methods.preferred(described("independent", "mst", "auto"), recommended="auto") == "auto"
-    assert methods.preferred(described("independent", "mst"), recommended="auto") == "independent"
+    assert (
+        methods.preferred(described("independent", "mst", "auto"), recommended="auto") == "auto"
+    )
+    assert (
+        methods.preferred(described("independent", "mst"), recommended="auto") == "independent"
+    )
 
 
 BLOCKS = ["a", "b", "c"]
@@ -290,7 +348,9 @@ TOTALS = {"relation": "replace-one", "totals": {"column": "home", "counts": {"a"
         ({"attributes": [HOME, AGE], "points": AT, **TOTALS}, "on-the-map"),
     ],
 )
-def test_the_form_begins_with_the_method_made_for_such_tables(document: dict[str, Any], first: str) -> None:
+def test_the_form_begins_with_the_method_made_for_such_tables(
+    document: dict[str, Any], first: str
+) -> None:
     form = ReleaseForm(domain=Domain.from_json(document))
     assert bool(form.beyond_forecast) == (first != "auto")
     recommended, *others = form.families()
@@ -315,7 +375,15 @@ def test_a_form_begins_with_a_delta_that_the_recommended_method_may_have(
 
 def test_nine_methods_come_in_three_groups_of_which_the_chosen_one_is_open() -> None:
     nine = described(
-        "independent", "bayesian-network", "random", "weak-domain", "auto", "mst", "privsyn", "aim", "dpsyn"
+        "independent",
+        "bayesian-network",
+        "random",
+        "weak-domain",
+        "auto",
+        "mst",
+        "privsyn",
+        "aim",
+        "dpsyn",
     )
     found = methods.families(nine, first="auto", chosen="mst")
     assert [[one["id"] for one in family.methods] for family in found] == [
@@ -324,13 +392,20 @@ def test_nine_methods_come_in_three_groups_of_which_the_chosen_one_is_open() -> 
         ["independent", "random", "weak-domain"],
     ]
     assert [family.folded for family in found] == [False, False, True]
-    assert [family.folded for family in methods.families(nine, first="auto", chosen="auto")] == [False, True, True]
+    assert [
+        family.folded for family in methods.families(nine, first="auto", chosen="auto")
+    ] == [False, True, True]
 
 
 # --- REST ---------------------------------------------------------------------------------------------------------
 def test_rest_takes_lists_and_objects_and_gives_them_back(cast: Cast, dataset: Dataset) -> None:
     asked = {"target": "age", "weights": {"works": 2}, "marginals": [["age", "works"]]}
-    body = {"dataset": dataset.code, "mechanism": "purposeful", "epsilon": "0.5", "parameters": asked}
+    body = {
+        "dataset": dataset.code,
+        "mechanism": "purposeful",
+        "epsilon": "0.5",
+        "parameters": asked,
+    }
     answer = rest.Caller(cast.steward, "spend").send("/runs/", body)
     assert answer.status_code == 202, answer.content
     assert asked.items() <= answer.json()["spec"]["parameters"].items()
@@ -352,14 +427,20 @@ def test_rest_takes_lists_and_objects_and_gives_them_back(cast: Cast, dataset: D
 def test_rest_is_strict_with_their_types_and_says_where(
     cast: Cast, dataset: Dataset, wrong: dict[str, Any], pointer: str, status: int
 ) -> None:
-    body = {"dataset": dataset.code, "mechanism": "purposeful", "epsilon": "0.5", "parameters": wrong}
+    body = {
+        "dataset": dataset.code,
+        "mechanism": "purposeful",
+        "epsilon": "0.5",
+        "parameters": wrong,
+    }
     answer = rest.Caller(cast.steward, "spend").send("/runs/", body)
     assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (status, pointer)
     assert "nobody" not in answer.content.decode()
 
 
 @pytest.mark.parametrize(
-    ("completed", "partial"), [({}, "marked"), ({"completions": {"set": "list", "values": ["abc"]}}, "completed")]
+    ("completed", "partial"),
+    [({}, "marked"), ({"completions": {"set": "list", "values": ["abc"]}}, "completed")],
 )
 def test_beginnings_of_texts_are_marked_where_no_public_texts_complete_them(
     completed: dict[str, Any], partial: str
@@ -369,5 +450,7 @@ def test_beginnings_of_texts_are_marked_where_no_public_texts_complete_them(
     places = Domain.from_json({"attributes": [HOME, AGE], "points": AT})
     chosen = ReleaseForm({"mechanism": "adaptive"}, domain=places)
     assert chosen["param-partial"].value() == "completed"
-    assert chosen.beyond_forecast.startswith("What the chosen method is for is not in these figures")
+    assert chosen.beyond_forecast.startswith(
+        "What the chosen method is for is not in these figures"
+    )
     assert not ReleaseForm(domain=places).beyond_forecast

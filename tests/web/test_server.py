@@ -45,7 +45,11 @@ def _alive(port: int) -> bool:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "beginning",
-    [b"", b"POST /account/login/ HTTP/1.1\r\nHost: lo", _post("/account/login/", b"x" * 50)[:-20]],
+    [
+        b"",
+        b"POST /account/login/ HTTP/1.1\r\nHost: lo",
+        _post("/account/login/", b"x" * 50)[:-20],
+    ],
     ids=["nothing", "head", "body"],
 )
 def test_clients_that_send_slowly_hold_no_thread(port: int, beginning: bytes) -> None:
@@ -65,7 +69,9 @@ def test_clients_that_read_slowly_hold_no_thread(tmp_path: Path) -> None:
     smaller = "import tests.web.served as s\ns.LARGE = 3 * 1024**2"
     with running(tmp_path, configuration=smaller) as port, contextlib.ExitStack() as stack:
         for _ in range(2 * limits.THREADS):
-            stack.enter_context(connect(port)).sendall(b"GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            stack.enter_context(connect(port)).sendall(
+                b"GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n"
+            )
         assert _alive(port)
 
 
@@ -73,7 +79,9 @@ def test_clients_that_read_slowly_hold_no_thread(tmp_path: Path) -> None:
 def test_health_answers_while_every_thread_is_held(port: int) -> None:
     with contextlib.ExitStack() as stack:
         for _ in range(2 * limits.THREADS):
-            stack.enter_context(connect(port)).sendall(b"GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            stack.enter_context(connect(port)).sendall(
+                b"GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n"
+            )
         assert parts(ask(port, LIVE))[0] == 200
 
 
@@ -92,7 +100,9 @@ def test_who_is_too_slow_is_cut_off(tmp_path: Path) -> None:
             client.sendall(long)
             answer = json.loads(parts(to_the_end(client))[2])
             assert answer["length"] < limits.BUFFERED_BODY // 2
-        with connect(port) as reader:  # of an answer that cannot wait in memory, held by a thread
+        with connect(
+            port
+        ) as reader:  # of an answer that cannot wait in memory, held by a thread
             reader.sendall(b"GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n")
             assert parts(ask(port, ECHO))[0] == 200
         for _ in range(2 * limits.THREADS):
@@ -132,7 +142,9 @@ def test_few_uploads_are_received_at_once(port: int) -> None:
 
 # --- what comes is what is read ---------------------------------------------------------------------------------------
 @pytest.mark.slow
-@pytest.mark.parametrize("length", [0, 1, 65_537, limits.BUFFERED_BODY, limits.BUFFERED_BODY + 1, 20 * 1024**2])
+@pytest.mark.parametrize(
+    "length", [0, 1, 65_537, limits.BUFFERED_BODY, limits.BUFFERED_BODY + 1, 20 * 1024**2]
+)
 @pytest.mark.parametrize("expects", ["", "Expect: 100-continue\r\n"])
 def test_a_body_arrives_whole(port: int, length: int, expects: str) -> None:
     body = random.Random(length).randbytes(length)
@@ -148,7 +160,9 @@ def test_a_body_arrives_whole(port: int, length: int, expects: str) -> None:
 
 
 @pytest.mark.slow
-def test_requests_on_one_connection_are_answered_in_turn_however_they_are_cut(port: int) -> None:
+def test_requests_on_one_connection_are_answered_in_turn_however_they_are_cut(
+    port: int,
+) -> None:
     stream = b"".join(_post(f"/{number}", b"b" * number) for number in range(20)) + ECHO
     for piece in (1, 7, 97, len(stream)):
         with connect(port) as client:
@@ -156,14 +170,19 @@ def test_requests_on_one_connection_are_answered_in_turn_however_they_are_cut(po
                 client.sendall(stream[start : start + piece])
             answers = to_the_end(client).split(b"HTTP/1.1 200 OK")[1:]
         said = [json.loads(answer.partition(b"\r\n\r\n")[2]) for answer in answers]
-        assert [each["path"] for each in said] == [*(f"/{number}" for number in range(20)), "/echo"]
+        assert [each["path"] for each in said] == [
+            *(f"/{number}" for number in range(20)),
+            "/echo",
+        ]
         assert [each["length"] for each in said] == [*range(20), 0]
 
 
 @pytest.mark.slow
 def test_a_body_in_chunks_is_not_waited_for(port: int) -> None:
     with connect(port) as client:
-        client.sendall(b"POST /unread HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab")
+        client.sendall(
+            b"POST /unread HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab"
+        )
         assert parts(to_the_end(client))[0] == 403
 
 
@@ -182,7 +201,10 @@ LINE = b"GET /api/v1/%b HTTP/1.1\r\nHost: localhost\r\n\r\n"
 @pytest.mark.parametrize(
     ("request_", "status"),
     [
-        (b"POST /api/v1/datasets/ HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999\r\n\r\n", 413),
+        (
+            b"POST /api/v1/datasets/ HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999\r\n\r\n",
+            413,
+        ),
         (LINE % (b"x" * limits.LONGEST_LINE), 414),
         ((LINE % b"")[:-2] + b"X: " + b"x" * limits.LONGEST_HEAD + b"\r\n\r\n", 431),
         (b"GET /api/v1/ HTTP/1.1\r\nHost: localhost\r\n" + b"X: 1\r\n" * 200 + b"\r\n", 431),
@@ -192,7 +214,9 @@ LINE = b"GET /api/v1/%b HTTP/1.1\r\nHost: localhost\r\n\r\n"
     ],
     ids=["413", "414", "431", "431 fields", "400", "501", "417"],
 )
-def test_what_the_server_refuses_is_a_problem_document_below_api(port: int, request_: bytes, status: int) -> None:
+def test_what_the_server_refuses_is_a_problem_document_below_api(
+    port: int, request_: bytes, status: int
+) -> None:
     said, headers, body = parts(ask(port, request_))
     assert said == status
     assert headers["content-type"] == "application/problem+json"
@@ -204,7 +228,9 @@ def test_what_the_server_refuses_is_a_problem_document_below_api(port: int, requ
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("believed", ["X-Forwarded-Proto: https", "X-Forwarded-Protocol: ssl", "X-Forwarded-Ssl: on"])
+@pytest.mark.parametrize(
+    "believed", ["X-Forwarded-Proto: https", "X-Forwarded-Protocol: ssl", "X-Forwarded-Ssl: on"]
+)
 def test_nobody_says_that_a_connection_is_secure(port: int, believed: str) -> None:
     request = ECHO.replace(b"\r\n\r\n", f"\r\n{believed}\r\n\r\n".encode())
     assert json.loads(parts(ask(port, request))[2])["scheme"] == "http"
@@ -249,7 +275,9 @@ def test_a_pace_is_the_mean_of_the_time_waited() -> None:
     assert pace.is_too_slow()
 
 
-def test_what_cannot_wait_in_memory_waits_for_the_client(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_wait_in_memory_waits_for_the_client(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(limits, "GRACE_SECONDS", 0.01)
     ours, client = socket.socketpair()
     room = Room(limits.UNSENT)
@@ -271,4 +299,6 @@ def test_every_refusal_says_why() -> None:
             said, headers, body = parts(refusals.answer(status, path=path))
             assert said == status
             assert int(headers["content-length"]) == len(body)
-            assert refusals.DETAILS[HTTPStatus(status)].encode() in body.replace(b"\\u00a0", b" ")
+            assert refusals.DETAILS[HTTPStatus(status)].encode() in body.replace(
+                b"\\u00a0", b" "
+            )

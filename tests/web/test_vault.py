@@ -28,7 +28,9 @@ TABLE = b"name,age\n" + b"".join(CANARY + b",%d\n" % age for age in range(20_000
 
 
 @pytest.fixture(autouse=True)
-def places(settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def places(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Path]:
     """A vault of this test's own, and folders in place of /dev/shm and TMPDIR."""
     settings.VAULT_DIR = tmp_path / "vault"
     for name in ("shared", "scratch"):
@@ -62,7 +64,9 @@ def test_a_table_comes_out_as_it_went_in(size: int) -> None:
     assert opened(put(table)) == table
 
 
-def test_the_name_is_the_hash_of_the_stored_bytes_and_differs_each_time(settings: Settings) -> None:
+def test_the_name_is_the_hash_of_the_stored_bytes_and_differs_each_time(
+    settings: Settings,
+) -> None:
     first, second = put(), put()
     assert first != second
     assert hashlib.sha256((Path(settings.VAULT_DIR) / first).read_bytes()).hexdigest() == first
@@ -72,7 +76,9 @@ def test_no_plaintext_touches_the_disk_while_it_is_received_or_afterwards(places
     with vault.Writer() as writer:
         writer.write(TABLE)
         writer.write(TABLE)
-        assert not any(CANARY in path.read_bytes() for path in places.rglob("*") if path.is_file())
+        assert not any(
+            CANARY in path.read_bytes() for path in places.rglob("*") if path.is_file()
+        )
         writer.end()
         writer.keep()
     assert not any(CANARY in path.read_bytes() for path in places.rglob("*") if path.is_file())
@@ -125,8 +131,12 @@ def tampered(settings: Settings, name: str, change: str) -> None:
     path.write_bytes(data)
 
 
-@pytest.mark.parametrize("change", ["last byte", "first byte", "middle", "cut", "cut to nothing", "longer"])
-def test_a_changed_file_is_refused_before_anything_is_handed_out(settings: Settings, change: str) -> None:
+@pytest.mark.parametrize(
+    "change", ["last byte", "first byte", "middle", "cut", "cut to nothing", "longer"]
+)
+def test_a_changed_file_is_refused_before_anything_is_handed_out(
+    settings: Settings, change: str
+) -> None:
     name = put()
     tampered(settings, name, change)
     handed_out = []
@@ -137,7 +147,9 @@ def test_a_changed_file_is_refused_before_anything_is_handed_out(settings: Setti
 
 def test_a_file_swapped_for_another_valid_one_is_refused(settings: Settings) -> None:
     mine, other = put(), put(b"a,b\n1,2\n")
-    (Path(settings.VAULT_DIR) / mine).write_bytes((Path(settings.VAULT_DIR) / other).read_bytes())
+    (Path(settings.VAULT_DIR) / mine).write_bytes(
+        (Path(settings.VAULT_DIR) / other).read_bytes()
+    )
     with pytest.raises(vault.TamperedError):
         opened(mine)
 
@@ -152,7 +164,9 @@ def test_a_file_for_another_key_is_refused(settings: Settings, tmp_path: Path) -
         opened(name)
 
 
-@pytest.mark.parametrize("name", ["", "../settings.py", "/etc/passwd", "a" * 63, "A" * 64, "a" * 64 + "\n", "a" * 65])
+@pytest.mark.parametrize(
+    "name", ["", "../settings.py", "/etc/passwd", "a" * 63, "A" * 64, "a" * 64 + "\n", "a" * 65]
+)
 def test_only_names_the_vault_made_are_looked_up(name: str) -> None:
     with pytest.raises(vault.VaultError):
         vault.path_of(name)
@@ -182,7 +196,9 @@ def test_the_opened_table_has_no_name_and_is_gone_afterwards(
         assert path.stat().st_nlink == 0
         assert path.stat().st_mode & 0o777 == 0o400
         assert ("memfd" in str(path.readlink())) is not short
-        assert not any(CANARY in found.read_bytes() for found in places.rglob("*") if found.is_file())
+        assert not any(
+            CANARY in found.read_bytes() for found in places.rglob("*") if found.is_file()
+        )
     assert not path.exists()
 
 
@@ -197,7 +213,9 @@ def test_every_opening_of_the_path_reads_from_the_beginning() -> None:
 
 
 @pytest.mark.parametrize("short", [False, True], ids=["in memory", "on a disk"])
-def test_the_opened_table_is_gone_after_an_error_too(short: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_opened_table_is_gone_after_an_error_too(
+    short: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     if short:
         on_disk(monkeypatch)
     with pytest.raises(ZeroDivisionError), vault.open_table(put()) as path:
@@ -211,7 +229,10 @@ def test_no_room_for_an_opened_table_is_said_as_that(monkeypatch: pytest.MonkeyP
 
     on_disk(monkeypatch)
     monkeypatch.setattr(os, "posix_fallocate", full)
-    with pytest.raises(vault.VaultError, match="no room to open the table"), vault.open_table(put()):
+    with (
+        pytest.raises(vault.VaultError, match="no room to open the table"),
+        vault.open_table(put()),
+    ):
         pass
 
 
@@ -233,11 +254,18 @@ FULL_ROOM = """
 
 
 @pytest.mark.slow
-def test_room_that_runs_out_while_a_table_is_opened_is_not_taken_for_damage(settings: Settings) -> None:
+def test_room_that_runs_out_while_a_table_is_opened_is_not_taken_for_damage(
+    settings: Settings,
+) -> None:
     """Failed before: the table was said to be damaged."""
-    environment = os.environ | {"DJANGO_SETTINGS_MODULE": "synthweb.settings", "PYTHONPATH": "."}
+    environment = os.environ | {
+        "DJANGO_SETTINGS_MODULE": "synthweb.settings",
+        "PYTHONPATH": ".",
+    }
     command = [sys.executable, "-c", textwrap.dedent(FULL_ROOM), str(settings.VAULT_DIR), put()]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60, check=True)
+    done = subprocess.run(
+        command, capture_output=True, text=True, env=environment, timeout=60, check=True
+    )
     assert done.stdout == f"VaultError {vault.NO_ROOM}\n"
 
 
@@ -250,12 +278,18 @@ def test_whoever_opens_a_table_leaves_no_core_dump() -> None:
         print(resource.getrlimit(resource.RLIMIT_CORE), ctypes.CDLL(None).prctl(3, 0, 0, 0, 0))
     """
     done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", textwrap.dedent(script)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
     )
     assert done.stdout == "(0, 0) 0\n"
 
 
-def test_the_web_writes_without_a_private_key_and_cannot_open(settings: Settings, tmp_path: Path) -> None:
+def test_the_web_writes_without_a_private_key_and_cannot_open(
+    settings: Settings, tmp_path: Path
+) -> None:
     settings.VAULT_PRIVATE_KEY_FILE = tmp_path / "nowhere"
     name = put()
     with pytest.raises(files.StorageError, match="cannot be read"):
@@ -280,7 +314,9 @@ CHILD = """
 
 @pytest.mark.slow
 @pytest.mark.parametrize("memory", ["enough", "short"])
-def test_a_killed_worker_leaves_nothing_to_read(settings: Settings, places: Path, memory: str) -> None:
+def test_a_killed_worker_leaves_nothing_to_read(
+    settings: Settings, places: Path, memory: str
+) -> None:
     """Failed before: the table stayed in /dev/shm until somebody opened another one there."""
     name = put()
     environment = os.environ | {
@@ -288,7 +324,14 @@ def test_a_killed_worker_leaves_nothing_to_read(settings: Settings, places: Path
         "PYTHONPATH": ".",
         "TMPDIR": str(places / "scratch"),
     }
-    command = [sys.executable, "-c", textwrap.dedent(CHILD), str(settings.VAULT_DIR), name, memory]
+    command = [
+        sys.executable,
+        "-c",
+        textwrap.dedent(CHILD),
+        str(settings.VAULT_DIR),
+        name,
+        memory,
+    ]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
     try:
         assert process.stdout is not None
@@ -351,7 +394,9 @@ def test_a_worker_sweeps_before_its_first_message(places: Path) -> None:
     assert not folder.exists()
 
 
-def test_parts_without_a_writer_are_swept_and_those_of_a_living_one_are_not(settings: Settings) -> None:
+def test_parts_without_a_writer_are_swept_and_those_of_a_living_one_are_not(
+    settings: Settings,
+) -> None:
     with vault.Writer() as writer:
         writer.write(TABLE)
         deserted = Path(settings.VAULT_DIR) / f"{'0' * 32}{vault.PART}"
@@ -383,7 +428,12 @@ FULL_DISK = """
 
 @pytest.mark.slow
 def test_a_full_disk_is_told_and_leaves_nothing(settings: Settings) -> None:
-    environment = os.environ | {"DJANGO_SETTINGS_MODULE": "synthweb.settings", "PYTHONPATH": "."}
+    environment = os.environ | {
+        "DJANGO_SETTINGS_MODULE": "synthweb.settings",
+        "PYTHONPATH": ".",
+    }
     command = [sys.executable, "-c", textwrap.dedent(FULL_DISK), str(settings.VAULT_DIR)]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60, check=True)
+    done = subprocess.run(
+        command, capture_output=True, text=True, env=environment, timeout=60, check=True
+    )
     assert done.stdout == "the table could not be stored; is the disk full? []\n"

@@ -94,7 +94,9 @@ class FurtherPlan(PlanAround):
         loss: Loss = self.loss
         edges = len(self.sizes) - 1
         alone = Fraction(0) if edges else _CHOICES + _PAIRS
-        weights = [Fraction(round(10**6 * math.sqrt(size)), 10**6) for size in self.sizes.values()]
+        weights = [
+            Fraction(round(10**6 * math.sqrt(size)), 10**6) for size in self.sizes.values()
+        ]
         shared = [_COLUMNS * weight / sum(weights) for weight in weights]
         columns = dict(zip(self.sizes, (self._noise(part) for part in shared), strict=True))
         each = loss.of(loss.amount * _CHOICES / max(1, edges))
@@ -111,29 +113,41 @@ class FurtherPlan(PlanAround):
     def _noise(self, share: Fraction) -> Noise:
         return shares.noise(self.loss.of(self.loss.amount * share), self.sensitivity)
 
-    def chosen(self, session: Session, columns: Sequence[Measurement], *, rows: int) -> pairs.Forest:
+    def chosen(
+        self, session: Session, columns: Sequence[Measurement], *, rows: int
+    ) -> pairs.Forest:
         """Pairs of columns that go together, by `select`: one fewer than there are columns."""
         found = pairs.Forest(tuple(self.sizes))
         candidates = self._candidates(columns, rows=rows)
         while choices := [pair for pair in candidates if found.connects(pair)]:
-            index = session.select([candidates[pair] for pair in choices], scale=self.noises().choice)
+            index = session.select(
+                [candidates[pair] for pair in choices], scale=self.noises().choice
+            )
             found.take(choices[index], index=index)
         return found
 
-    def _candidates(self, columns: Sequence[Measurement], *, rows: int) -> dict[Clique, Candidate]:
+    def _candidates(
+        self, columns: Sequence[Measurement], *, rows: int
+    ) -> dict[Clique, Candidate]:
         known, pair = self.denoised(columns, rows=rows), self.noises().pair
         deviation = pair.mean_deviation if pair else 0.0
         names = list(self.sizes)
         return {
             (a, b): pairs.candidate(
-                (a, b), factors.product([known.oneways[a], known.oneways[b]], total=known.total), deviation=deviation
+                (a, b),
+                factors.product([known.oneways[a], known.oneways[b]], total=known.total),
+                deviation=deviation,
             )
             for place, a in enumerate(names)
             for b in names[place + 1 :]
         }
 
     def denoised(self, measurements: Sequence[Measurement], *, rows: int) -> Denoised:
-        along = {name: count for name, count in pairs.along(self.domain).items() if name in self.sizes}
+        along = {
+            name: count
+            for name, count in pairs.along(self.domain).items()
+            if name in self.sizes
+        }
         return denoised(pairs.noisy(measurements), sizes=self.sizes, along=along, rows=rows)
 
     def require_asked(self, further: Sequence[Clique], within: Sequence[Clique]) -> None:
@@ -143,29 +157,44 @@ class FurtherPlan(PlanAround):
         for pair in further[len(names) :]:
             if len(pair) == 2 and set(pair) <= set(names) and forest.connects(pair):
                 forest.take(pair, index=0)
-        fits = [*further] == [*((name,) for name in names), *forest.taken] and len(forest.taken) == len(names) - 1
+        fits = [*further] == [*((name,) for name in names), *forest.taken] and len(
+            forest.taken
+        ) == len(names) - 1
         if not fits or [*within] != [(name,) for name in names]:
-            raise InputError("these answers are not of this plan", repair="use the answers of this release")
+            raise InputError(
+                "these answers are not of this plan", repair="use the answers of this release"
+            )
 
     def attached(
-        self, known: Denoised, tables: Mapping[str, Floats], *, areas: npt.NDArray[np.intp], rows: int
+        self,
+        known: Denoised,
+        tables: Mapping[str, Floats],
+        *,
+        areas: npt.NDArray[np.intp],
+        rows: int,
     ) -> Attached:
         """tables: of each column, parts by values; areas: in which part each cell of the tree lies."""
         drawn = pairs.network(known.tables, known.oneways, total=float(rows))
-        columns = tuple(_beside(one.attribute, one.parents, one.table, within=tables) for one in drawn)
+        columns = tuple(
+            _beside(one.attribute, one.parents, one.table, within=tables) for one in drawn
+        )
         return Attached(areas=areas.astype(np.int64), columns=columns)
 
     def needs(self, rows: int | None = None) -> Needs:
         found = self._guess(rows)
         cells = self.most * sum(self.sizes.values()) + sum(self.sizes.values()) ** 2
-        more = Needs(memory_bytes=24 * cells, seconds=2e-8 * found * len(self.sizes) ** 2 + 2e-6 * cells)
+        more = Needs(
+            memory_bytes=24 * cells, seconds=2e-8 * found * len(self.sizes) ** 2 + 2e-6 * cells
+        )
         return self.tree.needs(rows) + more
 
     def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:
         """Of the tree as of one alone; of the other columns as of a network. Pairs of a column of the tree and another one are
         taken for pairs of columns."""
         tree, noises = self.tree.expected_error(rows=rows), self.noises()
-        beside = expected.network(noises.columns, noises.pair or noises.areas, sizes=self.sizes, rows=tree["rows"])
+        beside = expected.network(
+            noises.columns, noises.pair or noises.areas, sizes=self.sizes, rows=tree["rows"]
+        )
         errors = tree["attributes"] | beside["attributes"]
         means = tree["mean_pairs"], beside["mean_pairs"]
         return tree | {
@@ -175,12 +204,20 @@ class FurtherPlan(PlanAround):
         }
 
 
-def _beside(column: str, parents: Clique, table: Floats, *, within: Mapping[str, npt.NDArray[np.float64]]) -> Beside:
+def _beside(
+    column: str,
+    parents: Clique,
+    table: Floats,
+    *,
+    within: Mapping[str, npt.NDArray[np.float64]],
+) -> Beside:
     """A column by area, or by area and another column: of all tables with the three pairs' sums the one that says nothing
     else."""
     if not parents:
         return Beside(column=column, given=None, weights=whole_weights(within[column]))
     (given,) = parents
     alike = np.ones((len(within[column]), *table.shape))
-    found = fit_margins(alike, [((1, 2), table), ((0, 2), within[column]), ((0, 1), within[given])])
+    found = fit_margins(
+        alike, [((1, 2), table), ((0, 2), within[column]), ((0, 1), within[given])]
+    )
     return Beside(column=column, given=given, weights=whole_weights(found))

@@ -45,11 +45,17 @@ class MixedPlan(further.FurtherPlan):
 
     def run(self, session: Session) -> Answers:
         noises, where = self.noises(), self.tree.run(session)
-        columns = [session.measure((name,), noise=noise) for name, noise in noises.columns.items()]
+        columns = [
+            session.measure((name,), noise=noise) for name, noise in noises.columns.items()
+        ]
         parts = self._areas(where)
         within = [session.leaves(parts, noise=noises.areas, by=(name,)) for name in self.sizes]
         chosen = self.chosen(session, columns, rows=self.tree.estimated(where)[0])
-        tables = [session.measure(pair, noise=noises.pair) for pair in chosen.taken] if noises.pair else []
+        tables = (
+            [session.measure(pair, noise=noises.pair) for pair in chosen.taken]
+            if noises.pair
+            else []
+        )
         return Answers(
             measurements=(*where.measurements, *columns, *tables),
             selections=tuple(chosen.indices),
@@ -70,22 +76,44 @@ class MixedPlan(further.FurtherPlan):
 
     def fit(self, answers: Answers) -> Model:
         first = 0 if self.tree.total_noise() is None else 1
-        own, within = ([each for each in answers.leaves if bool(each.by) is beside] for beside in (False, True))
-        where = replace(answers, measurements=answers.measurements[:first], selections=(), leaves=tuple(own))
+        own, within = (
+            [each for each in answers.leaves if bool(each.by) is beside]
+            for beside in (False, True)
+        )
+        where = replace(
+            answers, measurements=answers.measurements[:first], selections=(), leaves=tuple(own)
+        )
         rows, cells = self.tree.estimated(where)
         parts, beside = self._areas(where), answers.measurements[first:]
         self.require_asked([each.clique for each in beside], [each.by for each in within])
         if any(each.partition.digest != parts.digest for each in within):
-            raise InputError("these answers are not of this plan", repair="use the answers of this release")
+            raise InputError(
+                "these answers are not of this plan", repair="use the answers of this release"
+            )
         known = self.denoised(beside, rows=rows)
         counts = self._counts(parts, cells)
-        tables = {one.by[0]: self._within(one, counts, known.oneways[one.by[0]], rows=rows) for one in within}
+        tables = {
+            one.by[0]: self._within(one, counts, known.oneways[one.by[0]], rows=rows)
+            for one in within
+        }
 
         def attached(prefixes: Prefixes) -> Attached:
-            return self.attached(known, tables, areas=parts.places(self.tree.points, prefixes), rows=rows)
+            return self.attached(
+                known, tables, areas=parts.places(self.tree.points, prefixes), rows=rows
+            )
 
-        tree, notes = self.tree.tree(cells, attached=attached), self.tree.notes(where, cells, rows=rows)
-        return Model(mechanism=self.mechanism, domain=self.domain, rows=rows, tables=(), tree=tree, notes=notes)
+        tree, notes = (
+            self.tree.tree(cells, attached=attached),
+            self.tree.notes(where, cells, rows=rows),
+        )
+        return Model(
+            mechanism=self.mechanism,
+            domain=self.domain,
+            rows=rows,
+            tables=(),
+            tree=tree,
+            notes=notes,
+        )
 
     def _counts(self, parts: Partition, cells: Estimated) -> Floats:
         """How many records each area has, by the tree."""

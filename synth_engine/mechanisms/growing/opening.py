@@ -24,7 +24,9 @@ _STEPS = 12
 
 
 @lru_cache(maxsize=256)
-def improved(epsilon: Fraction, *, l1: int, branching: int, depth: int, scales: float) -> tuple[Rule, Noise]:
+def improved(
+    epsilon: Fraction, *, l1: int, branching: int, depth: int, scales: float
+) -> tuple[Rule, Noise]:
     """The improved rule with the least noise that costs no more than epsilon. scales: the threshold, in noise scales times
     ln(branching). Twice l1 / epsilon always does; the exact loss allows for less noise (docs/proofs/grow.md)."""
 
@@ -35,7 +37,10 @@ def improved(epsilon: Fraction, *, l1: int, branching: int, depth: int, scales: 
 
     def fits(scale: Fraction) -> bool:
         rule = rule_of(scale)
-        return l1 * trees.loss(scale=scale, threshold=rule.threshold, discount=rule.discount) <= epsilon
+        return (
+            l1 * trees.loss(scale=scale, threshold=rule.threshold, discount=rule.discount)
+            <= epsilon
+        )
 
     low = Fraction(l1) / epsilon
     best = Fraction(math.nextafter(float(2 * low), math.inf))
@@ -48,12 +53,18 @@ def improved(epsilon: Fraction, *, l1: int, branching: int, depth: int, scales: 
 def cut_off(growth: Growth, hierarchy: Hierarchy, *, most: int = MOST_PARTS) -> Growth:
     """The tree down to the last depth at which it ends in at most so many nodes; the first depth is always kept."""
     kept, closed = 1, 0
-    for place, (level, opened) in enumerate(zip(growth.levels(hierarchy), growth.opened, strict=True)):
+    for place, (level, opened) in enumerate(
+        zip(growth.levels(hierarchy), growth.opened, strict=True)
+    ):
         if closed + len(level) <= most:
             kept = place + 1
         closed += len(level) - opened.size
     above = (*growth.opened[: kept - 1], np.empty(0, dtype=np.int64))
-    return growth if kept == len(growth.opened) else replace(growth, opened=above, counts=growth.counts[:kept])
+    return (
+        growth
+        if kept == len(growth.opened)
+        else replace(growth, opened=above, counts=growth.counts[:kept])
+    )
 
 
 def parts(growth: Growth, hierarchy: Hierarchy) -> Sequence[Partition]:

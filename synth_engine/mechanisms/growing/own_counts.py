@@ -71,7 +71,10 @@ class OwnCounts(Plan):
 
     def _rule(self, depth: int) -> tuple[Rule, Noise]:
         share = 1 if self.domain.rows is not None else 1 - TOTAL_SHARE
-        noise = shares.noise(self.loss.of(self.loss.amount * share), levels_sensitivity(self.sensitivity, levels=depth))
+        noise = shares.noise(
+            self.loss.of(self.loss.amount * share),
+            levels_sensitivity(self.sensitivity, levels=depth),
+        )
         if noise.law == "discrete-laplace":
             scales = STRAY * math.log(self._branching)
         else:
@@ -87,7 +90,11 @@ class OwnCounts(Plan):
     @property
     def _cuts(self) -> int:
         """How many depths halve every side once."""
-        return self.points.dimensions if isinstance(self.points, Points) and not self.points.together else 1
+        return (
+            self.points.dimensions
+            if isinstance(self.points, Points) and not self.points.together
+            else 1
+        )
 
     @property
     def _together(self) -> bool:
@@ -108,13 +115,22 @@ class OwnCounts(Plan):
         """How the tree is opened where there are about so many records, and nothing of it counted."""
         part = self.loss.amount * self._opening_share(records)
         depth = self.depth or self.points.depth
-        return opening.improved(part, l1=self.sensitivity.l1, branching=self._branching, depth=depth, scales=STRAY)
+        return opening.improved(
+            part, l1=self.sensitivity.l1, branching=self._branching, depth=depth, scales=STRAY
+        )
 
     def counting(self, number: int, records: float) -> tuple[Noise, ...]:
         """Of so many tables of counts of a tree that was opened, the parts at which it ends last."""
-        left = 1 - (0 if self.domain.rows is not None else TOTAL_SHARE) - self._opening_share(records)
+        left = (
+            1
+            - (0 if self.domain.rows is not None else TOTAL_SHARE)
+            - self._opening_share(records)
+        )
         parts = [*[ABOVE_SHARE] * (number - 1), left - (number - 1) * ABOVE_SHARE]
-        return tuple(shares.noise(self.loss.of(self.loss.amount * part), self.sensitivity) for part in parts)
+        return tuple(
+            shares.noise(self.loss.of(self.loss.amount * part), self.sensitivity)
+            for part in parts
+        )
 
     def _opening_share(self, records: float) -> Fraction:
         """A public rule of what was paid for. Few parts say little each, so that they are worth more than their shapes."""
@@ -126,7 +142,9 @@ class OwnCounts(Plan):
         totals = () if noise is None else (session.measure((), noise=noise),)
         records = float(totals[0].values) if totals else float(self.domain.rows or 0)
         rule, of_counts = self._grown_by(records)
-        grown = session.grow(self.points.columns, rule=rule, noise=of_counts, together=self._together)
+        grown = session.grow(
+            self.points.columns, rule=rule, noise=of_counts, together=self._together
+        )
         counted = []
         if self.counts_last:
             parts = opening.parts(opening.cut_off(grown, self.points), self.points)
@@ -135,23 +153,36 @@ class OwnCounts(Plan):
                 session.leaves(part, noise=one, together=self._together)
                 for part, one in zip(parts, noises, strict=True)
             ]
-        return Answers(measurements=totals, growths=(grown,), leaves=tuple(counted), calls=session.calls)
+        return Answers(
+            measurements=totals, growths=(grown,), leaves=tuple(counted), calls=session.calls
+        )
 
     def fit(self, answers: Answers) -> Model:
         rows, leaves = self.estimated(answers)
         tree, notes = self.tree(leaves), self.notes(answers, leaves, rows=rows)
-        return Model(mechanism=self.mechanism, domain=self.domain, rows=rows, tables=(), tree=tree, notes=notes)
+        return Model(
+            mechanism=self.mechanism,
+            domain=self.domain,
+            rows=rows,
+            tables=(),
+            tree=tree,
+            notes=notes,
+        )
 
     def notes(self, answers: Answers, leaves: estimate.Leaves, *, rows: int) -> Notes:
         """What there is to say of the tree. leaves, rows: as `estimated` has them."""
         (grown,), (_, noise) = answers.growths, self._grown_by(self._records(answers))
         counted = [(each.values, each.noise) for each in answers.leaves]
         cells = leaves.levels, leaves.prefixes, leaves.counts
-        return of_growth(grown, self.points, noise=noise, counted=counted, ends=cells, rows=rows)
+        return of_growth(
+            grown, self.points, noise=noise, counted=counted, ends=cells, rows=rows
+        )
 
     def _records(self, answers: Answers) -> float:
         """The public number of records, or a noisy one."""
-        return float(answers.measurements[0].values if answers.measurements else self.domain.rows or 0)
+        return float(
+            answers.measurements[0].values if answers.measurements else self.domain.rows or 0
+        )
 
     def _grown_by(self, records: float) -> tuple[Rule, Noise]:
         return self.opening(records) if self.counts_last else self.asked(records)
@@ -160,27 +191,49 @@ class OwnCounts(Plan):
         """The number of records, and counts of the unopened nodes that add up to it. Errors: InputError where these are not
         answers of this plan."""
         noise = self.total_noise()
-        if len(answers.growths) != 1 or [m.clique for m in answers.measurements] != ([] if noise is None else [()]):
-            raise InputError("these answers are not of this plan", repair="use the answers of this release")
+        if len(answers.growths) != 1 or [m.clique for m in answers.measurements] != (
+            [] if noise is None else [()]
+        ):
+            raise InputError(
+                "these answers are not of this plan", repair="use the answers of this release"
+            )
         (grown,) = answers.growths
         own = None if noise is None else (float(answers.measurements[0].values), noise.variance)
         rule, of_counts = self._grown_by(self._records(answers))
         counted = bool(answers.leaves)
-        if (grown.columns, grown.rule, counted) != (self.points.columns, rule, self.counts_last):
-            raise InputError("these answers are not of this plan", repair="use the answers of this release")
+        if (grown.columns, grown.rule, counted) != (
+            self.points.columns,
+            rule,
+            self.counts_last,
+        ):
+            raise InputError(
+                "these answers are not of this plan", repair="use the answers of this release"
+            )
         try:
             grown = opening.cut_off(grown, self.points) if counted else grown
             variance, tables = of_counts.variance, answers.leaves
             # Records that lie nowhere are in the number of all, and in no cell.
             somewhere = None if prefixes.partial(self.domain, self.points.columns) else own
-            total = estimate.total(grown, self.points, own=somewhere, variance=variance, counted=tables)
-            rows = self.domain.rows if self.domain.rows is not None else oneway.plausible(round(total))
-            leaves = estimate.leaves(grown, self.points, total=float(rows), variance=variance, counted=tables)
+            total = estimate.total(
+                grown, self.points, own=somewhere, variance=variance, counted=tables
+            )
+            rows = (
+                self.domain.rows
+                if self.domain.rows is not None
+                else oneway.plausible(round(total))
+            )
+            leaves = estimate.leaves(
+                grown, self.points, total=float(rows), variance=variance, counted=tables
+            )
         except ValueError as error:
-            raise InputError("these answers are not of this plan", repair="use the answers of this release") from error
+            raise InputError(
+                "these answers are not of this plan", repair="use the answers of this release"
+            ) from error
         return rows, leaves
 
-    def tree(self, leaves: estimate.Leaves, *, attached: Callable[[Prefixes], Attached] | None = None) -> ends.AnyTree:
+    def tree(
+        self, leaves: estimate.Leaves, *, attached: Callable[[Prefixes], Attached] | None = None
+    ) -> ends.AnyTree:
         """What is kept of it. attached: of the cells, the columns beside them."""
         kept = leaves.counts > 0
         if not kept.any():
@@ -214,10 +267,17 @@ class OwnCounts(Plan):
         found = self._guess(rows)
         rule, noise = self.asked(float(found))
         if isinstance(self.points, Points):
-            halved = [self.points.halvings(rule.depth, axis) for axis in range(1, self.points.dimensions)]
+            halved = [
+                self.points.halvings(rule.depth, axis)
+                for axis in range(1, self.points.dimensions)
+            ]
             across = 2.0 ** sum(halved)
         else:
             across = max(1.0, self._cells(rule.depth) / max(self.sizes.values()))
         nodes = min(across, max(1.0, found / rule.threshold) * self._branching)
-        spread = Noise(law="discrete-laplace", scale=Fraction(math.sqrt(noise.variance / 2 * nodes)))
-        return expected.independent(dict.fromkeys(self.points.columns, spread), sizes=self.sizes, rows=found)
+        spread = Noise(
+            law="discrete-laplace", scale=Fraction(math.sqrt(noise.variance / 2 * nodes))
+        )
+        return expected.independent(
+            dict.fromkeys(self.points.columns, spread), sizes=self.sizes, rows=found
+        )

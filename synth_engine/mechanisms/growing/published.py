@@ -69,7 +69,11 @@ DEPTH: dict[str, Any] = {
 
 def schema(**own: Mapping[str, Any]) -> dict[str, Any]:
     """Of parameters: a rule's own ones before those that all share."""
-    return {"type": "object", "properties": {**own, **PARAMETERS}, "additionalProperties": False}
+    return {
+        "type": "object",
+        "properties": {**own, **PARAMETERS},
+        "additionalProperties": False,
+    }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +85,10 @@ class PublishedTree(Mechanism):
     losses: ClassVar[tuple[str, ...]] = ("pure", "approximate")
     kind: ClassVar[Literal["static", "adaptive"]] = "adaptive"
     paper: ClassVar[str] = "Synthetic Data via Differential Privacy (adaptive histograms)"
-    keeps: ClassVar[tuple[str, ...]] = ("where points lie, all coordinates together", "texts that are frequent")
+    keeps: ClassVar[tuple[str, ...]] = (
+        "where points lie, all coordinates together",
+        "texts that are frequent",
+    )
     parameters: ClassVar[dict[str, Any]] = schema()
 
     threshold: int = 0
@@ -94,7 +101,11 @@ class PublishedTree(Mechanism):
         placed = mixed.placed(domain)
         everywhere = not domain.open and set(domain.names) <= set(placed)
         if (texts := trees.texts_of(domain)) is not None:
-            return all(classes.divisible(domain, name) for name in domain.names if name not in (texts.name, *placed))
+            return all(
+                classes.divisible(domain, name)
+                for name in domain.names
+                if name not in (texts.name, *placed)
+            )
         return everywhere or classes.suits(domain, placed=placed)
 
     @classmethod

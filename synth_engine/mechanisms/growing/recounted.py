@@ -35,7 +35,12 @@ Floats = npt.NDArray[np.float64]
 
 
 def plan(
-    config: Mechanism, spec: Spec, *, domain: Domain, settings: trees.Settings, within: Budget | None
+    config: Mechanism,
+    spec: Spec,
+    *,
+    domain: Domain,
+    settings: trees.Settings,
+    within: Budget | None,
 ) -> RecountedPlan:
     """Errors: SpecError, DomainError."""
     cap = within or Pure(epsilon=spec.epsilon)
@@ -53,7 +58,9 @@ class RecountedPlan(PlanAround):
     tree: trees.TreePlan
 
     def noise(self) -> Noise:
-        return shares.noise(self.loss.of(self.loss.amount * SHARE), self.sensitivity, laplace=True)
+        return shares.noise(
+            self.loss.of(self.loss.amount * SHARE), self.sensitivity, laplace=True
+        )
 
     # ---- the run -----------------------------------------------------------------------------------------------------
 
@@ -73,19 +80,33 @@ class RecountedPlan(PlanAround):
         where = replace(answers, leaves=answers.leaves[:-1])
         rows, leaves = self.tree.estimated(where)
         parts, counted = self._parts(leaves), answers.leaves[-1]
-        if counted.partition.digest != parts.digest or counted.by or counted.threshold is not None:
-            raise InputError("these answers are not of this plan", repair="use the answers of this release")
+        if (
+            counted.partition.digest != parts.digest
+            or counted.by
+            or counted.threshold is not None
+        ):
+            raise InputError(
+                "these answers are not of this plan", repair="use the answers of this release"
+            )
         found = replace(leaves, counts=self._agreed(leaves, counted))
         notes, domain = self.tree.notes(where, rows=rows), trees.settled(self.domain)
         return Model(
-            mechanism=self.mechanism, domain=domain, rows=rows, tables=(), tree=self.tree.tree(found), notes=notes
+            mechanism=self.mechanism,
+            domain=domain,
+            rows=rows,
+            tables=(),
+            tree=self.tree.tree(found),
+            notes=notes,
         )
 
     def _agreed(self, leaves: Estimated, counted: Leaves) -> Floats:
         """Counts of the ends whose sums are what the parts were counted. Of a part that is an end itself both counts are
         taken, by their variances; the sum of several ends lacks what the clean-up took."""
         places = counted.partition.places(self.tree.hierarchy, leaves.prefixes)
-        sums, alone = np.bincount(places, weights=leaves.counts), np.zeros(len(counted.partition), dtype=np.bool_)
+        sums, alone = (
+            np.bincount(places, weights=leaves.counts),
+            np.zeros(len(counted.partition), dtype=np.bool_),
+        )
         alone[places] = leaves.levels == counted.partition.levels[places]
         variances = self.tree.counted_with().variance, counted.noise.variance
         weight = np.where(alone, variances[0] / sum(variances), 1.0)
@@ -96,7 +117,9 @@ class RecountedPlan(PlanAround):
     # ---- forecasts ---------------------------------------------------------------------------------------------------
 
     def needs(self, rows: int | None = None) -> Needs:
-        return self.tree.needs(rows) + Needs(memory_bytes=100 * MOST_PARTS, seconds=1e-5 * MOST_PARTS)
+        return self.tree.needs(rows) + Needs(
+            memory_bytes=100 * MOST_PARTS, seconds=1e-5 * MOST_PARTS
+        )
 
     def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:
         return self.tree.expected_error(rows=rows)

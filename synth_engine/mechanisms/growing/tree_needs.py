@@ -26,7 +26,10 @@ def of_tree(hierarchy: Hierarchy, rule: Rule, rows: int) -> Needs:
     looked = nodes(hierarchy, rule, rows)
     each = _NODE_OF_CLASSES if isinstance(hierarchy, Product | Taxonomy) else _NODE
     seconds = _RECORD * rows * len(hierarchy.columns) + each * looked
-    return Needs(memory_bytes=int(_BYTES_OF_A_RECORD * rows + _BYTES_OF_A_NODE * looked) + MEGABYTE, seconds=seconds)
+    return Needs(
+        memory_bytes=int(_BYTES_OF_A_RECORD * rows + _BYTES_OF_A_NODE * looked) + MEGABYTE,
+        seconds=seconds,
+    )
 
 
 def nodes(hierarchy: Hierarchy, rule: Rule, rows: int) -> float:
@@ -35,7 +38,9 @@ def nodes(hierarchy: Hierarchy, rule: Rule, rows: int) -> float:
     while len(rooms) <= rule.depth and rooms[-1] < _ENOUGH:
         rooms.append(room(hierarchy, len(rooms)))
     opened = min(rows * rule.parts / _least(rule), sum(rooms[:-1]))
-    children = sum(below / above for above, below in itertools.pairwise(rooms)) / (len(rooms) - 1)
+    children = sum(below / above for above, below in itertools.pairwise(rooms)) / (
+        len(rooms) - 1
+    )
     return min(children * (1 + opened), sum(rooms[1:]))
 
 
@@ -44,7 +49,8 @@ def room(hierarchy: Hierarchy, depth: int) -> float:
     match hierarchy:
         case Product():
             return prod(
-                room(each, int(hierarchy.own_levels(at)[depth])) for at, each in enumerate(hierarchy.components)
+                room(each, int(hierarchy.own_levels(at)[depth]))
+                for at, each in enumerate(hierarchy.components)
             )
         case Taxonomy():
             return float(np.unique(hierarchy.prefix(hierarchy.codes, depth)).size)
@@ -55,7 +61,11 @@ def room(hierarchy: Hierarchy, depth: int) -> float:
 
 def _with_points(points: Supported, depth: int) -> float:
     supported = {axis for support in points.supports for axis in support.axes}
-    free = sum(points.halvings(depth, axis) for axis in range(points.dimensions) if axis not in supported)
+    free = sum(
+        points.halvings(depth, axis)
+        for axis in range(points.dimensions)
+        if axis not in supported
+    )
     found = 2.0**free
     for support in points.supports:
         cut = sum(points.resolution - points.halvings(depth, axis) for axis in support.axes)

@@ -82,7 +82,9 @@ def over_alphabet(attribute: Open) -> TypeGuard[Weak]:
 
 def texts_of(domain: Domain) -> Weak | None:
     """That column, of a table where nothing else is unknown."""
-    return next((each for each in domain.open if len(domain.open) == 1 and over_alphabet(each)), None)
+    return next(
+        (each for each in domain.open if len(domain.open) == 1 and over_alphabet(each)), None
+    )
 
 
 def text_column(domain: Domain) -> Weak | None:
@@ -107,9 +109,14 @@ def plan(
             repair="describe more bins or longer texts, or take a smaller depth",
         )
     if domain.constraints:
-        raise SpecError(f"{config.id} keeps no constraints", repair="take them away, or choose another method")
+        raise SpecError(
+            f"{config.id} keeps no constraints",
+            repair="take them away, or choose another method",
+        )
     cap = within or Pure(epsilon=spec.epsilon)
-    found = TreePlan(config=config, domain=domain, spec=spec, cap=cap, hierarchy=hierarchy, settings=settings)
+    found = TreePlan(
+        config=config, domain=domain, spec=spec, cap=cap, hierarchy=hierarchy, settings=settings
+    )
     found.grown_by()
     found.counted_with()
     return found
@@ -127,7 +134,11 @@ class TreePlan(Plan):
         squared = not isinstance(self.loss, Pure)
         growing = self._growing
         whole = sum(
-            (part**2 if squared else part for part in (TOTAL_SHARE, growing, 1 - TOTAL_SHARE - growing)), Fraction(0)
+            (
+                part**2 if squared else part
+                for part in (TOTAL_SHARE, growing, 1 - TOTAL_SHARE - growing)
+            ),
+            Fraction(0),
         )
         return self.loss.of(self.loss.amount * (share**2 if squared else share) / whole)
 
@@ -143,7 +154,9 @@ class TreePlan(Plan):
 
     @cached_property
     def _counted_with(self) -> Noise:
-        return shares.noise(self._part(1 - TOTAL_SHARE - self._growing), self.sensitivity, laplace=True)
+        return shares.noise(
+            self._part(1 - TOTAL_SHARE - self._growing), self.sensitivity, laplace=True
+        )
 
     @property
     def kept_from(self) -> int:
@@ -155,14 +168,22 @@ class TreePlan(Plan):
         depth of a tree with classes follows whose every depth costs; of others the rule is public. None: of a forecast."""
         if self.settings.rule != "basic":
             return self._without_counts
-        return self._basic(self.settings.depth or self._usual(self._guess(None) if records is None else records))
+        return self._basic(
+            self.settings.depth
+            or self._usual(self._guess(None) if records is None else records)
+        )
 
     def _usual(self, records: float) -> int:
         if isinstance(self.hierarchy, Points | Words):
             return _usual_alone(self.hierarchy)
         if isinstance(self.hierarchy, Product) and self._of_texts:
-            whole = [(self.hierarchy.own_levels(at), each) for at, each in enumerate(self.hierarchy.components)]
-            return max(int(np.searchsorted(levels, _usual_alone(each))) for levels, each in whole)
+            whole = [
+                (self.hierarchy.own_levels(at), each)
+                for at, each in enumerate(self.hierarchy.components)
+            ]
+            return max(
+                int(np.searchsorted(levels, _usual_alone(each))) for levels, each in whole
+            )
         for depth in range(self.hierarchy.depth, 1, -1):
             borne = math.log(max(records / self._basic(depth)[0].threshold, 1))
             if math.log(tree_needs.room(self.hierarchy, depth - 1)) <= BORNE * borne:
@@ -173,13 +194,17 @@ class TreePlan(Plan):
         sensitivity = levels_sensitivity(self.sensitivity, levels=depth)
         noise = shares.noise(self._part(self._growing), sensitivity, laplace=True)
         least = trees.least_threshold(scale=noise.scale, branching=self._branching)
-        return Rule(name="basic", depth=depth, threshold=self.settings.threshold or least), noise
+        return Rule(
+            name="basic", depth=depth, threshold=self.settings.threshold or least
+        ), noise
 
     @cached_property
     def _without_counts(self) -> tuple[Rule, Noise]:
         branching, part = self._branching, self._part(self._growing)
         depth = min(self.settings.depth or self.hierarchy.depth, self.hierarchy.depth)
-        noise = self._least(lambda scale: self._rule(scale, branching=branching, depth=depth), part)
+        noise = self._least(
+            lambda scale: self._rule(scale, branching=branching, depth=depth), part
+        )
         return self._rule(noise.scale, branching=branching, depth=depth), noise
 
     @property
@@ -192,12 +217,26 @@ class TreePlan(Plan):
         """scale: of noise on parts of records."""
         if self.settings.rule == "privtree":
             decay = trees.least_decay(scale=scale, branching=branching)
-            return Rule(name="privtree", depth=depth, threshold=self.settings.threshold or 1, discount=decay)
+            return Rule(
+                name="privtree",
+                depth=depth,
+                threshold=self.settings.threshold or 1,
+                discount=decay,
+            )
         spread, parts = self.settings.spread, self.settings.parts
-        threshold = parts * self.settings.threshold or trees.least_threshold(scale=scale, branching=branching)
+        threshold = parts * self.settings.threshold or trees.least_threshold(
+            scale=scale, branching=branching
+        )
         discount = trees.least_discount(scale=scale, threshold=threshold)
         discount = max(discount, math.ceil(trees.LEAST_PART * scale))
-        return Rule(name="improved", depth=depth, threshold=threshold, discount=discount, spread=spread, parts=parts)
+        return Rule(
+            name="improved",
+            depth=depth,
+            threshold=threshold,
+            discount=discount,
+            spread=spread,
+            parts=parts,
+        )
 
     def _least(self, rule: Callable[[Fraction], Rule], part: Budget) -> Noise:
         """About the least noise for which opening nodes costs no more than the part: thresholds and discounts are whole
@@ -206,11 +245,15 @@ class TreePlan(Plan):
 
         def fits(scale: Fraction) -> bool:
             found, l1 = rule(scale), self.sensitivity.l1 * parts
-            event = ThresholdTree(scale=scale, l1=l1, threshold=found.least, discount=found.discount)
+            event = ThresholdTree(
+                scale=scale, l1=l1, threshold=found.least, discount=found.discount
+            )
             return filter.price(event, self.loss) <= part.amount
 
         # no tree costs less than one count
-        least = calibrate.round_up(parts * shares.noise(part, self.sensitivity, laplace=True).scale)
+        least = calibrate.round_up(
+            parts * shares.noise(part, self.sensitivity, laplace=True).scale
+        )
         most = calibrate.round_up(3 * least)
         while not fits(most):
             most = calibrate.round_up(2 * most)
@@ -243,8 +286,12 @@ class TreePlan(Plan):
             totals = (session.measure((), noise=self.total_noise()),)
         rule, noise = self.grown_by(self._records(totals))
         grown = session.grow(self.hierarchy.columns, rule=rule, noise=noise)
-        counted = session.leaves(unopened(grown, self.hierarchy), noise=self.counted_with(), threshold=self.kept_from)
-        return Answers(measurements=totals, growths=(grown,), leaves=(*roots, counted), calls=session.calls)
+        counted = session.leaves(
+            unopened(grown, self.hierarchy), noise=self.counted_with(), threshold=self.kept_from
+        )
+        return Answers(
+            measurements=totals, growths=(grown,), leaves=(*roots, counted), calls=session.calls
+        )
 
     def _records(self, measurements: Sequence[Measurement]) -> float | None:
         """The public number of records, or a noisy one; of texts it is not asked for."""
@@ -259,13 +306,26 @@ class TreePlan(Plan):
     def root(self) -> Partition:
         """All records whose texts are read."""
         return Partition(
-            columns=self.hierarchy.columns, levels=np.zeros(1, dtype=np.int64), prefixes=self.hierarchy.root()
+            columns=self.hierarchy.columns,
+            levels=np.zeros(1, dtype=np.int64),
+            prefixes=self.hierarchy.root(),
         )
 
     def fit(self, answers: Answers) -> Model:
         rows, leaves = self.estimated(answers)
-        tree, notes, domain = self.tree(leaves), self.notes(answers, rows=rows), settled(self.domain)
-        return Model(mechanism=self.mechanism, domain=domain, rows=rows, tables=(), tree=tree, notes=notes)
+        tree, notes, domain = (
+            self.tree(leaves),
+            self.notes(answers, rows=rows),
+            settled(self.domain),
+        )
+        return Model(
+            mechanism=self.mechanism,
+            domain=domain,
+            rows=rows,
+            tables=(),
+            tree=tree,
+            notes=notes,
+        )
 
     def estimated(self, answers: Answers) -> tuple[int, estimate.Leaves]:
         """The number of records, and the nodes that are kept with their counts, which the clean-up leaves as they are. Errors:
@@ -273,15 +333,25 @@ class TreePlan(Plan):
         counted, rows = self._checked(answers)
         parts, counts = counted.partition, counted.values
         kept = np.flatnonzero(counts >= self._least_kept(counts, rows))
-        if not kept.size:  # nothing stood out of the noise: all that is known is how many there are
-            parts, counts, kept = self.root, np.ones(1, dtype=np.int64), np.zeros(1, dtype=np.intp)
+        if (
+            not kept.size
+        ):  # nothing stood out of the noise: all that is known is how many there are
+            parts, counts, kept = (
+                self.root,
+                np.ones(1, dtype=np.int64),
+                np.zeros(1, dtype=np.intp),
+            )
         weights = counts[kept].astype(np.float64)
-        return rows, estimate.Leaves(levels=parts.levels[kept], prefixes=parts.prefixes[kept], counts=weights)
+        return rows, estimate.Leaves(
+            levels=parts.levels[kept], prefixes=parts.prefixes[kept], counts=weights
+        )
 
     def tree(self, leaves: estimate.Leaves) -> ends.AnyTree:
         """As a model has it."""
         attribute, said = texts_of(self.domain), self.settings.partial
-        completions = attribute.completions if attribute is not None and said == "completed" else None
+        completions = (
+            attribute.completions if attribute is not None and said == "completed" else None
+        )
         nodes = leaves.levels, leaves.prefixes, leaves.counts
         return ends.tree(self.hierarchy, *nodes, partly=said, completions=completions)
 
@@ -289,8 +359,13 @@ class TreePlan(Plan):
         """What there is to say of the tree."""
         (grown,), counted = answers.growths, answers.leaves[-1]
         cells = counted.partition.levels, counted.partition.prefixes, counted.values
-        tables, (_, noise) = [(counted.values, counted.noise)], self.grown_by(self._records(answers.measurements))
-        return of_growth(grown, self.hierarchy, noise=noise, counted=tables, ends=cells, rows=rows)
+        tables, (_, noise) = (
+            [(counted.values, counted.noise)],
+            self.grown_by(self._records(answers.measurements)),
+        )
+        return of_growth(
+            grown, self.hierarchy, noise=noise, counted=tables, ends=cells, rows=rows
+        )
 
     def _least_kept(self, counts: npt.NDArray[np.int64], rows: int) -> int:
         """What a count has to reach beyond the clean-up. Noise that passes adds records that nobody has; where the smallest
@@ -311,11 +386,21 @@ class TreePlan(Plan):
             (grown,), counted = answers.growths, answers.leaves[-1]
             rule, _ = self.grown_by(self._records(answers.measurements))
             fits = (grown.columns, grown.rule) == (self.hierarchy.columns, rule)
-            if fits and counted.threshold == self.kept_from and counted.partition.digest == self._ends(grown):
-                totals = [answers.leaves[0].values] if texts else [each.values for each in answers.measurements]
+            if (
+                fits
+                and counted.threshold == self.kept_from
+                and counted.partition.digest == self._ends(grown)
+            ):
+                totals = (
+                    [answers.leaves[0].values]
+                    if texts
+                    else [each.values for each in answers.measurements]
+                )
                 rows = oneway.plausible(int(totals[0].sum())) if totals else self.domain.rows
                 return counted, rows or 0
-        raise InputError("these answers are not of this plan", repair="use the answers of this release")
+        raise InputError(
+            "these answers are not of this plan", repair="use the answers of this release"
+        )
 
     def _ends(self, grown: Growth) -> str:
         try:
@@ -339,26 +424,40 @@ class TreePlan(Plan):
     def needs(self, rows: int | None = None) -> Needs:
         """Sorted codes, and nodes with their siblings."""
         found = self._guess(rows)
-        return super().needs(rows) + tree_needs.of_tree(self.hierarchy, self.grown_by(found)[0], found)
+        return super().needs(rows) + tree_needs.of_tree(
+            self.hierarchy, self.grown_by(found)[0], found
+        )
 
     def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:
         """As of a table of single columns each value of which is the sum of all ends with it: a rough upper end, since ends
         under the clean-up are zero."""
         found = self._guess(rows)
         domain, noise = settled(self.domain), self.counted_with()
-        sizes = {name: domain.sizes[name] for name in domain.names if name in self.hierarchy.columns}
+        sizes = {
+            name: domain.sizes[name] for name in domain.names if name in self.hierarchy.columns
+        }
         each = max(1.0, min(self._nodes(found), found / self.kept_from) / max(sizes.values()))
-        spread = Noise(law="discrete-laplace", scale=Fraction(math.sqrt(noise.variance / 2 * each)))
+        spread = Noise(
+            law="discrete-laplace", scale=Fraction(math.sqrt(noise.variance / 2 * each))
+        )
         forecast = expected.independent(dict.fromkeys(sizes, spread), sizes=sizes, rows=found)
         if (texts := texts_of(self.domain)) is not None:
             least = max(self.kept_from, self.opened_from(rows))
-            forecast = expected.with_texts(forecast, texts.name, least=least, kinds=texts.values.size)
+            forecast = expected.with_texts(
+                forecast, texts.name, least=least, kinds=texts.values.size
+            )
         return forecast | {"assumes": f"{self.advice} {forecast['assumes']}".strip()}
 
 
 def _usual_alone(hierarchy: Hierarchy) -> int:
     """How deep a hierarchy goes where every depth costs: classes, which are few levels, to their values."""
-    kind = "points" if isinstance(hierarchy, Points) else "texts" if isinstance(hierarchy, Words) else ""
+    kind = (
+        "points"
+        if isinstance(hierarchy, Points)
+        else "texts"
+        if isinstance(hierarchy, Words)
+        else ""
+    )
     return min(DEPTHS.get(kind, hierarchy.depth), hierarchy.depth)
 
 

@@ -42,12 +42,19 @@ class WordedPlan(further.FurtherPlan):
 
     def run(self, session: Session) -> Answers:
         noises, where, root = self.noises(), self.tree.run(session), self.tree.root
-        columns = [session.leaves(root, noise=noise, by=(name,)) for name, noise in noises.columns.items()]
+        columns = [
+            session.leaves(root, noise=noise, by=(name,))
+            for name, noise in noises.columns.items()
+        ]
         rows, leaves = self.tree.estimated(where)
         parts = self._parts(leaves)
         within = [session.leaves(parts, noise=noises.areas, by=(name,)) for name in self.sizes]
         chosen = self.chosen(session, [_of_root(one) for one in columns], rows=rows)
-        tables = [session.leaves(root, noise=noises.pair, by=pair) for pair in chosen.taken] if noises.pair else []
+        tables = (
+            [session.leaves(root, noise=noises.pair, by=pair) for pair in chosen.taken]
+            if noises.pair
+            else []
+        )
         return Answers(
             measurements=where.measurements,
             selections=tuple(chosen.indices),
@@ -64,35 +71,59 @@ class WordedPlan(further.FurtherPlan):
     # ---- the model ---------------------------------------------------------------------------------------------------
 
     def fit(self, answers: Answers) -> Model:
-        own, beside = ([each for each in answers.leaves if bool(each.by) is further_] for further_ in (False, True))
+        own, beside = (
+            [each for each in answers.leaves if bool(each.by) is further_]
+            for further_ in (False, True)
+        )
         where = replace(answers, selections=(), leaves=tuple(own))
         rows, leaves = self.tree.estimated(where)
         parts, number = self._parts(leaves), len(self.sizes)
-        columns, within, tables = beside[:number], beside[number : 2 * number], beside[2 * number :]
+        columns, within, tables = (
+            beside[:number],
+            beside[number : 2 * number],
+            beside[2 * number :],
+        )
         of_root = [_of_root(one) for one in (*columns, *tables) if len(one.partition) == 1]
         self.require_asked([each.clique for each in of_root], [each.by for each in within])
         if any(each.partition.digest != parts.digest for each in within):
-            raise InputError("these answers are not of this plan", repair="use the answers of this release")
+            raise InputError(
+                "these answers are not of this plan", repair="use the answers of this release"
+            )
         known = self.denoised(of_root, rows=rows)
         held = float(leaves.counts.sum())
         places = parts.places(self.tree.hierarchy, leaves.prefixes)
-        counts = np.bincount(places, weights=leaves.counts * (rows / held), minlength=len(parts)).astype(np.float64)
-        spread = {one.by[0]: self._spread(one, counts, known.oneways[one.by[0]]) for one in within}
+        counts = np.bincount(
+            places, weights=leaves.counts * (rows / held), minlength=len(parts)
+        ).astype(np.float64)
+        spread = {
+            one.by[0]: self._spread(one, counts, known.oneways[one.by[0]]) for one in within
+        }
         tree = self.tree.tree(leaves)
         assert isinstance(tree, PrefixTree)  # noqa: S101 - of texts
         tree = replace(tree, attached=self.attached(known, spread, areas=places, rows=rows))
         notes, domain = self.tree.notes(where, rows=rows), settled(self.domain)
-        return Model(mechanism=self.mechanism, domain=domain, rows=rows, tables=(), tree=tree, notes=notes)
+        return Model(
+            mechanism=self.mechanism,
+            domain=domain,
+            rows=rows,
+            tables=(),
+            tree=tree,
+            notes=notes,
+        )
 
     def _spread(self, one: Leaves, counts: Floats, oneway: Floats) -> Floats:
         """Parts by values: each read against the beginnings that it lies in, with the sums that are known."""
         depths = self._depths(one.partition)
-        table = nested.spread(one.values, depths, counts=counts, whole=oneway, variance=one.noise.variance)
+        table = nested.spread(
+            one.values, depths, counts=counts, whole=oneway, variance=one.noise.variance
+        )
         return fit_margins(table, [((0,), counts), ((1,), oneway)])
 
     def _depths(self, parts: Partition) -> Iterator[npt.NDArray[np.intp]]:
         for level in range(1, int(parts.levels.max(initial=0)) + 1):
-            yield np.unique(self.tree.hierarchy.prefix(parts.prefixes, level), return_inverse=True)[1]
+            yield np.unique(
+                self.tree.hierarchy.prefix(parts.prefixes, level), return_inverse=True
+            )[1]
 
 
 def _of_root(leaves: Leaves) -> Measurement:

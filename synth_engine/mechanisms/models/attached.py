@@ -35,22 +35,40 @@ class Attached:
 
     def __post_init__(self) -> None:
         drawn: dict[str, int] = {}
-        sound = self.areas.ndim == 1 and self.areas.size > 0 and self.areas.min() >= 0 and len(self.columns) > 0
+        sound = (
+            self.areas.ndim == 1
+            and self.areas.size > 0
+            and self.areas.min() >= 0
+            and len(self.columns) > 0
+        )
         for one in self.columns:
             axes = () if one.given is None else (drawn.get(one.given),)
             weights = one.weights
-            sound &= weights.ndim == 2 + len(axes) and weights.shape[1:-1] == axes and one.column not in drawn
-            sound &= weights.min() >= 0 and weights.sum() == WHOLE and len(weights) > self.areas.max()
+            sound &= (
+                weights.ndim == 2 + len(axes)
+                and weights.shape[1:-1] == axes
+                and one.column not in drawn
+            )
+            sound &= (
+                weights.min() >= 0
+                and weights.sum() == WHOLE
+                and len(weights) > self.areas.max()
+            )
             drawn[one.column] = weights.shape[-1]
         if not sound or len({len(one.weights) for one in self.columns}) != 1:
-            raise InputError("the columns beside the tree are malformed", repair="use the model of this release")
+            raise InputError(
+                "the columns beside the tree are malformed",
+                repair="use the model of this release",
+            )
 
     @property
     def sizes(self) -> dict[str, int]:
         """How many values each column has."""
         return {one.column: one.weights.shape[-1] for one in self.columns}
 
-    def sample(self, cells: npt.NDArray[np.int64], rng: np.random.Generator) -> dict[str, Codes]:
+    def sample(
+        self, cells: npt.NDArray[np.int64], rng: np.random.Generator
+    ) -> dict[str, Codes]:
         """Codes of records that lie in these cells of the tree."""
         areas = self.areas[cells].astype(np.uint16)
         codes: dict[str, Codes] = {}
@@ -61,7 +79,8 @@ class Attached:
 
     def to_json(self) -> dict[str, Any]:
         columns = [
-            {"column": one.column, "given": one.given, "weights": one.weights.ravel().tolist()} for one in self.columns
+            {"column": one.column, "given": one.given, "weights": one.weights.ravel().tolist()}
+            for one in self.columns
         ]
         return {"areas": self.areas.tolist(), "columns": columns}
 
@@ -76,7 +95,12 @@ class Attached:
                     column=one["column"],
                     given=one["given"],
                     weights=np.array(one["weights"], dtype=np.int64).reshape(
-                        -1, *(sizes[name] for name in (one["given"], one["column"]) if name is not None)
+                        -1,
+                        *(
+                            sizes[name]
+                            for name in (one["given"], one["column"])
+                            if name is not None
+                        ),
                     ),
                 )
                 for one in columns

@@ -46,7 +46,10 @@ class ClassTree:
             there = self.hierarchy.exists(np.unique(self.hierarchy.prefix(below, level)), level)
             if not (there.all() and (self.hierarchy.prefix(cells, level) == cells).all()):
                 raise malformed()
-            if isinstance(self.hierarchy, Product) and not self.hierarchy.path(cells)[:, :level].all():
+            if (
+                isinstance(self.hierarchy, Product)
+                and not self.hierarchy.path(cells)[:, :level].all()
+            ):
                 raise malformed()
 
     @property
@@ -68,7 +71,13 @@ class ClassTree:
                 codes = component.order[rng.integers(first[chosen], last[chosen])]
                 found[component.columns[0]] = codes.astype(np.uint16)
             elif isinstance(component, Points):
-                tree = Tree(hierarchy=component, levels=levels, cells=cells, weights=self.weights, placed=self.placed)
+                tree = Tree(
+                    hierarchy=component,
+                    levels=levels,
+                    cells=cells,
+                    weights=self.weights,
+                    placed=self.placed,
+                )
                 found |= tree.within(chosen, domain=domain, rng=rng)
         return found
 
@@ -79,7 +88,9 @@ class ClassTree:
         assert self.texts is not None  # noqa: S101 - the caller looked
         return self.texts.drawn_in(self._chosen(rows, population=population, rng=rng), rng)
 
-    def _chosen(self, rows: int, *, population: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+    def _chosen(
+        self, rows: int, *, population: int, rng: np.random.Generator
+    ) -> npt.NDArray[np.int64]:
         order = np.argsort(self.cells, kind="stable")
         return dealt(self.weights, rows, order=order, population=population, rng=rng)
 
@@ -91,13 +102,19 @@ class ClassTree:
         whole = self._product
         at = whole.components.index(words)
         nodes = whole.own_levels(at)[self.levels], whole.own(self.cells, at)
-        return PrefixTree.of_nodes(words, *nodes, self.weights, partly=self.partly, completions=self.completions)
+        return PrefixTree.of_nodes(
+            words, *nodes, self.weights, partly=self.partly, completions=self.completions
+        )
 
     @property
     def _product(self) -> Product:
         """Of one column by itself: its codes are the same there."""
         alone = self.hierarchy
-        return alone if isinstance(alone, Product) else Product(columns=alone.columns, components=(alone,))
+        return (
+            alone
+            if isinstance(alone, Product)
+            else Product(columns=alone.columns, components=(alone,))
+        )
 
     def to_json(self) -> dict[str, Any]:
         whole, words = self._product, words_of(self.hierarchy)
@@ -107,7 +124,9 @@ class ClassTree:
             "levels": self.levels.tolist(),
             "cells": [
                 bytes(path[:level]).hex()
-                for path, level in zip(whole.path(self.cells), self.levels.tolist(), strict=True)
+                for path, level in zip(
+                    whole.path(self.cells), self.levels.tolist(), strict=True
+                )
             ],
             "weights": self.weights.tolist(),
             "placed": self.placed,
@@ -120,7 +139,9 @@ class ClassTree:
     def from_json(cls, obj: Mapping[str, Any], domain: Domain) -> ClassTree:
         """Errors: KeyError, TypeError, ValueError, DomainError, InputError."""
         texts = Words.from_json(obj["texts"]) if obj["kind"] == WITH_TEXTS else None
-        hierarchy = prefixes.hierarchy(domain, obj["columns"], together=bool(obj.get("together", True)), texts=texts)
+        hierarchy = prefixes.hierarchy(
+            domain, obj["columns"], together=bool(obj.get("together", True)), texts=texts
+        )
         if not isinstance(hierarchy, Taxonomy | Product):
             raise ValueError("not of classes")
         cells = [bytes.fromhex(cell) for cell in obj["cells"]]
@@ -133,5 +154,7 @@ class ClassTree:
             weights=np.array(obj["weights"], dtype=np.int64),
             placed=obj["placed"],
             partly=obj.get("partly", "completed"),
-            completions=Completions.from_json(obj["completions"]) if "completions" in obj else None,
+            completions=Completions.from_json(obj["completions"])
+            if "completions" in obj
+            else None,
         )

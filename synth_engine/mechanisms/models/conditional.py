@@ -10,7 +10,9 @@ Column = npt.NDArray[np.uint16]
 _GOLDEN = (5**0.5 - 1) / 2
 
 
-def draw(weights: Weights, given: list[Column], *, rows: int, rng: np.random.Generator) -> Column:
+def draw(
+    weights: Weights, given: list[Column], *, rows: int, rng: np.random.Generator
+) -> Column:
     """Codes of the last attribute of a table of weights, given the codes of the others; shape (rows,).
 
     Within a group of records that agree on the others, in random order, quantiles are evenly spaced from one random
@@ -26,15 +28,21 @@ def draw(weights: Weights, given: list[Column], *, rows: int, rng: np.random.Gen
     order = order[np.argsort(groups[order], kind="stable")]
     present, starts, sizes = np.unique(groups[order], return_index=True, return_counts=True)
     offsets = (rng.random() + np.arange(present.size) * _GOLDEN) % 1
-    place = (np.arange(rows) - np.repeat(starts, sizes) + np.repeat(offsets, sizes)) / np.repeat(sizes, sizes)
+    place = (
+        np.arange(rows) - np.repeat(starts, sizes) + np.repeat(offsets, sizes)
+    ) / np.repeat(sizes, sizes)
     cumulated = np.cumsum(table[present], axis=1)
     ends = np.cumsum(cumulated[:, -1]) if present.size else np.zeros(0, dtype=np.int64)
     before = np.repeat(ends - cumulated[:, -1], sizes)
     target = before + np.minimum(
-        np.floor(place * np.repeat(cumulated[:, -1], sizes)), np.repeat(cumulated[:, -1], sizes) - 1
+        np.floor(place * np.repeat(cumulated[:, -1], sizes)),
+        np.repeat(cumulated[:, -1], sizes) - 1,
     ).astype(np.int64)
     steps = (cumulated + (ends - cumulated[:, -1])[:, None]).ravel()
-    found = np.searchsorted(steps, target, side="right") - np.repeat(np.arange(present.size), sizes) * size
+    found = (
+        np.searchsorted(steps, target, side="right")
+        - np.repeat(np.arange(present.size), sizes) * size
+    )
     codes = np.empty(rows, dtype=np.uint16)
     codes[order] = found.astype(np.uint16)
     return codes

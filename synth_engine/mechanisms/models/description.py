@@ -26,7 +26,14 @@ from synth_engine.mechanisms.models.described_column import (
     whole,
 )
 from synth_engine.mechanisms.models.merged import Merged
-from synth_engine.mechanisms.models.model import LARGEST_SAMPLE, WHOLE, Model, Node, Table, Weights
+from synth_engine.mechanisms.models.model import (
+    LARGEST_SAMPLE,
+    WHOLE,
+    Model,
+    Node,
+    Table,
+    Weights,
+)
 from synth_engine.privacy import receipt
 
 SCHEMA = "synth_engine/description/1"
@@ -55,14 +62,31 @@ def write(model: Model) -> dict[str, Any]:
             "a model with a tree or with cells has no columns to be described one by one",
             repair="keep the model itself",
         )
-    given: list[Clique | None] = [node.parents for node in model.network] or [None] * len(model.tables)
-    if any(parents is None and len(table.clique) > 1 for parents, table in zip(given, model.tables, strict=True)):
-        raise InputError("a table of several columns has no order to be described in", repair="keep the model itself")
+    given: list[Clique | None] = [node.parents for node in model.network] or [None] * len(
+        model.tables
+    )
+    if any(
+        parents is None and len(table.clique) > 1
+        for parents, table in zip(given, model.tables, strict=True)
+    ):
+        raise InputError(
+            "a table of several columns has no order to be described in",
+            repair="keep the model itself",
+        )
     texts = _texts(model.domain, model.merged)
-    columns = [_column(texts, t, parents) for t, parents in zip(model.tables, given, strict=True)]
+    columns = [
+        _column(texts, t, parents) for t, parents in zip(model.tables, given, strict=True)
+    ]
     targets = [_column(texts, t, t.clique[:-1]) for t in model.targets]
-    merged = {one.attribute: _bins(one, labels(model.domain.attribute(one.attribute))) for one in model.merged}
-    persons = {} if model.groups is None else {"rows_a_person": _shares(model.groups, _sizes(model.groups.size))}
+    merged = {
+        one.attribute: _bins(one, labels(model.domain.attribute(one.attribute)))
+        for one in model.merged
+    }
+    persons = (
+        {}
+        if model.groups is None
+        else {"rows_a_person": _shares(model.groups, _sizes(model.groups.size))}
+    )
     return {
         "schema": SCHEMA,
         "mechanism": model.mechanism,
@@ -83,12 +107,15 @@ def read(document: object) -> Model:
     unknown = [str(key) for key in document if key not in _FIELDS]
     if unknown:
         raise InputError(
-            f"unknown field {unknown[0][:LONGEST_NAME]!r}", repair=f"known are {', '.join(sorted(_FIELDS))}"
+            f"unknown field {unknown[0][:LONGEST_NAME]!r}",
+            repair=f"known are {', '.join(sorted(_FIELDS))}",
         )
     domain = Domain.from_json(document.get("domain"))
     domain.require_confirmed()
     if domain.open:
-        raise domain.open[0].error("still has to be learned", repair="give its values or bins, as the release has them")
+        raise domain.open[0].error(
+            "still has to be learned", repair="give its values or bins, as the release has them"
+        )
     merged = _merged(domain, document.get("merged", {}))
     texts = _texts(domain, merged)
     nodes, tables = _columns(texts, document.get("columns"))
@@ -163,7 +190,10 @@ def _column(every: Texts, table: Table, parents: Clique | None) -> dict[str, Any
         at = np.unravel_index(place, table.weights.shape[:-1])
         when.append(
             {
-                "when": {parent: texts[int(i)] for parent, texts, i in zip(parents, others, at, strict=True)},
+                "when": {
+                    parent: texts[int(i)]
+                    for parent, texts, i in zip(parents, others, at, strict=True)
+                },
                 "share": round(int(sums[place]) / WHOLE, DIGITS),
                 "shares": _shares(flat[place], texts),
             }
@@ -185,79 +215,131 @@ def _sizes(most: int) -> list[str]:
 
 
 def _mechanism(value: object) -> str:
-    if not isinstance(value, str) or not 1 <= len(value) <= LONGEST_NAME or not value.isprintable():
+    if (
+        not isinstance(value, str)
+        or not 1 <= len(value) <= LONGEST_NAME
+        or not value.isprintable()
+    ):
         raise InputError("mechanism is not a name", repair="leave the one that was there")
     return value
 
 
 def _rows(value: object) -> int:
     if type(value) is not int or not 0 <= value <= LARGEST_SAMPLE:
-        raise InputError(f"rows is not a whole number from 0 to {LARGEST_SAMPLE}", repair="give how many there are")
+        raise InputError(
+            f"rows is not a whole number from 0 to {LARGEST_SAMPLE}",
+            repair="give how many there are",
+        )
     return value
 
 
 def _columns(texts: Texts, given: object) -> tuple[tuple[Node, ...], tuple[Table, ...]]:
     if not isinstance(given, list) or not all(isinstance(entry, Mapping) for entry in given):
-        raise InputError("columns is not a list of objects", repair="give one for each column of the domain")
+        raise InputError(
+            "columns is not a list of objects", repair="give one for each column of the domain"
+        )
     names = [_name(texts, entry) for entry in given]
     twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
     if twice is not None:
         raise InputError("a column is described twice", repair="keep one of them", column=twice)
     lacking = next((name for name in texts if name not in names), None)
     if lacking is not None:
-        raise InputError("a column of the domain is not described", repair="add it to columns", column=lacking)
+        raise InputError(
+            "a column of the domain is not described",
+            repair="add it to columns",
+            column=lacking,
+        )
     with_given = ["given" in entry for entry in given]
     if any(with_given) and not all(with_given):
         column = names[with_given.index(False)]
-        raise InputError('no "given" here, but at other columns', repair='write "given": []', column=column)
-    read = [DescribedColumn(texts, entry, before=names[:place]) for place, entry in enumerate(given)]
+        raise InputError(
+            'no "given" here, but at other columns', repair='write "given": []', column=column
+        )
+    read = [
+        DescribedColumn(texts, entry, before=names[:place]) for place, entry in enumerate(given)
+    ]
     if sum(one.cells for one in read) > LARGEST_MODEL:
-        raise InputError(f"the tables have more than {LARGEST_MODEL:,} cells", repair='take names off "given"')
-    tables = tuple(Table(clique=(*one.parents, one.name), weights=one.weights()) for one in read)
-    return tuple(Node(attribute=one.name, parents=one.parents) for one in read if with_given[0]), tables
+        raise InputError(
+            f"the tables have more than {LARGEST_MODEL:,} cells",
+            repair='take names off "given"',
+        )
+    tables = tuple(
+        Table(clique=(*one.parents, one.name), weights=one.weights()) for one in read
+    )
+    return tuple(
+        Node(attribute=one.name, parents=one.parents) for one in read if with_given[0]
+    ), tables
 
 
 def _targets(texts: Texts, given: object) -> tuple[Table, ...]:
     """Tables that rows are to have in the end; each is written as a column given others, in any order."""
     if not isinstance(given, list) or not all(isinstance(entry, Mapping) for entry in given):
-        raise InputError("targets is not a list of objects", repair="give one for each table, or none")
+        raise InputError(
+            "targets is not a list of objects", repair="give one for each table, or none"
+        )
     read = []
     for entry in given:
         name = _name(texts, entry)
-        read.append(DescribedColumn(texts, entry, before=[other for other in texts if other != name]))
+        read.append(
+            DescribedColumn(texts, entry, before=[other for other in texts if other != name])
+        )
     if sum(one.cells for one in read) > LARGEST_MODEL:
-        raise InputError(f"the targets have more than {LARGEST_MODEL:,} cells", repair="take some of them away")
+        raise InputError(
+            f"the targets have more than {LARGEST_MODEL:,} cells",
+            repair="take some of them away",
+        )
     return tuple(Table(clique=(*one.parents, one.name), weights=one.weights()) for one in read)
 
 
 def _merged(domain: Domain, given: object) -> tuple[Merged, ...]:
     """The bins of large columns: every label of a column in one of them."""
-    if not isinstance(given, Mapping) or not all(isinstance(one, Mapping) for one in given.values()):
+    if not isinstance(given, Mapping) or not all(
+        isinstance(one, Mapping) for one in given.values()
+    ):
         raise InputError(
-            "merged is not an object of objects", repair='write it as {"column": {"bins": …, "shares": …}}'
+            "merged is not an object of objects",
+            repair='write it as {"column": {"bins": …, "shares": …}}',
         )
     found = []
     for name, one in given.items():
         if name not in domain.sizes:
             raise InputError("merged names no column of the domain", repair="leave it out")
         texts = labels(domain.attribute(name))
-        shares = DescribedColumn({name: texts}, {"column": name, "shares": one.get("shares")}, before=[]).weights()
-        found.append(Merged(attribute=name, bins=_numbers(name, texts, one.get("bins")), within=shares))
+        shares = DescribedColumn(
+            {name: texts}, {"column": name, "shares": one.get("shares")}, before=[]
+        ).weights()
+        found.append(
+            Merged(attribute=name, bins=_numbers(name, texts, one.get("bins")), within=shares)
+        )
     return tuple(found)
 
 
 def _numbers(name: str, texts: Sequence[str], bins: object) -> Weights:
-    lists = bins if isinstance(bins, list) and all(isinstance(one, list) and one for one in bins) else []
-    at = {text: number for number, one in enumerate(lists) for text in one if isinstance(text, str)}
+    lists = (
+        bins
+        if isinstance(bins, list) and all(isinstance(one, list) and one for one in bins)
+        else []
+    )
+    at = {
+        text: number
+        for number, one in enumerate(lists)
+        for text in one
+        if isinstance(text, str)
+    }
     if sum(map(len, lists)) != len(texts) or set(at) != set(texts):
-        raise InputError("the bins do not hold every label once", repair="name each in one bin", column=name)
+        raise InputError(
+            "the bins do not hold every label once", repair="name each in one bin", column=name
+        )
     return np.array([at[text] for text in texts], dtype=np.int64)
 
 
 def _name(texts: Texts, entry: Mapping[str, Any]) -> str:
     name = entry.get("column")
     if not isinstance(name, str) or name not in texts:
-        raise InputError("an entry of columns names no column of the domain", repair='give its name under "column"')
+        raise InputError(
+            "an entry of columns names no column of the domain",
+            repair='give its name under "column"',
+        )
     return name
 
 
@@ -266,10 +348,14 @@ def _persons(domain: Domain, shares: object) -> Weights | None:
     if shares is None:
         return None
     if domain.grouped is None:
-        raise InputError("rows_a_person is given, but persons are not made anew", repair="leave it out")
+        raise InputError(
+            "rows_a_person is given, but persons are not made anew", repair="leave it out"
+        )
     if not isinstance(shares, Mapping) or not shares:
         raise InputError(
-            "rows_a_person has no shares", repair='write them as {"1": 0.8, "2": 0.2}', column=domain.grouped.name
+            "rows_a_person has no shares",
+            repair='write them as {"1": 0.8, "2": 0.2}',
+            column=domain.grouped.name,
         )
     most = domain.unit.max_records
     allowed = {text: size for size, text in enumerate(_sizes(most), start=1)}
@@ -283,5 +369,9 @@ def _persons(domain: Domain, shares: object) -> Weights | None:
     for text, share in shares.items():
         values[allowed[text] - 1] = share
     if abs(float(values.sum()) - 1) > TOLERANCE:
-        raise InputError("rows_a_person does not add up to 1", repair="change a share", column=domain.grouped.name)
+        raise InputError(
+            "rows_a_person does not add up to 1",
+            repair="change a share",
+            column=domain.grouped.name,
+        )
     return whole(values, WHOLE)

@@ -25,7 +25,11 @@ class Cells:
 
     def check(self, domain: Domain) -> None:
         """Errors: InputError for cells that are not of the domain, or not in order, and for weights that are none."""
-        sound = self.cells.shape == self.weights.shape and self.cells.ndim == 1 and self.cells.size > 0
+        sound = (
+            self.cells.shape == self.weights.shape
+            and self.cells.ndim == 1
+            and self.cells.size > 0
+        )
         if (
             not sound
             or self.weights.min() < 0
@@ -34,7 +38,9 @@ class Cells:
             or self.cells[-1] >= domain.cells(self.clique)
             or not (np.diff(self.cells) > 0).all()
         ):
-            raise InputError("the cells of the model are malformed", repair="use the model of this release")
+            raise InputError(
+                "the cells of the model are malformed", repair="use the model of this release"
+            )
 
     def sample(
         self, rows: int, *, population: int, domain: Domain, rng: np.random.Generator
@@ -47,7 +53,11 @@ class Cells:
         return {name: of.astype(np.uint16) for name, of in zip(self.clique, codes, strict=True)}
 
     def to_json(self) -> dict[str, Any]:
-        return {"clique": list(self.clique), "cells": self.cells.tolist(), "weights": self.weights.tolist()}
+        return {
+            "clique": list(self.clique),
+            "cells": self.cells.tolist(),
+            "weights": self.weights.tolist(),
+        }
 
     @classmethod
     def from_json(cls, obj: Mapping[str, Any]) -> Cells:

@@ -34,7 +34,9 @@ def tree(
     """Nodes, none inside another, with weights in proportion to their counts."""
     weights = whole_weights(counts)
     if isinstance(hierarchy, Words):
-        return PrefixTree.of_nodes(hierarchy, levels, prefixes, weights, partly=partly, completions=completions)
+        return PrefixTree.of_nodes(
+            hierarchy, levels, prefixes, weights, partly=partly, completions=completions
+        )
     if isinstance(hierarchy, Taxonomy | Product):
         return ClassTree(
             hierarchy=hierarchy,
@@ -46,7 +48,9 @@ def tree(
             completions=completions,
         )
     assert isinstance(hierarchy, Points)  # noqa: S101 - no other hierarchy is made of a domain
-    return Tree(hierarchy=hierarchy, levels=levels, cells=prefixes, weights=weights, placed=placed)
+    return Tree(
+        hierarchy=hierarchy, levels=levels, cells=prefixes, weights=weights, placed=placed
+    )
 
 
 def read(obj: Mapping[str, Any], domain: Domain) -> AnyTree:
@@ -67,7 +71,13 @@ def root_alone(found: AnyTree) -> bool:
 
 def texts(found: AnyTree | None) -> PrefixTree | None:
     """A tree as its texts see it; None where it has none."""
-    return found.texts if isinstance(found, ClassTree) else found if isinstance(found, PrefixTree) else None
+    return (
+        found.texts
+        if isinstance(found, ClassTree)
+        else found
+        if isinstance(found, PrefixTree)
+        else None
+    )
 
 
 def in_release(domain: Domain, text: Text) -> Domain:

@@ -52,7 +52,9 @@ def finished(
 
 def judged(domain: Domain, merged: Mapping[str, bins.Merged]) -> list[Component]:
     """What of the constraints can be judged before codes are drawn within their bins."""
-    return [component for component in domain.components if not set(component.columns) & set(merged)]
+    return [
+        component for component in domain.components if not set(component.columns) & set(merged)
+    ]
 
 
 def _kept(

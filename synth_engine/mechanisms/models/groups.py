@@ -18,7 +18,9 @@ def frequencies(sizes: GroupSizes) -> npt.NDArray[np.float64]:
     """How frequent each size is, from 1 record up: nothing negative, less noise, no further than the largest that is
     left. Where noise leaves nobody, everybody has one record."""
     total = int(sizes.values.sum())
-    found = oneway.denoise(sizes.values, noise=sizes.noise, total=total, along=sizes.values.size)
+    found = oneway.denoise(
+        sizes.values, noise=sizes.noise, total=total, along=sizes.values.size
+    )
     if not found.any():
         return np.ones(1)
     last = int(np.flatnonzero(found)[-1])

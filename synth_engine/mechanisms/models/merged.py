@@ -28,7 +28,9 @@ _NAMES = 50
 def in_order(attribute: Attribute) -> bool:
     """Whether neighbouring codes are merged into bins: where their order is said to mean something, and of numbers of
     many values. A short list of numbers is as often one of mere names."""
-    return attribute.ordered or (attribute.size > _NAMES and not isinstance(attribute, Categorical | Boolean))
+    return attribute.ordered or (
+        attribute.size > _NAMES and not isinstance(attribute, Categorical | Boolean)
+    )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -46,12 +48,24 @@ class Merged:
 
     def check(self, domain: Domain, *, whole: int) -> None:
         shape = (domain.sizes.get(self.attribute, 0),)
-        right = self.bins.shape == self.within.shape == shape and self.bins.dtype == self.within.dtype == np.int64
-        if not right or self.within.min() < 0 or self.within.sum() != whole or not self._all_used():
-            raise InputError("the bins of the model are malformed", repair="use the model of this release")
+        right = (
+            self.bins.shape == self.within.shape == shape
+            and self.bins.dtype == self.within.dtype == np.int64
+        )
+        if (
+            not right
+            or self.within.min() < 0
+            or self.within.sum() != whole
+            or not self._all_used()
+        ):
+            raise InputError(
+                "the bins of the model are malformed", repair="use the model of this release"
+            )
 
     def _all_used(self) -> bool:
-        return bool(self.bins.min() >= 0 and np.array_equal(np.unique(self.bins), np.arange(self.size)))
+        return bool(
+            self.bins.min() >= 0 and np.array_equal(np.unique(self.bins), np.arange(self.size))
+        )
 
     @property
     def spread(self) -> Weights:
@@ -63,12 +77,18 @@ class Merged:
         found[self.bins, codes] += empty[self.bins]
         return found
 
-    def drawn(self, bins: npt.NDArray[np.uint16], *, rng: np.random.Generator) -> npt.NDArray[np.uint16]:
+    def drawn(
+        self, bins: npt.NDArray[np.uint16], *, rng: np.random.Generator
+    ) -> npt.NDArray[np.uint16]:
         """A code for each record whose bin is given; shape (rows,)."""
         return conditional.draw(self.spread, [bins], rows=bins.size, rng=rng)
 
     def to_json(self) -> dict[str, Any]:
-        return {"attribute": self.attribute, "bins": self.bins.tolist(), "within": self.within.tolist()}
+        return {
+            "attribute": self.attribute,
+            "bins": self.bins.tolist(),
+            "within": self.within.tolist(),
+        }
 
     @classmethod
     def from_json(cls, obj: Mapping[str, Any]) -> Merged:
@@ -90,17 +110,27 @@ def possible(domain: Domain, clique: Clique, merged: Mapping[str, Merged]) -> Tr
     for axis, name in enumerate(clique):
         if name in merged:
             one = merged[name]
-            parts = [np.take(allowed, np.flatnonzero(one.bins == b), axis=axis).any(axis=axis) for b in range(one.size)]
+            parts = [
+                np.take(allowed, np.flatnonzero(one.bins == b), axis=axis).any(axis=axis)
+                for b in range(one.size)
+            ]
             allowed = np.stack(parts, axis=axis)
     return allowed
 
 
 def over_codes(clique: Clique, table: Floats, merged: Mapping[str, Merged]) -> Floats | None:
     """The weights of a table spread over the codes of its bins; None where that were too many cells."""
-    codes = [merged[name].bins.size if name in merged else size for name, size in zip(clique, table.shape, strict=True)]
+    codes = [
+        merged[name].bins.size if name in merged else size
+        for name, size in zip(clique, table.shape, strict=True)
+    ]
     if prod(codes) > LARGEST:
         return None
-    return reduce(lambda found, axis: _spread(found, axis, merged.get(clique[axis])), range(len(clique)), table)
+    return reduce(
+        lambda found, axis: _spread(found, axis, merged.get(clique[axis])),
+        range(len(clique)),
+        table,
+    )
 
 
 def _spread(table: Floats, axis: int, one: Merged | None) -> Floats:

@@ -92,10 +92,16 @@ class Model:
             covered += [] if self.tree is None else self.tree.columns
             covered += [] if self.cells is None else self.cells.clique
         if sorted(covered) != sorted(self.domain.sizes):
-            raise InputError("the tables of the model do not cover the domain", repair="use the model of this release")
+            raise InputError(
+                "the tables of the model do not cover the domain",
+                repair="use the model of this release",
+            )
         beside = self.tree.attached if isinstance(self.tree, Tree | PrefixTree) else None
         if beside is not None and not beside.sizes.items() <= self.domain.sizes.items():
-            raise InputError("the columns beside the tree are malformed", repair="use the model of this release")
+            raise InputError(
+                "the columns beside the tree are malformed",
+                repair="use the model of this release",
+            )
         for one in self.merged:
             one.check(self.domain, whole=WHOLE)
         for table in (*self.tables, *self.targets):
@@ -107,27 +113,49 @@ class Model:
 
     def _check_targets(self) -> None:
         if self.synthesis not in ("finish", "mcf", "sts"):
-            raise InputError("the synthesis of the model is unknown", repair="use the model of this release")
+            raise InputError(
+                "the synthesis of the model is unknown", repair="use the model of this release"
+            )
         if self.synthesis != "finish":
             if self.merged:
                 raise InputError(
-                    "the model has bins, which its synthesis lacks", repair="use the model of this release"
+                    "the model has bins, which its synthesis lacks",
+                    repair="use the model of this release",
                 )
             return
         cliques = [table.clique for table in self.targets]
-        if any(len(clique) not in (2, 3) or len(set(clique)) < len(clique) for clique in cliques):
-            raise InputError("a target of the model is not of 2 or 3 columns", repair="use the model of this release")
+        if any(
+            len(clique) not in (2, 3) or len(set(clique)) < len(clique) for clique in cliques
+        ):
+            raise InputError(
+                "a target of the model is not of 2 or 3 columns",
+                repair="use the model of this release",
+            )
         if sum(table.weights.size for table in self.targets) > MOST_CELLS:
-            raise InputError(f"the targets of the model have more than {MOST_CELLS:,} cells", repair="take larger bins")
+            raise InputError(
+                f"the targets of the model have more than {MOST_CELLS:,} cells",
+                repair="take larger bins",
+            )
 
     def _check_groups(self) -> None:
         weights, most = self.groups, self.domain.unit.max_records
         if weights is None:
             return
         if self.domain.grouped is None:
-            raise InputError("the domain of the model makes no persons anew", repair="use the model of this release")
-        if weights.ndim != 1 or weights.size > most or weights.min() < 0 or weights.sum() != WHOLE:
-            raise InputError("the group sizes of the model are malformed", repair="use the model of this release")
+            raise InputError(
+                "the domain of the model makes no persons anew",
+                repair="use the model of this release",
+            )
+        if (
+            weights.ndim != 1
+            or weights.size > most
+            or weights.min() < 0
+            or weights.sum() != WHOLE
+        ):
+            raise InputError(
+                "the group sizes of the model are malformed",
+                repair="use the model of this release",
+            )
 
     def sample(self, rows: int, *, seed: str, enforce: bool = True) -> Codes:
         """Codes of each attribute, shape (rows,), with every declared constraint kept; without `enforce`, as the
@@ -152,7 +180,9 @@ class Model:
             codes |= self.tree.sample(drawn, population=population, domain=self.domain, rng=rng)
         if self.cells is not None:
             rng = generator(seed, purpose=("sample", *self.cells.clique))
-            codes |= self.cells.sample(drawn, population=population, domain=self.domain, rng=rng)
+            codes |= self.cells.sample(
+                drawn, population=population, domain=self.domain, rng=rng
+            )
         if self._mended:
             codes = self._finished(codes, seed=seed, enforce=enforce)
         elif self.targets:
@@ -168,13 +198,20 @@ class Model:
     def written(self, rows: int, *, seed: str) -> Texts:
         """Of the columns whose codes do not say what a table has: for each, texts, and the place among them of each record
         of `sample`."""
-        if not isinstance(self.tree, PrefixTree | ClassTree) or (texts := ends.texts(self.tree)) is None:
+        if (
+            not isinstance(self.tree, PrefixTree | ClassTree)
+            or (texts := ends.texts(self.tree)) is None
+        ):
             return {}
         population = max(rows, min(self.rows, POPULATION))
         rng = generator(seed, purpose=("tree",))
-        return {texts.hierarchy.columns[0]: self.tree.drawn(rows, population=population, rng=rng)}
+        return {
+            texts.hierarchy.columns[0]: self.tree.drawn(rows, population=population, rng=rng)
+        }
 
-    def _repaired(self, codes: Codes, *, seed: str, components: Sequence[Component] | None = None) -> Codes:
+    def _repaired(
+        self, codes: Codes, *, seed: str, components: Sequence[Component] | None = None
+    ) -> Codes:
         purpose = "repair" if components is None else "repair before the finish"
         return records.repaired(
             codes,
@@ -187,10 +224,14 @@ class Model:
     def _finished(self, codes: Codes, *, seed: str, enforce: bool) -> Codes:
         """Rows near to the targets; what the constraints say of them is kept on the way."""
         if enforce and self.domain.constraints:
-            codes = self._repaired(codes, seed=seed, components=finishing.judged(self.domain, self._bins))
+            codes = self._repaired(
+                codes, seed=seed, components=finishing.judged(self.domain, self._bins)
+            )
         return finishing.finished(
             codes,
-            targets=[(table.clique, self._wished(table, enforce=enforce)) for table in self.targets],
+            targets=[
+                (table.clique, self._wished(table, enforce=enforce)) for table in self.targets
+            ],
             domain=self.domain,
             merged=self._bins,
             enforce=enforce,
@@ -203,7 +244,10 @@ class Model:
 
     def _met(self, codes: Codes, *, seed: str) -> Codes:
         """Records, the whole population, that have the targets as nearly as the method manages."""
-        names, rng = list(self.domain.sizes), generator(seed, purpose=("targets", self.synthesis))
+        names, rng = (
+            list(self.domain.sizes),
+            generator(seed, purpose=("targets", self.synthesis)),
+        )
         records = np.array([codes[name] for name in names])
         rows = records.shape[1]
         wishes: list[flow.Wish] = []
@@ -221,7 +265,9 @@ class Model:
         if not enforce or not self.domain.constraints:
             return weights
         allowed = bins.possible(self.domain, table.clique, self._bins)
-        return restricting.restricted(weights, allowed, margins=[(axis,) for axis in range(weights.ndim)])
+        return restricting.restricted(
+            weights, allowed, margins=[(axis,) for axis in range(weights.ndim)]
+        )
 
     def group_ends(self, rows: int, *, seed: str) -> Weights | None:
         """Up to which row the rows of each person go; None where persons are not made anew. As in `sample`, the groups
@@ -238,13 +284,18 @@ class Model:
     def _possible(self) -> tuple[Table, ...]:
         """The tables without the cells that the domain's constraints exclude. Sums are kept where they were measured;
         uniform values stay uniform among those that can be."""
-        given: list[restricting.Weighted] = [(table.clique, table.weights.astype(np.float64)) for table in self.tables]
+        given: list[restricting.Weighted] = [
+            (table.clique, table.weights.astype(np.float64)) for table in self.tables
+        ]
         if not self.domain.constraints:
             return self.tables
         if not self.network and not self.merged:
             measured = any(np.ptp(table.weights) > 1 for table in self.tables)
             given = restricting.joined(self.domain, given, keep=measured)
-            return tuple(Table(clique=clique, weights=whole_weights(weights)) for clique, weights in given)
+            return tuple(
+                Table(clique=clique, weights=whole_weights(weights))
+                for clique, weights in given
+            )
         found = []
         for table, (clique, weights) in zip(self.tables, given, strict=True):
             allowed = bins.possible(self.domain, clique, self._bins)
@@ -265,10 +316,14 @@ class Model:
         """Tables whose product gives the weight of a record of codes."""
         tables = [(table.clique, table.weights.astype(np.float64)) for table in self._possible]
         if self.network:
-            tables = [(table.clique, conditional.shares(table.weights)) for table in self._possible]
+            tables = [
+                (table.clique, conditional.shares(table.weights)) for table in self._possible
+            ]
         if not self.merged:
             return tables
-        spread = [(clique, bins.over_codes(clique, table, self._bins)) for clique, table in tables]
+        spread = [
+            (clique, bins.over_codes(clique, table, self._bins)) for clique, table in tables
+        ]
         return [(clique, table) for clique, table in spread if table is not None]
 
     def to_json(self) -> dict[str, Any]:
@@ -281,7 +336,11 @@ class Model:
             "tables": tables,
         }
         nodes = [
-            {"attribute": node.attribute, "parents": list(node.parents), "strength": table.strength}
+            {
+                "attribute": node.attribute,
+                "parents": list(node.parents),
+                "strength": table.strength,
+            }
             for node, table in zip(self.network, self.tables, strict=False)
         ]
         grouped = {} if self.groups is None else {"groups": self.groups.tolist()}
@@ -301,16 +360,25 @@ class Model:
     def from_json(cls, obj: Mapping[str, Any]) -> Model:
         """Errors: InputError if the document is not a model."""
         try:
-            if obj["schema"] not in (SCHEMA, SCHEMA_WITH_TARGETS, SCHEMA_WITH_TREE, SCHEMA_WITH_CELLS):
+            if obj["schema"] not in (
+                SCHEMA,
+                SCHEMA_WITH_TARGETS,
+                SCHEMA_WITH_TREE,
+                SCHEMA_WITH_CELLS,
+            ):
                 raise KeyError("schema")
             domain = Domain.from_json(obj["domain"])
             merged = tuple(Merged.from_json(one) for one in obj.get("merged", ()))
             of = {one.attribute: one for one in merged}
             tables, targets = (
-                tuple(Table.from_json(one, domain, of) for one in obj.get(part, ())) for part in ("tables", "targets")
+                tuple(Table.from_json(one, domain, of) for one in obj.get(part, ()))
+                for part in ("tables", "targets")
             )
             nodes = obj.get("network", ())
-            network = tuple(Node(attribute=str(one["attribute"]), parents=tuple(one["parents"])) for one in nodes)
+            network = tuple(
+                Node(attribute=str(one["attribute"]), parents=tuple(one["parents"]))
+                for one in nodes
+            )
             sizes = obj.get("groups")
             return cls(
                 mechanism=str(obj["mechanism"]),
@@ -327,4 +395,6 @@ class Model:
                 notes=Notes.from_json(obj["notes"]) if "notes" in obj else None,
             )
         except (KeyError, TypeError, ValueError, OverflowError) as error:
-            raise InputError("this is no model document", repair="use the file that --model wrote") from error
+            raise InputError(
+                "this is no model document", repair="use the file that --model wrote"
+            ) from error

@@ -31,17 +31,28 @@ class Table:
     def check(self, domain: Domain, merged: Mapping[str, Merged]) -> None:
         """Errors: InputError for another shape than the domain and the bins give it, and for weights that are none."""
         shape, weights = bins.shape(domain, self.clique, merged), self.weights
-        if weights.shape != shape or weights.dtype != np.int64 or weights.min() < 0 or weights.sum() != WHOLE:
-            raise InputError("a table of the model is malformed", repair="use the model of this release")
+        if (
+            weights.shape != shape
+            or weights.dtype != np.int64
+            or weights.min() < 0
+            or weights.sum() != WHOLE
+        ):
+            raise InputError(
+                "a table of the model is malformed", repair="use the model of this release"
+            )
 
     def to_json(self) -> dict[str, Any]:
         return {"clique": list(self.clique), "weights": self.weights.ravel().tolist()}
 
     @classmethod
-    def from_json(cls, obj: Mapping[str, Any], domain: Domain, merged: Mapping[str, Merged]) -> Table:
+    def from_json(
+        cls, obj: Mapping[str, Any], domain: Domain, merged: Mapping[str, Merged]
+    ) -> Table:
         """Errors: KeyError, TypeError, ValueError, OverflowError."""
         clique = tuple(obj["clique"])
-        weights = np.array(obj["weights"], dtype=np.int64).reshape(bins.shape(domain, clique, merged))
+        weights = np.array(obj["weights"], dtype=np.int64).reshape(
+            bins.shape(domain, clique, merged)
+        )
         return cls(clique=clique, weights=weights)
 
     @property
@@ -65,11 +76,18 @@ class Node:
 def check(network: Sequence[Node], tables: Sequence[Table]) -> None:
     """Errors: InputError where the i-th table is not that of the i-th node, or a parent comes after its child."""
     drawn: set[str] = set()
-    if [table.clique for table in tables] != [(*node.parents, node.attribute) for node in network]:
-        raise InputError("the tables of the model do not fit its network", repair="use the model of this release")
+    if [table.clique for table in tables] != [
+        (*node.parents, node.attribute) for node in network
+    ]:
+        raise InputError(
+            "the tables of the model do not fit its network",
+            repair="use the model of this release",
+        )
     for node in network:
         if not set(node.parents) <= drawn:
-            raise InputError("the network of the model has no order", repair="use the model of this release")
+            raise InputError(
+                "the network of the model has no order", repair="use the model of this release"
+            )
         drawn.add(node.attribute)
 
 
@@ -91,6 +109,8 @@ def sample_apart(tables: Sequence[Table], rows: int, *, population: int, seed: s
         counts = round_to_total(table.weights.ravel(), population)
         cells = np.repeat(np.arange(counts.size, dtype=np.uint32), counts)
         rng.shuffle(cells)
-        for name, axis in zip(table.clique, np.unravel_index(cells[:rows], table.weights.shape), strict=True):
+        for name, axis in zip(
+            table.clique, np.unravel_index(cells[:rows], table.weights.shape), strict=True
+        ):
             codes[name] = axis.astype(np.uint16)
     return codes

@@ -57,10 +57,16 @@ class Notes:
         ended = Ended(**obj["ended"]) if "ended" in obj else None
         sound = type(obj["noise"]) is bool and type(obj["opened_from"]) is int
         if ended is not None:
-            whole = type(ended.depth) is int and type(ended.cells) is int and isinstance(ended.share, int | float)
+            whole = (
+                type(ended.depth) is int
+                and type(ended.cells) is int
+                and isinstance(ended.share, int | float)
+            )
             sound &= whole and ended.why in get_args(Why)
         if not sound:
-            raise InputError("the notes of the model are malformed", repair="use the model of this release")
+            raise InputError(
+                "the notes of the model are malformed", repair="use the model of this release"
+            )
         return cls(noise=obj["noise"], opened_from=obj["opened_from"], ended=ended)
 
 
@@ -77,7 +83,8 @@ def of_growth(
     codes and estimated counts of the nodes at which the tree ends, or those of them that have any."""
     rule = grown.rule
     levels = [
-        (int(level.opens.sum()), one.size) for level, one in zip(grown.levels(hierarchy), grown.opened, strict=True)
+        (int(level.opens.sum()), one.size)
+        for level, one in zip(grown.levels(hierarchy), grown.opened, strict=True)
     ]
     tables = [*counted, *((counts, noise) for counts in grown.counts)]
     return Notes(
@@ -108,7 +115,9 @@ def opened_more(levels: Sequence[tuple[int, int]], *, chance: float) -> bool:
 def stands_out(tables: Iterable[tuple[Counts, Noise]]) -> bool:
     """Whether some count is larger than noise is in a table of so many cells without records; tables as depths above."""
     return any(
-        values.size and values.max() > 0 and values.size * noise.reaches(int(values.max())) <= within
+        values.size
+        and values.max() > 0
+        and values.size * noise.reaches(int(values.max())) <= within
         for (values, noise), within in zip(tables, _shares(), strict=False)
     )
 
@@ -136,7 +145,9 @@ def ended(
         return None
     least = rule.threshold + (depth * rule.discount if rule.discount else 0)
     full = last.copy()
-    full[last] = (counts[last] * rule.parts >= least) & _divisible(hierarchy, prefixes[last], depth)
+    full[last] = (counts[last] * rule.parts >= least) & _divisible(
+        hierarchy, prefixes[last], depth
+    )
     share = float(counts[full].sum()) / max(rows, 1)
     if share < LEAST_SHARE and not many:
         return None

@@ -40,7 +40,11 @@ def column(attribute: Weak) -> Text:
         leading=words.shortest > 0,
         missing=attribute.missing,
         outside="missing" if attribute.outside == "missing" and attribute.missing else None,
-        provenance={"kind": facts["kind"], "shape": facts["values"], "missing": facts["missing"]},
+        provenance={
+            "kind": facts["kind"],
+            "shape": facts["values"],
+            "missing": facts["missing"],
+        },
     )
 
 
@@ -71,13 +75,19 @@ class PrefixTree:
 
     def __post_init__(self) -> None:
         size, longest = len(self.texts), self.hierarchy.longest
-        sound = self.partial.shape == self.weights.shape == (size,) and size > 0 and self.partly in get_args(Partial)
+        sound = (
+            self.partial.shape == self.weights.shape == (size,)
+            and size > 0
+            and self.partly in get_args(Partial)
+        )
         sound = sound and (self.attached is None or self.attached.areas.size == size)
         if not sound or self.weights.min() < 0 or self.weights.sum() != WHOLE:
             raise malformed()
         signs = set(self.hierarchy.alphabet)
         for text, cut in zip(self.texts, self.partial.tolist(), strict=True):
-            fits = len(text) < longest if cut else self.hierarchy.shortest <= len(text) <= longest
+            fits = (
+                len(text) < longest if cut else self.hierarchy.shortest <= len(text) <= longest
+            )
             if not fits or not signs >= set(text):
                 raise malformed()
 
@@ -85,7 +95,9 @@ class PrefixTree:
     def mark(self) -> str:
         """The sign behind a beginning."""
         others = map(chr, range(0x2460, 0x2600))  # more than an alphabet may have
-        return str(next(sign for sign in (*MARKS, *others) if sign not in self.hierarchy.alphabet))
+        return str(
+            next(sign for sign in (*MARKS, *others) if sign not in self.hierarchy.alphabet)
+        )
 
     @cached_property
     def levels(self) -> npt.NDArray[np.int64]:
@@ -111,7 +123,9 @@ class PrefixTree:
     ) -> PrefixTree:
         """A node that has not ended is a beginning, unless no sign may follow."""
         texts = hierarchy.decode(cells)
-        partial = np.array([len(text) == level for text, level in zip(texts, levels.tolist(), strict=True)])
+        partial = np.array(
+            [len(text) == level for text, level in zip(texts, levels.tolist(), strict=True)]
+        )
         partial &= levels < hierarchy.longest
         return cls(
             hierarchy=hierarchy,
@@ -138,20 +152,27 @@ class PrefixTree:
         texts, reached, first, last = self._public
         some = np.flatnonzero(reached[last[places]] > reached[first[places]])
         low, high = reached[first[places[some]]], reached[last[places[some]]]
-        at = np.searchsorted(reached, low + rng.random(some.size) * (high - low), side="right") - 1
+        at = (
+            np.searchsorted(reached, low + rng.random(some.size) * (high - low), side="right")
+            - 1
+        )
         at = np.clip(at, first[places[some]], last[places[some]] - 1)
         places[some] = self.weights.size + at
         return np.concatenate([self.written, texts]), places
 
     @cached_property
-    def _public(self) -> tuple[npt.NDArray[np.object_], npt.NDArray[np.float64], Places, Places]:
+    def _public(
+        self,
+    ) -> tuple[npt.NDArray[np.object_], npt.NDArray[np.float64], Places, Places]:
         """Completions in the order of their signs and the sum of the weights before each; and of each node the first that
         begins so and the one after the last. Of a whole text there are none."""
         assert self.completions is not None  # noqa: S101 - the caller looked
         found = self.completions.values
         weights = np.array(self.completions.weights or np.ones(found.size))
         texts = [found.unrank(rank) for rank in range(found.size)]
-        fits = np.array([self.hierarchy.member(text) for text in texts], dtype=np.bool_) & (weights > 0)
+        fits = np.array([self.hierarchy.member(text) for text in texts], dtype=np.bool_) & (
+            weights > 0
+        )
         texts = [text for text, fit in zip(texts, fits.tolist(), strict=True) if fit]
         codes = self.hierarchy.encode(texts)
         order = np.argsort(codes)
@@ -160,18 +181,27 @@ class PrefixTree:
         first = np.searchsorted(codes[order], self.cells)
         last = np.searchsorted(codes[order], self.hierarchy.code(ends), side="right")
         last = np.where(self.partial, last, first)
-        return np.array(texts, dtype=object)[order], np.append(0.0, np.cumsum(weights[fits][order])), first, last
+        return (
+            np.array(texts, dtype=object)[order],
+            np.append(0.0, np.cumsum(weights[fits][order])),
+            first,
+            last,
+        )
 
     @cached_property
     def written(self) -> npt.NDArray[np.object_]:
         """The texts as a table has them."""
         marked = [
-            text + self.mark if cut and (self.partly == "marked" or len(text) < self.hierarchy.shortest) else text
+            text + self.mark
+            if cut and (self.partly == "marked" or len(text) < self.hierarchy.shortest)
+            else text
             for text, cut in zip(self.texts, self.partial.tolist(), strict=True)
         ]
         return np.array(marked, dtype=object)
 
-    def chosen(self, rows: int, *, population: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+    def chosen(
+        self, rows: int, *, population: int, rng: np.random.Generator
+    ) -> npt.NDArray[np.int64]:
         """The places of the texts of `rows` records, a random part of a `population`."""
         order = np.arange(self.weights.size)  # that of their signs
         return dealt(self.weights, rows, order=order, population=population, rng=rng)
@@ -219,6 +249,10 @@ class PrefixTree:
             partial=partial,
             weights=np.array(obj["weights"], dtype=np.int64),
             partly=obj["partly"],
-            completions=Completions.from_json(obj["completions"]) if "completions" in obj else None,
-            attached=Attached.from_json(obj["attached"], sizes=domain.sizes) if "attached" in obj else None,
+            completions=Completions.from_json(obj["completions"])
+            if "completions" in obj
+            else None,
+            attached=Attached.from_json(obj["attached"], sizes=domain.sizes)
+            if "attached" in obj
+            else None,
         )

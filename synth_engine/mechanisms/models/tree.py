@@ -21,13 +21,25 @@ Placed = Literal["density", "points", "anywhere"]
 
 def malformed() -> InputError:
     """What is said of a tree that no method made."""
-    return InputError("the tree of the model is malformed", repair="use the model of this release")
+    return InputError(
+        "the tree of the model is malformed", repair="use the model of this release"
+    )
 
 
-def check(levels: npt.NDArray[np.int64], cells: Prefixes, weights: Weights, *, depth: int) -> None:
+def check(
+    levels: npt.NDArray[np.int64], cells: Prefixes, weights: Weights, *, depth: int
+) -> None:
     """Nodes of a tree of that depth, shape (n,) each, with weights that add up to `WHOLE`. Errors: InputError."""
-    sound = levels.shape == cells.shape == weights.shape and levels.ndim == 1 and levels.size > 0
-    if not sound or weights.min() < 0 or weights.sum() != WHOLE or levels.min() < 0 or levels.max() > depth:
+    sound = (
+        levels.shape == cells.shape == weights.shape and levels.ndim == 1 and levels.size > 0
+    )
+    if (
+        not sound
+        or weights.min() < 0
+        or weights.sum() != WHOLE
+        or levels.min() < 0
+        or levels.max() > depth
+    ):
         raise malformed()
 
 
@@ -48,7 +60,8 @@ class Tree:
     def __post_init__(self) -> None:
         check(self.levels, self.cells, self.weights, depth=self.hierarchy.depth)
         there = [
-            self.hierarchy.exists(self.cells[self.levels == level], level).all() for level in set(self.levels.tolist())
+            self.hierarchy.exists(self.cells[self.levels == level], level).all()
+            for level in set(self.levels.tolist())
         ]
         beside = self.attached is None or self.attached.areas.size == self.levels.size
         if self.placed not in get_args(Placed) or not all(there) or not beside:
@@ -89,10 +102,14 @@ class Tree:
             if name in codes:
                 continue
             axis = points.axes.index(name)
-            halved = np.array([points.halvings(level, axis) for level in range(points.depth + 1)])
+            halved = np.array(
+                [points.halvings(level, axis) for level in range(points.depth + 1)]
+            )
             last = first[:, axis] + (points.parts >> halved[self.levels[chosen]])
             size = domain.sizes[name]
-            low, high = (prefixes.first_bins(points, ends, size=size) for ends in (first[:, axis], last))
+            low, high = (
+                prefixes.first_bins(points, ends, size=size) for ends in (first[:, axis], last)
+            )
             codes[name] = rng.integers(low, high).astype(np.uint16)
         return codes
 
@@ -104,14 +121,20 @@ class Tree:
         points = self.hierarchy
         if not isinstance(points, Supported):
             return codes
-        for site, support in zip(gazetteers.sites(domain, points.columns), points.supports, strict=True):
+        for site, support in zip(
+            gazetteers.sites(domain, points.columns), points.supports, strict=True
+        ):
             if site.of_codes or self.placed != "anywhere":
                 found = support.order[self._picked(points, support, chosen, rng)]
                 codes |= {name: of[found].astype(np.uint16) for name, of in site.codes.items()}
         return codes
 
     def _picked(
-        self, points: Supported, support: Support, chosen: npt.NDArray[np.int64], rng: np.random.Generator
+        self,
+        points: Supported,
+        support: Support,
+        chosen: npt.NDArray[np.int64],
+        rng: np.random.Generator,
     ) -> npt.NDArray[np.intp]:
         first, last = np.zeros((2, self.cells.size), dtype=np.intp)
         for level in set(self.levels.tolist()):
@@ -122,7 +145,9 @@ class Tree:
             return rng.integers(low, high)
         reached = np.append(0.0, np.cumsum(support.weights))
         at = reached[low] + rng.random(low.size) * (reached[high] - reached[low])
-        found: npt.NDArray[np.intp] = np.clip(np.searchsorted(reached, at, side="right") - 1, low, high - 1)
+        found: npt.NDArray[np.intp] = np.clip(
+            np.searchsorted(reached, at, side="right") - 1, low, high - 1
+        )
         return found
 
     def to_json(self) -> dict[str, Any]:
@@ -141,7 +166,9 @@ class Tree:
     @classmethod
     def from_json(cls, obj: Mapping[str, Any], domain: Domain) -> Tree:
         """Errors: KeyError, TypeError, ValueError, DomainError, InputError."""
-        hierarchy = prefixes.hierarchy(domain, obj["columns"], together=bool(obj.get("together", True)))
+        hierarchy = prefixes.hierarchy(
+            domain, obj["columns"], together=bool(obj.get("together", True))
+        )
         if not isinstance(hierarchy, Points):
             raise ValueError("not of points")
         return cls(
@@ -150,5 +177,7 @@ class Tree:
             cells=np.array(obj["cells"], dtype=np.uint64),
             weights=np.array(obj["weights"], dtype=np.int64),
             placed=obj.get("placed", "density"),
-            attached=Attached.from_json(obj["attached"], sizes=domain.sizes) if "attached" in obj else None,
+            attached=Attached.from_json(obj["attached"], sizes=domain.sizes)
+            if "attached" in obj
+            else None,
         )

@@ -43,7 +43,12 @@ def round_in_order(weights: Weights, total: int, *, start: int) -> Weights:
 
 
 def dealt(
-    weights: Weights, rows: int, *, order: npt.NDArray[np.intp], population: int, rng: np.random.Generator
+    weights: Weights,
+    rows: int,
+    *,
+    order: npt.NDArray[np.intp],
+    population: int,
+    rng: np.random.Generator,
 ) -> npt.NDArray[np.intp]:
     """Of `rows` records, a random part of a `population` in random order, the places of their cells.
 
@@ -51,7 +56,9 @@ def dealt(
     each rounded by itself, those that hold a third of a record would all be empty, and what they held together would be
     elsewhere.
     """
-    found = np.repeat(order, round_in_order(weights[order], population, start=int(rng.integers(WHOLE))))
+    found = np.repeat(
+        order, round_in_order(weights[order], population, start=int(rng.integers(WHOLE)))
+    )
     rng.shuffle(found)
     return found[:rows]
 
@@ -66,5 +73,7 @@ def whole_weights(shares: npt.NDArray[np.float64]) -> Weights:
     order = np.argsort(weights - exact, kind="stable")
     short = min(max(WHOLE - int(weights.sum()), 0), order.size)
     weights[order[:short]] += 1
-    weights[np.argmax(weights)] += WHOLE - int(weights.sum())  # what floats lost, at most a few units
+    weights[np.argmax(weights)] += WHOLE - int(
+        weights.sum()
+    )  # what floats lost, at most a few units
     return weights.reshape(shares.shape)

@@ -44,23 +44,40 @@ def dependence(
 ) -> dict[Clique, float]:
     """The L1 distance of every pair from independence, beyond what chance makes; 0 where noise may have made it."""
     beyond = {pair: score - expected[pair].by_chance for pair, score in scores.items()}
-    return {pair: distance if distance > DOUBTED * spread else 0.0 for pair, distance in beyond.items()}
+    return {
+        pair: distance if distance > DOUBTED * spread else 0.0
+        for pair, distance in beyond.items()
+    }
 
 
 def selected(
-    distances: Mapping[Clique, float], expected: Mapping[Clique, Expectation], *, deviation: Deviation
+    distances: Mapping[Clique, float],
+    expected: Mapping[Clique, Expectation],
+    *,
+    deviation: Deviation,
 ) -> list[Clique]:
     """The pairs to be measured, the most worthwhile first: of all numbers of pairs tried, that of least total error. All of
     them together have `MOST_CELLS` at most."""
-    whole, sizes = sum(distances.values()), {pair: one.reference.size for pair, one in expected.items()}
+    whole, sizes = (
+        sum(distances.values()),
+        {pair: one.reference.size for pair, one in expected.items()},
+    )
     best: tuple[float, list[Clique]] = (whole, [])
     number = 1
     while number <= len(distances):
         noise = deviation(number)
-        gains = {pair: distance - expected[pair].kept_noise(noise) for pair, distance in distances.items() if distance}
-        worthwhile = sorted((pair for pair in gains if gains[pair] > 0), key=lambda pair: -gains[pair])[:number]
+        gains = {
+            pair: distance - expected[pair].kept_noise(noise)
+            for pair, distance in distances.items()
+            if distance
+        }
+        worthwhile = sorted(
+            (pair for pair in gains if gains[pair] > 0), key=lambda pair: -gains[pair]
+        )[:number]
         room = itertools.accumulate(sizes[pair] for pair in worthwhile)
-        taken = [pair for pair, cells in zip(worthwhile, room, strict=True) if cells <= MOST_CELLS]
+        taken = [
+            pair for pair, cells in zip(worthwhile, room, strict=True) if cells <= MOST_CELLS
+        ]
         error = whole - sum(gains[pair] for pair in taken)
         if error < best[0]:
             best = error, taken
@@ -82,14 +99,25 @@ def joined(
     small and much less noise would be left in it than in the pairs together."""
     left = dict.fromkeys(pairs, 1)
     names = [name for name in sizes if any(name in pair for pair in pairs)]
-    triples = [t for t in itertools.combinations(names, 3) if all(p in left for p in itertools.combinations(t, 2))]
+    triples = [
+        t
+        for t in itertools.combinations(names, 3)
+        if all(p in left for p in itertools.combinations(t, 2))
+    ]
     for triple in sorted(triples, key=lambda one: factors.cells(one, sizes)):
         within = list(itertools.combinations(triple, 2))
-        if factors.cells(triple, sizes) > most_cells or not all(pair in left for pair in within):
+        if factors.cells(triple, sizes) > most_cells or not all(
+            pair in left for pair in within
+        ):
             continue
         whole = Expectation(factors.product([oneways[name] for name in triple], total=total))
         apart = sum(expected[pair].kept_noise(deviation(len(pairs))) for pair in within)
         grown = sum(factors.cells(one, sizes) for one in (*left, triple) if one not in within)
-        if whole.kept_noise(deviation(len(pairs)) / math.sqrt(3)) <= JOINED_NOISE * apart and grown <= MOST_CELLS:
-            left = {clique: parts for clique, parts in left.items() if clique not in within} | {triple: 3}
+        if (
+            whole.kept_noise(deviation(len(pairs)) / math.sqrt(3)) <= JOINED_NOISE * apart
+            and grown <= MOST_CELLS
+        ):
+            left = {clique: parts for clique, parts in left.items() if clique not in within} | {
+                triple: 3
+            }
     return Chosen(cliques=left)

@@ -17,7 +17,14 @@ from synth_engine.marginals import oneway
 from synth_engine.marginals.tables import Floats, Margin, fit_margins, shrink_towards
 from synth_engine.measurement import Candidate, Clique, Counts, Measurement, Noise
 from synth_engine.mechanisms.models import conditional
-from synth_engine.mechanisms.models.model import Codes, Model, Node, Table, generator, whole_weights
+from synth_engine.mechanisms.models.model import (
+    Codes,
+    Model,
+    Node,
+    Table,
+    generator,
+    whole_weights,
+)
 
 POPULATION = 100_000
 """Records drawn from the network so far, from which references for the next choice are counted."""
@@ -41,7 +48,9 @@ class Expectation:
 
     def __init__(self, expected: Floats) -> None:
         self.reference: Counts = np.rint(expected).astype(np.int64)
-        self.by_chance = float(np.where(expected < 0.5, expected, np.sqrt(2 / math.pi * expected)).sum())
+        self.by_chance = float(
+            np.where(expected < 0.5, expected, np.sqrt(2 / math.pi * expected)).sum()
+        )
         """The expected L1 distance of independent records from their rounded expectation, about."""
         self._expected = expected.astype(np.float32)
         self._kept = (-1.0, 0.0)
@@ -57,7 +66,9 @@ class Expectation:
 class Growth:
     """A network that is grown one attribute at a time from noisy one-way tables."""
 
-    def __init__(self, domain: Domain, limits: Limits, *, oneways: Sequence[Measurement], rows: int) -> None:
+    def __init__(
+        self, domain: Domain, limits: Limits, *, oneways: Sequence[Measurement], rows: int
+    ) -> None:
         self._domain, self._limits, self._rows = domain, limits, rows
         self._total = max(1, rows)
         self._oneways = {m.clique[0]: self._histogram(m) for m in oneways}
@@ -75,7 +86,9 @@ class Growth:
 
     def _histogram(self, measurement: Measurement) -> Floats:
         along = self._domain.attribute(measurement.clique[0]).value_count
-        return oneway.denoise(measurement.values, noise=measurement.noise, total=self._total, along=along)
+        return oneway.denoise(
+            measurement.values, noise=measurement.noise, total=self._total, along=along
+        )
 
     @property
     def left(self) -> int:
@@ -88,13 +101,23 @@ class Growth:
         alone = [Node(attribute=name, parents=()) for name in self._left]
         found: list[tuple[int, int, str, Clique]] = []
         for size in range(1, min(self._limits.degree, len(self._network)) + 1):
-            for parents in itertools.combinations([node.attribute for node in self._network], size):
+            for parents in itertools.combinations(
+                [node.attribute for node in self._network], size
+            ):
                 cells = math.prod(sizes[name] for name in parents)
                 most = self._limits.cells // cells
-                found += [(size, cells * sizes[name], name, parents) for name in self._left if sizes[name] <= most]
+                found += [
+                    (size, cells * sizes[name], name, parents)
+                    for name in self._left
+                    if sizes[name] <= most
+                ]
         found = sorted(found, key=lambda one: one[:2])[:MOST_CANDIDATES]
         room = np.cumsum([cells for _, cells, _, _ in found]) <= MOST_CELLS
-        return alone + [Node(attribute=one[2], parents=one[3]) for fits, one in zip(room, found, strict=True) if fits]
+        return alone + [
+            Node(attribute=one[2], parents=one[3])
+            for fits, one in zip(room, found, strict=True)
+            if fits
+        ]
 
     def candidates(self, choices: Sequence[Node], *, noise: Noise) -> list[Candidate]:
         """The choices with what the network so far, and independence of the rest, lets one expect. The penalty is what
@@ -102,7 +125,9 @@ class Growth:
         found, deviation = [], noise.mean_deviation
         for node in choices:
             known = self._expectation(node)
-            penalty = known.kept_noise(deviation if node.parents else self._deviations[node.attribute])
+            penalty = known.kept_noise(
+                deviation if node.parents else self._deviations[node.attribute]
+            )
             found.append(
                 Candidate(
                     clique=(*node.parents, node.attribute),

@@ -48,7 +48,9 @@ def of(domain: Domain) -> tuple[Clique, ...]:
 
 @functools.lru_cache(maxsize=16)
 def _small(sizes: tuple[tuple[str, int], ...]) -> tuple[Clique, ...]:
-    return tuple((a, b) for (a, m), (b, n) in itertools.combinations(sizes, 2) if m * n <= LARGEST_TABLE)
+    return tuple(
+        (a, b) for (a, m), (b, n) in itertools.combinations(sizes, 2) if m * n <= LARGEST_TABLE
+    )
 
 
 def cells(domain: Domain) -> int:
@@ -79,7 +81,11 @@ def share_of_columns(cap: Budget, domain: Domain) -> Fraction:
     """The less budget there is, the more of it for single columns, from 0.1 to 0.5, in whole hundredths: where tables of
     pairs would hold little but noise, columns are what can still be learned. Of a pure budget it goes by the rho of Gaussian noise
     as wide as Laplace noise on every column would be."""
-    rho = float(cap.epsilon) ** 2 / (4 * len(domain.names)) if isinstance(cap, Pure) else float(cap.rho)
+    rho = (
+        float(cap.epsilon) ** 2 / (4 * len(domain.names))
+        if isinstance(cap, Pure)
+        else float(cap.rho)
+    )
     return Fraction(round(100 * min(max(0.12 * rho**-0.17, 0.1), 0.5)), 100)
 
 
@@ -88,7 +94,10 @@ def column_noises(domain: Domain, budget: Budget, sensitivity: Sensitivity) -> d
     power = 1 / 2 if isinstance(budget, Pure) else 2 / 3
     weights = [Fraction(round(a.size**power * _DIGITS), _DIGITS) for a in domain.modelled]
     parts = calibrate.split(budget.amount, weights)
-    return {a.name: shares.noise(budget.of(part), sensitivity) for a, part in zip(domain.modelled, parts, strict=True)}
+    return {
+        a.name: shares.noise(budget.of(part), sensitivity)
+        for a, part in zip(domain.modelled, parts, strict=True)
+    }
 
 
 def measured_columns(session: Session, noises: Mapping[str, Noise]) -> list[Measurement]:
@@ -104,7 +113,9 @@ def noisy(measurements: Iterable[Measurement]) -> list[Noisy]:
     return [Noisy.of(measurement) for measurement in measurements]
 
 
-def candidate(clique: Clique, expected: Floats, *, deviation: float, handicap: float = 0.0) -> Candidate:
+def candidate(
+    clique: Clique, expected: Floats, *, deviation: float, handicap: float = 0.0
+) -> Candidate:
     """A clique and what is expected of it so far. The penalty is the distance that chance alone makes and, of noise of
     that mean deviation, what would be left in its table: without it large sparse tables win for being sparse."""
     known = Expectation(expected)
@@ -127,22 +138,30 @@ class Forest:
     def take(self, pair: Clique, *, index: int) -> None:
         """`index`: which of the candidates it was."""
         new, old = self._groups[pair[0]], self._groups[pair[1]]
-        self._groups = {name: new if group == old else group for name, group in self._groups.items()}
+        self._groups = {
+            name: new if group == old else group for name, group in self._groups.items()
+        }
         self.taken.append(pair)
         self.indices.append(index)
 
 
-def network(tables: Mapping[Clique, Floats], oneways: Mapping[str, Floats], *, total: float) -> list[Drawn]:
+def network(
+    tables: Mapping[Clique, Floats], oneways: Mapping[str, Floats], *, total: float
+) -> list[Drawn]:
     """The order of drawing of a tree of pairs, and of the columns that no pair holds."""
     covered = {name for pair in tables for name in pair}
-    alone: dict[Clique, Floats] = {(name,): table for name, table in oneways.items() if name not in covered}
+    alone: dict[Clique, Floats] = {
+        (name,): table for name, table in oneways.items() if name not in covered
+    }
     return decomposable.drawing({**tables, **alone}, total=total)
 
 
 def strength(table: Floats) -> float:
     """How far a pair is from independence: total variation distance times two and the number of records."""
     total = max(float(table.sum()), 1.0)
-    return float(np.abs(table - np.multiply.outer(table.sum(axis=1), table.sum(axis=0)) / total).sum())
+    return float(
+        np.abs(table - np.multiply.outer(table.sum(axis=1), table.sum(axis=0)) / total).sum()
+    )
 
 
 def strongest(known: Denoised, domain: Domain) -> dict[Clique, Floats]:
@@ -155,7 +174,9 @@ def strongest(known: Denoised, domain: Domain) -> dict[Clique, Floats]:
     return {pair: found[pair] for pair in decomposable.spanning_tree(weights, domain.names)}
 
 
-def implied(tree: Mapping[Clique, Floats], known: Denoised, domain: Domain) -> dict[Clique, Floats]:
+def implied(
+    tree: Mapping[Clique, Floats], known: Denoised, domain: Domain
+) -> dict[Clique, Floats]:
     """The tables of all pairs that could be asked for as the tree has them, with their columns in the order of the domain."""
     place = {name: number for number, name in enumerate(domain.names)}
     drawn = network(tree, known.oneways, total=known.total)
@@ -172,6 +193,9 @@ def model(mechanism: str, domain: Domain, *, rows: int, drawn: Sequence[Drawn]) 
         mechanism=mechanism,
         domain=domain,
         rows=rows,
-        tables=tuple(Table(clique=(*one.parents, one.attribute), weights=whole_weights(one.table)) for one in drawn),
+        tables=tuple(
+            Table(clique=(*one.parents, one.attribute), weights=whole_weights(one.table))
+            for one in drawn
+        ),
         network=tuple(Node(attribute=one.attribute, parents=one.parents) for one in drawn),
     )

@@ -30,7 +30,12 @@ class Estimates:
 
     def __init__(self, domain: Domain, columns: Sequence[Measurement]) -> None:
         self._domain = domain
-        self._known = denoised(pairs.noisy(columns), sizes=domain.sizes, along=pairs.along(domain), rows=domain.rows)
+        self._known = denoised(
+            pairs.noisy(columns),
+            sizes=domain.sizes,
+            along=pairs.along(domain),
+            rows=domain.rows,
+        )
         self._merged: dict[Clique, Noisy] = {}
         self._offered: dict[Clique, tuple[Floats, Noise, Candidate]] = {}
         self._tree: dict[Clique, Floats] | None = None
@@ -49,11 +54,20 @@ class Estimates:
         return found
 
     def _candidate(
-        self, clique: Clique, table: Floats, noise: Noise, *, weight: float, old: Candidate | None
+        self,
+        clique: Clique,
+        table: Floats,
+        noise: Noise,
+        *,
+        weight: float,
+        old: Candidate | None,
     ) -> Candidate:
         handicap = (1 - weight) * TYPICAL * self._known.total
         new = pairs.candidate(clique, table, deviation=noise.mean_deviation, handicap=handicap)
-        if old is not None and np.abs(new.reference - old.reference).sum() <= SEEN_ANEW * new.penalty:
+        if (
+            old is not None
+            and np.abs(new.reference - old.reference).sum() <= SEEN_ANEW * new.penalty
+        ):
             return Candidate(clique=clique, reference=old.reference, penalty=new.penalty)
         return new
 
@@ -63,7 +77,9 @@ class Estimates:
         new, merged = Noisy.of(answer), self._merged.get(clique)
         self._merged[clique] = new if merged is None else factors.mean(merged, new)
         parts = {one: part for one, part in known.tables.items() if len(one) < len(clique)}
-        known.tables[clique] = table(self._merged[clique], known.oneways, parts, total=known.total)
+        known.tables[clique] = table(
+            self._merged[clique], known.oneways, parts, total=known.total
+        )
         self._follow()
         return float(np.abs(known.tables[clique] - before).sum()) > penalty
 
@@ -73,19 +89,36 @@ class Estimates:
             return measured
         if len(clique) == 2:
             return self._pairs[clique]
-        return expected(clique, self._known.oneways, self._pairs | self._known.tables, total=self._known.total)
+        return expected(
+            clique,
+            self._known.oneways,
+            self._pairs | self._known.tables,
+            total=self._known.total,
+        )
 
     def _follow(self) -> None:
         """Pairs that were not measured follow from the tree of the strongest that were."""
         tree, old = pairs.strongest(self._known, self._domain), self._tree
-        if old is None or tree.keys() != old.keys() or any(tree[pair] is not old[pair] for pair in tree):
+        if (
+            old is None
+            or tree.keys() != old.keys()
+            or any(tree[pair] is not old[pair] for pair in tree)
+        ):
             self._tree, self._pairs = tree, pairs.implied(tree, self._known, self._domain)
 
 
 def finished(mechanism: str, domain: Domain, measurements: Sequence[Measurement]) -> Model:
     """The tree of the strongest tables, and the tables that were measured, which rows are to have in the end."""
-    known = denoised(pairs.noisy(measurements), sizes=domain.sizes, along=pairs.along(domain), rows=domain.rows)
+    known = denoised(
+        pairs.noisy(measurements),
+        sizes=domain.sizes,
+        along=pairs.along(domain),
+        rows=domain.rows,
+    )
     drawn = pairs.network(pairs.strongest(known, domain), known.oneways, total=known.total)
-    targets = tuple(Table(clique=clique, weights=whole_weights(wished)) for clique, wished in known.tables.items())
+    targets = tuple(
+        Table(clique=clique, weights=whole_weights(wished))
+        for clique, wished in known.tables.items()
+    )
     model = pairs.model(mechanism, domain, rows=known.total, drawn=drawn)
     return replace(model, targets=targets)

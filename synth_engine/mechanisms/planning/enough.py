@@ -54,7 +54,9 @@ def verdict(domain: Domain, *, rows: int, epsilon: Fraction) -> Verdict:
     found = sorted(strengths.items(), key=lambda item: item[1])
     lost = sum(strength < LOST for strength in strengths.values())
     pairs = rows / (noise * usual * usual)
-    level: Level = "too-little" if 2 * lost >= len(found) else "thin" if lost or pairs < LOST else "enough"
+    level: Level = (
+        "too-little" if 2 * lost >= len(found) else "thin" if lost or pairs < LOST else "enough"
+    )
     return Verdict(
         level=level,
         strengths=tuple(found),

@@ -18,17 +18,28 @@ from synth_engine.privacy.unit import histogram_sensitivity
 from synth_engine.spec import Spec
 
 
-def by_formula(law: NoiseLaw, weights: Mapping[str, Fraction], *, domain: Domain, spec: Spec) -> dict[str, Noise]:
+def by_formula(
+    law: NoiseLaw, weights: Mapping[str, Fraction], *, domain: Domain, spec: Spec
+) -> dict[str, Noise]:
     """Noise for one table of each name, whose shares of epsilon (Laplace) or rho (Gaussian) are in proportion to the
     weights. What privacy-loss distributions would take off it, a few per cent, takes longer than a chart may."""
     sensitivity = histogram_sensitivity(domain.unit, domain.relation)
     whole = float(sum(weights.values()))
     if law == "discrete-laplace":
-        scales = [sensitivity.l1 * whole / float(spec.epsilon * weight) for weight in weights.values()]
+        scales = [
+            sensitivity.l1 * whole / float(spec.epsilon * weight) for weight in weights.values()
+        ]
     else:
-        per_rho = sensitivity.l2_squared * whole / (2 * float(conversion.rho_for(spec.epsilon, spec.delta)))
+        per_rho = (
+            sensitivity.l2_squared
+            * whole
+            / (2 * float(conversion.rho_for(spec.epsilon, spec.delta)))
+        )
         scales = [math.sqrt(per_rho / float(weight)) for weight in weights.values()]
-    return {name: Noise(law=law, scale=Fraction(scale)) for name, scale in zip(weights, scales, strict=True)}
+    return {
+        name: Noise(law=law, scale=Fraction(scale))
+        for name, scale in zip(weights, scales, strict=True)
+    }
 
 
 class Point(TypedDict):
@@ -54,12 +65,22 @@ def curve(
         point
         for name in registry
         for epsilon in epsilons
-        if (point := _point(registry[name], domain, spec=replace(spec, epsilon=epsilon), rows=rows, rule=rule))
+        if (
+            point := _point(
+                registry[name],
+                domain,
+                spec=replace(spec, epsilon=epsilon),
+                rows=rows,
+                rule=rule,
+            )
+        )
         is not None
     ]
 
 
-def _point(mechanism: type[Mechanism], domain: Domain, *, spec: Spec, rows: int | None, rule: Rule) -> Point | None:
+def _point(
+    mechanism: type[Mechanism], domain: Domain, *, spec: Spec, rows: int | None, rule: Rule
+) -> Point | None:
     """None where the mechanism does not offer this loss, or is not for such a domain."""
     if not mechanism.suits(domain):
         return None
@@ -72,4 +93,9 @@ def _point(mechanism: type[Mechanism], domain: Domain, *, spec: Spec, rows: int 
         found = config.forecast(domain, asked, rows=rows, rule=rule)
     except (SpecError, InputError, PrivacyError):
         return None
-    return Point(mechanism=mechanism.id, epsilon=float(spec.epsilon), oneway=found["mean"], pairs=found["mean_pairs"])
+    return Point(
+        mechanism=mechanism.id,
+        epsilon=float(spec.epsilon),
+        oneway=found["mean"],
+        pairs=found["mean_pairs"],
+    )

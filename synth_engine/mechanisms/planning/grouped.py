@@ -56,7 +56,9 @@ def with_groups(model: Model, answers: Answers) -> Model:
     """The model with the numbers of rows a person that were measured."""
     sizes = answers.group_sizes
     if sizes is None or sizes.values.size != model.domain.unit.max_records:
-        raise InputError("these answers are not of this plan", repair="use the answers of this release")
+        raise InputError(
+            "these answers are not of this plan", repair="use the answers of this release"
+        )
     return replace(model, groups=whole_weights(groups.frequencies(sizes)))
 
 

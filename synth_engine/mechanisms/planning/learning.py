@@ -59,9 +59,16 @@ class Question:
     def query(self) -> Query:
         if isinstance(self.attribute, Weak):
             size = self.attribute.population
-            return Query(verb="discover", clique=(self.attribute.name,), cells=size, threshold=self.threshold)
+            return Query(
+                verb="discover",
+                clique=(self.attribute.name,),
+                cells=size,
+                threshold=self.threshold,
+            )
         if isinstance(self.attribute, WeakBasket):
-            return Query(verb="items", clique=(self.attribute.name,), cells=self.attribute.values.size)
+            return Query(
+                verb="items", clique=(self.attribute.name,), cells=self.attribute.values.size
+            )
         return Query(verb="measure", clique=(self.attribute.name,), cells=self.attribute.size)
 
     def call(self, sensitivity: Sensitivity) -> Call:
@@ -73,7 +80,9 @@ class Question:
 
     def ask(self, session: Session) -> Answer:
         if self.threshold is not None:
-            return session.discover(self.attribute.name, noise=self.noise, threshold=self.threshold)
+            return session.discover(
+                self.attribute.name, noise=self.noise, threshold=self.threshold
+            )
         if isinstance(self.attribute, WeakBasket):
             return session.items(self.attribute.name, noise=self.noise)
         return session.measure((self.attribute.name,), noise=self.noise)
@@ -86,7 +95,9 @@ class Question:
 
 def question(attribute: Open, budget: Budget, sensitivity: Sensitivity) -> Question:
     """With noise that costs the budget, and the least threshold that keeps the promise of the column's rho."""
-    noise = shares.noise(budget, _moving(attribute, sensitivity), laplace=isinstance(attribute, Weak))
+    noise = shares.noise(
+        budget, _moving(attribute, sensitivity), laplace=isinstance(attribute, Weak)
+    )
     return Question(attribute=attribute, noise=noise, threshold=threshold(attribute, noise))
 
 
@@ -99,7 +110,10 @@ def threshold(attribute: Open, noise: Noise) -> int | None:
     if not isinstance(attribute, Weak):
         return None
     found = thresholds.threshold(attribute.population, rho=attribute.rho, scale=noise.scale)
-    if thresholds.by_chance(attribute.population, threshold=found, scale=noise.scale) > thresholds.MOST_BY_CHANCE:
+    if (
+        thresholds.by_chance(attribute.population, threshold=found, scale=noise.scale)
+        > thresholds.MOST_BY_CHANCE
+    ):
         raise SpecError(
             f"rho of a column is so small that more than {thresholds.MOST_BY_CHANCE} values come out by chance",
             repair="give a rho such as 0.9",
@@ -107,11 +121,17 @@ def threshold(attribute: Open, noise: Noise) -> int | None:
     return found
 
 
-def learned(questions: Sequence[Question], answers: Sequence[Answer], *, most: int = MAX_CODES) -> dict[str, Attribute]:
+def learned(
+    questions: Sequence[Question], answers: Sequence[Answer], *, most: int = MAX_CODES
+) -> dict[str, Attribute]:
     """The attributes that the answers make of the open ones, with so many values found at most. Errors: InputError if they
     are not those answers."""
-    if len(questions) != len(answers) or not all(q.is_answered_by(a) for q, a in zip(questions, answers, strict=True)):
-        raise InputError("these answers are not of this plan", repair="use the answers of this release")
+    if len(questions) != len(answers) or not all(
+        q.is_answered_by(a) for q, a in zip(questions, answers, strict=True)
+    ):
+        raise InputError(
+            "these answers are not of this plan", repair="use the answers of this release"
+        )
     return {
         asked.attribute.name: settled(asked.attribute, answer, most=most)
         for asked, answer in zip(questions, answers, strict=True)
@@ -124,12 +144,21 @@ def settled(attribute: Open, answer: Answer, *, most: int = MAX_CODES) -> Attrib
         frequent = sorted(answer.found, key=lambda pair: (-pair[1], pair[0]))
         return attribute.found([rank for rank, _ in frequent[:most]])
     if isinstance(attribute, WeakBasket) and isinstance(answer, Measurement):
-        return attribute.found(np.argsort(-answer.values, kind="stable")[: min(attribute.keep, most)].tolist())
+        return attribute.found(
+            np.argsort(-answer.values, kind="stable")[: min(attribute.keep, most)].tolist()
+        )
     if isinstance(attribute, Range) and isinstance(answer, Measurement):
         return attribute.cut(
-            places(answer.values, noise=answer.noise, along=attribute.value_count, bins=attribute.bins)
+            places(
+                answer.values,
+                noise=answer.noise,
+                along=attribute.value_count,
+                bins=attribute.bins,
+            )
         )
-    raise InputError("these answers are not of this plan", repair="use the answers of this release")
+    raise InputError(
+        "these answers are not of this plan", repair="use the answers of this release"
+    )
 
 
 def foreseen(domain: Domain) -> Domain:
@@ -137,7 +166,9 @@ def foreseen(domain: Domain) -> Domain:
     guesses: dict[str, Attribute] = {}
     for attribute in domain.open:
         if isinstance(attribute, Weak):
-            guesses[attribute.name] = attribute.found(range(min(FORESEEN, attribute.values.size)))
+            guesses[attribute.name] = attribute.found(
+                range(min(FORESEEN, attribute.values.size))
+            )
         elif isinstance(attribute, WeakBasket):
             guesses[attribute.name] = attribute.found(range(attribute.keep))
         elif isinstance(attribute, Range):
@@ -156,13 +187,17 @@ def places(values: Counts, *, noise: Noise, along: int, bins: int) -> list[int]:
     spread = max(math.sqrt(noise.variance), LEAST_SPREAD)
     grid = values[:along].astype(np.float64)
     first, last = _extent(grid, spread=spread)
-    counts = oneway.denoise(values, noise=noise, total=max(0, int(values.sum())), along=along)[:along]
+    counts = oneway.denoise(values, noise=noise, total=max(0, int(values.sum())), along=along)[
+        :along
+    ]
     reached = np.append(0.0, np.cumsum(counts))
     if first >= last or reached[-1] <= 0:  # nothing to go by
         return sorted({along * i // bins for i in range(bins + 1)})
     tail = CUT_TAIL * reached[-1]
     first = min(max(first, int(np.searchsorted(reached, tail, side="right")) - 1), along - 1)
-    last = max(first + 1, min(last, int(np.searchsorted(reached, reached[-1] - tail, side="left"))))
+    last = max(
+        first + 1, min(last, int(np.searchsorted(reached, reached[-1] - tail, side="left")))
+    )
     return _split(reached, first=first, last=last, bins=bins, least=CLEAR * spread)
 
 
@@ -182,7 +217,9 @@ def _extent(grid: npt.NDArray[np.float64], *, spread: float) -> tuple[int, int]:
     return (min(first, last - 1), last) if last else (0, 0)
 
 
-def _split(reached: npt.NDArray[np.float64], *, first: int, last: int, bins: int, least: float) -> list[int]:
+def _split(
+    reached: npt.NDArray[np.float64], *, first: int, last: int, bins: int, least: float
+) -> list[int]:
     waiting = [(-float(reached[last] - reached[first]), first, last)]
     edges = {first, last}
     while waiting and len(edges) <= bins:

@@ -26,12 +26,25 @@ _COUNTED = 1.2e-8  # for each record and group of attributes
 _LOOK = 7e-8  # for each cell of these groups, each time
 _ASKED = 1.1e-3  # for each table of a pair, however small
 _MIXED = 9e-6  # for each cell of a pair, as a mixture describes it
-_READ_AGAIN, _READ_A_TABLE = 1.8e-5, 2.5e-3  # for each cell, and for each table, that is read against what is expected
-_IMPLIED, _IMPLIED_CELL = 6e-5, 1.2e-7  # for each round and each pair, and each cell, that follows from others
+_READ_AGAIN, _READ_A_TABLE = (
+    1.8e-5,
+    2.5e-3,
+)  # for each cell, and for each table, that is read against what is expected
+_IMPLIED, _IMPLIED_CELL = (
+    6e-5,
+    1.2e-7,
+)  # for each round and each pair, and each cell, that follows from others
 _LOADED = 0.4  # before the first record is finished
-_TAKEN, _MENDED = 1e-6, 2.6e-7  # for each record that is finished and each attribute, and each target
+_TAKEN, _MENDED = (
+    1e-6,
+    2.6e-7,
+)  # for each record that is finished and each attribute, and each target
 _NEAR = 1_000_000  # cells of targets; where there are as many again, it takes as long again to find one
-_SORTED, _OFFERED, _SMOOTHED = 6e-8, 2e-8, 5e-9  # each pass, a record, for each attribute, pair, and table of three
+_SORTED, _OFFERED, _SMOOTHED = (
+    6e-8,
+    2e-8,
+    5e-9,
+)  # each pass, a record, for each attribute, pair, and table of three
 _FORESEEN, _FEW = (
     3e-8,
     8_000_000,
@@ -59,20 +72,27 @@ class Needs:
 
     def __add__(self, other: Needs) -> Needs:
         """Of one thing and, while its results are kept, another."""
-        return Needs(memory_bytes=self.memory_bytes + other.memory_bytes, seconds=self.seconds + other.seconds)
+        return Needs(
+            memory_bytes=self.memory_bytes + other.memory_bytes,
+            seconds=self.seconds + other.seconds,
+        )
 
 
 def of_table(rows: int, *, attributes: int) -> Needs:
     """To read a table of that many records, and to draw one as large."""
     cells = rows * attributes
-    reading = min(_BYTES_OF_A_CELL_READ * cells, _MOST_BYTES_READ)  # files are read part by part
+    reading = min(
+        _BYTES_OF_A_CELL_READ * cells, _MOST_BYTES_READ
+    )  # files are read part by part
     return Needs(
         memory_bytes=_START_BYTES + reading + _BYTES_OF_A_CELL * cells,
         seconds=START + (_READ + _DRAWN) * cells,
     )
 
 
-def of_groups(rows: int, shapes: Iterable[tuple[int, ...]], *, kept: bool, looks: float = 4) -> Needs:
+def of_groups(
+    rows: int, shapes: Iterable[tuple[int, ...]], *, kept: bool, looks: float = 4
+) -> Needs:
     """To count groups of attributes of these shapes, and to look at every cell of their tables so many times; they are
     all `kept` at once, or one after another."""
     cells = [prod(shape) for shape in shapes]
@@ -83,7 +103,9 @@ def of_groups(rows: int, shapes: Iterable[tuple[int, ...]], *, kept: bool, looks
 
 def of_pairs(rows: int, shapes: Sequence[tuple[int, ...]], *, looks: float = 4) -> Needs:
     """As `of_groups`, all kept, with what asking for a table costs however small it is."""
-    return of_groups(rows, shapes, kept=True, looks=looks) + Needs(memory_bytes=0, seconds=_ASKED * len(shapes))
+    return of_groups(rows, shapes, kept=True, looks=looks) + Needs(
+        memory_bytes=0, seconds=_ASKED * len(shapes)
+    )
 
 
 def of_rounds(rounds: int, shapes: Sequence[tuple[int, ...]]) -> Needs:
@@ -103,7 +125,9 @@ def of_reading(shapes: Sequence[tuple[int, ...]]) -> Needs:
     """To read tables of these shapes, one after another, against what is expected of them."""
     cells = [prod(shape) for shape in shapes]
     seconds = _READ_A_TABLE * len(cells) + _READ_AGAIN * sum(cells)
-    return Needs(memory_bytes=_BYTES_OF_A_CELL_READ_AGAIN * max(cells, default=0), seconds=seconds)
+    return Needs(
+        memory_bytes=_BYTES_OF_A_CELL_READ_AGAIN * max(cells, default=0), seconds=seconds
+    )
 
 
 def of_finish(rows: int, shapes: Sequence[tuple[int, ...]], *, attributes: int) -> Needs:
@@ -111,7 +135,9 @@ def of_finish(rows: int, shapes: Sequence[tuple[int, ...]], *, attributes: int) 
     finished, cells = finish.part(rows, attributes), sum(prod(shape) for shape in shapes)
     memory = _BYTES_OF_THE_FINISH + _BYTES_OF_A_TARGET * cells + 3 * 2 * rows * attributes
     mended = _MENDED * len(shapes) * (1 + cells / _NEAR)
-    pairs = Needs(memory_bytes=memory, seconds=_LOADED + finished * (_TAKEN * attributes + mended))
+    pairs = Needs(
+        memory_bytes=memory, seconds=_LOADED + finished * (_TAKEN * attributes + mended)
+    )
     return pairs + _of_threes(finished, shapes, attributes=attributes)
 
 
@@ -119,13 +145,19 @@ def _of_threes(rows: int, shapes: Sequence[tuple[int, ...]], *, attributes: int)
     """To mend tables of three attributes as well, as many as so many pairs can have among them, all of the mean size."""
     triples = min(foreseen.MOST, int(sqrt(2 * len(shapes)) ** 3 / 6))
     most = threes.LEVELS[0]
-    side = sum(sqrt(prod(min(size, most) for size in shape[:2])) for shape in shapes) / max(1, len(shapes))
+    side = sum(sqrt(prod(min(size, most) for size in shape[:2])) for shape in shapes) / max(
+        1, len(shapes)
+    )
     cells = min(threes.CELLS, int(triples * side**3))
     if not cells:
         return Needs(memory_bytes=0, seconds=0.0)
-    each = _SORTED * attributes + (_OFFERED * len(shapes) + _SMOOTHED * triples) * (1 + cells / _FEW)
+    each = _SORTED * attributes + (_OFFERED * len(shapes) + _SMOOTHED * triples) * (
+        1 + cells / _FEW
+    )
     memory = _BYTES_OF_A_CELL_FORESEEN * cells + 4 * 2 * rows * attributes
-    return Needs(memory_bytes=memory, seconds=_FORESEEN * cells + rows * threes.passes(attributes) * each)
+    return Needs(
+        memory_bytes=memory, seconds=_FORESEEN * cells + rows * threes.passes(attributes) * each
+    )
 
 
 def of_flows(rows: int, views: int) -> Needs:
@@ -133,10 +165,18 @@ def of_flows(rows: int, views: int) -> Needs:
     return Needs(memory_bytes=_BYTES_OF_FLOWS, seconds=_MET_FIRST + _MET * rows * views)
 
 
-def groups_up_to(sizes: Mapping[str, int], *, columns: int, cells: int | None = None) -> list[tuple[int, ...]]:
+def groups_up_to(
+    sizes: Mapping[str, int], *, columns: int, cells: int | None = None
+) -> list[tuple[int, ...]]:
     """The shapes of all groups of two attributes up to `columns`, of at most so many cells; the first `MOST_LISTED`."""
-    every = (shape for count in range(2, columns + 1) for shape in combinations(sorted(sizes.values()), count))
-    return [shape for shape in islice(every, MOST_LISTED) if cells is None or prod(shape) <= cells]
+    every = (
+        shape
+        for count in range(2, columns + 1)
+        for shape in combinations(sorted(sizes.values()), count)
+    )
+    return [
+        shape for shape in islice(every, MOST_LISTED) if cells is None or prod(shape) <= cells
+    ]
 
 
 def require_within(needed: Needs, *, memory_mb: int, sizes: Mapping[str, int]) -> None:

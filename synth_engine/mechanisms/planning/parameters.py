@@ -57,15 +57,23 @@ def _from_json(name: str, text: str, rule: Mapping[str, Any]) -> Any:
     if not text.strip() and "default" in rule:
         return rule["default"]
     if len(text) > LONGEST_TEXT:
-        raise SpecError(f"parameter {name!r} has more than {LONGEST_TEXT} signs", repair="list less")
+        raise SpecError(
+            f"parameter {name!r} has more than {LONGEST_TEXT} signs", repair="list less"
+        )
     try:
         return strict_json.loads(text, parse_float=_number, parse_int=_integer)
     except strict_json.NamedTwice:
-        raise SpecError(f"parameter {name!r} has a name twice in one object", repair="give each once") from None
+        raise SpecError(
+            f"parameter {name!r} has a name twice in one object", repair="give each once"
+        ) from None
     except RecursionError:
-        raise SpecError(f"parameter {name!r} is nested too deep", repair="make it flatter") from None
+        raise SpecError(
+            f"parameter {name!r} is nested too deep", repair="make it flatter"
+        ) from None
     except ValueError:
-        raise SpecError(f"parameter {name!r} is no JSON text", repair=_REPAIRS[rule["type"]]) from None
+        raise SpecError(
+            f"parameter {name!r} is no JSON text", repair=_REPAIRS[rule["type"]]
+        ) from None
 
 
 def _value(where: str, value: Any, rule: Mapping[str, Any]) -> Any:
@@ -73,7 +81,9 @@ def _value(where: str, value: Any, rule: Mapping[str, Any]) -> Any:
     try:
         value = _READERS[rule["type"]](value)
     except (TypeError, ValueError):
-        raise SpecError(f"{where} must be of type {rule['type']}", repair=_REPAIRS[rule["type"]]) from None
+        raise SpecError(
+            f"{where} must be of type {rule['type']}", repair=_REPAIRS[rule["type"]]
+        ) from None
     if "enum" in rule and value not in rule["enum"]:
         raise SpecError(f"{where} must be one of {', '.join(map(str, rule['enum']))}")
     if rule["type"] in ("integer", "number"):
@@ -92,14 +102,20 @@ def _check_bounds(where: str, value: float, rule: Mapping[str, Any]) -> None:
     if not low <= value <= high:
         raise SpecError(
             f"{where} must lie between {low} and {high}",
-            repair=f"leave it out for {rule['default']}" if "default" in rule else "give one of these",
+            repair=f"leave it out for {rule['default']}"
+            if "default" in rule
+            else "give one of these",
         )
 
 
-def _check_length(where: str, count: int, rule: Mapping[str, Any], *, of: str, what: str) -> None:
+def _check_length(
+    where: str, count: int, rule: Mapping[str, Any], *, of: str, what: str
+) -> None:
     least, most = rule.get(f"min{of}", 0), rule.get(f"max{of}", math.inf)
     if count < least:
-        raise SpecError(f"{where} has fewer than {least} {what}", repair="add some, or leave it out")
+        raise SpecError(
+            f"{where} has fewer than {least} {what}", repair="add some, or leave it out"
+        )
     if count > most:
         raise SpecError(f"{where} has more than {most} {what}", repair="shorten it")
 
@@ -124,7 +140,9 @@ def _object(where: str, value: dict[str, Any], rule: Mapping[str, Any]) -> dict[
 
 
 def _entry(where: str, place: int, value: Any, rule: Any) -> Any:
-    return _value(f"entry {place} of {where}", value, rule) if isinstance(rule, Mapping) else value
+    return (
+        _value(f"entry {place} of {where}", value, rule) if isinstance(rule, Mapping) else value
+    )
 
 
 def _text(value: Any) -> str:
@@ -150,7 +168,9 @@ def _number(value: Any) -> float:
         raise ValueError
     number = float(value) if isinstance(value, str | float) or abs(value) < 10**18 else math.inf
     vanished = (
-        number == 0 and isinstance(value, str) and any(digit in "123456789" for digit in value.lower().split("e")[0])
+        number == 0
+        and isinstance(value, str)
+        and any(digit in "123456789" for digit in value.lower().split("e")[0])
     )
     if vanished or not math.isfinite(number):
         raise ValueError
@@ -167,7 +187,11 @@ def _boolean(value: Any) -> bool:
 
 
 def _array(value: Any) -> list[Any]:
-    if isinstance(value, str) or not isinstance(value, Iterable) or isinstance(value, Mapping | set | frozenset):
+    if (
+        isinstance(value, str)
+        or not isinstance(value, Iterable)
+        or isinstance(value, Mapping | set | frozenset)
+    ):
         raise TypeError
     return list(value)
 

@@ -32,13 +32,21 @@ from synth_engine.spec import Spec
 
 Rule = Literal["basic", "zcdp"]
 Cost = tuple[int, int, int]
-_CERTIFICATES: Mapping[type[Budget], Certificate] = {Pure: "basic", ZeroConcentrated: "zcdp", GaussianDP: "gdp"}
+_CERTIFICATES: Mapping[type[Budget], Certificate] = {
+    Pure: "basic",
+    ZeroConcentrated: "zcdp",
+    GaussianDP: "gdp",
+}
 ANSWERS_OVERHEAD = 262_144  # bytes of a file of answers, whatever is asked
 ANSWERS_A_CALL = 1_000  # bytes of the entry of one array, and of its noise in the header
 BYTES_A_VALUE = 8
 MOST_RESERVED = 64 * needs.MEGABYTE  # where cells are counted that are not all written down
 MOST_ESTIMATED = 256 * needs.MEGABYTE  # where the number of answers is only estimated
-_CAPS: Mapping[type[Budget], str] = {Pure: "epsilon", ZeroConcentrated: "rho", GaussianDP: "mu_squared"}
+_CAPS: Mapping[type[Budget], str] = {
+    Pure: "epsilon",
+    ZeroConcentrated: "rho",
+    GaussianDP: "mu_squared",
+}
 
 
 def guess(rows: int | None, *, domain: Domain, spec: Spec) -> int:
@@ -103,14 +111,20 @@ class Mechanism(ABC):
         """What is calibrated: these parameters with what they left open settled, and the spec that says so."""
         domain.require_confirmed()
         if domain.relation not in self.relations:
-            raise RelationMismatch(f"{self.id} is not stated for the {domain.relation.value} relation")
+            raise RelationMismatch(
+                f"{self.id} is not stated for the {domain.relation.value} relation"
+            )
         loss = "pure" if spec.delta == 0 else "approximate"
         if loss not in self.losses:
-            raise SpecError(f"{self.id} has no {loss} form", repair=f"it offers: {', '.join(self.losses)}")
+            raise SpecError(
+                f"{self.id} has no {loss} form", repair=f"it offers: {', '.join(self.losses)}"
+            )
         config = self.settled(spec, rule=rule)
         return config, replace(spec, parameters=asdict(config))  # type: ignore[call-overload]
 
-    def forecast(self, domain: Domain, spec: Spec, *, rows: int | None = None, rule: Rule = "basic") -> dict[str, Any]:
+    def forecast(
+        self, domain: Domain, spec: Spec, *, rows: int | None = None, rule: Rule = "basic"
+    ) -> dict[str, Any]:
         """As `expected_error` of the plan. Overridden where planning takes longer than a chart of many points may."""
         return self.plan(domain, spec, rule=rule).expected_error(rows=rows)
 
@@ -192,11 +206,15 @@ class Plan(ABC):
         found = self._guess(rows)
         table = needs.of_table(found, attributes=len(self.domain.names)).memory_bytes
         # The forecast of memory may be absurd where a set of values is huge: it must not keep a run from being made.
-        beyond = min(MOST_ESTIMATED, ANSWERS_OVERHEAD + max(0, self.needs(rows).memory_bytes - table))
+        beyond = min(
+            MOST_ESTIMATED, ANSWERS_OVERHEAD + max(0, self.needs(rows).memory_bytes - table)
+        )
         if not self.calls:
             return beyond
         header = len(receipt.canonical([call.to_json() for call in self.calls]))
-        each = ANSWERS_A_CALL * len(self.calls) + BYTES_A_VALUE * sum(call.query.cells for call in self.calls)
+        each = ANSWERS_A_CALL * len(self.calls) + BYTES_A_VALUE * sum(
+            call.query.cells for call in self.calls
+        )
         return min(ANSWERS_OVERHEAD + 2 * header + each, max(beyond, MOST_RESERVED))
 
     def _guess(self, rows: int | None) -> int:
@@ -282,13 +300,17 @@ class Plan(ABC):
 
     @property
     def guarantee(self) -> receipt.Guarantee:
-        return receipt.Guarantee(epsilon=self.epsilon, delta=self.delta, rho=self.rho, certificate=self.certificate)
+        return receipt.Guarantee(
+            epsilon=self.epsilon, delta=self.delta, rho=self.rho, certificate=self.certificate
+        )
 
     @property
     def sentence(self) -> str:
         """The guarantee in one sentence."""
         return self.guarantee.sentence(
-            relation=self.domain.relation, unit=self.domain.unit, invariants=self.domain.invariants
+            relation=self.domain.relation,
+            unit=self.domain.unit,
+            invariants=self.domain.invariants,
         )
 
     def receipt(

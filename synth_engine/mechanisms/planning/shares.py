@@ -35,9 +35,15 @@ def noise(part: Budget, sensitivity: Sensitivity, *, laplace: bool = False) -> N
 
     Errors: SpecError for noise that cannot be drawn."""
     if laplace or isinstance(part, Pure):
-        return Noise(law="discrete-laplace", scale=calibrate.laplace_scale(_epsilon(part), sensitivity.l1))
+        return Noise(
+            law="discrete-laplace",
+            scale=calibrate.laplace_scale(_epsilon(part), sensitivity.l1),
+        )
     sigma = calibrate.gaussian_sigma(part.rho, sensitivity.l2_squared)
-    return Noise(law="rounded-gaussian" if isinstance(part, GaussianDP) else "discrete-gaussian", scale=sigma)
+    return Noise(
+        law="rounded-gaussian" if isinstance(part, GaussianDP) else "discrete-gaussian",
+        scale=sigma,
+    )
 
 
 def price(noise: Noise, budget: Budget, sensitivity: Sensitivity) -> Fraction:
@@ -45,7 +51,9 @@ def price(noise: Noise, budget: Budget, sensitivity: Sensitivity) -> Fraction:
     return filter.price(noise.event(sensitivity), budget)
 
 
-def selection_scale(part: Budget, sensitivity: Sensitivity, *, monotonic: bool = False) -> Fraction:
+def selection_scale(
+    part: Budget, sensitivity: Sensitivity, *, monotonic: bool = False
+) -> Fraction:
     """Of a `select` that costs no more than the part: permute-and-flip of a pure budget, else Gumbel noise, whose loss has a
     bounded range: rho = epsilon² / 8, mu² <= epsilon² pi / 8. monotonic: of a `refine`, whose scores all move one way, so
     that half the scale costs as much."""
@@ -53,12 +61,16 @@ def selection_scale(part: Budget, sensitivity: Sensitivity, *, monotonic: bool =
     return calibrate.selection_scale(times * _epsilon(part), sensitivity.linf)
 
 
-def noises(budget: Budget, weights: Sequence[Fraction], *, domain: Domain, laplace: bool = False) -> tuple[Noise, ...]:
+def noises(
+    budget: Budget, weights: Sequence[Fraction], *, domain: Domain, laplace: bool = False
+) -> tuple[Noise, ...]:
     """For one table of counts for each weight: its share of epsilon, of rho or of mu². With `laplace`, the weights are of
     epsilon, which costs in proportion to its square where rho or mu² add up."""
     sensitivity = histogram_sensitivity(domain.unit, domain.relation)
     squared = laplace and not isinstance(budget, Pure)
-    parts = calibrate.split(budget.amount, [weight**2 if squared else weight for weight in weights])
+    parts = calibrate.split(
+        budget.amount, [weight**2 if squared else weight for weight in weights]
+    )
     return tuple(noise(budget.of(part), sensitivity, laplace=laplace) for part in parts)
 
 
@@ -66,4 +78,6 @@ def _epsilon(part: Budget) -> Fraction:
     """The pure loss that costs that part, rounded down."""
     if isinstance(part, Pure):
         return part.epsilon
-    return calibrate.root_down(part.mu_squared / HALF_PI if isinstance(part, GaussianDP) else 2 * part.rho)
+    return calibrate.root_down(
+        part.mu_squared / HALF_PI if isinstance(part, GaussianDP) else 2 * part.rho
+    )

@@ -26,7 +26,11 @@ from synth_engine.mechanisms.planning.plan import Budget, Mechanism, Plan
 from synth_engine.privacy import conversion
 from synth_engine.privacy.events import Event
 from synth_engine.privacy.filter import price
-from synth_engine.privacy.unit import Sensitivity, group_sizes_sensitivity, histogram_sensitivity
+from synth_engine.privacy.unit import (
+    Sensitivity,
+    group_sizes_sensitivity,
+    histogram_sensitivity,
+)
 from synth_engine.spec import Spec
 
 
@@ -37,16 +41,24 @@ def needed(config: Mechanism, domain: Domain) -> bool:
 
 def _learns(config: Mechanism, domain: Domain) -> bool:
     """No mechanism chooses items by itself: where there are any to be chosen, all that is open is learned first."""
-    return any(isinstance(attribute, WeakBasket) or not config.learns(attribute) for attribute in domain.open)
+    return any(
+        isinstance(attribute, WeakBasket) or not config.learns(attribute)
+        for attribute in domain.open
+    )
 
 
 def plan(config: Mechanism, spec: Spec, *, domain: Domain) -> Plan:
     """Calibrate a mechanism whose parameters are settled for a domain that needs other questions first. Errors:
     SpecError."""
-    if not _learns(config, domain) and (static := grouped.plan(config, spec, domain=domain)) is not None:
+    if (
+        not _learns(config, domain)
+        and (static := grouped.plan(config, spec, domain=domain)) is not None
+    ):
         return static
     first = _first(config, domain, spec)
-    config.calibrate(first.guess, spec, within=first.left)  # what is wrong with the parameters is said now
+    config.calibrate(
+        first.guess, spec, within=first.left
+    )  # what is wrong with the parameters is said now
     return StagedPlan(
         config=config,
         domain=domain,
@@ -81,13 +93,19 @@ class _First:
 def _first(config: Mechanism, domain: Domain, spec: Spec) -> _First:
     cap = whole(config, spec)
     sizes = None if domain.grouped is None else grouped.noise(cap, domain)
-    left = cap if sizes is None else _less(cap, [sizes.event(group_sizes_sensitivity(domain.relation))])
+    left = (
+        cap
+        if sizes is None
+        else _less(cap, [sizes.event(group_sizes_sensitivity(domain.relation))])
+    )
     if not _learns(config, domain):
         return _First(cap=cap, sizes=sizes, questions=(), left=left, guess=domain)
     sensitivity = histogram_sensitivity(domain.unit, domain.relation)
     questions = ask_for(domain, left, sensitivity)
     left = minus(left, questions, sensitivity)
-    return _First(cap=cap, sizes=sizes, questions=questions, left=left, guess=learning.foreseen(domain))
+    return _First(
+        cap=cap, sizes=sizes, questions=questions, left=left, guess=learning.foreseen(domain)
+    )
 
 
 def whole(config: Mechanism, spec: Spec) -> Budget:
@@ -132,7 +150,10 @@ class StagedPlan(Plan):
             session.settle(inner.domain)
         found = inner.run(session)
         return Answers(
-            measurements=(*(a for a in first if not isinstance(a, Discovery)), *found.measurements),
+            measurements=(
+                *(a for a in first if not isinstance(a, Discovery)),
+                *found.measurements,
+            ),
             selections=found.selections,
             discoveries=(*(a for a in first if isinstance(a, Discovery)), *found.discoveries),
             scores=found.scores,
@@ -152,9 +173,18 @@ class StagedPlan(Plan):
         discoveries, measurements = iter(answers.discoveries), iter(answers.measurements)
         first: list[Answer] = []
         for asked in self.questions:
-            answer: Answer | None = next(measurements, None) if asked.threshold is None else next(discoveries, None)
-            first += [] if answer is None else [answer]  # what is lacking is noticed when it is learned from
-        rest = replace(answers, measurements=tuple(measurements), discoveries=tuple(discoveries), group_sizes=None)
+            answer: Answer | None = (
+                next(measurements, None) if asked.threshold is None else next(discoveries, None)
+            )
+            first += (
+                [] if answer is None else [answer]
+            )  # what is lacking is noticed when it is learned from
+        rest = replace(
+            answers,
+            measurements=tuple(measurements),
+            discoveries=tuple(discoveries),
+            group_sizes=None,
+        )
         return first, rest
 
     def _inner(self, first: list[Answer]) -> Plan:
@@ -186,15 +216,23 @@ class StagedPlan(Plan):
 
     def needs(self, rows: int | None = None) -> Needs:
         """Of the mechanism, for a domain as it may become."""
-        return self.config.calibrate(learning.foreseen(self.domain), self.spec, within=self.left).needs(rows)
+        return self.config.calibrate(
+            learning.foreseen(self.domain), self.spec, within=self.left
+        ).needs(rows)
 
     def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:
         """Of the mechanism with what is left, for a domain as it may become; and what was known would have saved."""
         if not self.questions:
-            return self.config.calibrate(self.domain, self.spec, within=self.left).expected_error(rows=rows)
+            return self.config.calibrate(
+                self.domain, self.spec, within=self.left
+            ).expected_error(rows=rows)
         guess = learning.foreseen(self.domain)
-        found = self.config.calibrate(guess, self.spec, within=self.left).expected_error(rows=rows)
-        if_known = self.config.calibrate(guess, self.spec, within=self.cap).expected_error(rows=rows)
+        found = self.config.calibrate(guess, self.spec, within=self.left).expected_error(
+            rows=rows
+        )
+        if_known = self.config.calibrate(guess, self.spec, within=self.cap).expected_error(
+            rows=rows
+        )
         part = learning.share(self.domain)
         return found | {
             "learning": {

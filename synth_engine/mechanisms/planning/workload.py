@@ -81,7 +81,9 @@ class Workload:
         """Out of the fields of a mechanism, or the parameters of a spec; whatever else there is does not matter."""
         return cls(
             target=given.get("target") or "",
-            weights={name: float(weight) for name, weight in (given.get("weights") or {}).items()},
+            weights={
+                name: float(weight) for name, weight in (given.get("weights") or {}).items()
+            },
             marginals=tuple(tuple(one) for one in given.get("marginals") or ()),
         )
 
@@ -92,7 +94,9 @@ class Workload:
             self._check_target(domain)
         for place, (name, weight) in enumerate(self.weights.items(), start=1):
             _modelled(name, domain, where=f"weights, entry {place},")
-            if not isfinite(weight) or not (weight == 0 or LEAST_WEIGHT <= weight <= LARGEST_WEIGHT):
+            if not isfinite(weight) or not (
+                weight == 0 or LEAST_WEIGHT <= weight <= LARGEST_WEIGHT
+            ):
                 raise SpecError(
                     f"weights: a weight is neither 0 nor between {LEAST_WEIGHT:g} and {LARGEST_WEIGHT:g}",
                     repair="1 is what a column has without one",
@@ -101,7 +105,8 @@ class Workload:
         self._check_marginals(domain)
         if len(domain.modelled) > 1 and not any(self.clique_weights(domain).values()):
             raise SpecError(
-                "weights leave no pair of columns that matters", repair="give two columns or more a weight above 0"
+                "weights leave no pair of columns that matters",
+                repair="give two columns or more a weight above 0",
             )
         return self
 
@@ -113,7 +118,11 @@ class Workload:
                 repair="choose a column with values or bins",
                 column=self.target,
             )
-        if attribute.size < 2 and not isinstance(attribute, Open) and "learned" not in attribute.facts.values():
+        if (
+            attribute.size < 2
+            and not isinstance(attribute, Open)
+            and "learned" not in attribute.facts.values()
+        ):
             raise SpecError(
                 "target has one value, so there is nothing to predict",
                 repair="choose another column, or declare more values or bins",
@@ -121,12 +130,17 @@ class Workload:
             )
         if self.weights.get(self.target) == 0:
             raise SpecError(
-                "weights gives the target 0", repair="leave its weight out, or choose no target", column=self.target
+                "weights gives the target 0",
+                repair="leave its weight out, or choose no target",
+                column=self.target,
             )
 
     def _check_marginals(self, domain: Domain) -> None:
         if len(self.marginals) > MOST_MARGINALS:
-            raise SpecError(f"marginals has more than {MOST_MARGINALS} entries", repair="list those that will be read")
+            raise SpecError(
+                f"marginals has more than {MOST_MARGINALS} entries",
+                repair="list those that will be read",
+            )
         seen: dict[frozenset[str], int] = {}
         for place, marginal in enumerate(self.marginals, start=1):
             where = f"marginals, entry {place},"
@@ -143,7 +157,10 @@ class Workload:
                 )
             first = seen.setdefault(frozenset(marginal), place)
             if first != place:
-                raise SpecError(f"{where} is entry {first} once more", repair="list each group of columns once")
+                raise SpecError(
+                    f"{where} is entry {first} once more",
+                    repair="list each group of columns once",
+                )
 
     def clique_weights(self, domain: Domain) -> dict[Clique, float]:
         """The tables that matter, each with its columns in the domain's order, and how much: the product of the weights
@@ -153,7 +170,9 @@ class Workload:
 
     def pair_weights(self, domain: Domain) -> dict[Clique, float]:
         """The same for pairs alone: one within a listed group has the weight of its own columns."""
-        pairs = [pair for clique in self.clique_weights(domain) for pair in combinations(clique, 2)]
+        pairs = [
+            pair for clique in self.clique_weights(domain) for pair in combinations(clique, 2)
+        ]
         return {pair: self._weight(pair) for pair in pairs}
 
     def _cliques(self, names: Sequence[str], place: Mapping[str, int]) -> Iterator[Clique]:
@@ -175,7 +194,9 @@ def _modelled(name: str, domain: Domain, *, where: str) -> Attribute:
     """Errors: SpecError. A name that is no column's is not repeated: nobody knows what it is."""
     attribute = next((one for one in domain.attributes if one.name == name), None)
     if attribute is None:
-        raise SpecError(f"{where} names no column of the description", repair="spell it as it is described")
+        raise SpecError(
+            f"{where} names no column of the description", repair="spell it as it is described"
+        )
     if not attribute.size:
         raise SpecError(
             f"{where} names an identifier, which is made anew and never measured",
@@ -188,7 +209,9 @@ def _modelled(name: str, domain: Domain, *, where: str) -> Attribute:
 def targets(domain: Domain) -> tuple[str, ...]:
     """The columns that can be predicted."""
     return tuple(
-        one.name for one in domain.modelled if not isinstance(one, Text) and (one.size > 1 or isinstance(one, Open))
+        one.name
+        for one in domain.modelled
+        if not isinstance(one, Text) and (one.size > 1 or isinstance(one, Open))
     )
 
 

@@ -12,7 +12,9 @@ from django.utils import timezone
 def end_open_ones(apps: Apps, _editor: BaseDatabaseSchemaEditor) -> None:
     """One-time passwords from before this change end as if they were made now."""
     until = timezone.now() + timedelta(hours=settings.ONE_TIME_PASSWORD_HOURS)
-    apps.get_model("accounts", "User").objects.filter(must_change_password=True).update(one_time_until=until)
+    apps.get_model("accounts", "User").objects.filter(must_change_password=True).update(
+        one_time_until=until
+    )
 
 
 class Migration(migrations.Migration):

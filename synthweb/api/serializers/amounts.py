@@ -45,7 +45,9 @@ class SpentField(LossField):
     def to_internal_value(self, data: Any) -> Fraction:
         amount = super().to_internal_value(data)
         if not amount:
-            raise serializers.ValidationError(f"{self.field_name} must be above zero", code="give a positive amount")
+            raise serializers.ValidationError(
+                f"{self.field_name} must be above zero", code="give a positive amount"
+            )
         return amount
 
 

@@ -7,7 +7,12 @@ from typing import Any
 from rest_framework import serializers
 from rest_framework.exceptions import ErrorDetail
 
-from synthweb.api.serializers.amounts import AmountField, AmountSerializer, LossField, SpentField
+from synthweb.api.serializers.amounts import (
+    AmountField,
+    AmountSerializer,
+    LossField,
+    SpentField,
+)
 from synthweb.api.serializers.strict import Choice, StrictSerializer, Text, WholeNumber
 from synthweb.ledger import proposals
 from synthweb.ledger.models import BudgetAccount, BudgetRequest, LedgerEntry, Rule
@@ -22,17 +27,23 @@ def _part(name: str) -> type[serializers.Serializer[Any]]:
         currency: AmountField(currency=currency, source=f"{currency}_{name}")
         for currency in ("epsilon", "delta", "rho")
     }
-    return type(f"{name.capitalize()}Serializer", (_Part,), {**fields, "__doc__": f"What is {name}."})
+    return type(
+        f"{name.capitalize()}Serializer", (_Part,), {**fields, "__doc__": f"What is {name}."}
+    )
 
 
 class AccountSerializer(serializers.ModelSerializer[BudgetAccount]):
     """The budget of one population. Rule, unit and relation never change; the cap only grows."""
 
-    url = serializers.HyperlinkedIdentityField(view_name="api:account-detail", lookup_field="code")
+    url = serializers.HyperlinkedIdentityField(
+        view_name="api:account-detail", lookup_field="code"
+    )
     cap = _part("cap")(source="*")
     held = _part("held")(source="*")
     charged = _part("charged")(source="*")
-    datasets = serializers.SerializerMethodField(help_text="Codes of the datasets that spend from it.")
+    datasets = serializers.SerializerMethodField(
+        help_text="Codes of the datasets that spend from it."
+    )
 
     class Meta:
         model = BudgetAccount
@@ -82,11 +93,15 @@ class EntrySerializer(serializers.ModelSerializer[LedgerEntry]):
 class RequestSerializer(serializers.ModelSerializer[BudgetRequest]):
     """A steward's request for budget and what became of it."""
 
-    url = serializers.HyperlinkedIdentityField(view_name="api:budget-request-detail", lookup_field="code")
+    url = serializers.HyperlinkedIdentityField(
+        view_name="api:budget-request-detail", lookup_field="code"
+    )
     dataset = serializers.CharField(source="dataset.code")
     account = serializers.CharField(source="account.code", allow_null=True, default=None)
     requested_by = serializers.CharField(source="requested_by.username")
-    decided_by = serializers.CharField(source="decided_by.username", allow_null=True, default=None)
+    decided_by = serializers.CharField(
+        source="decided_by.username", allow_null=True, default=None
+    )
     amount = AmountSerializer(source="*")
 
     class Meta:
@@ -126,17 +141,28 @@ class NewRequestSerializer(StrictSerializer):
     )
     reason = Text(max_length=4000)
     account = Text(
-        required=False, help_text="Code of an account that protects the same people; left out for a new one."
+        required=False,
+        help_text="Code of an account that protects the same people; left out for a new one.",
     )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         """Each rule counts currencies of its own."""
-        wanted, others = ("rho", ("epsilon", "delta")) if attrs["rule"] == Rule.ZCDP else ("epsilon", ("rho",))
-        more_delta = attrs["rule"] == Rule.BASIC and attrs.get("delta")  # of an account whose δ ran out first
+        wanted, others = (
+            ("rho", ("epsilon", "delta"))
+            if attrs["rule"] == Rule.ZCDP
+            else ("epsilon", ("rho",))
+        )
+        more_delta = attrs["rule"] == Rule.BASIC and attrs.get(
+            "delta"
+        )  # of an account whose δ ran out first
         if wanted not in attrs and not more_delta:
-            raise serializers.ValidationError({wanted: ErrorDetail("This rule counts it.", code="required")})
+            raise serializers.ValidationError(
+                {wanted: ErrorDetail("This rule counts it.", code="required")}
+            )
         if wrong := [name for name in others if attrs.get(name)]:
-            rule = ErrorDetail("This rule does not count it.", code="leave it out, or choose the other rule")
+            rule = ErrorDetail(
+                "This rule does not count it.", code="leave it out, or choose the other rule"
+            )
             raise serializers.ValidationError({name: [rule] for name in wrong})
         return attrs
 

@@ -40,16 +40,33 @@ class FormSerializer(StrictSerializer):
 
     encoding = Choice(choices=sorted(ENCODINGS), required=False, default="utf-8")
     delimiter = Choice(choices=list(DELIMITERS), required=False, default="", allow_blank=True)
-    quote = Choice(choices=[mark for mark in QUOTES if mark], required=False, allow_blank=True, default='"')
-    header = Truth(required=False, default=True, help_text="Whether the first line names the columns.")
+    quote = Choice(
+        choices=[mark for mark in QUOTES if mark], required=False, allow_blank=True, default='"'
+    )
+    header = Truth(
+        required=False, default=True, help_text="Whether the first line names the columns."
+    )
     columns = WholeNumber(
-        required=False, allow_null=True, default=None, min_value=1, max_value=10_000, help_text="Without a header line."
+        required=False,
+        allow_null=True,
+        default=None,
+        min_value=1,
+        max_value=10_000,
+        help_text="Without a header line.",
     )
     skip = WholeNumber(
-        required=False, default=0, min_value=0, max_value=MOST_LEFT_OUT, help_text="Lines above the header."
+        required=False,
+        default=0,
+        min_value=0,
+        max_value=MOST_LEFT_OUT,
+        help_text="Lines above the header.",
     )
     footer = WholeNumber(
-        required=False, default=0, min_value=0, max_value=MOST_LEFT_OUT, help_text="Lines below the last row."
+        required=False,
+        default=0,
+        min_value=0,
+        max_value=MOST_LEFT_OUT,
+        help_text="Lines below the last row.",
     )
     decimal = Choice(choices=list(DECIMALS), required=False, default=".")
     thousands = Choice(
@@ -59,7 +76,13 @@ class FormSerializer(StrictSerializer):
         default="",
         help_text="The sign between thousands, other than the one before decimals.",
     )
-    sheet = Text(required=False, allow_blank=True, default="", max_length=200, help_text="Of a workbook, by its name.")
+    sheet = Text(
+        required=False,
+        allow_blank=True,
+        default="",
+        max_length=200,
+        help_text="Of a workbook, by its name.",
+    )
     error_cells = Choice(
         choices=list(ERROR_CELLS),
         required=False,
@@ -67,7 +90,11 @@ class FormSerializer(StrictSerializer):
         help_text="Of a workbook: whether cells that show an error, like #N/A, count as missing or the file is refused.",
     )
     header_lines = WholeNumber(
-        required=False, default=1, min_value=1, max_value=MOST_HEADER_LINES, help_text="Joined to one name a column."
+        required=False,
+        default=1,
+        min_value=1,
+        max_value=MOST_HEADER_LINES,
+        help_text="Joined to one name a column.",
     )
     names = serializers.ListField(
         child=Text(max_length=200),
@@ -77,9 +104,15 @@ class FormSerializer(StrictSerializer):
         help_text="Names of the columns, in place of those in the file.",
     )
     literal = Truth(
-        required=False, default=False, help_text="Whether quotation marks inside unquoted cells are letters."
+        required=False,
+        default=False,
+        help_text="Whether quotation marks inside unquoted cells are letters.",
     )
-    spaced = Truth(required=False, default=False, help_text="Whether blanks behind delimiters are no part of cells.")
+    spaced = Truth(
+        required=False,
+        default=False,
+        help_text="Whether blanks behind delimiters are no part of cells.",
+    )
     escape = Choice(
         choices=[one for one in ESCAPES if one],
         required=False,
@@ -88,24 +121,37 @@ class FormSerializer(StrictSerializer):
         help_text="What a backslash is before a quotation mark; without it such a file is refused.",
     )
     extra_rows = Choice(
-        choices=list(EXTRA_ROWS), required=False, default="refuse", help_text="Of empty rows, notes and totals."
+        choices=list(EXTRA_ROWS),
+        required=False,
+        default="refuse",
+        help_text="Of empty rows, notes and totals.",
     )
     asked = serializers.ListField(
-        child=serializers.ChoiceField(choices=list(QUESTIONS)), read_only=True, help_text="Facts that are open."
+        child=serializers.ChoiceField(choices=list(QUESTIONS)),
+        read_only=True,
+        help_text="Facts that are open.",
     )
 
 
 class DatasetSerializer(serializers.ModelSerializer[Dataset]):
     """One table as its organisation may know it: no number of rows, no content."""
 
-    url = serializers.HyperlinkedIdentityField(view_name="api:dataset-detail", lookup_field="code")
+    url = serializers.HyperlinkedIdentityField(
+        view_name="api:dataset-detail", lookup_field="code"
+    )
     steward = serializers.CharField(source="steward.username")
-    refusal = serializers.SerializerMethodField(help_text="Set when status is refused; its line for stewards alone.")
-    table_version = serializers.IntegerField(source="table_number", help_text="Counts the files it has had.")
+    refusal = serializers.SerializerMethodField(
+        help_text="Set when status is refused; its line for stewards alone."
+    )
+    table_version = serializers.IntegerField(
+        source="table_number", help_text="Counts the files it has had."
+    )
     form = serializers.SerializerMethodField(
         help_text="How its CSV is written; null until it is known, and but for stewards until a description confirms it."
     )
-    account = serializers.SerializerMethodField(help_text="Code of the budget account it spends from.")
+    account = serializers.SerializerMethodField(
+        help_text="Code of the budget account it spends from."
+    )
 
     class Meta:
         model = Dataset
@@ -128,7 +174,9 @@ class DatasetSerializer(serializers.ModelSerializer[Dataset]):
     @extend_schema_field(RefusalSerializer(allow_null=True))
     def get_refusal(self, dataset: Dataset) -> dict[str, Any] | None:
         found = selectors.refusal_for(self.context["request"].user, dataset)
-        return found and {name: found.get(name) for name in ("line", "column", "rule", "repair")}
+        return found and {
+            name: found.get(name) for name in ("line", "column", "rule", "repair")
+        }
 
     @extend_schema_field(FormSerializer(allow_null=True))
     def get_form(self, dataset: Dataset) -> dict[str, Any] | None:
@@ -175,7 +223,8 @@ class BasisSerializer(serializers.Serializer[Any]):
     )
     facts = serializers.IntegerField(allow_null=True)
     facts_as_suggested = serializers.IntegerField(
-        allow_null=True, help_text="How many facts equal a suggestion read from the data; null where they had expired."
+        allow_null=True,
+        help_text="How many facts equal a suggestion read from the data; null where they had expired.",
     )
 
 
@@ -194,11 +243,21 @@ class DomainVersionSerializer(serializers.ModelSerializer[DomainVersion]):
     dataset = serializers.CharField(source="dataset.code")
     document = DocumentField()
     confirmed_by = serializers.CharField(source="confirmed_by.username")
-    basis = serializers.SerializerMethodField(help_text="On what it rests; null for one from before this was recorded.")
+    basis = serializers.SerializerMethodField(
+        help_text="On what it rests; null for one from before this was recorded."
+    )
 
     class Meta:
         model = DomainVersion
-        fields = ["dataset", "number", "digest", "document", "confirmed_by", "created_at", "basis"]
+        fields = [
+            "dataset",
+            "number",
+            "digest",
+            "document",
+            "confirmed_by",
+            "created_at",
+            "basis",
+        ]
         read_only_fields = fields
 
     @extend_schema_field(BasisSerializer(allow_null=True))
@@ -219,7 +278,9 @@ class ImportQuerySerializer(StrictSerializer):
     """How a document is taken into a draft."""
 
     replaces = serializers.BooleanField(
-        required=False, default=False, help_text="Whether it takes the place of what is described already."
+        required=False,
+        default=False,
+        help_text="Whether it takes the place of what is described already.",
     )
 
 
@@ -227,7 +288,10 @@ class BroughtSerializer(serializers.Serializer[Any]):
     """What came of a document."""
 
     title = serializers.CharField(help_text="Which kind of document it was taken for.")
-    columns = serializers.ListField(child=serializers.CharField(), help_text="The columns taken; none is confirmed.")
+    columns = serializers.ListField(
+        child=serializers.CharField(), help_text="The columns taken; none is confirmed."
+    )
     remarks = serializers.ListField(
-        child=serializers.CharField(), help_text="A line for each thing that was not taken as it stands."
+        child=serializers.CharField(),
+        help_text="A line for each thing that was not taken as it stands.",
     )

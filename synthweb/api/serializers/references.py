@@ -15,12 +15,23 @@ from synthweb.references.models import ReferenceTable, ReferenceVersion
 class ReferenceVersionSerializer(serializers.ModelSerializer[ReferenceVersion]):
     """One file of a reference table, as it was read."""
 
-    partitions = serializers.DictField(child=serializers.IntegerField(), help_text="How many parts each has.")
+    partitions = serializers.DictField(
+        child=serializers.IntegerField(), help_text="How many parts each has."
+    )
     uploaded_by = serializers.CharField(source="uploaded_by.username")
 
     class Meta:
         model = ReferenceVersion
-        fields = ["number", "kind", "code_count", "partitions", "advice", "sha256", "uploaded_by", "created_at"]
+        fields = [
+            "number",
+            "kind",
+            "code_count",
+            "partitions",
+            "advice",
+            "sha256",
+            "uploaded_by",
+            "created_at",
+        ]
         read_only_fields = fields
 
 
@@ -41,7 +52,9 @@ class FileQuerySerializer(StrictSerializer):
 
     word = Text(max_length=20, help_text="`public`, to say that anybody may read the file.")
     code = Text(
-        required=False, max_length=200, help_text="Column of the codes; without it columns are told by their names."
+        required=False,
+        max_length=200,
+        help_text="Column of the codes; without it columns are told by their names.",
     )
     latitude = Text(required=False, max_length=200)
     longitude = Text(required=False, max_length=200)
@@ -51,7 +64,9 @@ class FileQuerySerializer(StrictSerializer):
         max_length=5000,
         help_text="Partitions, their columns, and perhaps columns of names: `town:ctycsub:ctycsubname,county:cty`.",
     )
-    adds = serializers.BooleanField(required=False, default=False, help_text="Sum the weights of lines of one code.")
+    adds = serializers.BooleanField(
+        required=False, default=False, help_text="Sum the weights of lines of one code."
+    )
 
     def validate_parents(self, text: str) -> dict[str, tuple[tuple[str, str], ...]]:
         lines = text.split(",")
@@ -60,11 +75,15 @@ class FileQuerySerializer(StrictSerializer):
                 return parts_of(lines)
         except ValueError:
             pass
-        raise serializers.ValidationError("Write each as name:column or name:column:names, with commas between them.")
+        raise serializers.ValidationError(
+            "Write each as name:column or name:column:names, with commas between them."
+        )
 
     @property
     def roles(self) -> Roles | None:
-        said: dict[str, Any] = {key: value for key, value in self.validated_data.items() if key not in NOT_ROLES}
+        said: dict[str, Any] = {
+            key: value for key, value in self.validated_data.items() if key not in NOT_ROLES
+        }
         said |= said.pop("parents", {})
         return Roles(**said) if "code" in said else None
 
@@ -84,21 +103,31 @@ class UseSerializer(StrictSerializer):
 
     reference = Text(max_length=16, help_text="Its code.")
     version = WholeNumber(required=False, min_value=1, help_text="The newest without it.")
-    column = Text(max_length=200, help_text="A column of codes, or a place of two columns of degrees.")
+    column = Text(
+        max_length=200, help_text="A column of codes, or a place of two columns of degrees."
+    )
     level = Text(
         required=False, allow_blank=True, default="", max_length=100,
         help_text="Of a column without values: `codes`, or the partition whose parts become its values.",
     )  # fmt: skip
     partitions = serializers.ListField(
-        child=Text(max_length=100), required=False, help_text="All that say something without it."
+        child=Text(max_length=100),
+        required=False,
+        help_text="All that say something without it.",
     )
     weights = Truth(required=False, default=True)
     floor = serializers.FloatField(
-        required=False, default=0.0, min_value=0, max_value=1e12, help_text="Of places that a density does not name."
+        required=False,
+        default=0.0,
+        min_value=0,
+        max_value=1e12,
+        help_text="Of places that a density does not name.",
     )
 
     totals = Truth(
-        required=False, default=False, help_text="Numbers of a density are how many records each value has, publicly."
+        required=False,
+        default=False,
+        help_text="Numbers of a density are how many records each value has, publicly.",
     )
 
 

@@ -19,11 +19,17 @@ from synthweb.releases.models import Edition, Release, ReleaseGrant, Sample
 class ReleaseSerializer(serializers.ModelSerializer[Release]):
     """One release: what it is called, how it was made, and its guarantee."""
 
-    url = serializers.HyperlinkedIdentityField(view_name="api:release-detail", lookup_field="code")
-    dataset = serializers.CharField(source="dataset.name", help_text="Name of the described table.")
+    url = serializers.HyperlinkedIdentityField(
+        view_name="api:release-detail", lookup_field="code"
+    )
+    dataset = serializers.CharField(
+        source="dataset.name", help_text="Name of the described table."
+    )
     epsilon = AmountField(currency="epsilon")
     delta = AmountField(currency="delta")
-    guarantee = serializers.SerializerMethodField(help_text="The guarantee in one sentence, from the receipt.")
+    guarantee = serializers.SerializerMethodField(
+        help_text="The guarantee in one sentence, from the receipt."
+    )
     relation = serializers.SerializerMethodField()
     domain_digest = serializers.CharField(source="domain_version.digest")
 
@@ -47,7 +53,10 @@ class ReleaseSerializer(serializers.ModelSerializer[Release]):
         read_only_fields = fields
 
     def get_guarantee(self, release: Release) -> str:
-        return str(getattr(release, "sentence", None) or release.receipt.get("guarantee", {}).get("sentence", ""))
+        return str(
+            getattr(release, "sentence", None)
+            or release.receipt.get("guarantee", {}).get("sentence", "")
+        )
 
     def get_relation(self, release: Release) -> str:
         return str(getattr(release, "relation", None) or release.receipt.get("relation", ""))
@@ -61,14 +70,18 @@ class EndedSerializer(serializers.Serializer[Any]):
         help_text="nodes: more than can be stored; depth: the one asked for; codes: of 64 bits; bins: of the description.",
     )
     depth = serializers.IntegerField()
-    cells = serializers.IntegerField(help_text="Of that depth, with records enough to be divided.")
+    cells = serializers.IntegerField(
+        help_text="Of that depth, with records enough to be divided."
+    )
     share = serializers.FloatField(help_text="Of all records, in those cells; 0 to 1.")
 
 
 class NotesSerializer(serializers.Serializer[Any]):
     """What there is to say of a tree besides its cells; as private as the release."""
 
-    root_alone = serializers.BooleanField(help_text="Whether it tells nothing but the number of records.")
+    root_alone = serializers.BooleanField(
+        help_text="Whether it tells nothing but the number of records."
+    )
     noise = serializers.BooleanField(
         allow_null=True,
         source="notes.noise",
@@ -82,14 +95,18 @@ class NotesSerializer(serializers.Serializer[Any]):
         help_text="About how many records it takes for a node to be opened.",
     )
     ended = EndedSerializer(allow_null=True, source="notes.ended", default=None)
-    sentences = serializers.ListField(child=serializers.CharField(), help_text="The same in words.")
+    sentences = serializers.ListField(
+        child=serializers.CharField(), help_text="The same in words."
+    )
 
 
 class CitedSerializer(serializers.Serializer[Any]):
     """Public facts of the description, and the published table that they were copied from."""
 
     about = serializers.ListField(child=serializers.CharField())
-    name = serializers.CharField(allow_blank=True, help_text="Empty, as the others: the description does not say.")
+    name = serializers.CharField(
+        allow_blank=True, help_text="Empty, as the others: the description does not say."
+    )
     version = serializers.CharField(allow_blank=True)
     sha256 = serializers.CharField(allow_blank=True, help_text="Of the unpacked file.")
 
@@ -97,8 +114,12 @@ class CitedSerializer(serializers.Serializer[Any]):
 class OneReleaseSerializer(ReleaseSerializer):
     """One release, with what lists leave out."""
 
-    notes = serializers.SerializerMethodField(help_text="Of its tree; null where the method grows none.")
-    sources = serializers.SerializerMethodField(help_text="Of public totals, points and partitions.")
+    notes = serializers.SerializerMethodField(
+        help_text="Of its tree; null where the method grows none."
+    )
+    sources = serializers.SerializerMethodField(
+        help_text="Of public totals, points and partitions."
+    )
 
     class Meta(ReleaseSerializer.Meta):
         fields = [*ReleaseSerializer.Meta.fields, "notes", "sources"]
@@ -111,18 +132,30 @@ class OneReleaseSerializer(ReleaseSerializer):
 
     @extend_schema_field(CitedSerializer(many=True))
     def get_sources(self, release: Release) -> list[dict[str, Any]]:
-        return [dict(each) for each in CitedSerializer(cited(domain_of(release.domain_version)), many=True).data]
+        return [
+            dict(each)
+            for each in CitedSerializer(
+                cited(domain_of(release.domain_version)), many=True
+            ).data
+        ]
 
 
 class SampleSerializer(serializers.ModelSerializer[Sample]):
     """One table drawn from a release. `seed` is shown to its requester alone; everybody sees the commitment to it."""
 
-    url = serializers.HyperlinkedIdentityField(view_name="api:sample-detail", lookup_field="code")
+    url = serializers.HyperlinkedIdentityField(
+        view_name="api:sample-detail", lookup_field="code"
+    )
     csv = serializers.HyperlinkedIdentityField(view_name="api:sample-csv", lookup_field="code")
-    parquet = serializers.HyperlinkedIdentityField(view_name="api:sample-parquet", lookup_field="code")
+    parquet = serializers.HyperlinkedIdentityField(
+        view_name="api:sample-parquet", lookup_field="code"
+    )
     release = serializers.CharField(source="release.code")
     edition = serializers.CharField(
-        source="edition.code", default=None, allow_null=True, help_text="Of the edited description it is drawn from."
+        source="edition.code",
+        default=None,
+        allow_null=True,
+        help_text="Of the edited description it is drawn from.",
     )
     requested_by = serializers.CharField(source="requested_by.username")
     seed = serializers.SerializerMethodField()
@@ -145,7 +178,9 @@ class SampleSerializer(serializers.ModelSerializer[Sample]):
         read_only_fields = fields
 
     def get_seed(self, sample: Sample) -> str | None:
-        return sample.seed if sample.requested_by_id == self.context["request"].user.pk else None
+        return (
+            sample.seed if sample.requested_by_id == self.context["request"].user.pk else None
+        )
 
 
 class NewSampleSerializer(StrictSerializer):
@@ -159,7 +194,10 @@ class NewSampleSerializer(StrictSerializer):
         help_text="Left out: your own secret one for this release, told in the answer; the same rows are the same table.",
     )
     edition = Text(
-        required=False, allow_null=True, max_length=16, help_text="Code of an edited description to draw from instead."
+        required=False,
+        allow_null=True,
+        max_length=16,
+        help_text="Code of an edited description to draw from instead.",
     )
 
 
@@ -178,7 +216,9 @@ class NewEditionSerializer(StrictSerializer):
     """Keep an edited description beside the release."""
 
     note = Text(max_length=300, help_text="What was changed; whoever draws from it reads it.")
-    document = serializers.JSONField(help_text="The description: docs/description.md says what it holds.")
+    document = serializers.JSONField(
+        help_text="The description: docs/description.md says what it holds."
+    )
 
 
 class GrantSerializer(serializers.ModelSerializer[ReleaseGrant]):
@@ -205,7 +245,9 @@ class ColumnSerializer(serializers.Serializer[Any]):
     column = serializers.CharField()
     kind = serializers.CharField()
     values = serializers.CharField(help_text="Bounds, or the declared values.")
-    missing = serializers.CharField(allow_blank=True, help_text="How a missing value is written; empty: none are.")
+    missing = serializers.CharField(
+        allow_blank=True, help_text="How a missing value is written; empty: none are."
+    )
     outside = serializers.CharField(help_text="What became of values outside the description.")
     provenance = serializers.CharField(help_text="Where these public facts come from.")
 
@@ -224,9 +266,12 @@ class MarksSerializer(serializers.Serializer[Any]):
     core = serializers.CharField(
         help_text="The digest of the receipt's core, which citations name and which never changes."
     )
-    marks = serializers.ListField(child=serializers.DictField(), help_text="The chain, the oldest first.")
+    marks = serializers.ListField(
+        child=serializers.DictField(), help_text="The chain, the oldest first."
+    )
     head = serializers.DictField(
-        allow_null=True, help_text="Where the chain ends now, signed; null where the installation has no key."
+        allow_null=True,
+        help_text="Where the chain ends now, signed; null where the installation has no key.",
     )
 
 
@@ -238,5 +283,6 @@ class VerificationSerializer(serializers.Serializer[Any]):
     delta = serializers.CharField(allow_blank=True)
     sentences = serializers.ListField(child=serializers.CharField())
     caveats = serializers.ListField(
-        child=serializers.CharField(), help_text="Those of the sentences that say what the guarantee does not cover."
+        child=serializers.CharField(),
+        help_text="Those of the sentences that say what the guarantee does not cover.",
     )

@@ -31,7 +31,9 @@ class RunSerializer(serializers.ModelSerializer[SynthesisRun]):
     account = serializers.CharField(source="account.code")
     price = AmountSerializer(source="*")
     release = serializers.CharField(source="release.code", allow_null=True, default=None)
-    spec = serializers.SerializerMethodField(help_text="As it was planned; the seed of post-processing is left out.")
+    spec = serializers.SerializerMethodField(
+        help_text="As it was planned; the seed of post-processing is left out."
+    )
     failure = DocumentField(allow_null=True)
 
     class Meta:
@@ -75,21 +77,33 @@ class NewRunSerializer(StrictSerializer):
     dataset = Text(help_text="Code of a described dataset with budget.")
     name = Text(required=False, allow_blank=True, default="", max_length=200)
     mechanism = Text(help_text="An id of /mechanisms/.")
-    parameters = serializers.DictField(required=False, default=dict, help_text="By the mechanism's JSON schema.")
+    parameters = serializers.DictField(
+        required=False, default=dict, help_text="By the mechanism's JSON schema."
+    )
     epsilon = SpentField()
     delta = LossField(required=False)
     rows = WholeNumber(
-        required=False, allow_null=True, min_value=0, help_text="0 or left out: the noisy number of records."
+        required=False,
+        allow_null=True,
+        min_value=0,
+        help_text="0 or left out: the noisy number of records.",
     )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         """The types of parameters, which the engine reads leniently because forms and shells know texts alone."""
         schema: dict[str, Any] = next(
-            (one["parameters"] for one in mechanisms.describe() if one["id"] == attrs["mechanism"]), {}
+            (
+                one["parameters"]
+                for one in mechanisms.describe()
+                if one["id"] == attrs["mechanism"]
+            ),
+            {},
         )
         for name, value in attrs["parameters"].items():
             if kind := _unmet(value, schema.get("properties", {}).get(name, {})):
-                raise serializers.ValidationError({"parameters": {name: [f"This has to be of type {kind}."]}})
+                raise serializers.ValidationError(
+                    {"parameters": {name: [f"This has to be of type {kind}."]}}
+                )
         return attrs
 
 
@@ -98,7 +112,9 @@ def _unmet(value: Any, rule: Mapping[str, Any]) -> str:
     kind = rule.get("type", "")
     if not kind:
         return ""
-    if isinstance(value, bool) != (kind == "boolean") or not isinstance(value, JSON_TYPES[kind]):
+    if isinstance(value, bool) != (kind == "boolean") or not isinstance(
+        value, JSON_TYPES[kind]
+    ):
         return str(kind)
     inner = rule.get("items" if kind == "array" else "additionalProperties")
     if kind not in ("array", "object") or not isinstance(inner, Mapping):

@@ -19,10 +19,14 @@ class StrictSerializer(serializers.Serializer[Any]):
 
     def to_internal_value(self, data: Any) -> Any:
         if isinstance(data, Mapping):
-            known = {name for name, field in self.fields.items() if not field.read_only} | self.also_allowed
+            known = {
+                name for name, field in self.fields.items() if not field.read_only
+            } | self.also_allowed
             if unknown := sorted(str(name) for name in data if name not in known):
                 rule = f"There is no such field; known are: {', '.join(sorted(known))}."
-                raise serializers.ValidationError({name: ErrorDetail(rule, code=UNKNOWN) for name in unknown})
+                raise serializers.ValidationError(
+                    {name: ErrorDetail(rule, code=UNKNOWN) for name in unknown}
+                )
         return super().to_internal_value(data)
 
 

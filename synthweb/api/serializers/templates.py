@@ -11,7 +11,9 @@ from synthweb.datasets.models import DescriptionTemplate
 class TemplateSerializer(serializers.ModelSerializer[DescriptionTemplate]):
     """A confirmed description under a name."""
 
-    dataset = serializers.CharField(source="version.dataset.code", help_text="Whose description it was made from.")
+    dataset = serializers.CharField(
+        source="version.dataset.code", help_text="Whose description it was made from."
+    )
     number = serializers.IntegerField(source="version.number")
     made_by = serializers.CharField(source="made_by.username")
 
@@ -33,5 +35,7 @@ class ApplySerializer(StrictSerializer):
 
     template = Text(max_length=16, help_text="Its code.")
     replaces = Truth(
-        required=False, default=False, help_text="Whether it takes the place of what is described already."
+        required=False,
+        default=False,
+        help_text="Whether it takes the place of what is described already.",
     )

@@ -30,7 +30,9 @@ class EntriesFileView(GenericViewSet[LedgerEntry]):
 
     queryset = LedgerEntry.objects.none()
 
-    @extend_schema(operation_id="accounts_entries_json", responses=OpenApiTypes.OBJECT, tags=["accounts"])
+    @extend_schema(
+        operation_id="accounts_entries_json", responses=OpenApiTypes.OBJECT, tags=["accounts"]
+    )
     def json(self, request: Request, code: str) -> StreamingHttpResponse:
         """As JSON, which `verify_ledger.py` checks offline."""
         return _entries(request, code, kind="json")
@@ -43,7 +45,9 @@ class EntriesCsvView(GenericViewSet[LedgerEntry]):
     renderer_classes = [CsvRenderer]
 
     @extend_schema(
-        operation_id="accounts_entries_csv", responses={(200, "text/csv"): OpenApiTypes.STR}, tags=["accounts"]
+        operation_id="accounts_entries_csv",
+        responses={(200, "text/csv"): OpenApiTypes.STR},
+        tags=["accounts"],
     )
     def csv(self, request: Request, code: str) -> StreamingHttpResponse:
         """As CSV, which no spreadsheet runs as a formula."""
@@ -53,7 +57,9 @@ class EntriesCsvView(GenericViewSet[LedgerEntry]):
 class HeadView(APIView):
     """Where the chain of an account ends."""
 
-    @extend_schema(operation_id="accounts_head", responses=OpenApiTypes.OBJECT, tags=["accounts"])
+    @extend_schema(
+        operation_id="accounts_head", responses=OpenApiTypes.OBJECT, tags=["accounts"]
+    )
     def get(self, request: Request, code: str) -> Response:
         """The signed head of an account's chain, recomputed now, to be kept elsewhere."""
         return Response(heads.of_account(selectors.account_for(caller(request), code)))
@@ -92,7 +98,9 @@ class KeyView(APIView):
     renderer_classes = [PemRenderer]
 
     @extend_schema(
-        operation_id="signing_key", responses={(200, PemRenderer.media_type): OpenApiTypes.STR}, tags=["audit"]
+        operation_id="signing_key",
+        responses={(200, PemRenderer.media_type): OpenApiTypes.STR},
+        tags=["audit"],
     )
     def get(self, request: Request) -> HttpResponse:
         """The public half of the key that signs heads."""
@@ -106,11 +114,16 @@ class CheckerView(APIView):
     renderer_classes = [PythonRenderer]
 
     @extend_schema(
-        operation_id="ledger_checker", responses={(200, PythonRenderer.media_type): OpenApiTypes.STR}, tags=["audit"]
+        operation_id="ledger_checker",
+        responses={(200, PythonRenderer.media_type): OpenApiTypes.STR},
+        tags=["audit"],
     )
     def get(self, _request: Request) -> HttpResponse:
         """`verify_ledger.py`: checks exported entries and signed heads with nothing but Python."""
-        return HttpResponse(downloads.CHECKER.read_bytes(), content_type=f"{PythonRenderer.media_type}; charset=utf-8")
+        return HttpResponse(
+            downloads.CHECKER.read_bytes(),
+            content_type=f"{PythonRenderer.media_type}; charset=utf-8",
+        )
 
 
 def _entries(request: Request, code: str, *, kind: str) -> StreamingHttpResponse:

@@ -64,7 +64,9 @@ class RequestViewSet(Filtered, ListModelMixin, GenericViewSet[BudgetRequest]):
         data = _validated(NewRequestSerializer, request)
         dataset = dataset_for(caller(request), data["dataset"], Need.SPEND)
         if data["rule"] == Rule.BASIC and "releases" in data and "delta" not in data:
-            proposed = proposals.delta_for(data["releases"], records=selectors.public_records(dataset))
+            proposed = proposals.delta_for(
+                data["releases"], records=selectors.public_records(dataset)
+            )
             data["delta"] = Fraction(proposed, ATTO)
         asked = services.request_budget(
             steward=caller(request),
@@ -73,7 +75,9 @@ class RequestViewSet(Filtered, ListModelMixin, GenericViewSet[BudgetRequest]):
             amount=amount_from(data),
             releases=data.get("releases"),
             reason=data["reason"],
-            account=selectors.account_for(caller(request), data["account"]) if "account" in data else None,
+            account=selectors.account_for(caller(request), data["account"])
+            if "account" in data
+            else None,
         )
         return Response(self.get_serializer(asked).data, status=HTTPStatus.CREATED)
 
@@ -89,7 +93,9 @@ class RequestViewSet(Filtered, ListModelMixin, GenericViewSet[BudgetRequest]):
             request=asked,
             reason=data["reason"],
             amount=amount_from(data) if data.keys() & {"epsilon", "delta", "rho"} else None,
-            account=selectors.account_for(caller(request), data["account"]) if "account" in data else None,
+            account=selectors.account_for(caller(request), data["account"])
+            if "account" in data
+            else None,
             **chosen,
         )
         return Response(self.get_serializer(selectors.request_for(caller(request), code)).data)
@@ -99,7 +105,9 @@ class RequestViewSet(Filtered, ListModelMixin, GenericViewSet[BudgetRequest]):
     def refuse(self, request: Request, code: str) -> Response:
         """Refuse it, with a reason."""
         asked = selectors.request_for(caller(request), code, need=DECIDE)
-        services.refuse(custodian=caller(request), request=asked, **_validated(RefuseSerializer, request))
+        services.refuse(
+            custodian=caller(request), request=asked, **_validated(RefuseSerializer, request)
+        )
         return Response(self.get_serializer(selectors.request_for(caller(request), code)).data)
 
 
@@ -112,7 +120,9 @@ class AccountViewSet(Filtered, ListModelMixin, GenericViewSet[BudgetAccount]):
     lookup_field = "code"
 
     def get_queryset(self) -> Any:
-        return selectors.accounts_for(caller(self.request)).prefetch_related("coverages__dataset")
+        return selectors.accounts_for(caller(self.request)).prefetch_related(
+            "coverages__dataset"
+        )
 
     @extend_schema(responses=AccountSerializer)
     def retrieve(self, request: Request, code: str) -> Response:

@@ -61,7 +61,9 @@ class DatasetsViewSet(Filtered, ListModelMixin, GenericViewSet[Dataset]):
     def get_queryset(self) -> Any:
         require_role(caller(self.request), *Need.VIEW.roles)
         deleted = self.request.query_params.get("state") == Dataset.Status.DELETED
-        return selectors.datasets_of(caller(self.request), deleted=deleted).select_related("coverage__account")
+        return selectors.datasets_of(caller(self.request), deleted=deleted).select_related(
+            "coverage__account"
+        )
 
     @extend_schema(
         parameters=[UploadSerializer],
@@ -75,15 +77,24 @@ class DatasetsViewSet(Filtered, ListModelMixin, GenericViewSet[Dataset]):
         facts = UploadSerializer(data=request.query_params)
         facts.is_valid(raise_exception=True)
         with received(request) as (intake, digest):
-            return idempotency.once(request, lambda: self._store(request, intake, facts.validated_data), content=digest)
+            return idempotency.once(
+                request,
+                lambda: self._store(request, intake, facts.validated_data),
+                content=digest,
+            )
 
     create.takes_key = True  # type: ignore[attr-defined]  # the body is a stream: `once` is called when it is in
 
     @transaction.atomic
-    def _store(self, request: Request, intake: services.Intake, facts: dict[str, Any]) -> Response:
+    def _store(
+        self, request: Request, intake: services.Intake, facts: dict[str, Any]
+    ) -> Response:
         """The dataset and its errand appear together, or neither does."""
         dataset = services.store_upload(
-            steward=caller(request), organisation=organisation_of(caller(request)), upload=intake, **facts
+            steward=caller(request),
+            organisation=organisation_of(caller(request)),
+            upload=intake,
+            **facts,
         )
         return _to_be_read(self, request, dataset)
 
@@ -92,12 +103,17 @@ def _answered(dataset: Dataset, facts: Mapping[str, Any], *, sent: set[str]) -> 
     """A form as it was sent. A question that it does not answer stays open, with its guess."""
     before = Dialect.from_json(dataset.dialect) if dataset.dialect else Dialect()
     asked = [one for one in before.asked if one not in sent]
-    first_line_moved = any(one in sent and facts[one] != getattr(before, one) for one in ("skip", "delimiter", "quote"))
+    first_line_moved = any(
+        one in sent and facts[one] != getattr(before, one)
+        for one in ("skip", "delimiter", "quote")
+    )
     if "header" not in sent and "header" not in asked and first_line_moved and dataset.dialect:
         asked.append("header")  # the guess was about another line
     kept = {one: getattr(before, one) for one in asked}
     said = before.said or not sent.isdisjoint(("decimal", "thousands"))
-    return Dialect.from_json({**facts, **kept, "names": tuple(facts["names"]), "asked": tuple(asked), "said": said})
+    return Dialect.from_json(
+        {**facts, **kept, "names": tuple(facts["names"]), "asked": tuple(asked), "said": said}
+    )
 
 
 class DatasetViewSet(GenericViewSet[Dataset]):
@@ -118,11 +134,23 @@ class DatasetViewSet(GenericViewSet[Dataset]):
         dataset = selectors.dataset_for(caller(request), code, Need.DESCRIBE)
         wanted = NameSerializer(data=request.data)
         wanted.is_valid(raise_exception=True)
-        words = {"name": dataset.name, "description": dataset.description, **wanted.validated_data}
-        return Response(self.get_serializer(services.rename(actor=caller(request), dataset=dataset, **words)).data)
+        words = {
+            "name": dataset.name,
+            "description": dataset.description,
+            **wanted.validated_data,
+        }
+        return Response(
+            self.get_serializer(
+                services.rename(actor=caller(request), dataset=dataset, **words)
+            ).data
+        )
 
     @extend_schema(
-        responses={204: OpenApiResponse(description="Erased; what others rely on stays, and no budget returns.")}
+        responses={
+            204: OpenApiResponse(
+                description="Erased; what others rely on stays, and no budget returns."
+            )
+        }
     )
     @refuses(409)
     def destroy(self, request: Request, code: str) -> Response:
@@ -141,19 +169,27 @@ class DatasetViewSet(GenericViewSet[Dataset]):
         said = FormSerializer(data=request.data)
         said.is_valid(raise_exception=True)
         dialect = _answered(dataset, said.validated_data, sent=set(request.data))
-        return _to_be_read(self, request, services.set_dialect(actor=caller(request), dataset=dataset, dialect=dialect))
+        return _to_be_read(
+            self,
+            request,
+            services.set_dialect(actor=caller(request), dataset=dataset, dialect=dialect),
+        )
 
     @extend_schema(request=None, responses=DatasetSerializer)
     @idempotency.idempotent
     def go_back(self, request: Request, code: str) -> Response:
         """Give up a file that was refused and return to the one before it."""
         dataset = selectors.dataset_for(caller(request), code, Need.DESCRIBE)
-        return Response(self.get_serializer(services.go_back(actor=caller(request), dataset=dataset)).data)
+        return Response(
+            self.get_serializer(services.go_back(actor=caller(request), dataset=dataset)).data
+        )
 
     @extend_schema(request=None, responses={202: ACCEPTED})
     def read_again(self, request: Request, code: str) -> Response:
         """Have a worker read the table once more, because its preview has expired."""
-        return _to_be_read(self, request, selectors.dataset_for(caller(request), code, Need.DESCRIBE))
+        return _to_be_read(
+            self, request, selectors.dataset_for(caller(request), code, Need.DESCRIBE)
+        )
 
 
 @takes_table
@@ -164,13 +200,17 @@ class FileViewSet(GenericViewSet[Dataset]):
     serializer_class = DatasetSerializer
     parser_classes = FILES
 
-    @extend_schema(request=dict.fromkeys(MEDIA_TYPES, OpenApiTypes.BINARY), responses={202: ACCEPTED})
+    @extend_schema(
+        request=dict.fromkeys(MEDIA_TYPES, OpenApiTypes.BINARY), responses={202: ACCEPTED}
+    )
     @refuses(507)
     def replace(self, request: Request, code: str) -> Response:
         """Upload a corrected file: a version of the same dataset, under the same budget. 409 while a run is open."""
         dataset = selectors.dataset_for(caller(request), code, Need.DESCRIBE)
         with received(request) as (intake, digest):
-            return idempotency.once(request, lambda: self._replace(request, dataset, intake), content=digest)
+            return idempotency.once(
+                request, lambda: self._replace(request, dataset, intake), content=digest
+            )
 
     replace.takes_key = True  # type: ignore[attr-defined]
 
@@ -190,7 +230,9 @@ def _to_be_read(view: GenericViewSet[Dataset], request: Request, dataset: Datase
 class DomainView(APIView):
     """The public description of a dataset."""
 
-    @extend_schema(operation_id="domain_retrieve", responses=DomainVersionSerializer, tags=["datasets"])
+    @extend_schema(
+        operation_id="domain_retrieve", responses=DomainVersionSerializer, tags=["datasets"]
+    )
     def get(self, request: Request, code: str) -> Response:
         """The description in force, the one confirmed last; 404 before the first."""
         version = selectors.current_domain(selectors.dataset_for(caller(request), code))
@@ -215,7 +257,10 @@ class DomainView(APIView):
         said.is_valid(raise_exception=True)
         document = descriptions.checked(request.data)
         version = services.declare_domain(
-            actor=caller(request), dataset=dataset, document=document, because=said.validated_data["because"]
+            actor=caller(request),
+            dataset=dataset,
+            document=document,
+            because=said.validated_data["because"],
         )
         return Response(_described(request, version), status=HTTPStatus.CREATED)
 
@@ -228,21 +273,31 @@ def _described(request: Request, version: DomainVersion) -> dict[str, Any]:
 class DomainVersionView(APIView):
     """The descriptions that there have been."""
 
-    @extend_schema(operation_id="domain_version", responses=DomainVersionSerializer, tags=["datasets"])
+    @extend_schema(
+        operation_id="domain_version", responses=DomainVersionSerializer, tags=["datasets"]
+    )
     def get(self, request: Request, code: str, number: int) -> Response:
         """One confirmed description by its number."""
-        return Response(_described(request, selectors.domain_version_for(caller(request), code, number)))
+        return Response(
+            _described(request, selectors.domain_version_for(caller(request), code, number))
+        )
 
 
 class DraftView(APIView):
     """What is typed and confirmed so far."""
 
-    @extend_schema(operation_id="domain_draft", responses=OpenApiTypes.OBJECT, tags=["datasets"])
+    @extend_schema(
+        operation_id="domain_draft", responses=OpenApiTypes.OBJECT, tags=["datasets"]
+    )
     @refuses(422)
     def get(self, request: Request, code: str) -> Response:
         """The draft as a DOMAIN.json, for its stewards; nothing that was only suggested by the data. 422 where what is
         typed so far is no description."""
-        return Response(documents.draft_document(selectors.dataset_for(caller(request), code, Need.DESCRIBE)))
+        return Response(
+            documents.draft_document(
+                selectors.dataset_for(caller(request), code, Need.DESCRIBE)
+            )
+        )
 
     @extend_schema(
         operation_id="domain_draft_import",
@@ -268,7 +323,9 @@ class DraftView(APIView):
 class TableSchemaView(APIView):
     """Descriptions for other programs."""
 
-    @extend_schema(operation_id="domain_table_schema", responses=OpenApiTypes.OBJECT, tags=["datasets"])
+    @extend_schema(
+        operation_id="domain_table_schema", responses=OpenApiTypes.OBJECT, tags=["datasets"]
+    )
     def get(self, request: Request, code: str, number: int) -> Response:
         """One confirmed description as a Frictionless Table Schema of the tables that releases give."""
         version = selectors.domain_version_for(caller(request), code, number)

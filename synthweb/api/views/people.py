@@ -26,7 +26,9 @@ class MeView(APIView):
                     "username": caller(request).get_username(),
                     "organisation": me.organisation_name,
                     "roles": sorted(me.roles),
-                    "scopes": request.auth.scopes if isinstance(request.auth, ApiToken) else None,
+                    "scopes": request.auth.scopes
+                    if isinstance(request.auth, ApiToken)
+                    else None,
                 }
             ).data
         )
@@ -35,6 +37,10 @@ class MeView(APIView):
 class MechanismsView(APIView):
     """Every mechanism with the JSON schema of its public parameters."""
 
-    @extend_schema(operation_id="mechanisms_list", responses=MechanismSerializer(many=True), tags=["mechanisms"])
+    @extend_schema(
+        operation_id="mechanisms_list",
+        responses=MechanismSerializer(many=True),
+        tags=["mechanisms"],
+    )
     def get(self, _request: Request) -> Response:
         return Response(MechanismSerializer(mechanisms.describe(), many=True).data)

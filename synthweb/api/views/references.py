@@ -46,7 +46,9 @@ class ReferencesViewSet(Filtered, ListModelMixin, GenericViewSet[ReferenceTable]
     def get_queryset(self) -> Any:
         return selectors.references_of(caller(self.request))
 
-    @extend_schema(parameters=[NewReferenceSerializer], request=BODY, responses={201: ReferenceSerializer})
+    @extend_schema(
+        parameters=[NewReferenceSerializer], request=BODY, responses={201: ReferenceSerializer}
+    )
     def create(self, request: Request) -> Response:
         """Declare a file public and keep what it says. A file that is, or was, the table of a dataset is refused (422)."""
         selectors.require_bringer(caller(request))
@@ -56,7 +58,9 @@ class ReferencesViewSet(Filtered, ListModelMixin, GenericViewSet[ReferenceTable]
         file = _file(request, asked)
 
         def act() -> Response:
-            made = services.add(actor=caller(request), name=said["name"], published=said["published"], file=file)
+            made = services.add(
+                actor=caller(request), name=said["name"], published=said["published"], file=file
+            )
             return Response(ReferenceSerializer(made).data, status=HTTPStatus.CREATED)
 
         return idempotency.once(request, act, content=hashlib.sha256(file.data).hexdigest())
@@ -67,14 +71,20 @@ class ReferencesViewSet(Filtered, ListModelMixin, GenericViewSet[ReferenceTable]
 class ReferenceView(APIView):
     """One reference table."""
 
-    @extend_schema(operation_id="reference_retrieve", responses=ReferenceSerializer, tags=["references"])
+    @extend_schema(
+        operation_id="reference_retrieve", responses=ReferenceSerializer, tags=["references"]
+    )
     def get(self, request: Request, code: str) -> Response:
         """Its versions, the newest first."""
-        return Response(ReferenceSerializer(selectors.reference_for(caller(request), code)).data)
+        return Response(
+            ReferenceSerializer(selectors.reference_for(caller(request), code)).data
+        )
 
     @extend_schema(
         operation_id="reference_destroy",
-        responses={204: OpenApiResponse(description="Descriptions keep what they took from it.")},
+        responses={
+            204: OpenApiResponse(description="Descriptions keep what they took from it.")
+        },
         tags=["references"],
     )
     def delete(self, request: Request, code: str) -> Response:
@@ -118,7 +128,9 @@ class VersionsView(APIView):
 class ContentView(APIView):
     """What a version says."""
 
-    @extend_schema(operation_id="reference_content", responses=OpenApiTypes.OBJECT, tags=["references"])
+    @extend_schema(
+        operation_id="reference_content", responses=OpenApiTypes.OBJECT, tags=["references"]
+    )
     def get(self, request: Request, code: str, number: int) -> Response:
         """Codes, and in the same order their points, weights and parts."""
         return Response(selectors.version_for(caller(request), code, number).read.to_json())
@@ -128,7 +140,10 @@ class UseView(APIView):
     """A reference table for one column."""
 
     @extend_schema(
-        operation_id="domain_draft_reference", request=UseSerializer, responses=TakenSerializer, tags=["datasets"]
+        operation_id="domain_draft_reference",
+        request=UseSerializer,
+        responses=TakenSerializer,
+        tags=["datasets"],
     )
     def post(self, request: Request, code: str) -> Response:
         """Take points and partitions into the draft, and values where none are listed: nothing is confirmed by it and
@@ -137,10 +152,16 @@ class UseView(APIView):
         asked = UseSerializer(data=request.data)
         asked.is_valid(raise_exception=True)
         said = dict(asked.validated_data)
-        version = selectors.version_for(caller(request), said.pop("reference"), said.pop("version", None))
+        version = selectors.version_for(
+            caller(request), said.pop("reference"), said.pop("version", None)
+        )
         if said["column"] in applying.places_of(dataset):
             number = applying.use_for_place(
-                actor=caller(request), dataset=dataset, version=version, place=said["column"], weights=said["weights"]
+                actor=caller(request),
+                dataset=dataset,
+                version=version,
+                place=said["column"],
+                weights=said["weights"],
             )
             return Response({"taken": [f"{number:,} points"]})
         taken = applying.use(actor=caller(request), dataset=dataset, version=version, **said)
@@ -151,5 +172,7 @@ def _file(request: Request, asked: FileQuerySerializer) -> services.Brought:
     """The body, in memory; one byte too many is enough to refuse it."""
     stream, _ = body_of(request, "file")
     return services.Brought(
-        data=stream.read(services.MOST_BYTES + 1), word=asked.validated_data["word"], roles=asked.roles
+        data=stream.read(services.MOST_BYTES + 1),
+        word=asked.validated_data["word"],
+        roles=asked.roles,
     )

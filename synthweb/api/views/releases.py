@@ -63,8 +63,13 @@ class ReleaseViewSet(Filtered, ListModelMixin, GenericViewSet[Release]):
 
     def get_queryset(self) -> Any:
         found = selectors.releases_for(caller(self.request)).select_related("domain_version")
-        said = {"sentence": F("receipt__guarantee__sentence"), "relation": F("receipt__relation")}
-        return found.annotate(**said).order_by("-created_at", "-pk")  # the receipts themselves stay in the database
+        said = {
+            "sentence": F("receipt__guarantee__sentence"),
+            "relation": F("receipt__relation"),
+        }
+        return found.annotate(**said).order_by(
+            "-created_at", "-pk"
+        )  # the receipts themselves stay in the database
 
     @extend_schema(responses=OneReleaseSerializer)
     def retrieve(self, request: Request, code: str) -> Response:
@@ -81,7 +86,11 @@ class ReleaseViewSet(Filtered, ListModelMixin, GenericViewSet[Release]):
     def marks(self, request: Request, code: str) -> Response:
         """The chain of marks beside the receipt, and its latest head, signed: `verify --head` compares a receipt with it."""
         release = selectors.release_for(caller(request), code)
-        found = {"core": release.receipt["digest"], "marks": chain.marks_of(release), "head": chain.head_of(release)}
+        found = {
+            "core": release.receipt["digest"],
+            "marks": chain.marks_of(release),
+            "head": chain.head_of(release),
+        }
         return Response(MarksSerializer(found).data)
 
     @extend_schema(request=NameSerializer, responses=OneReleaseSerializer)
@@ -90,11 +99,17 @@ class ReleaseViewSet(Filtered, ListModelMixin, GenericViewSet[Release]):
         release = selectors.release_for(caller(request), code, Need.SHARE)
         wanted = NameSerializer(data=request.data)
         wanted.is_valid(raise_exception=True)
-        words = {"name": release.name, "description": release.description, **wanted.validated_data}
+        words = {
+            "name": release.name,
+            "description": release.description,
+            **wanted.validated_data,
+        }
         return self._one(services.describe(actor=caller(request), release=release, **words))
 
     def _one(self, release: Release) -> Response:
-        return Response(OneReleaseSerializer(release, context=self.get_serializer_context()).data)
+        return Response(
+            OneReleaseSerializer(release, context=self.get_serializer_context()).data
+        )
 
     @extend_schema(responses=NodeSerializer(many=True))
     def network(self, request: Request, code: str) -> Response:
@@ -107,13 +122,19 @@ class ReleaseViewSet(Filtered, ListModelMixin, GenericViewSet[Release]):
     @extend_schema(responses=VerificationSerializer)
     def verification(self, request: Request, code: str) -> Response:
         """What our own copy of the verifier says to the receipt. Better ask one of your own."""
-        return Response(VerificationSerializer(check(selectors.release_for(caller(request), code))).data)
+        return Response(
+            VerificationSerializer(check(selectors.release_for(caller(request), code))).data
+        )
 
 
 class DictionaryView(APIView):
     """What the columns of every sample of a release mean."""
 
-    @extend_schema(operation_id="releases_dictionary", responses=ColumnSerializer(many=True), tags=["releases"])
+    @extend_schema(
+        operation_id="releases_dictionary",
+        responses=ColumnSerializer(many=True),
+        tags=["releases"],
+    )
     def get(self, request: Request, code: str) -> Response:
         """A line for each column, from the public description."""
         release = selectors.release_for(caller(request), code)
@@ -123,10 +144,14 @@ class DictionaryView(APIView):
 class DescriptionView(APIView):
     """The model of a release as a document for people."""
 
-    @extend_schema(operation_id="releases_description", responses=OpenApiTypes.OBJECT, tags=["releases"])
+    @extend_schema(
+        operation_id="releases_description", responses=OpenApiTypes.OBJECT, tags=["releases"]
+    )
     def get(self, request: Request, code: str) -> Response:
         """Every share beside its label; to be kept, read, edited, and sampled from with the command line."""
-        return Response(services.description_of(selectors.release_for(caller(request), code, Need.SAMPLE)))
+        return Response(
+            services.description_of(selectors.release_for(caller(request), code, Need.SAMPLE))
+        )
 
 
 class EditionViewSet(ListModelMixin, GenericViewSet[Edition]):
@@ -137,7 +162,9 @@ class EditionViewSet(ListModelMixin, GenericViewSet[Edition]):
     write_scope = "share"
 
     def get_queryset(self) -> Any:
-        return selectors.editions_of(selectors.release_for(caller(self.request), self.kwargs["code"], Need.SAMPLE))
+        return selectors.editions_of(
+            selectors.release_for(caller(self.request), self.kwargs["code"], Need.SAMPLE)
+        )
 
     @extend_schema(request=NewEditionSerializer, responses={201: EditionSerializer})
     @idempotent
@@ -146,7 +173,9 @@ class EditionViewSet(ListModelMixin, GenericViewSet[Edition]):
         release = selectors.release_for(caller(request), code, Need.SHARE)
         wanted = NewEditionSerializer(data=request.data)
         wanted.is_valid(raise_exception=True)
-        edition = services.keep_edition(actor=caller(request), release=release, **wanted.validated_data)
+        edition = services.keep_edition(
+            actor=caller(request), release=release, **wanted.validated_data
+        )
         return Response(self.get_serializer(edition).data, status=HTTPStatus.CREATED)
 
     @extend_schema(responses=OpenApiTypes.OBJECT)
@@ -163,11 +192,15 @@ class SampleViewSet(Filtered, ListModelMixin, GenericViewSet[Sample]):
     query = filters.SampleQuery
     serializer_class = SampleSerializer
     lookup_field = "code"
-    write_scope = "read"  # drawing spends nothing and shows nothing that reading the release does not
+    write_scope = (
+        "read"  # drawing spends nothing and shows nothing that reading the release does not
+    )
 
     def get_queryset(self) -> Any:
         release = selectors.release_for(caller(self.request), self.kwargs["code"], Need.SAMPLE)
-        return selectors.samples_of(caller(self.request), release).select_related("release", "requested_by")
+        return selectors.samples_of(caller(self.request), release).select_related(
+            "release", "requested_by"
+        )
 
     @extend_schema(request=NewSampleSerializer, responses={201: SampleSerializer})
     @idempotent
@@ -179,7 +212,9 @@ class SampleViewSet(Filtered, ListModelMixin, GenericViewSet[Sample]):
         wanted.is_valid(raise_exception=True)
         code = wanted.validated_data.pop("edition", None)
         edition = selectors.edition_for(release, code) if code else None
-        sample = services.draw_sample(user=caller(request), release=release, edition=edition, **wanted.validated_data)
+        sample = services.draw_sample(
+            user=caller(request), release=release, edition=edition, **wanted.validated_data
+        )
         body = self.get_serializer(sample).data
         return Response(body, status=HTTPStatus.CREATED, headers={"Location": str(body["url"])})
 
@@ -201,14 +236,18 @@ class TableViewSet(GenericViewSet[Sample]):
     lookup_field = "code"
     makes_files = True
 
-    @extend_schema(responses={(200, "text/csv"): OpenApiTypes.STR}, parameters=[FOR_SPREADSHEETS])
+    @extend_schema(
+        responses={(200, "text/csv"): OpenApiTypes.STR}, parameters=[FOR_SPREADSHEETS]
+    )
     def csv(self, request: Request, code: str) -> StreamingHttpResponse:
         """The table as CSV (UTF-8, header line, RFC 4180 quoting)."""
         sample = _sample(request, code)
         safe = _truth(request, "for_spreadsheets")
         download = spool.Download(sample, for_spreadsheets=safe, request=request._request)
         response = StreamingHttpResponse(download, content_type="text/csv; charset=utf-8")
-        response["Content-Disposition"] = f'attachment; filename="{sample.release.code}-{sample.code}.csv"'
+        response["Content-Disposition"] = (
+            f'attachment; filename="{sample.release.code}-{sample.code}.csv"'
+        )
         return response
 
     @extend_schema(responses={(200, ParquetRenderer.media_type): OpenApiTypes.BINARY})
@@ -232,7 +271,9 @@ class GrantViewSet(Filtered, ListModelMixin, GenericViewSet[ReleaseGrant]):
     write_scope = "share"
 
     def get_queryset(self) -> Any:
-        return selectors.grants_of(selectors.release_for(caller(self.request), self.kwargs["code"], Need.SHARE))
+        return selectors.grants_of(
+            selectors.release_for(caller(self.request), self.kwargs["code"], Need.SHARE)
+        )
 
     @extend_schema(request=NewGrantSerializer, responses={201: GrantSerializer})
     @idempotent
@@ -244,11 +285,21 @@ class GrantViewSet(Filtered, ListModelMixin, GenericViewSet[ReleaseGrant]):
         analysts = holders_of(release.dataset.organisation, Role.ANALYST)
         analyst = analysts.filter(username=wanted.validated_data["analyst"]).first()
         if analyst is None:
-            raise Conflict("No analyst of the organisation has this name", repair="check it", field="analyst")
+            raise Conflict(
+                "No analyst of the organisation has this name",
+                repair="check it",
+                field="analyst",
+            )
         grant = services.share(actor=caller(request), release=release, analyst=analyst)
         return Response(self.get_serializer(grant).data, status=HTTPStatus.CREATED)
 
-    @extend_schema(responses={204: OpenApiResponse(description="Taken back; what was downloaded stays downloaded.")})
+    @extend_schema(
+        responses={
+            204: OpenApiResponse(
+                description="Taken back; what was downloaded stays downloaded."
+            )
+        }
+    )
     def destroy(self, request: Request, code: str, username: str) -> Response:
         """Take a release back from an analyst."""
         release = selectors.release_for(caller(request), code, Need.SHARE)
@@ -270,7 +321,11 @@ def _truth(request: Request, name: str) -> bool:
 def _sample(request: Request, code: str) -> Sample:
     """A sample of the caller's own; who lost the release has lost its samples with it."""
     user = caller(request)
-    own = Sample.objects.filter(code=code, requested_by=user).values_list("release__code", flat=True).first()
+    own = (
+        Sample.objects.filter(code=code, requested_by=user)
+        .values_list("release__code", flat=True)
+        .first()
+    )
     if own is None:
         raise Http404
     return selectors.sample_for(user, code, release_code=own)

@@ -23,7 +23,9 @@ from synthweb.datasets.selectors import Need, dataset_for
 from synthweb.runs import selectors, services
 from synthweb.runs.models import RunEvent, SynthesisRun
 
-ACCEPTED = OpenApiResponse(RunSerializer, description="The price is held. Follow `Location` until it is finished.")
+ACCEPTED = OpenApiResponse(
+    RunSerializer, description="The price is held. Follow `Location` until it is finished."
+)
 
 
 class RunViewSet(Filtered, ListModelMixin, GenericViewSet[SynthesisRun]):
@@ -58,20 +60,26 @@ class RunViewSet(Filtered, ListModelMixin, GenericViewSet[SynthesisRun]):
             request_key=key_of(request),
         )
         body = self.get_serializer(run).data
-        return Response(body, status=HTTPStatus.ACCEPTED, headers={"Location": str(body["url"])})
+        return Response(
+            body, status=HTTPStatus.ACCEPTED, headers={"Location": str(body["url"])}
+        )
 
     @extend_schema(request=None, responses=RunSerializer)
     @idempotent
     def cancel(self, request: Request, code: str) -> Response:
         """Stop a run. Before the charge nothing is spent; after it the charge stays and the result is given up."""
-        run = services.cancel(actor=caller(request), run=selectors.run_for(caller(request), code, act=True))
+        run = services.cancel(
+            actor=caller(request), run=selectors.run_for(caller(request), code, act=True)
+        )
         return Response(self.get_serializer(run).data)
 
     @extend_schema(request=None, responses=RunSerializer)
     @idempotent
     def resume(self, request: Request, code: str) -> Response:
         """Fit again from the stored noisy answers of a run that failed after its measurement; costs nothing."""
-        run = services.resume(actor=caller(request), run=selectors.run_for(caller(request), code, act=True))
+        run = services.resume(
+            actor=caller(request), run=selectors.run_for(caller(request), code, act=True)
+        )
         return Response(self.get_serializer(run).data)
 
 
@@ -83,4 +91,6 @@ class LogViewSet(Filtered, ListModelMixin, GenericViewSet[RunEvent]):
     serializer_class = EventSerializer
 
     def get_queryset(self) -> Any:
-        return RunEvent.objects.filter(run=selectors.run_for(caller(self.request), self.kwargs["code"]))
+        return RunEvent.objects.filter(
+            run=selectors.run_for(caller(self.request), self.kwargs["code"])
+        )

@@ -15,7 +15,11 @@ from rest_framework.viewsets import GenericViewSet
 from synthweb.api.authentication import caller
 from synthweb.api.idempotency import idempotent
 from synthweb.api.serializers.datasets import BroughtSerializer
-from synthweb.api.serializers.templates import ApplySerializer, NewTemplateSerializer, TemplateSerializer
+from synthweb.api.serializers.templates import (
+    ApplySerializer,
+    NewTemplateSerializer,
+    TemplateSerializer,
+)
 from synthweb.datasets import selectors, services
 from synthweb.datasets.models import DescriptionTemplate
 from synthweb.datasets.selectors import Need
@@ -30,14 +34,18 @@ class TemplatesViewSet(ListModelMixin, GenericViewSet[DescriptionTemplate]):
     def get_queryset(self) -> Any:
         return selectors.templates_of(caller(self.request))
 
-    @extend_schema(request=NewTemplateSerializer, responses={201: TemplateSerializer}, tags=["datasets"])
+    @extend_schema(
+        request=NewTemplateSerializer, responses={201: TemplateSerializer}, tags=["datasets"]
+    )
     @idempotent
     def create(self, request: Request) -> Response:
         """Keep a confirmed description under a name."""
         asked = NewTemplateSerializer(data=request.data)
         asked.is_valid(raise_exception=True)
         said = asked.validated_data
-        version = selectors.domain_version_for(caller(request), said["dataset"], said["number"], Need.DESCRIBE)
+        version = selectors.domain_version_for(
+            caller(request), said["dataset"], said["number"], Need.DESCRIBE
+        )
         made = services.save_template(actor=caller(request), version=version, name=said["name"])
         return Response(TemplateSerializer(made).data, status=HTTPStatus.CREATED)
 
@@ -46,7 +54,10 @@ class ApplyTemplateView(APIView):
     """A template for one table."""
 
     @extend_schema(
-        operation_id="domain_draft_template", request=ApplySerializer, responses=BroughtSerializer, tags=["datasets"]
+        operation_id="domain_draft_template",
+        request=ApplySerializer,
+        responses=BroughtSerializer,
+        tags=["datasets"],
     )
     def post(self, request: Request, code: str) -> Response:
         """Take a template into the draft: nothing is confirmed by it and no budget is touched. A template of which a
@@ -56,5 +67,7 @@ class ApplyTemplateView(APIView):
         asked.is_valid(raise_exception=True)
         template = selectors.template_for(caller(request), asked.validated_data["template"])
         replaces = asked.validated_data["replaces"]
-        brought = services.apply_template(actor=caller(request), dataset=dataset, template=template, replaces=replaces)
+        brought = services.apply_template(
+            actor=caller(request), dataset=dataset, template=template, replaces=replaces
+        )
         return Response(BroughtSerializer(brought).data)

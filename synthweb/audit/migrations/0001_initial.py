@@ -12,11 +12,19 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="AuditEntry",
             fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
                 ("sequence", models.PositiveBigIntegerField(unique=True)),
                 ("at", models.DateTimeField()),
                 ("actor", models.CharField(max_length=150)),
-                ("organisation_code", models.CharField(blank=True, db_index=True, max_length=16)),
+                (
+                    "organisation_code",
+                    models.CharField(blank=True, db_index=True, max_length=16),
+                ),
                 ("action", models.CharField(max_length=64)),
                 ("object_kind", models.CharField(blank=True, max_length=32)),
                 ("object_code", models.CharField(blank=True, db_index=True, max_length=32)),
@@ -32,7 +40,12 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="ChainHead",
             fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
                 ("name", models.CharField(max_length=32, unique=True)),
                 ("sequence", models.PositiveBigIntegerField(default=0)),
                 ("hash", models.CharField(blank=True, max_length=64)),

@@ -19,14 +19,31 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="Dataset",
             fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("code", models.CharField(default=synthweb.lib.codes.new, editable=False, max_length=16, unique=True)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "code",
+                    models.CharField(
+                        default=synthweb.lib.codes.new,
+                        editable=False,
+                        max_length=16,
+                        unique=True,
+                    ),
+                ),
                 ("name", models.CharField(max_length=200)),
                 ("description", models.TextField(blank=True)),
                 (
                     "status",
                     models.CharField(
-                        choices=[("uploaded", "Waiting to be read"), ("ready", "Ready"), ("refused", "Refused")],
+                        choices=[
+                            ("uploaded", "Waiting to be read"),
+                            ("ready", "Ready"),
+                            ("refused", "Refused"),
+                        ],
                         default="uploaded",
                         max_length=16,
                     ),
@@ -42,7 +59,9 @@ class Migration(migrations.Migration):
                 (
                     "organisation",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, related_name="datasets", to="accounts.organisation"
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="datasets",
+                        to="accounts.organisation",
                     ),
                 ),
                 (
@@ -58,7 +77,12 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="DomainVersion",
             fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
                 ("number", models.PositiveIntegerField()),
                 ("document", models.JSONField()),
                 ("digest", models.CharField(max_length=64)),
@@ -66,7 +90,9 @@ class Migration(migrations.Migration):
                 (
                     "confirmed_by",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to=settings.AUTH_USER_MODEL
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
                     ),
                 ),
                 (
@@ -80,14 +106,31 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["dataset", "-number"],
-                "constraints": [models.UniqueConstraint(fields=("dataset", "number"), name="domain_version_number")],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("dataset", "number"), name="domain_version_number"
+                    )
+                ],
             },
         ),
         migrations.CreateModel(
             name="Preview",
             fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("code", models.CharField(default=synthweb.lib.codes.new, editable=False, max_length=16, unique=True)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "code",
+                    models.CharField(
+                        default=synthweb.lib.codes.new,
+                        editable=False,
+                        max_length=16,
+                        unique=True,
+                    ),
+                ),
                 (
                     "kind",
                     models.CharField(
@@ -106,12 +149,19 @@ class Migration(migrations.Migration):
                 (
                     "dataset",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="previews", to="datasets.dataset"
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="previews",
+                        to="datasets.dataset",
                     ),
                 ),
             ],
             options={
-                "indexes": [models.Index(fields=["dataset", "kind", "subject"], name="datasets_pr_dataset_728f0a_idx")],
+                "indexes": [
+                    models.Index(
+                        fields=["dataset", "kind", "subject"],
+                        name="datasets_pr_dataset_728f0a_idx",
+                    )
+                ],
             },
         ),
     ]

@@ -9,7 +9,10 @@ from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 
 def write_down_versions(apps: Apps, _editor: BaseDatabaseSchemaEditor) -> None:
     """Every table so far is the first version of its own; lines of refusals move to where stewards alone see them."""
-    dataset_model, version_model = apps.get_model("datasets", "Dataset"), apps.get_model("datasets", "TableVersion")
+    dataset_model, version_model = (
+        apps.get_model("datasets", "Dataset"),
+        apps.get_model("datasets", "TableVersion"),
+    )
     for dataset in dataset_model.objects.iterator():
         version = version_model.objects.create(
             dataset=dataset,
@@ -24,7 +27,9 @@ def write_down_versions(apps: Apps, _editor: BaseDatabaseSchemaEditor) -> None:
         version_model.objects.filter(pk=version.pk).update(created_at=dataset.created_at)
         if dataset.refusal:
             line = dataset.refusal.pop("line", None)
-            dataset_model.objects.filter(pk=dataset.pk).update(refusal=dataset.refusal, refusal_line=line)
+            dataset_model.objects.filter(pk=dataset.pk).update(
+                refusal=dataset.refusal, refusal_line=line
+            )
 
 
 class Migration(migrations.Migration):
@@ -82,7 +87,12 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="TableVersion",
             fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
                 ("number", models.PositiveIntegerField()),
                 ("vault_name", models.CharField(max_length=64, unique=True)),
                 ("file_kind", models.CharField(max_length=16)),
@@ -95,13 +105,17 @@ class Migration(migrations.Migration):
                 (
                     "dataset",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="tables", to="datasets.dataset"
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="tables",
+                        to="datasets.dataset",
                     ),
                 ),
                 (
                     "uploaded_by",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to=settings.AUTH_USER_MODEL
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
                     ),
                 ),
             ],
@@ -112,19 +126,28 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="RunTable",
             fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
                 ("run_code", models.CharField(max_length=16, unique=True)),
                 (
                     "table",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="runs", to="datasets.tableversion"
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="runs",
+                        to="datasets.tableversion",
                     ),
                 ),
             ],
         ),
         migrations.AddConstraint(
             model_name="tableversion",
-            constraint=models.UniqueConstraint(fields=("dataset", "number"), name="table_version_number"),
+            constraint=models.UniqueConstraint(
+                fields=("dataset", "number"), name="table_version_number"
+            ),
         ),
         migrations.RunPython(write_down_versions, migrations.RunPython.noop),
     ]

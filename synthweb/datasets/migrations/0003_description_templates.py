@@ -18,14 +18,29 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="DescriptionTemplate",
             fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("code", models.CharField(default=synthweb.lib.codes.new, editable=False, max_length=16, unique=True)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "code",
+                    models.CharField(
+                        default=synthweb.lib.codes.new,
+                        editable=False,
+                        max_length=16,
+                        unique=True,
+                    ),
+                ),
                 ("name", models.CharField(max_length=200)),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
                 (
                     "made_by",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to=settings.AUTH_USER_MODEL
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
                     ),
                 ),
                 (
@@ -48,7 +63,9 @@ class Migration(migrations.Migration):
             options={
                 "ordering": ["name"],
                 "constraints": [
-                    models.UniqueConstraint(fields=("organisation", "name"), name="description_template_name")
+                    models.UniqueConstraint(
+                        fields=("organisation", "name"), name="description_template_name"
+                    )
                 ],
             },
         ),

@@ -9,7 +9,9 @@ from django.db import migrations, models
 
 
 def apart(apps: Any, _editor: Any) -> None:
-    datasets, kept = (apps.get_model("datasets", name).objects for name in ("Dataset", "DraftFacts"))
+    datasets, kept = (
+        apps.get_model("datasets", name).objects for name in ("Dataset", "DraftFacts")
+    )
     for dataset in datasets.only("pk", "draft").iterator(chunk_size=10):
         facts = dataset.draft.pop("beside", None)
         if facts:
@@ -19,7 +21,11 @@ def apart(apps: Any, _editor: Any) -> None:
 
 
 def together(apps: Any, _editor: Any) -> None:
-    for each in apps.get_model("datasets", "DraftFacts").objects.select_related("dataset").iterator(chunk_size=10):
+    for each in (
+        apps.get_model("datasets", "DraftFacts")
+        .objects.select_related("dataset")
+        .iterator(chunk_size=10)
+    ):
         each.dataset.draft["beside"] = each.facts
         each.dataset.save(update_fields=["draft"])
 

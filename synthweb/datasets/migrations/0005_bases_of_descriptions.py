@@ -13,7 +13,12 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="DomainBasis",
             fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
                 ("statements", models.JSONField(default=list)),
                 ("suggestions_shown", models.BooleanField(default=False)),
                 ("facts", models.PositiveIntegerField(default=0)),
@@ -21,7 +26,9 @@ class Migration(migrations.Migration):
                 (
                     "version",
                     models.OneToOneField(
-                        on_delete=django.db.models.deletion.PROTECT, related_name="basis", to="datasets.domainversion"
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="basis",
+                        to="datasets.domainversion",
                     ),
                 ),
             ],

@@ -15,8 +15,21 @@ from synthweb.datasets.services.describing import (
     save_draft,
 )
 from synthweb.datasets.services.intake import Intake, Received, intake_of
-from synthweb.datasets.services.lifecycle import blocked, delete, go_back, rename, replace_file, set_dialect
-from synthweb.datasets.services.storing import mark_ready, mark_refused, store_stream, store_upload, sweep
+from synthweb.datasets.services.lifecycle import (
+    blocked,
+    delete,
+    go_back,
+    rename,
+    replace_file,
+    set_dialect,
+)
+from synthweb.datasets.services.storing import (
+    mark_ready,
+    mark_refused,
+    store_stream,
+    store_upload,
+    sweep,
+)
 from synthweb.datasets.services.tables import take
 from synthweb.datasets.services.templates import apply_template, delete_template, save_template
 

@@ -52,12 +52,19 @@ class Brought:
 def save_draft(*, actor: User, dataset: Dataset, draft: Mapping[str, Any]) -> Dataset:
     """Replace the whole draft by what was typed, valid or not."""
     given = {key: draft.get(key) for key in ("table", "constraints", "beside")}
-    return keep(actor=actor, dataset=dataset, columns=draft.get("columns", {}), anew=True, **given)
+    return keep(
+        actor=actor, dataset=dataset, columns=draft.get("columns", {}), anew=True, **given
+    )
 
 
 @transaction.atomic
 def constrain(
-    *, actor: User, dataset: Dataset, verb: str, typed: constraining.Typed, table: bytes | None = None
+    *,
+    actor: User,
+    dataset: Dataset,
+    verb: str,
+    typed: constraining.Typed,
+    table: bytes | None = None,
 ) -> Dataset:
     """Add a constraint to the draft or take one away. `table`: the uploaded public list of a dependency. Raises
     DomainError for one that contradicts what is confirmed so far; nothing is kept of it then."""
@@ -81,7 +88,9 @@ def keep(
 ) -> Dataset:
     """Keep some columns (None forgets one), the facts about the whole table as typed, what holds in every record, and
     what stands `beside` the columns (points, partitions, totals, as in a DOMAIN.json). Others stay as they are."""
-    locked = Dataset.objects.select_for_update().select_related("organisation").get(pk=dataset.pk)
+    locked = (
+        Dataset.objects.select_for_update().select_related("organisation").get(pk=dataset.pk)
+    )
     draft: dict[str, Any] = {} if anew else dict(locked.draft)
     kept = dict(draft.get("columns") or {})
     columns = _counted(locked, columns or {})
@@ -114,14 +123,18 @@ def keep(
             organisation=locked.organisation,
             detail={
                 "columns": vouched,
-                "because": list(dict.fromkeys(str(kept[name].get("because", "")) for name in vouched)),
+                "because": list(
+                    dict.fromkeys(str(kept[name].get("because", "")) for name in vouched)
+                ),
             },
         )
     dataset.draft = draft
     return dataset
 
 
-def _counted(dataset: Dataset, columns: Mapping[str, drafts.Column | None]) -> dict[str, drafts.Column | None]:
+def _counted(
+    dataset: Dataset, columns: Mapping[str, drafts.Column | None]
+) -> dict[str, drafts.Column | None]:
     """Columns with the number of facts that equal a suggestion, for those that are confirmed: counted now, because
     suggestions expire."""
     if not any(column and column.get("confirmed") for column in columns.values()):
@@ -131,13 +144,17 @@ def _counted(dataset: Dataset, columns: Mapping[str, drafts.Column | None]) -> d
     for name, column in columns.items():
         counted[name] = column
         if column and column.get("confirmed"):
-            found = basis.compared(column, (suggested or {}).get(name), known=suggested is not None)
+            found = basis.compared(
+                column, (suggested or {}).get(name), known=suggested is not None
+            )
             counted[name] = {**column, "as_suggested": found.equal}
     return counted
 
 
 @transaction.atomic
-def describe_point(*, actor: User, dataset: Dataset, said: Mapping[str, Any], names: Sequence[str]) -> Dataset:
+def describe_point(
+    *, actor: User, dataset: Dataset, said: Mapping[str, Any], names: Sequence[str]
+) -> Dataset:
     """Two columns as one point, confirmed: as a form that is valid has it."""
     locked = Dataset.objects.select_for_update().get(pk=dataset.pk)
     found = points.described(said, draft=locked.draft, names=names)
@@ -146,7 +163,12 @@ def describe_point(*, actor: User, dataset: Dataset, said: Mapping[str, Any], na
 
 
 def import_document(
-    *, actor: User, dataset: Dataset, document: Mapping[str, Any], replaces: bool = False, whole: bool = False
+    *,
+    actor: User,
+    dataset: Dataset,
+    document: Mapping[str, Any],
+    replaces: bool = False,
+    whole: bool = False,
 ) -> Brought:
     """Take a description made elsewhere into the draft, as typed and not confirmed: a DOMAIN.json, a Table Schema or a
     data dictionary. What is described here already stays, unless the file `replaces` it. Raises DomainError for an
@@ -157,21 +179,37 @@ def import_document(
     known = payload["columns"] if payload else selectors.columns_of(dataset)
     names = list(known or drafts.columns(dataset.draft))
     if not names:
-        raise DomainError("the columns of the table are not known any more", repair="read the table again first")
+        raise DomainError(
+            "the columns of the table are not known any more",
+            repair="read the table again first",
+        )
     if whole:
         documents.check_whole(reading, names=names)
     standing = {} if replaces else drafts.columns(dataset.draft)
     taken, remarks = documents.brought(reading, names=names, standing=standing)
     table, rules, more_facts, lines = None, None, None, list[str]()
     if domain is not None:
-        table, lines = documents.brought_table(dataset, domain, document=document, names=names, replaces=replaces)
-        rules, more = documents.brought_constraints(dataset, domain, names=names, replaces=replaces)
-        more_facts, further = documents.brought_beside(dataset, domain, names=names, replaces=replaces)
+        table, lines = documents.brought_table(
+            dataset, domain, document=document, names=names, replaces=replaces
+        )
+        rules, more = documents.brought_constraints(
+            dataset, domain, names=names, replaces=replaces
+        )
+        more_facts, further = documents.brought_beside(
+            dataset, domain, names=names, replaces=replaces
+        )
         lines += [*more, *further]
     total = len(names) if known else None
-    facts: dict[str, Any] = {"columns": taken, "table": table, "constraints": rules, "beside": more_facts}
+    facts: dict[str, Any] = {
+        "columns": taken,
+        "table": table,
+        "constraints": rules,
+        "beside": more_facts,
+    }
     keep(actor=actor, dataset=dataset, total=total, **facts)
-    return Brought(title=dictionaries.TITLES[kind], columns=list(taken), remarks=[*said(remarks), *lines])
+    return Brought(
+        title=dictionaries.TITLES[kind], columns=list(taken), remarks=[*said(remarks), *lines]
+    )
 
 
 # --- the description -----------------------------------------------------------------------------------------------
@@ -192,7 +230,9 @@ def confirm_domain(*, actor: User, dataset: Dataset) -> DomainVersion:
     )
 
 
-def declare_domain(*, actor: User, dataset: Dataset, document: Mapping[str, Any], because: str = "") -> DomainVersion:
+def declare_domain(
+    *, actor: User, dataset: Dataset, document: Mapping[str, Any], because: str = ""
+) -> DomainVersion:
     """Make a whole document the public description, on the steward's word. `because`: where its facts are written; whoever
     takes a person's word asks for it. The draft follows, so that its page shows what is in force; what was typed there and
     not confirmed yet stays. Raises DomainError."""
@@ -202,23 +242,49 @@ def declare_domain(*, actor: User, dataset: Dataset, document: Mapping[str, Any]
             actor=actor,
             dataset=dataset,
             domain=domain,
-            statements=[{"columns": [each.name for each in domain.attributes], "because": because}] if because else [],
+            statements=[
+                {"columns": [each.name for each in domain.attributes], "because": because}
+            ]
+            if because
+            else [],
             found=basis.of_attributes(
-                domain.attributes, suggested=basis.by_column(selectors.suggestions_to_count(dataset))
+                domain.attributes,
+                suggested=basis.by_column(selectors.suggestions_to_count(dataset)),
             ),
         )
-        names = selectors.columns_of(dataset) or [attribute.name for attribute in domain.attributes]
+        names = selectors.columns_of(dataset) or [
+            attribute.name for attribute in domain.attributes
+        ]
         said = {"confirmed": True} | ({"because": because} if because else {})
-        columns = {a.name: drafts.column_of(a, place=names.index(a.name)) | said for a in domain.attributes}
-        unfinished = {name for name, one in drafts.columns(dataset.draft).items() if not one.get("confirmed")}
+        columns = {
+            a.name: drafts.column_of(a, place=names.index(a.name)) | said
+            for a in domain.attributes
+        }
+        unfinished = {
+            name
+            for name, one in drafts.columns(dataset.draft).items()
+            if not one.get("confirmed")
+        }
         taken = {name: column for name, column in columns.items() if name not in unfinished}
         held = [each.to_json() for each in domain.constraints]
-        facts: dict[str, Any] = {"table": drafts.table_of(domain), "beside": documents.beside_of(domain)}
-        keep(actor=actor, dataset=dataset, columns=taken, constraints=held, total=len(names), **facts)
+        facts: dict[str, Any] = {
+            "table": drafts.table_of(domain),
+            "beside": documents.beside_of(domain),
+        }
+        keep(
+            actor=actor,
+            dataset=dataset,
+            columns=taken,
+            constraints=held,
+            total=len(names),
+            **facts,
+        )
     return version
 
 
-def domain_of(draft: Mapping[str, Any], *, names: Sequence[str] | None, beside: Mapping[str, Any]) -> Domain:
+def domain_of(
+    draft: Mapping[str, Any], *, names: Sequence[str] | None, beside: Mapping[str, Any]
+) -> Domain:
     """The draft, and what stands beside it, as a Domain of the table with these columns (None: when only their number is
     remembered). Raises Incomplete with all errors at once."""
     errors: list[DomainError] = []
@@ -228,16 +294,27 @@ def domain_of(draft: Mapping[str, Any], *, names: Sequence[str] | None, beside: 
         column = typed.get(name)
         try:
             if column is None or not (column.get("confirmed") or column.get("tried")):
-                raise DomainError(NOT_CONFIRMED, repair="confirm it, or leave it out", column=name)
+                raise DomainError(
+                    NOT_CONFIRMED, repair="confirm it, or leave it out", column=name
+                )
             attributes.append(attribute_of(name, column))
             if not column.get("confirmed"):  # sound by now, and still not confirmed
-                raise DomainError(NOT_CONFIRMED, repair="confirm it, or leave it out", column=name)
+                raise DomainError(
+                    NOT_CONFIRMED, repair="confirm it, or leave it out", column=name
+                )
         except DomainError as error:
             errors.append(error)
     if names is None and draft.get("total") != len(typed):
-        errors.append(DomainError("the preview has expired", repair="read the table again to see what is still open"))
+        errors.append(
+            DomainError(
+                "the preview has expired",
+                repair="read the table again to see what is still open",
+            )
+        )
     try:
-        whom = terms.table_terms(draft.get("table") or terms.USUAL_TABLE, names=[*(names or typed)])
+        whom = terms.table_terms(
+            draft.get("table") or terms.USUAL_TABLE, names=[*(names or typed)]
+        )
         if not errors:
             held = parse_constraints(constraining.documents(draft))
             return documents.whole(attributes, constraints=held, terms=whom, beside=beside)
@@ -258,7 +335,9 @@ def _store(
     domain.require_confirmed()
     terms.check_kinds(domain)
     terms.check_text(domain.to_json())
-    locked = Dataset.objects.select_for_update().select_related("organisation").get(pk=dataset.pk)
+    locked = (
+        Dataset.objects.select_for_update().select_related("organisation").get(pk=dataset.pk)
+    )
     check_columns(locked, domain)
     terms.check_fixed(locked, domain)
     latest = newest(locked)
@@ -293,10 +372,17 @@ def check_columns(dataset: Dataset, domain: Domain) -> None:
     records a row stands for, and is not there.
     Nothing can be said of a table that was not read yet; the worker looks again before it charges anything."""
     if dataset.status == Dataset.Status.REFUSED:
-        raise DomainError("the table was refused and cannot be described", repair="mend it and upload it again")
+        raise DomainError(
+            "the table was refused and cannot be described",
+            repair="mend it and upload it again",
+        )
     names = selectors.columns_of(dataset)
     described = [attribute.name for attribute in domain.attributes]
     further = [domain.unit.column, None if domain.repeats is None else domain.repeats.column]
     for name in [*described, *(name for name in further if name)]:
         if names is not None and name not in names:
-            raise DomainError("the table has no such column", repair="take its name from the header", column=name)
+            raise DomainError(
+                "the table has no such column",
+                repair="take its name from the header",
+                column=name,
+            )

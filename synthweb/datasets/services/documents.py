@@ -24,14 +24,25 @@ _FROM_DATA = (
     "holds facts that are only suggested by data, or learned from it; not taken",
     "look at it yourself, or set its provenance in the file",
 )
-_STANDS = ("described here already, kept", "forget what was typed about it, or let the file take its place")
-_NEARLY = ("holds something that this page cannot show, taken as near as it goes", "look it over")
-_ONE_ORIGIN = ("its facts come from different places, the draft keeps one word for all", "look it over")
+_STANDS = (
+    "described here already, kept",
+    "forget what was typed about it, or let the file take its place",
+)
+_NEARLY = (
+    "holds something that this page cannot show, taken as near as it goes",
+    "look it over",
+)
+_ONE_ORIGIN = (
+    "its facts come from different places, the draft keeps one word for all",
+    "look it over",
+)
 _OTHER = "choose another one"
 _ABSENT = ("not in this table, not taken", "take the name from the header of the table")
 
 
-def read(document: Mapping[str, Any]) -> tuple[dictionaries.Kind, dictionaries.Reading, Domain | None]:
+def read(
+    document: Mapping[str, Any],
+) -> tuple[dictionaries.Kind, dictionaries.Reading, Domain | None]:
     """What a document of any kind describes, and the whole domain if it is one. Errors: DomainError."""
     kind = dictionaries.recognise(document)
     if kind != "domain":
@@ -54,11 +65,16 @@ def check_whole(reading: dictionaries.Reading, *, names: Sequence[str]) -> None:
 
 
 def brought(
-    reading: dictionaries.Reading, *, names: Sequence[str], standing: Mapping[str, drafts.Column]
+    reading: dictionaries.Reading,
+    *,
+    names: Sequence[str],
+    standing: Mapping[str, drafts.Column],
 ) -> tuple[dict[str, drafts.Column | None], list[tuple[str, str, str]]]:
     """The columns of a file as typed and not confirmed, but for those that are `standing` already; and a remark
     (column, rule, repair) for each that is not taken as it is. Raises DomainError for a file about another table."""
-    about = dict.fromkeys([*(a.name for a in reading.attributes), *(remark.column for remark in reading.remarks)])
+    about = dict.fromkeys(
+        [*(a.name for a in reading.attributes), *(remark.column for remark in reading.remarks)]
+    )
     absent = [name for name in about if name not in names]
     if len(absent) == len(about):
         raise DomainError(
@@ -71,7 +87,9 @@ def brought(
     for attribute in reading.attributes:
         if attribute.name not in names:
             continue
-        column = drafts.column_of(attribute, place=names.index(attribute.name)) | {"brought": True}
+        column = drafts.column_of(attribute, place=names.index(attribute.name)) | {
+            "brought": True
+        }
         why = _remark(attribute, column, standing=standing.get(attribute.name))
         if why is not None:
             remarks.append((attribute.name, *why))
@@ -80,13 +98,19 @@ def brought(
     return taken, remarks
 
 
-def _remark(attribute: Attribute, column: drafts.Column, *, standing: drafts.Column | None) -> Why | None:
+def _remark(
+    attribute: Attribute, column: drafts.Column, *, standing: drafts.Column | None
+) -> Why | None:
     origins = set(attribute.facts.values())
     if origins - set(drafts.ORIGINS):
         return _FROM_DATA
     if standing is not None:
         said = ("kind", "origin", "fields")
-        return None if [standing.get(key) for key in said] == [column[key] for key in said] else _STANDS
+        return (
+            None
+            if [standing.get(key) for key in said] == [column[key] for key in said]
+            else _STANDS
+        )
     try:
         again = attribute_of(attribute.name, column).to_json()
     except DomainError:
@@ -97,7 +121,12 @@ def _remark(attribute: Attribute, column: drafts.Column, *, standing: drafts.Col
 
 
 def brought_table(
-    dataset: Dataset, domain: Domain, *, document: Mapping[str, Any], names: Sequence[str], replaces: bool
+    dataset: Dataset,
+    domain: Domain,
+    *,
+    document: Mapping[str, Any],
+    names: Sequence[str],
+    replaces: bool,
 ) -> tuple[drafts.Fields | None, list[str]]:
     """Whom a file protects and which places it names, as far as nothing else is typed or settled."""
     said = drafts.table_of(domain)
@@ -116,7 +145,9 @@ def brought_table(
     ):
         pass
     elif selectors.fixed_terms(dataset) is not None:
-        remarks.append("Whom the releases protect is settled; what the file says about it was not taken.")
+        remarks.append(
+            "Whom the releases protect is settled; what the file says about it was not taken."
+        )
     elif not replaces and any(standing[key] != terms.USUAL_TABLE[key] for key in terms.WHOM):
         remarks.append("Whom the releases protect was typed here already and is kept.")
     else:
@@ -166,7 +197,10 @@ def brought_beside(
     standing = selectors.beside(dataset)
     said = drafts.fitting_beside(beside_of(domain), names)
     kept = [key for key in said if standing.get(key) not in (None, said[key]) and not replaces]
-    remarks = [f"The {key} that were taken here already are kept; those of the file were not taken." for key in kept]
+    remarks = [
+        f"The {key} that were taken here already are kept; those of the file were not taken."
+        for key in kept
+    ]
     found = standing | {key: facts for key, facts in said.items() if key not in kept}
     return (found if found != standing else None), remarks
 
@@ -203,16 +237,30 @@ def draft_document(dataset: Dataset) -> dict[str, Any]:
         with contextlib.suppress(DomainError):
             document = attribute_of(name, column).to_json()
             if not column.get("confirmed"):
-                document |= {"provenance": "suggested", "why": "Typed, and not confirmed as public knowledge."}
+                document |= {
+                    "provenance": "suggested",
+                    "why": "Typed, and not confirmed as public knowledge.",
+                }
             documents.append(document)
     if not documents:
-        raise DomainError("no column is described yet", repair="confirm one, or type something about it")
-    table = terms.USUAL_TABLE | (dataset.draft.get("table") or {}) | (selectors.fixed_terms(dataset) or {})
+        raise DomainError(
+            "no column is described yet", repair="confirm one, or type something about it"
+        )
+    table = (
+        terms.USUAL_TABLE
+        | (dataset.draft.get("table") or {})
+        | (selectors.fixed_terms(dataset) or {})
+    )
     said = terms.table_terms(table, names=[table["unit_column"], table["repeats_column"]])
     names = {str(document["name"]) for document in documents}
     said["places"] = tuple(place for place in said["places"] if names.issuperset(place.columns))
     held = parse_constraints(constraining.documents(dataset.draft))
     constraints = [each for each in held if names.issuperset(each.columns)]
     beside = drafts.fitting_beside(selectors.beside(dataset), names)
-    domain = whole(list(map(parse_attribute, documents)), constraints=constraints, terms=said, beside=beside)
+    domain = whole(
+        list(map(parse_attribute, documents)),
+        constraints=constraints,
+        terms=said,
+        beside=beside,
+    )
     return domain.to_json() | {"attributes": documents}

@@ -40,7 +40,9 @@ class Intake:
 
     def __init__(self, file_kind: Kind) -> None:
         if file_kind not in formats.KINDS:
-            raise TableError("unknown kind of file", repair=f"use one of {', '.join(formats.KINDS)}")
+            raise TableError(
+                "unknown kind of file", repair=f"use one of {', '.join(formats.KINDS)}"
+            )
         if file_kind in formats.BASKETS:
             raise TableError(
                 "lists of baskets are not taken here",
@@ -75,13 +77,29 @@ class Intake:
         if not self._looked_inside and self._unpacked_head:
             self._judge_inside()
         if self._unpacker is not None and not self._unpacker.complete:
-            self._refuse(TableError("the packed file ends too early", repair="pack it again and upload it again"))
+            self._refuse(
+                TableError(
+                    "the packed file ends too early", repair="pack it again and upload it again"
+                )
+            )
         if not self._unpacked:
-            self._refuse(TableError("the file is empty", repair="export the table again, with its header"))
+            self._refuse(
+                TableError(
+                    "the file is empty", repair="export the table again, with its header"
+                )
+            )
         if self.file_kind == "parquet" and self._tail != formats.PARQUET:
-            self._refuse(TableError("the Parquet file is cut short", repair="write it again and upload it again"))
+            self._refuse(
+                TableError(
+                    "the Parquet file is cut short", repair="write it again and upload it again"
+                )
+            )
         self._writer.end()
-        return Received(file_kind=self.file_kind, size_bytes=self.size_bytes, content_key=self._key.hexdigest())
+        return Received(
+            file_kind=self.file_kind,
+            size_bytes=self.size_bytes,
+            content_key=self._key.hexdigest(),
+        )
 
     def keep(self) -> str:
         """Move the table into the vault; returns its name there. For services that write its row."""
@@ -110,7 +128,11 @@ class Intake:
                     self._count(piece)
                     self._look_inside(piece)
             except zlib.error:
-                self._refuse(TableError("the packed file is damaged", repair="pack it again and upload it again"))
+                self._refuse(
+                    TableError(
+                        "the packed file is damaged", repair="pack it again and upload it again"
+                    )
+                )
         self._writer.write(chunk)
 
     def _count(self, piece: bytes) -> None:
@@ -144,7 +166,10 @@ class Intake:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.discard()
 
@@ -243,13 +268,17 @@ class _Unpacker:
         """The next packed bytes; yields what they unpack to."""
         while data:
             if self._member is None:
-                data = data.lstrip(b"\0") if self._members else data  # padding behind a member is allowed
+                data = (
+                    data.lstrip(b"\0") if self._members else data
+                )  # padding behind a member is allowed
                 if not data:
                     return
                 self._member, self._members = zlib.decompressobj(wbits=31), self._members + 1
             piece = self._member.decompress(data, PIECE)
             yield piece
-            while len(piece) == PIECE and not self._member.eof:  # more output than fitted may be waiting
+            while (
+                len(piece) == PIECE and not self._member.eof
+            ):  # more output than fitted may be waiting
                 piece = self._member.decompress(self._member.unconsumed_tail, PIECE)
                 yield piece
             data = b""
@@ -269,4 +298,7 @@ def too_large() -> TableError:
     """The one text for a table over the limit."""
     limit = settings.UPLOAD_MAX_BYTES
     size = f"{limit / 1e9:.3g} GB" if limit >= 10**9 else f"{limit / 1e6:.3g} MB"
-    return TableError(f"the table is larger than {size}, unpacked", repair="leave out columns that are not needed")
+    return TableError(
+        f"the table is larger than {size}, unpacked",
+        repair="leave out columns that are not needed",
+    )

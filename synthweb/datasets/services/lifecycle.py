@@ -46,23 +46,40 @@ def replace_file(*, actor: User, dataset: Dataset, upload: Intake) -> Dataset:
     """
     received = upload.end()
     with transaction.atomic():
-        _check_free(tables.locked(dataset))  # before the file moves; asked again below, where it counts
-    arriving.send(sender=Dataset, organisation=dataset.organisation, content_key=received.content_key)
+        _check_free(
+            tables.locked(dataset)
+        )  # before the file moves; asked again below, where it counts
+    arriving.send(
+        sender=Dataset, organisation=dataset.organisation, content_key=received.content_key
+    )
     vault_name = upload.keep()
     try:
         with transaction.atomic():
             locked = tables.locked(dataset)
             _check_free(locked)
             if received.content_key == locked.content_key:
-                raise TableError("this is the very table that is there already", repair="choose the corrected file")
+                raise TableError(
+                    "this is the very table that is there already",
+                    repair="choose the corrected file",
+                )
             _refuse_paid_elsewhere(locked, received.content_key)
             tables.in_force(locked)
             newest = locked.tables.order_by("-number").values_list("number", flat=True)[0]
-            locked.table_number, locked.vault_name, locked.file_kind = newest + 1, vault_name, received.file_kind
+            locked.table_number, locked.vault_name, locked.file_kind = (
+                newest + 1,
+                vault_name,
+                received.file_kind,
+            )
             locked.size_bytes, locked.content_key = received.size_bytes, received.content_key
             _await_reading(locked, dialect=None)
             tables.note(locked, uploaded_by=actor)
-            _record(actor, "dataset.replaced", locked, version=locked.table_number, kind=locked.file_kind)
+            _record(
+                actor,
+                "dataset.replaced",
+                locked,
+                version=locked.table_number,
+                kind=locked.file_kind,
+            )
     except BaseException:
         vault.erase(vault_name)
         raise
@@ -75,11 +92,23 @@ def go_back(*, actor: User, dataset: Dataset) -> Dataset:
     locked = tables.locked(dataset)
     _check_free(locked)
     refused = tables.in_force(locked)
-    before = locked.tables.filter(number__lt=locked.table_number, erased_at=None, read_at__isnull=False).first()
+    before = locked.tables.filter(
+        number__lt=locked.table_number, erased_at=None, read_at__isnull=False
+    ).first()
     if locked.status != Status.REFUSED or before is None:
-        raise Conflict("there is no earlier file to go back to", repair="upload a corrected one")
-    locked.table_number, locked.vault_name, locked.file_kind = before.number, before.vault_name, before.file_kind
-    locked.size_bytes, locked.content_key, locked.dialect = before.size_bytes, before.content_key, before.dialect
+        raise Conflict(
+            "there is no earlier file to go back to", repair="upload a corrected one"
+        )
+    locked.table_number, locked.vault_name, locked.file_kind = (
+        before.number,
+        before.vault_name,
+        before.file_kind,
+    )
+    locked.size_bytes, locked.content_key, locked.dialect = (
+        before.size_bytes,
+        before.content_key,
+        before.dialect,
+    )
     locked.status, locked.refusal, locked.refusal_line = Status.READY, None, None
     locked.save()
     tables.erase([refused])
@@ -93,7 +122,10 @@ def set_dialect(*, actor: User, dataset: Dataset, dialect: Dialect) -> Dataset:
     locked = tables.locked(dataset)
     _check_free(locked)
     if locked.file_kind in WITH_SCHEMA:
-        raise Conflict("a file of this kind says itself how it is written", repair="upload a CSV to say how to read it")
+        raise Conflict(
+            "a file of this kind says itself how it is written",
+            repair="upload a CSV to say how to read it",
+        )
     _await_reading(locked, dialect=dialect)
     tables.forget_reports(locked)
     said = {key: str(value) for key, value in dialect.to_json().items() if key != "columns"}
@@ -144,20 +176,31 @@ def _check_free(dataset: Dataset) -> None:
     _refuse_deleted(dataset)
     _refuse_open_runs(dataset)
     if dataset.errands.filter(state__in=dataset.errands.model.OPEN).exists():
-        raise Conflict("a worker has this table open, or is about to", repair="wait until it is done")
+        raise Conflict(
+            "a worker has this table open, or is about to", repair="wait until it is done"
+        )
 
 
 def _refuse_open_runs(dataset: Dataset) -> None:
     if dataset.runs.filter(state__in=dataset.runs.model.OPEN).exists():
-        raise Conflict("a run of this dataset is not over", repair="wait for it or cancel it first")
+        raise Conflict(
+            "a run of this dataset is not over", repair="wait for it or cancel it first"
+        )
 
 
 def _refuse_paid_elsewhere(dataset: Dataset, content_key: str) -> None:
     """Two budgets on the same rows add up for the people in them. A custodian decides about that when a dataset asks
     for budget; a dataset that has one asks nobody any more."""
     own = getattr(dataset, "coverage", None)
-    same = selectors.holding({content_key}, organisation_id=dataset.organisation_id).exclude(pk=dataset.pk)
-    if own and same.filter(coverage__isnull=False).exclude(coverage__account=own.account_id).exists():
+    same = selectors.holding({content_key}, organisation_id=dataset.organisation_id).exclude(
+        pk=dataset.pk
+    )
+    if (
+        own
+        and same.filter(coverage__isnull=False)
+        .exclude(coverage__account=own.account_id)
+        .exists()
+    ):
         raise Conflict(
             "this very table spends from another budget already",
             repair="upload it as a new dataset, so that a custodian decides about its budget",

@@ -22,11 +22,18 @@ from synthweb.datasets.services.intake import Intake, intake_of
 from synthweb.datasets.signals import arriving
 from synthweb.lib import names
 
-ORPHAN_AGE = datetime.timedelta(hours=1)  # a table without a row is younger only while its upload is at work
+ORPHAN_AGE = datetime.timedelta(
+    hours=1
+)  # a table without a row is younger only while its upload is at work
 
 
 def store_upload(
-    *, steward: User, organisation: Organisation, name: str, upload: Intake, description: str = ""
+    *,
+    steward: User,
+    organisation: Organisation,
+    name: str,
+    upload: Intake,
+    description: str = "",
 ) -> Dataset:
     """Keep a received table: its file moves into the vault and its row appears, both or neither.
 
@@ -55,7 +62,10 @@ def store_upload(
                 action="dataset.uploaded",
                 target=("dataset", dataset.code),
                 organisation=organisation,
-                detail={"name": dataset.name, "kind": dataset.file_kind},  # no size: it depends on every row
+                detail={
+                    "name": dataset.name,
+                    "kind": dataset.file_kind,
+                },  # no size: it depends on every row
             )
     except BaseException:
         vault.erase(dataset.vault_name)
@@ -83,7 +93,11 @@ def store_stream(
         if expected_bytes is not None and intake.size_bytes != expected_bytes:
             raise cut_short()
         return store_upload(
-            steward=steward, organisation=organisation, name=name, description=description, upload=intake
+            steward=steward,
+            organisation=organisation,
+            name=name,
+            description=description,
+            upload=intake,
         )
 
 
@@ -99,17 +113,29 @@ def mark_ready(*, dataset: Dataset, dialect: Mapping[str, Any] | None = None) ->
     locked = tables.locked(dataset)
     if locked.is_deleted or locked.table_number != dataset.table_number:
         return
-    locked.status, locked.dialect, locked.refusal, locked.refusal_line = Dataset.Status.READY, dialect, None, None
+    locked.status, locked.dialect, locked.refusal, locked.refusal_line = (
+        Dataset.Status.READY,
+        dialect,
+        None,
+        None,
+    )
     locked.save(update_fields=["status", "dialect", "refusal", "refusal_line", "updated_at"])
     tables.settle(locked)
     audit.record(
-        actor="worker", action="dataset.read", target=("dataset", dataset.code), organisation=locked.organisation
+        actor="worker",
+        action="dataset.read",
+        target=("dataset", dataset.code),
+        organisation=locked.organisation,
     )
-    dataset.refresh_from_db(fields=["status", "dialect", "refusal", "refusal_line", "updated_at"])
+    dataset.refresh_from_db(
+        fields=["status", "dialect", "refusal", "refusal_line", "updated_at"]
+    )
 
 
 @transaction.atomic
-def mark_refused(*, dataset: Dataset, refusal: Mapping[str, Any], dialect: Mapping[str, Any] | None = None) -> None:
+def mark_refused(
+    *, dataset: Dataset, refusal: Mapping[str, Any], dialect: Mapping[str, Any] | None = None
+) -> None:
     """The worker cannot read the table. `refusal` is InputError.as_dict(): rule, repair, column, line; no value.
 
     Of a CSV no column's name is kept: in a table without a header, often why it is refused, it is a cell of the first
@@ -119,7 +145,11 @@ def mark_refused(*, dataset: Dataset, refusal: Mapping[str, Any], dialect: Mappi
         return
     column = refusal.get("column") if locked.file_kind in WITH_SCHEMA else None
     locked.status, locked.refusal_line = Dataset.Status.REFUSED, refusal.get("line")
-    locked.refusal = {"rule": refusal.get("rule"), "repair": refusal.get("repair"), "column": column}
+    locked.refusal = {
+        "rule": refusal.get("rule"),
+        "repair": refusal.get("repair"),
+        "column": column,
+    }
     locked.dialect = dialect if dialect is not None else locked.dialect
     locked.save(update_fields=["status", "dialect", "refusal", "refusal_line", "updated_at"])
     audit.record(
@@ -129,7 +159,9 @@ def mark_refused(*, dataset: Dataset, refusal: Mapping[str, Any], dialect: Mappi
         organisation=locked.organisation,
         detail={"rule": locked.refusal["rule"] or ""},
     )
-    dataset.refresh_from_db(fields=["status", "dialect", "refusal", "refusal_line", "updated_at"])
+    dataset.refresh_from_db(
+        fields=["status", "dialect", "refusal", "refusal_line", "updated_at"]
+    )
 
 
 def sweep() -> int:
@@ -145,7 +177,9 @@ def _sweep_orphans() -> int:
     stored = files.modified(Path(settings.VAULT_DIR))
     found = {name: modified for name, modified in stored.items() if vault.NAME.fullmatch(name)}
     needed, erased = tables.needed(found), tables.erased(found)
-    orphans = {name for name, at in found.items() if name in erased or at < latest.timestamp()} - needed
+    orphans = {
+        name for name, at in found.items() if name in erased or at < latest.timestamp()
+    } - needed
     for name in orphans:
         vault.erase(name)
     return len(orphans)

@@ -23,7 +23,9 @@ def locked(dataset: Dataset) -> Dataset:
     """The row as it is now, held until the end of the transaction. Runs are submitted, and files replaced or deleted,
     under this lock alone, so that a run in flight always has its file."""
     no_key = connection.features.has_select_for_no_key_update
-    rows = Dataset.objects.select_for_update(of=("self",), no_key=no_key).select_related("organisation", "steward")
+    rows = Dataset.objects.select_for_update(of=("self",), no_key=no_key).select_related(
+        "organisation", "steward"
+    )
     return rows.get(pk=dataset.pk)
 
 
@@ -55,13 +57,17 @@ def take(*, dataset: Dataset, run_code: str) -> TableVersion:
     if held.is_deleted:
         raise Conflict("this dataset was deleted", repair="submit the run for another one")
     if held.status != Dataset.Status.READY:
-        raise Conflict("the table of this dataset is being replaced", repair="wait until it is ready")
+        raise Conflict(
+            "the table of this dataset is being replaced", repair="wait until it is ready"
+        )
     return RunTable.objects.create(run_code=run_code, table=in_force(held)).table
 
 
 def settle(dataset: Dataset) -> None:
     """The version in force is sound: say so, and erase the others' files with what was made of them."""
-    dataset.tables.filter(pk=in_force(dataset).pk).update(dialect=dataset.dialect, read_at=timezone.now())
+    dataset.tables.filter(pk=in_force(dataset).pk).update(
+        dialect=dataset.dialect, read_at=timezone.now()
+    )
     if erase(dataset.tables.exclude(number=dataset.table_number)):
         forget_reports(dataset)
 
@@ -87,12 +93,17 @@ def needed(names: Iterable[str]) -> set[str]:
     kept = TableVersion.objects.filter(vault_name__in=names, erased_at=None).exclude(
         dataset__status=Dataset.Status.DELETED
     )
-    return {*living.values_list("vault_name", flat=True), *kept.values_list("vault_name", flat=True)}
+    return {
+        *living.values_list("vault_name", flat=True),
+        *kept.values_list("vault_name", flat=True),
+    }
 
 
 def erased(names: Iterable[str]) -> set[str]:
     """Which of these files were erased, as far as the database is concerned."""
-    gone = TableVersion.objects.filter(Q(dataset__status=Dataset.Status.DELETED) | ~Q(erased_at=None))
+    gone = TableVersion.objects.filter(
+        Q(dataset__status=Dataset.Status.DELETED) | ~Q(erased_at=None)
+    )
     deleted = Dataset.objects.filter(status=Dataset.Status.DELETED, vault_name__in=names)
     found = gone.filter(vault_name__in=names).values_list("vault_name", flat=True)
     return {*found, *deleted.values_list("vault_name", flat=True)}

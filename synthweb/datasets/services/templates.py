@@ -37,11 +37,15 @@ def save_template(*, actor: User, version: DomainVersion, name: str) -> Descript
     return made
 
 
-def apply_template(*, actor: User, dataset: Dataset, template: DescriptionTemplate, replaces: bool = False) -> Brought:
+def apply_template(
+    *, actor: User, dataset: Dataset, template: DescriptionTemplate, replaces: bool = False
+) -> Brought:
     """Take a template into the draft, as brought and not confirmed. Errors: DomainError for a template of which a
     column is not in this table; then nothing is kept."""
     document = template.version.document
-    brought = import_document(actor=actor, dataset=dataset, document=document, replaces=replaces, whole=True)
+    brought = import_document(
+        actor=actor, dataset=dataset, document=document, replaces=replaces, whole=True
+    )
     _note(actor, "template.applied", dataset, template)
     return brought
 

@@ -34,12 +34,20 @@ def table_terms(table: Mapping[str, str], *, names: Sequence[str]) -> dict[str, 
     """Privacy unit, neighbouring relation and public number of records, as typed."""
     column = table.get("unit_column") or None
     if column is not None and column not in names:
-        raise DomainError("the column that names people is not in this table", repair="choose one of its columns")
+        raise DomainError(
+            "the column that names people is not in this table",
+            repair="choose one of its columns",
+        )
     relation = table.get("relation") or Relation.ADD_REMOVE.value
     if relation not in set(Relation):
-        raise DomainError("the neighbouring relation is not chosen", repair="choose add/remove or replace-one")
+        raise DomainError(
+            "the neighbouring relation is not chosen", repair="choose add/remove or replace-one"
+        )
     return {
-        "unit": PrivacyUnit(max_records=_count(table.get("max_records") or "1", "records per person"), column=column),
+        "unit": PrivacyUnit(
+            max_records=_count(table.get("max_records") or "1", "records per person"),
+            column=column,
+        ),
         "relation": Relation(relation),
         "rows": _count(table["rows"], "public number of rows") if table.get("rows") else None,
         "places": _places(table.get("places") or ""),
@@ -57,7 +65,10 @@ def _repeats(table: Mapping[str, str], *, names: Sequence[str]) -> Repeats | Non
             "the column that says how many records a row stands for is not in this table",
             repair="choose one of its columns",
         )
-    return Repeats(column=column, most=_count(table.get("repeats_most") or "", "most records that a row stands for"))
+    return Repeats(
+        column=column,
+        most=_count(table.get("repeats_most") or "", "most records that a row stands for"),
+    )
 
 
 def _places(text: str) -> tuple[Place, ...]:
@@ -68,7 +79,8 @@ def _places(text: str) -> tuple[Place, ...]:
         parts = split(columns)
         if not name.strip() or len(parts) != 2:
             raise DomainError(
-                "a place is not a name and two columns", repair="write it like “home: home_lat, home_lon”, one a line"
+                "a place is not a name and two columns",
+                repair="write it like “home: home_lat, home_lon”, one a line",
             )
         found.append(Place(name=name.strip(), latitude=parts[0], longitude=parts[1]))
     return tuple(found)
@@ -77,7 +89,9 @@ def _places(text: str) -> tuple[Place, ...]:
 def _count(text: str, what: str) -> int:
     text = text.strip()
     if not (text.isascii() and text.isdigit() and len(text) < 16):
-        raise DomainError(f"the {what} is not a whole number", repair="write digits only, without separators")
+        raise DomainError(
+            f"the {what} is not a whole number", repair="write digits only, without separators"
+        )
     return int(text)
 
 
@@ -85,14 +99,17 @@ def check_text(document: Mapping[str, Any]) -> None:
     """PostgreSQL stores neither NUL nor half of a surrogate pair, and no codebook means them."""
     text = json.dumps(document, ensure_ascii=False)
     if "\\u0000" in text or _HALF.search(text):
-        raise DomainError("a text holds characters that cannot be stored", repair="remove control characters")
+        raise DomainError(
+            "a text holds characters that cannot be stored", repair="remove control characters"
+        )
 
 
 def check_kinds(domain: Domain) -> None:
     """Refuses what the command line alone knows how to describe."""
     for attribute in domain.baskets:
         raise attribute.error(
-            "columns of baskets are not taken here", repair="use python -m synth_engine synthesize, see docs/baskets.md"
+            "columns of baskets are not taken here",
+            repair="use python -m synth_engine synthesize, see docs/baskets.md",
         )
 
 
@@ -114,7 +131,11 @@ def check_fixed(dataset: Dataset, domain: Domain) -> None:
         )
     if fixed is None:
         return
-    if wrong := [key.replace("_", " ") for key, value in said.items() if key in fixed and fixed[key] != value]:
+    if wrong := [
+        key.replace("_", " ")
+        for key, value in said.items()
+        if key in fixed and fixed[key] != value
+    ]:
         raise DomainError(
             f"{', '.join(wrong)} cannot change any more: the budget of this dataset was granted for them",
             repair="describe them as before, or upload the table as a new dataset",
@@ -135,5 +156,9 @@ def _terms(domain: Domain) -> dict[str, str]:
         "unit_column": domain.unit.column or "",
         "relation": domain.relation.value,
         "invariants": ", ".join(domain.invariants),
-        **({} if domain.repeats is None else {"repeats": f"{domain.repeats.column}, {domain.repeats.most}"}),
+        **(
+            {}
+            if domain.repeats is None
+            else {"repeats": f"{domain.repeats.column}, {domain.repeats.most}"}
+        ),
     }

@@ -21,13 +21,30 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="BudgetAccount",
             fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("code", models.CharField(default=synthweb.lib.codes.new, editable=False, max_length=16, unique=True)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "code",
+                    models.CharField(
+                        default=synthweb.lib.codes.new,
+                        editable=False,
+                        max_length=16,
+                        unique=True,
+                    ),
+                ),
                 ("name", models.CharField(max_length=200)),
                 (
                     "rule",
                     models.CharField(
-                        choices=[("basic", "Basic: ε and δ add up"), ("zcdp", "zCDP: ρ adds up")], max_length=8
+                        choices=[
+                            ("basic", "Basic: ε and δ add up"),
+                            ("zcdp", "zCDP: ρ adds up"),
+                        ],
+                        max_length=8,
                     ),
                 ),
                 ("relation", models.CharField(max_length=16)),
@@ -57,13 +74,30 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="BudgetRequest",
             fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("code", models.CharField(default=synthweb.lib.codes.new, editable=False, max_length=16, unique=True)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "code",
+                    models.CharField(
+                        default=synthweb.lib.codes.new,
+                        editable=False,
+                        max_length=16,
+                        unique=True,
+                    ),
+                ),
                 ("reason", models.TextField()),
                 (
                     "rule",
                     models.CharField(
-                        choices=[("basic", "Basic: ε and δ add up"), ("zcdp", "zCDP: ρ adds up")], max_length=8
+                        choices=[
+                            ("basic", "Basic: ε and δ add up"),
+                            ("zcdp", "zCDP: ρ adds up"),
+                        ],
+                        max_length=8,
                     ),
                 ),
                 ("epsilon", models.BigIntegerField(default=0)),
@@ -72,7 +106,11 @@ class Migration(migrations.Migration):
                 (
                     "state",
                     models.CharField(
-                        choices=[("open", "Waiting for a custodian"), ("granted", "Granted"), ("refused", "Refused")],
+                        choices=[
+                            ("open", "Waiting for a custodian"),
+                            ("granted", "Granted"),
+                            ("refused", "Refused"),
+                        ],
                         default="open",
                         max_length=8,
                     ),
@@ -110,7 +148,9 @@ class Migration(migrations.Migration):
                 (
                     "requested_by",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to=settings.AUTH_USER_MODEL
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
                     ),
                 ),
             ],
@@ -121,18 +161,27 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="Coverage",
             fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
                 (
                     "account",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, related_name="coverages", to="ledger.budgetaccount"
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="coverages",
+                        to="ledger.budgetaccount",
                     ),
                 ),
                 (
                     "dataset",
                     models.OneToOneField(
-                        on_delete=django.db.models.deletion.PROTECT, related_name="coverage", to="datasets.dataset"
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="coverage",
+                        to="datasets.dataset",
                     ),
                 ),
             ],
@@ -143,12 +192,22 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="LedgerEntry",
             fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
                 ("sequence", models.PositiveIntegerField()),
                 (
                     "kind",
                     models.CharField(
-                        choices=[("GRANT", "Grant"), ("HOLD", "Hold"), ("CHARGE", "Charge"), ("RELEASE", "Release")],
+                        choices=[
+                            ("GRANT", "Grant"),
+                            ("HOLD", "Hold"),
+                            ("CHARGE", "Charge"),
+                            ("RELEASE", "Release"),
+                        ],
                         max_length=8,
                     ),
                 ),
@@ -166,7 +225,9 @@ class Migration(migrations.Migration):
                 (
                     "account",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, related_name="entries", to="ledger.budgetaccount"
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="entries",
+                        to="ledger.budgetaccount",
                     ),
                 ),
             ],
@@ -177,7 +238,9 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name="budgetaccount",
-            constraint=models.CheckConstraint(condition=models.Q(("epsilon_cap__gte", 0)), name="epsilon_cap_positive"),
+            constraint=models.CheckConstraint(
+                condition=models.Q(("epsilon_cap__gte", 0)), name="epsilon_cap_positive"
+            ),
         ),
         migrations.AddConstraint(
             model_name="budgetaccount",
@@ -193,11 +256,15 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name="budgetaccount",
-            constraint=models.CheckConstraint(condition=models.Q(("delta_cap__gte", 0)), name="delta_cap_positive"),
+            constraint=models.CheckConstraint(
+                condition=models.Q(("delta_cap__gte", 0)), name="delta_cap_positive"
+            ),
         ),
         migrations.AddConstraint(
             model_name="budgetaccount",
-            constraint=models.CheckConstraint(condition=models.Q(("delta_held__gte", 0)), name="delta_held_positive"),
+            constraint=models.CheckConstraint(
+                condition=models.Q(("delta_held__gte", 0)), name="delta_held_positive"
+            ),
         ),
         migrations.AddConstraint(
             model_name="budgetaccount",
@@ -207,15 +274,21 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name="budgetaccount",
-            constraint=models.CheckConstraint(condition=models.Q(("rho_cap__gte", 0)), name="rho_cap_positive"),
+            constraint=models.CheckConstraint(
+                condition=models.Q(("rho_cap__gte", 0)), name="rho_cap_positive"
+            ),
         ),
         migrations.AddConstraint(
             model_name="budgetaccount",
-            constraint=models.CheckConstraint(condition=models.Q(("rho_held__gte", 0)), name="rho_held_positive"),
+            constraint=models.CheckConstraint(
+                condition=models.Q(("rho_held__gte", 0)), name="rho_held_positive"
+            ),
         ),
         migrations.AddConstraint(
             model_name="budgetaccount",
-            constraint=models.CheckConstraint(condition=models.Q(("rho_charged__gte", 0)), name="rho_charged_positive"),
+            constraint=models.CheckConstraint(
+                condition=models.Q(("rho_charged__gte", 0)), name="rho_charged_positive"
+            ),
         ),
         migrations.AddConstraint(
             model_name="budgetaccount",
@@ -262,12 +335,16 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name="budgetrequest",
             constraint=models.UniqueConstraint(
-                condition=models.Q(("state", "open")), fields=("dataset",), name="one_open_request_a_dataset"
+                condition=models.Q(("state", "open")),
+                fields=("dataset",),
+                name="one_open_request_a_dataset",
             ),
         ),
         migrations.AddConstraint(
             model_name="ledgerentry",
-            constraint=models.UniqueConstraint(fields=("account", "sequence"), name="entry_sequence"),
+            constraint=models.UniqueConstraint(
+                fields=("account", "sequence"), name="entry_sequence"
+            ),
         ),
         migrations.AddConstraint(
             model_name="ledgerentry",
@@ -299,7 +376,11 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name="ledgerentry",
             constraint=models.CheckConstraint(
-                condition=models.Q(("kind", "GRANT"), models.Q(("run_code", ""), _negated=True), _connector="OR"),
+                condition=models.Q(
+                    ("kind", "GRANT"),
+                    models.Q(("run_code", ""), _negated=True),
+                    _connector="OR",
+                ),
                 name="entry_names_its_run",
             ),
         ),

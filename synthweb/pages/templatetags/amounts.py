@@ -126,12 +126,17 @@ def short_hash(digest: str | None) -> str:
 @register.filter
 def band(expected: Any) -> str:
     """A span of time from its two ends: 30–60 s, 40 s to 2 min."""
-    low, high = (expected[key] if isinstance(expected, Mapping) else getattr(expected, key) for key in ("low", "high"))
+    low, high = (
+        expected[key] if isinstance(expected, Mapping) else getattr(expected, key)
+        for key in ("low", "high")
+    )
     if high <= 60:
         return f"{low}–{high} s"
     if low >= 60 and low % 60 == high % 60 == 0 and high < 3600:
         return f"{low // 60}–{high // 60} min"
-    return f"{seconds(low)} to {seconds(high)}".replace(" min 0 s", " min").replace(" h 0 min", " h")
+    return f"{seconds(low)} to {seconds(high)}".replace(" min 0 s", " min").replace(
+        " h 0 min", " h"
+    )
 
 
 @register.filter

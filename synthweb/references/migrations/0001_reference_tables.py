@@ -19,15 +19,30 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="ReferenceTable",
             fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("code", models.CharField(default=synthweb.lib.codes.new, editable=False, max_length=16, unique=True)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "code",
+                    models.CharField(
+                        default=synthweb.lib.codes.new,
+                        editable=False,
+                        max_length=16,
+                        unique=True,
+                    ),
+                ),
                 ("name", models.CharField(max_length=200)),
                 ("published", models.CharField(max_length=1000)),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
                 (
                     "made_by",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to=settings.AUTH_USER_MODEL
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
                     ),
                 ),
                 (
@@ -46,7 +61,12 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="ReferenceVersion",
             fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
                 ("number", models.PositiveIntegerField()),
                 ("kind", models.CharField(max_length=16)),
                 ("roles", models.JSONField()),
@@ -68,7 +88,9 @@ class Migration(migrations.Migration):
                 (
                     "uploaded_by",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to=settings.AUTH_USER_MODEL
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
                     ),
                 ),
             ],
@@ -78,10 +100,14 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name="referencetable",
-            constraint=models.UniqueConstraint(fields=("organisation", "name"), name="reference_table_name"),
+            constraint=models.UniqueConstraint(
+                fields=("organisation", "name"), name="reference_table_name"
+            ),
         ),
         migrations.AddConstraint(
             model_name="referenceversion",
-            constraint=models.UniqueConstraint(fields=("reference", "number"), name="reference_version_number"),
+            constraint=models.UniqueConstraint(
+                fields=("reference", "number"), name="reference_version_number"
+            ),
         ),
     ]

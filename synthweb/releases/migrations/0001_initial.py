@@ -20,8 +20,21 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="Release",
             fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("code", models.CharField(default=synthweb.lib.codes.new, editable=False, max_length=16, unique=True)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "code",
+                    models.CharField(
+                        default=synthweb.lib.codes.new,
+                        editable=False,
+                        max_length=16,
+                        unique=True,
+                    ),
+                ),
                 ("run_code", models.CharField(max_length=16, unique=True)),
                 ("name", models.CharField(max_length=200)),
                 ("description", models.TextField(blank=True)),
@@ -36,7 +49,9 @@ class Migration(migrations.Migration):
                 (
                     "account",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, related_name="releases", to="ledger.budgetaccount"
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="releases",
+                        to="ledger.budgetaccount",
                     ),
                 ),
                 (
@@ -50,7 +65,9 @@ class Migration(migrations.Migration):
                 (
                     "dataset",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, related_name="releases", to="datasets.dataset"
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="releases",
+                        to="datasets.dataset",
                     ),
                 ),
                 (
@@ -66,8 +83,21 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="Sample",
             fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("code", models.CharField(default=synthweb.lib.codes.new, editable=False, max_length=16, unique=True)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "code",
+                    models.CharField(
+                        default=synthweb.lib.codes.new,
+                        editable=False,
+                        max_length=16,
+                        unique=True,
+                    ),
+                ),
                 ("rows", models.BigIntegerField()),
                 ("seed", models.CharField(max_length=64)),
                 ("commitment", models.CharField(max_length=64)),
@@ -75,13 +105,17 @@ class Migration(migrations.Migration):
                 (
                     "release",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, related_name="samples", to="releases.release"
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="samples",
+                        to="releases.release",
                     ),
                 ),
                 (
                     "requested_by",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, related_name="samples", to=settings.AUTH_USER_MODEL
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="samples",
+                        to=settings.AUTH_USER_MODEL,
                     ),
                 ),
             ],
@@ -89,7 +123,12 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="ReleaseGrant",
             fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
                 ("revoked_at", models.DateTimeField(blank=True, null=True)),
                 (
@@ -103,20 +142,26 @@ class Migration(migrations.Migration):
                 (
                     "granted_by",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to=settings.AUTH_USER_MODEL
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
                     ),
                 ),
                 (
                     "release",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, related_name="grants", to="releases.release"
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="grants",
+                        to="releases.release",
                     ),
                 ),
             ],
             options={
                 "constraints": [
                     models.UniqueConstraint(
-                        condition=models.Q(("revoked_at", None)), fields=("release", "analyst"), name="grant_once"
+                        condition=models.Q(("revoked_at", None)),
+                        fields=("release", "analyst"),
+                        name="grant_once",
                     )
                 ],
             },

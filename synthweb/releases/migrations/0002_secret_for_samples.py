@@ -13,7 +13,9 @@ def give_secrets(apps: Any, _: Any) -> None:
     """Each release its own; a default given by the database would be one for all."""
     releases = apps.get_model("releases", "Release")
     for key in releases.objects.filter(sample_secret="").values_list("pk", flat=True):
-        releases.objects.filter(pk=key).update(sample_secret=synthweb.releases.models.new_secret())
+        releases.objects.filter(pk=key).update(
+            sample_secret=synthweb.releases.models.new_secret()
+        )
 
 
 class Migration(migrations.Migration):
@@ -29,6 +31,8 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             model_name="release",
             name="sample_secret",
-            field=models.CharField(default=synthweb.releases.models.new_secret, editable=False, max_length=64),
+            field=models.CharField(
+                default=synthweb.releases.models.new_secret, editable=False, max_length=64
+            ),
         ),
     ]

@@ -17,8 +17,21 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="Edition",
             fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("code", models.CharField(default=synthweb.lib.codes.new, editable=False, max_length=16, unique=True)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "code",
+                    models.CharField(
+                        default=synthweb.lib.codes.new,
+                        editable=False,
+                        max_length=16,
+                        unique=True,
+                    ),
+                ),
                 ("note", models.CharField(max_length=300)),
                 ("model", models.JSONField()),
                 ("digest", models.CharField(max_length=64)),
@@ -35,7 +48,9 @@ class Migration(migrations.Migration):
                 (
                     "release",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, related_name="editions", to="releases.release"
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="editions",
+                        to="releases.release",
                     ),
                 ),
             ],

@@ -18,25 +18,42 @@ LOOKED = "chosen-after-looking"
 
 
 def canonical(obj: Any, *, ascii_only: bool) -> bytes:
-    return json.dumps(obj, sort_keys=True, separators=(",", ":"), ensure_ascii=ascii_only).encode("utf-8")
+    return json.dumps(
+        obj, sort_keys=True, separators=(",", ":"), ensure_ascii=ascii_only
+    ).encode("utf-8")
 
 
 def with_look(receipt: dict[str, Any], *, looked: bool) -> dict[str, Any]:
     """The receipt with or without the note of a look, and the digest that it had then."""
-    rest = {name: value for name, value in receipt.items() if name != "digest"} | {"chosen_after_looking": looked}
+    rest = {name: value for name, value in receipt.items() if name != "digest"} | {
+        "chosen_after_looking": looked
+    }
     return rest | {"digest": hashlib.sha256(canonical(rest, ascii_only=True)).hexdigest()}
 
 
 def to_marks(apps: Any, _editor: Any) -> None:
     """A release whose receipt says that it was chosen after looking, and was published without saying so, gets a mark."""
-    release_model, mark_model = apps.get_model("releases", "Release"), apps.get_model("releases", "ReleaseMark")
+    release_model, mark_model = (
+        apps.get_model("releases", "Release"),
+        apps.get_model("releases", "ReleaseMark"),
+    )
     entries = apps.get_model("audit", "AuditEntry").objects.filter(object_kind="release")
-    for release in release_model.objects.filter(receipt__chosen_after_looking=True).iterator(chunk_size=20):
+    for release in release_model.objects.filter(receipt__chosen_after_looking=True).iterator(
+        chunk_size=20
+    ):
         marked, core = release.receipt, with_look(release.receipt, looked=False)
-        published = entries.filter(action="release.published", object_code=release.code).order_by("sequence").first()
+        published = (
+            entries.filter(action="release.published", object_code=release.code)
+            .order_by("sequence")
+            .first()
+        )
         if published is None or published.detail.get("receipt") != core["digest"]:
             continue  # it said so when it was published, which stays in its core
-        shared = entries.filter(action="release.shared", object_code=release.code).order_by("sequence").first()
+        shared = (
+            entries.filter(action="release.shared", object_code=release.code)
+            .order_by("sequence")
+            .first()
+        )
         moment = (shared.at if shared else release.created_at).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         statement = {
             "core": core["digest"],
@@ -80,7 +97,12 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="ReleaseMark",
             fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
                 ("sequence", models.PositiveIntegerField()),
                 (
                     "kind",
@@ -97,14 +119,18 @@ class Migration(migrations.Migration):
                 (
                     "release",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, related_name="marks", to="releases.release"
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="marks",
+                        to="releases.release",
                     ),
                 ),
             ],
         ),
         migrations.AddConstraint(
             model_name="releasemark",
-            constraint=models.UniqueConstraint(fields=("release", "sequence"), name="mark_sequence"),
+            constraint=models.UniqueConstraint(
+                fields=("release", "sequence"), name="mark_sequence"
+            ),
         ),
         migrations.RunPython(to_marks, to_receipts),
     ]

@@ -21,7 +21,12 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="OutboxMessage",
             fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
                 ("task", models.CharField(max_length=100)),
                 ("queue", models.CharField(max_length=32)),
                 ("subject_code", models.CharField(max_length=16)),
@@ -30,15 +35,36 @@ class Migration(migrations.Migration):
                 ("times_sent", models.PositiveIntegerField(default=0)),
             ],
             options={
-                "indexes": [models.Index(fields=["sent_at", "created_at"], name="runs_outbox_sent_at_eeba45_idx")],
-                "constraints": [models.UniqueConstraint(fields=("task", "subject_code"), name="one_message_a_subject")],
+                "indexes": [
+                    models.Index(
+                        fields=["sent_at", "created_at"], name="runs_outbox_sent_at_eeba45_idx"
+                    )
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("task", "subject_code"), name="one_message_a_subject"
+                    )
+                ],
             },
         ),
         migrations.CreateModel(
             name="SynthesisRun",
             fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("code", models.CharField(default=synthweb.lib.codes.new, editable=False, max_length=16, unique=True)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "code",
+                    models.CharField(
+                        default=synthweb.lib.codes.new,
+                        editable=False,
+                        max_length=16,
+                        unique=True,
+                    ),
+                ),
                 ("lease_token", models.PositiveIntegerField(default=0)),
                 ("lease_until", models.DateTimeField(blank=True, null=True)),
                 ("attempts", models.PositiveIntegerField(default=0)),
@@ -78,25 +104,33 @@ class Migration(migrations.Migration):
                 (
                     "account",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, related_name="runs", to="ledger.budgetaccount"
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="runs",
+                        to="ledger.budgetaccount",
                     ),
                 ),
                 (
                     "created_by",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, related_name="runs", to=settings.AUTH_USER_MODEL
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="runs",
+                        to=settings.AUTH_USER_MODEL,
                     ),
                 ),
                 (
                     "dataset",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, related_name="runs", to="datasets.dataset"
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="runs",
+                        to="datasets.dataset",
                     ),
                 ),
                 (
                     "domain_version",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, related_name="runs", to="datasets.domainversion"
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="runs",
+                        to="datasets.domainversion",
                     ),
                 ),
                 (
@@ -114,14 +148,21 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="RunEvent",
             fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
                 ("at", models.DateTimeField(auto_now_add=True)),
                 ("stage", models.CharField(max_length=32)),
                 ("text", models.CharField(max_length=300)),
                 (
                     "run",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="events", to="runs.synthesisrun"
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="events",
+                        to="runs.synthesisrun",
                     ),
                 ),
             ],
@@ -132,8 +173,21 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="TableErrand",
             fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("code", models.CharField(default=synthweb.lib.codes.new, editable=False, max_length=16, unique=True)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "code",
+                    models.CharField(
+                        default=synthweb.lib.codes.new,
+                        editable=False,
+                        max_length=16,
+                        unique=True,
+                    ),
+                ),
                 ("lease_token", models.PositiveIntegerField(default=0)),
                 ("lease_until", models.DateTimeField(blank=True, null=True)),
                 ("attempts", models.PositiveIntegerField(default=0)),
@@ -146,7 +200,11 @@ class Migration(migrations.Migration):
                 (
                     "kind",
                     models.CharField(
-                        choices=[("ingest", "Read the upload"), ("report", "Compare with real data")], max_length=8
+                        choices=[
+                            ("ingest", "Read the upload"),
+                            ("report", "Compare with real data"),
+                        ],
+                        max_length=8,
                     ),
                 ),
                 (
@@ -165,7 +223,9 @@ class Migration(migrations.Migration):
                 (
                     "dataset",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, related_name="errands", to="datasets.dataset"
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="errands",
+                        to="datasets.dataset",
                     ),
                 ),
                 (
@@ -181,14 +241,18 @@ class Migration(migrations.Migration):
                 (
                     "requested_by",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to=settings.AUTH_USER_MODEL
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
                     ),
                 ),
             ],
         ),
         migrations.AddIndex(
             model_name="synthesisrun",
-            index=models.Index(fields=["state", "lease_until"], name="runs_synthe_state_712e0d_idx"),
+            index=models.Index(
+                fields=["state", "lease_until"], name="runs_synthe_state_712e0d_idx"
+            ),
         ),
         migrations.AddConstraint(
             model_name="synthesisrun",
@@ -213,14 +277,18 @@ class Migration(migrations.Migration):
             model_name="synthesisrun",
             constraint=models.CheckConstraint(
                 condition=models.Q(
-                    models.Q(("state", "finished"), _negated=True), ("release__isnull", False), _connector="OR"
+                    models.Q(("state", "finished"), _negated=True),
+                    ("release__isnull", False),
+                    _connector="OR",
                 ),
                 name="finished_has_release",
             ),
         ),
         migrations.AddIndex(
             model_name="tableerrand",
-            index=models.Index(fields=["state", "lease_until"], name="runs_tablee_state_453d13_idx"),
+            index=models.Index(
+                fields=["state", "lease_until"], name="runs_tablee_state_453d13_idx"
+            ),
         ),
         migrations.AddConstraint(
             model_name="tableerrand",

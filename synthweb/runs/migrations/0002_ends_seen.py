@@ -7,7 +7,9 @@ from django.db.models import F
 
 
 def nothing_is_new(apps, _editor) -> None:  # type: ignore[no-untyped-def]
-    apps.get_model("runs", "SynthesisRun").objects.filter(finished_at__isnull=False).update(seen_at=F("finished_at"))
+    apps.get_model("runs", "SynthesisRun").objects.filter(finished_at__isnull=False).update(
+        seen_at=F("finished_at")
+    )
 
 
 class Migration(migrations.Migration):
@@ -21,7 +23,9 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name="synthesisrun",
-            index=models.Index(fields=["created_by", "state"], name="runs_synthe_created_504879_idx"),
+            index=models.Index(
+                fields=["created_by", "state"], name="runs_synthe_created_504879_idx"
+            ),
         ),
         migrations.RunPython(nothing_is_new, migrations.RunPython.noop),
     ]

@@ -10,7 +10,9 @@ NAMES = ("SynthesisRun", "TableErrand")
 def hold_what_was_held(apps, _editor) -> None:  # type: ignore[no-untyped-def]
     """Whoever had a lease keeps it; of those whose worker is gone, the reconciler sees no heartbeat."""
     for name in NAMES:
-        apps.get_model("runs", name).objects.filter(lease_until__isnull=False).update(lease_held=True)
+        apps.get_model("runs", name).objects.filter(lease_until__isnull=False).update(
+            lease_held=True
+        )
 
 
 class Migration(migrations.Migration):
@@ -18,15 +20,23 @@ class Migration(migrations.Migration):
 
     operations = [
         *(
-            migrations.AddField(model_name=name, name="lease_held", field=models.BooleanField(default=False))
+            migrations.AddField(
+                model_name=name, name="lease_held", field=models.BooleanField(default=False)
+            )
             for name in NAMES
         ),
         *(
-            migrations.AddField(model_name=name, name="heartbeats", field=models.PositiveBigIntegerField(default=0))
+            migrations.AddField(
+                model_name=name,
+                name="heartbeats",
+                field=models.PositiveBigIntegerField(default=0),
+            )
             for name in NAMES
         ),
         *(
-            migrations.AddField(model_name=name, name="lease_seconds", field=models.FloatField(default=60))
+            migrations.AddField(
+                model_name=name, name="lease_seconds", field=models.FloatField(default=60)
+            )
             for name in NAMES
         ),
         migrations.RunPython(hold_what_was_held, migrations.RunPython.noop),
@@ -35,10 +45,14 @@ class Migration(migrations.Migration):
         *(migrations.RemoveField(model_name=name, name="lease_until") for name in NAMES),
         migrations.AddIndex(
             model_name="synthesisrun",
-            index=models.Index(fields=["state", "lease_held"], name="runs_synthe_state_5c8ae0_idx"),
+            index=models.Index(
+                fields=["state", "lease_held"], name="runs_synthe_state_5c8ae0_idx"
+            ),
         ),
         migrations.AddIndex(
             model_name="tableerrand",
-            index=models.Index(fields=["state", "lease_held"], name="runs_tablee_state_362327_idx"),
+            index=models.Index(
+                fields=["state", "lease_held"], name="runs_tablee_state_362327_idx"
+            ),
         ),
     ]

@@ -21,7 +21,11 @@ DOMAIN = Domain(
         Number(name="height <m>", low=1.0, high=2.0),
         Boolean(name="member"),
         Date(name="born", low=datetime.date(2020, 1, 1), high=datetime.date(2020, 3, 1)),
-        Categorical(name="place", values=tuple(f"place {number}" for number in range(80)), outside="clamp"),
+        Categorical(
+            name="place",
+            values=tuple(f"place {number}" for number in range(80)),
+            outside="clamp",
+        ),
         Identifier(name="key"),
     )
 )
@@ -31,7 +35,10 @@ Codes = dict[str, NDArray[np.int64]]
 def codes(rows: int, *, seed: int, domain: Domain = DOMAIN) -> Codes:
     """Skewed columns, the second of which follows the first."""
     rng = np.random.default_rng(seed)
-    drawn = {name: rng.integers(0, rng.integers(1, size + 1, rows)) for name, size in domain.sizes.items()}
+    drawn = {
+        name: rng.integers(0, rng.integers(1, size + 1, rows))
+        for name, size in domain.sizes.items()
+    }
     first, second, *_ = domain.names
     drawn[second] = (drawn[first] * 7 + rng.integers(0, 3, rows)) % domain.sizes[second]
     return drawn
@@ -44,10 +51,17 @@ def shuffled(columns: Codes, *, seed: int) -> Codes:
 
 
 def tally(columns: Codes, *, private: bool, domain: Domain = DOMAIN) -> tallies.Tallies:
-    return tallies.from_codes(columns, sizes=domain.sizes, cliques=report.cliques(domain), private=private)
+    return tallies.from_codes(
+        columns, sizes=domain.sizes, cliques=report.cliques(domain), private=private
+    )
 
 
-def compared(real: Codes, synthetic: Codes, *, domain: Domain = DOMAIN, **rows: Any) -> report.Report:
+def compared(
+    real: Codes, synthetic: Codes, *, domain: Domain = DOMAIN, **rows: Any
+) -> report.Report:
     return report.compare(
-        tally(real, private=False, domain=domain), tally(synthetic, private=True, domain=domain), domain, **rows
+        tally(real, private=False, domain=domain),
+        tally(synthetic, private=True, domain=domain),
+        domain,
+        **rows,
     )

@@ -35,7 +35,12 @@ def domain_of(*, step: float = 0.01, missing: tuple[str, ...] | None = None) -> 
     def number(name: str, cuts: tuple[float, ...]) -> Number:
         return Number(name=name, low=cuts[0], high=cuts[-1], edges=cuts, missing=missing)
 
-    attributes = (number("lat", north), number("lon", west), number("work lat", north), number("work lon", west))
+    attributes = (
+        number("lat", north),
+        number("lon", west),
+        number("work lat", north),
+        number("work lon", west),
+    )
     return Domain(attributes=attributes, places=(HOME, WORK))
 
 
@@ -43,18 +48,27 @@ def drawn(domain: Domain, size: int, *, seed: int, near: bool = False) -> dict[s
     rng = np.random.default_rng(seed)
     codes = {name: rng.integers(0, 50, size).astype(np.uint16) for name in domain.names}
     if near:
-        codes |= {"work lat": codes["lat"], "work lon": np.minimum(codes["lon"] + 3, 49).astype(np.uint16)}
+        codes |= {
+            "work lat": codes["lat"],
+            "work lon": np.minimum(codes["lon"] + 3, 49).astype(np.uint16),
+        }
     return codes
 
 
 def tally(domain: Domain, codes: dict[str, np.ndarray], *, private: bool) -> tallies.Tallies:
     apart_ = places.histograms(codes, domain=domain)
     asked = report.cliques(domain)
-    return tallies.from_codes(codes, sizes=domain.sizes, cliques=asked, private=private, distances=apart_)
+    return tallies.from_codes(
+        codes, sizes=domain.sizes, cliques=asked, private=private, distances=apart_
+    )
 
 
-def compared(domain: Domain, real: dict[str, np.ndarray], synthetic: dict[str, np.ndarray]) -> report.Report:
-    return report.compare(tally(domain, real, private=False), tally(domain, synthetic, private=True), domain)
+def compared(
+    domain: Domain, real: dict[str, np.ndarray], synthetic: dict[str, np.ndarray]
+) -> report.Report:
+    return report.compare(
+        tally(domain, real, private=False), tally(domain, synthetic, private=True), domain
+    )
 
 
 # ---- kilometres --------------------------------------------------------------------------------------------------
@@ -81,13 +95,23 @@ def test_great_circle_agrees_with_distances_known_otherwise(
 
 def test_great_circle_agrees_with_the_angle_between_vectors() -> None:
     rng = np.random.default_rng(4)
-    points = [(np.degrees(np.arcsin(rng.uniform(-1, 1, 500))), rng.uniform(-180, 180, 500)) for _ in range(2)]
+    points = [
+        (np.degrees(np.arcsin(rng.uniform(-1, 1, 500))), rng.uniform(-180, 180, 500))
+        for _ in range(2)
+    ]
     vectors = [
         np.array([np.cos(a) * np.cos(b), np.cos(a) * np.sin(b), np.sin(a)])
-        for a, b in ((np.radians(latitude), np.radians(longitude)) for latitude, longitude in points)
+        for a, b in (
+            (np.radians(latitude), np.radians(longitude)) for latitude, longitude in points
+        )
     ]
-    angles = np.arctan2(np.linalg.norm(np.cross(*vectors, axis=0), axis=0), (vectors[0] * vectors[1]).sum(axis=0))
-    assert np.allclose(places.great_circle(*points[0], *points[1]), angles * 6371.0088, rtol=1e-9, atol=1e-9)
+    angles = np.arctan2(
+        np.linalg.norm(np.cross(*vectors, axis=0), axis=0),
+        (vectors[0] * vectors[1]).sum(axis=0),
+    )
+    assert np.allclose(
+        places.great_circle(*points[0], *points[1]), angles * 6371.0088, rtol=1e-9, atol=1e-9
+    )
 
 
 # ---- bins --------------------------------------------------------------------------------------------------------
@@ -97,7 +121,12 @@ def test_a_cell_stands_at_its_centre_and_a_whole_number_at_itself() -> None:
     domain = domain_of(missing=("",))
     assert places.centres(domain, "lat")[0] == pytest.approx(41.505)
     assert np.isnan(places.centres(domain, "lat")[-1])
-    whole = Domain(attributes=(Integer(name="x", low=-2, high=2), Integer(name="y", low=0, high=89, width=10)))
+    whole = Domain(
+        attributes=(
+            Integer(name="x", low=-2, high=2),
+            Integer(name="y", low=0, high=89, width=10),
+        )
+    )
     assert places.centres(whole, "x").tolist() == [-2, -1, 0, 1, 2]
     assert places.centres(whole, "y")[0] == 4.5
 
@@ -107,14 +136,19 @@ def test_bins_reach_from_nothing_to_the_farthest_corners_in_a_round_public_step(
     step = edges[1]
     assert edges[0] == 0 and len(edges) <= places.MOST_BINS + 1
     assert step in (0.1, 0.2, 0.5)
-    corners = places.great_circle(*(np.array([value]) for value in (41.505, -71.695, 41.995, -71.205)))[0]
+    corners = places.great_circle(
+        *(np.array([value]) for value in (41.505, -71.695, 41.995, -71.205))
+    )[0]
     assert edges[-1] >= corners > edges[-1] - 3 * step
 
 
 @pytest.mark.parametrize("box", [(-90, 90, -180, 180), (-60, -10, 20, 170), (-5, 40, -30, 60)])
 def test_no_two_cells_are_beyond_the_last_bin(box: tuple[int, int, int, int]) -> None:
     low, high, west, east = box
-    attributes = (Integer(name="lat", low=low, high=high, width=5), Integer(name="lon", low=west, high=east, width=5))
+    attributes = (
+        Integer(name="lat", low=low, high=high, width=5),
+        Integer(name="lon", low=west, high=east, width=5),
+    )
     domain = Domain(attributes=attributes, places=(HOME, replace(HOME, name="again")))
     north, across = (places.centres(domain, name) for name in ("lat", "lon"))
     grid = [each.ravel() for each in np.meshgrid(north, across)]
@@ -141,7 +175,9 @@ def test_records_are_counted_at_their_distance_and_those_without_a_place_apart()
 
 def test_tables_larger_than_a_block_are_counted_whole() -> None:
     domain = domain_of()
-    counts = places.histogram(drawn(domain, 2**16 + 7, seed=1).__getitem__, domain=domain, pair=PAIR)
+    counts = places.histogram(
+        drawn(domain, 2**16 + 7, seed=1).__getitem__, domain=domain, pair=PAIR
+    )
     assert counts.sum() == 2**16 + 7
 
 
@@ -157,18 +193,26 @@ def test_the_gap_is_that_of_kolmogorov_and_smirnov_on_the_bins() -> None:
     expected = stats.ks_2samp(*samples)
     assert entry["ks"] == pytest.approx(expected.statistic)
     assert entry["ks_at_km"] == pytest.approx(expected.statistic_location)
-    assert entry["median_km"]["real"] == pytest.approx(np.quantile(samples[0], 0.5, method="inverted_cdf"))
+    assert entry["median_km"]["real"] == pytest.approx(
+        np.quantile(samples[0], 0.5, method="inverted_cdf")
+    )
     assert entry["verdict"]["level"] == "large"
 
 
 def test_two_samples_of_one_law_are_about_as_far_apart_as_chance_says() -> None:
     domain = domain_of()
     gaps = [
-        compared(domain, drawn(domain, 2_000, seed=2 * k), drawn(domain, 1_000, seed=2 * k + 1))["place_distances"][0]
+        compared(
+            domain, drawn(domain, 2_000, seed=2 * k), drawn(domain, 1_000, seed=2 * k + 1)
+        )["place_distances"][0]
         for k in range(20)
     ]
-    assert np.mean([gap["ks"] for gap in gaps]) == pytest.approx(gaps[0]["ks_by_chance"], rel=0.2)
-    assert gaps[0]["ks_by_chance"] == pytest.approx(stats.kstwobign.mean() * np.sqrt(1 / 2_000 + 1 / 1_000))
+    assert np.mean([gap["ks"] for gap in gaps]) == pytest.approx(
+        gaps[0]["ks_by_chance"], rel=0.2
+    )
+    assert gaps[0]["ks_by_chance"] == pytest.approx(
+        stats.kstwobign.mean() * np.sqrt(1 / 2_000 + 1 / 1_000)
+    )
     assert {gap["verdict"]["level"] for gap in gaps} <= {"same", "small"}
 
 
@@ -202,7 +246,10 @@ def test_noisy_answers_say_nothing_of_distances() -> None:
     domain = domain_of()
     codes = drawn(domain, 30, seed=1)
     noisy = tallies.from_codes(codes, sizes=domain.sizes, cliques=[("lat",)], private=True)
-    assert report.compare(noisy, tally(domain, codes, private=True), domain)["place_distances"] == []
+    assert (
+        report.compare(noisy, tally(domain, codes, private=True), domain)["place_distances"]
+        == []
+    )
 
 
 # ---- the figure --------------------------------------------------------------------------------------------------
@@ -214,15 +261,23 @@ def made() -> report.Report:
     return compared(domain, drawn(domain, 900, seed=1), drawn(domain, 700, seed=2, near=True))
 
 
-def test_the_figure_draws_both_curves_in_their_colours_and_marks_the_gap(made: report.Report) -> None:
+def test_the_figure_draws_both_curves_in_their_colours_and_marks_the_gap(
+    made: report.Report,
+) -> None:
     figure = figures.place_distances(made, 0)
     graph_objects.Figure(figure)
     json.dumps(figure, allow_nan=False)
     real, synthetic, gap = figure["data"]
     assert real["line"]["color"] == "#3d5a80" and "dash" not in real["line"]
     assert synthetic["line"]["color"] == "#c8641b" and synthetic["line"]["dash"]
-    assert all(curve["y"][0] == 0 and curve["y"][-1] == pytest.approx(1) for curve in (real, synthetic))
-    assert all(a <= b for curve in (real, synthetic) for a, b in zip(curve["y"], curve["y"][1:], strict=False))
+    assert all(
+        curve["y"][0] == 0 and curve["y"][-1] == pytest.approx(1) for curve in (real, synthetic)
+    )
+    assert all(
+        a <= b
+        for curve in (real, synthetic)
+        for a, b in zip(curve["y"], curve["y"][1:], strict=False)
+    )
     (entry,) = made["place_distances"]
     assert abs(gap["y"][0] - gap["y"][1]) == pytest.approx(entry["ks"])
     assert figure["layout"]["annotations"][0]["text"].startswith("Real data")
@@ -240,7 +295,9 @@ def test_the_table_gives_round_distances_in_kilometres_and_miles(made: report.Re
     assert card.title == "Distance between home and work"
     assert 5 <= len(card.table.rows) <= 31
     first = card.table.rows[0]
-    assert float(first[1]) == pytest.approx(apart.miles(float(first[0].removesuffix(" km"))), abs=0.06)
+    assert float(first[1]) == pytest.approx(
+        apart.miles(float(first[0].removesuffix(" km"))), abs=0.06
+    )
     assert "centre of its public cell" in card.how
 
 
@@ -300,7 +357,9 @@ def test_places_that_cannot_be_are_refused(places_: tuple[Place, ...], rule: str
         Domain(attributes=known, places=places_)
 
 
-@pytest.mark.parametrize("document", ["home", [1], [{"name": "x"}], [{"name": 1}], [{"name": "a", "where": "b"}], {}])
+@pytest.mark.parametrize(
+    "document", ["home", [1], [{"name": "x"}], [{"name": 1}], [{"name": "a", "where": "b"}], {}]
+)
 def test_documents_of_places_that_are_malformed_are_refused(document: object) -> None:
     with pytest.raises(DomainError):
         Domain.from_json(domain_of().to_json() | {"places": document})
@@ -333,10 +392,21 @@ def test_the_command_line_writes_distances_as_json_and_as_a_page(tmp_path: Path)
     rng = np.random.default_rng(2)
     for name in ("real", "synthetic"):
         lines = [",".join(domain.names)]
-        lines += [f"{a:.4f},{b:.4f},{a:.4f},{b:.4f}" for a, b in rng.uniform((41.5, -71.7), (42.0, -71.2), (50, 2))]
+        lines += [
+            f"{a:.4f},{b:.4f},{a:.4f},{b:.4f}"
+            for a, b in rng.uniform((41.5, -71.7), (42.0, -71.2), (50, 2))
+        ]
         (tmp_path / f"{name}.csv").write_text("\n".join(lines) + "\n")
     for out in ("report.json", "report.html"):
-        command = ["compare", "real.csv", "synthetic.csv", "--domain", "domain.json", "--out", out]
+        command = [
+            "compare",
+            "real.csv",
+            "synthetic.csv",
+            "--domain",
+            "domain.json",
+            "--out",
+            out,
+        ]
         done = subprocess.run(
             [sys.executable, "-m", "synth_engine", *command],
             cwd=tmp_path,

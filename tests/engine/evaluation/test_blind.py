@@ -25,13 +25,17 @@ def domain(**changes: Any) -> Domain:
         "kind": {"kind": "categorical", "values": ["flat", "house"], "outside": "clamp"},
     }
     attributes = [{"name": name} | columns[name] | changes.get(name, {}) for name in columns]
-    return Domain.from_json({"attributes": [{"provenance": "declared"} | each for each in attributes]})
+    return Domain.from_json(
+        {"attributes": [{"provenance": "declared"} | each for each in attributes]}
+    )
 
 
 def written(folder: Path, name: str, *, amount: str, sold: str, factor: int = 1) -> Path:
     """A hundred sales: 82 prices in the bin from 1 to 9 999 999, in the ratio `factor` to what they are, 18 above."""
     rows = [f"{900_000 * factor},{amount},{sold},flat" for _ in range(82)]
-    rows += [f"{15_000_000 + 10_000_000 * (place % 4)},{amount},{sold},house" for place in range(18)]
+    rows += [
+        f"{15_000_000 + 10_000_000 * (place % 4)},{amount},{sold},house" for place in range(18)
+    ]
     path = folder / f"{name}.csv"
     path.write_text(HEADER + "\n".join(rows) + "\n")
     return path
@@ -54,23 +58,35 @@ def test_a_price_five_times_off_inside_one_bin_is_not_called_kept(tmp_path: Path
         in found["price"]["verdict"]["words"]
     )
     assert found["kind"]["verdict"]["level"] == found["sold"]["verdict"]["level"] == "same"
-    pair = next(each for each in found["report"]["pairs"] if set(each["attributes"]) == {"price", "kind"})
+    pair = next(
+        each
+        for each in found["report"]["pairs"]
+        if set(each["attributes"]) == {"price", "kind"}
+    )
     assert pair["verdict"]["level"] == pair["dependence"]["level"] == "unseen"
     assert found["report"]["summary"]["tvd1"]["verdict"]["level"] == "unseen"
     assert (
         "2 of 4 cannot be judged" in found["report"]["summary"]["tvd1"]["verdict"]["words"]
     )  # all amounts are in one bin, too
-    assert [entry["verdict"]["level"] for entry in found["report"]["attributes"][:2]] == ["unseen", "unseen"]
+    assert [entry["verdict"]["level"] for entry in found["report"]["attributes"][:2]] == [
+        "unseen",
+        "unseen",
+    ]
 
 
-def test_amounts_and_days_that_nobody_said_how_to_read_are_not_called_kept(tmp_path: Path) -> None:
+def test_amounts_and_days_that_nobody_said_how_to_read_are_not_called_kept(
+    tmp_path: Path,
+) -> None:
     real = written(tmp_path, "real", amount='"2,385,000"', sold="2/9/21")
     destroyed = written(tmp_path, "synthetic", amount="0", sold="2020-01-01")
     found = compared(real, destroyed, domain())
     for name, kind in (("amount", "whole numbers"), ("sold", "dates")):
         assert found[name]["tvd"] == 0  # both sides lie at the lowest value
         assert found[name]["verdict"]["level"] == "unseen"
-        assert f"100 of 100 real values cannot be read as {kind}" in found[name]["verdict"]["words"]
+        assert (
+            f"100 of 100 real values cannot be read as {kind}"
+            in found[name]["verdict"]["words"]
+        )
     read = domain(sold={"low": "2020-01-01", "high": "2021-12-31", "format": "%m/%d/%y"})
     assert not compared(real, real, read)["sold"]["limits"]
 
@@ -79,7 +95,13 @@ def test_values_beyond_the_bounds_are_told_by_their_share(tmp_path: Path) -> Non
     path = tmp_path / "days.csv"
     days = [f"2021-0{1 + place % 8}-15" for place in range(77)] + ["2021-11-02"] * 23
     path.write_text("sold\n" + "\n".join(days) + "\n")
-    described = {"name": "sold", "kind": "date", "low": "2021-01-01", "high": "2021-08-31", "step_days": 1}
+    described = {
+        "name": "sold",
+        "kind": "date",
+        "low": "2021-01-01",
+        "high": "2021-08-31",
+        "step_days": 1,
+    }
     found = compared(path, path, Domain.from_json({"attributes": [described]}))["sold"]
     assert found["verdict"] == {
         "level": "unseen",
@@ -88,11 +110,20 @@ def test_values_beyond_the_bounds_are_told_by_their_share(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(("beyond", "level"), [(5, "same"), (6, "unseen")])
-def test_a_few_values_beyond_the_bounds_change_no_verdict(tmp_path: Path, beyond: int, level: str) -> None:
+def test_a_few_values_beyond_the_bounds_change_no_verdict(
+    tmp_path: Path, beyond: int, level: str
+) -> None:
     path = tmp_path / "ages.csv"
-    path.write_text("age\n" + "".join(f"{place % 50}\n" for place in range(100 - beyond)) + "400\n" * beyond)
+    path.write_text(
+        "age\n" + "".join(f"{place % 50}\n" for place in range(100 - beyond)) + "400\n" * beyond
+    )
     described = {"name": "age", "kind": "integer", "low": 0, "high": 99, "width": 1}
-    assert compared(path, path, Domain.from_json({"attributes": [described]}))["age"]["verdict"]["level"] == level
+    assert (
+        compared(path, path, Domain.from_json({"attributes": [described]}))["age"]["verdict"][
+            "level"
+        ]
+        == level
+    )
 
 
 def test_a_difference_that_shows_in_spite_of_it_keeps_its_level(tmp_path: Path) -> None:
@@ -105,13 +136,20 @@ def test_a_difference_that_shows_in_spite_of_it_keeps_its_level(tmp_path: Path) 
 
 
 def test_missing_cells_and_other_categories_are_what_is_declared() -> None:
-    described = domain(kind={"values": ["flat"], "other": True, "outside": "other"}, price={"missing": ["", "?"]})
-    assert codec.fit(described.attribute("kind"), ["flat", "house", None]) == codec.Fit(cells=3)
-    assert codec.fit(described.attribute("price"), ["1", "", "?", None, "x", "-5", "200000000"]) == codec.Fit(
-        cells=4, outside=2, unreadable=1
+    described = domain(
+        kind={"values": ["flat"], "other": True, "outside": "other"},
+        price={"missing": ["", "?"]},
     )
-    assert codec.fit(described.attribute("amount"), ["1", ""]) == codec.Fit(cells=2, unreadable=1)
-    listed = domain(kind={"values": ["flat"], "other": False, "outside": "clamp"}).attribute("kind")
+    assert codec.fit(described.attribute("kind"), ["flat", "house", None]) == codec.Fit(cells=3)
+    assert codec.fit(
+        described.attribute("price"), ["1", "", "?", None, "x", "-5", "200000000"]
+    ) == codec.Fit(cells=4, outside=2, unreadable=1)
+    assert codec.fit(described.attribute("amount"), ["1", ""]) == codec.Fit(
+        cells=2, unreadable=1
+    )
+    listed = domain(kind={"values": ["flat"], "other": False, "outside": "clamp"}).attribute(
+        "kind"
+    )
     assert codec.fit(listed, ["flat", "house", "house"]) == codec.Fit(cells=3, outside=2)
 
 
@@ -124,12 +162,19 @@ def test_shares_of_real_cells_do_not_belong_in_a_private_report() -> None:
         report.compare(private, private, described, fits={"price": codec.Fit(cells=1)})
 
 
-def test_the_page_and_the_file_of_the_command_line_show_a_question_mark_and_the_words(tmp_path: Path) -> None:
+def test_the_page_and_the_file_of_the_command_line_show_a_question_mark_and_the_words(
+    tmp_path: Path,
+) -> None:
     real = written(tmp_path, "real", amount='"2,385,000"', sold="2/9/21")
     described = tmp_path / "domain.json"
     described.write_text(json.dumps(domain().to_json()))
     out = tmp_path / "report.html"
-    assert cli.main(["compare", str(real), str(real), "--domain", str(described), "--out", str(out)]) == 0
+    assert (
+        cli.main(
+            ["compare", str(real), str(real), "--domain", str(described), "--out", str(out)]
+        )
+        == 0
+    )
     text = out.read_text()
     assert "100 of 100 real values cannot be read as dates" in text
     report = pipeline.compare(real, real, domain=domain())
@@ -141,8 +186,14 @@ def test_the_page_and_the_file_of_the_command_line_show_a_question_mark_and_the_
 
 def test_a_column_of_single_values_hides_nothing() -> None:
     described = Domain.from_json(
-        {"attributes": [{"name": "borough", "kind": "integer", "low": 1, "high": 1, "width": 1}]}
+        {
+            "attributes": [
+                {"name": "borough", "kind": "integer", "low": 1, "high": 1, "width": 1}
+            ]
+        }
     )
 
-    real = tallies.from_codes({"borough": [0] * 9}, sizes=described.sizes, cliques=[("borough",)])
+    real = tallies.from_codes(
+        {"borough": [0] * 9}, sizes=described.sizes, cliques=[("borough",)]
+    )
     assert blind.limits(described.attribute("borough"), real, None) == []

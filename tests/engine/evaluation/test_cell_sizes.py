@@ -33,9 +33,16 @@ def domain(*, bins: int = 64, names: tuple[str, ...] = ("home", "work"), **more:
                     "outside": "clamp",
                 }
             )
-    placed = [{"name": name, "latitude": f"{name}_north", "longitude": f"{name}_east"} for name in names]
+    placed = [
+        {"name": name, "latitude": f"{name}_north", "longitude": f"{name}_east"}
+        for name in names
+    ]
     return Domain.from_json(
-        {"attributes": [*columns, *more.get("beside", [])], "places": placed, **more.get("rest", {})}
+        {
+            "attributes": [*columns, *more.get("beside", [])],
+            "places": placed,
+            **more.get("rest", {}),
+        }
     )
 
 
@@ -46,8 +53,12 @@ def test_a_side_is_as_long_as_a_great_circle_along_it(together: bool) -> None:
     assert isinstance(points, Points)
     for depth in range(points.depth + 1):
         for size in cell_sizes.of_depth(points, described, depth):
-            site = next(site for site in tree_cells.sites(points, described) if site.name == size.name)
-            low, high = (corner[0][list(site.axes)] for corner in points.bounds(points.root(), depth))
+            site = next(
+                site for site in tree_cells.sites(points, described) if site.name == size.name
+            )
+            low, high = (
+                corner[0][list(site.axes)] for corner in points.bounds(points.root(), depth)
+            )
             south, north, *_ = BOXES[size.name]
             middle = (south + north) / 2
             up = places.great_circle(*map(np.float64, (low[0], low[1], high[0], low[1])))
@@ -57,33 +68,55 @@ def test_a_side_is_as_long_as_a_great_circle_along_it(together: bool) -> None:
 
 
 def test_beside_classes_points_are_halved_when_it_is_their_turn() -> None:
-    beside = [{"name": "trade", "kind": "categorical", "values": list("abcdefgh"), "outside": "clamp"}]
-    halves = {"partitions": [{"name": "half", "column": "trade", "of": dict(zip("abcdefgh", "11112222", strict=True))}]}
+    beside = [
+        {"name": "trade", "kind": "categorical", "values": list("abcdefgh"), "outside": "clamp"}
+    ]
+    halves = {
+        "partitions": [
+            {
+                "name": "half",
+                "column": "trade",
+                "of": dict(zip("abcdefgh", "11112222", strict=True)),
+            }
+        ]
+    }
     described = domain(names=("home",), beside=beside, rest=halves)
     product = prefixes.hierarchy(described, described.names)
     assert isinstance(product, Product)
-    at = next(place for place, each in enumerate(product.components) if isinstance(each, Points))
+    at = next(
+        place for place, each in enumerate(product.components) if isinstance(each, Points)
+    )
     alone = prefixes.hierarchy(described, ("home_north", "home_east"))
     own = product.own_levels(at).tolist()
     assert len(set(own)) < len(own)
     for depth, level in enumerate(own):
-        assert cell_sizes.of_depth(product, described, depth) == cell_sizes.of_depth(alone, described, level)
+        assert cell_sizes.of_depth(product, described, depth) == cell_sizes.of_depth(
+            alone, described, level
+        )
 
 
 def test_a_tree_without_places_has_no_sizes() -> None:
     edges = [n / 8 for n in range(9)]
-    plain = [{"name": n, "kind": "number", "low": 0, "high": 1, "edges": edges, "outside": "clamp"} for n in "ab"]
+    plain = [
+        {"name": n, "kind": "number", "low": 0, "high": 1, "edges": edges, "outside": "clamp"}
+        for n in "ab"
+    ]
     words = {"set": "strings", "alphabet": "ab", "min_length": 1, "max_length": 3}
     for columns in (plain, [{"name": "word", "kind": "weak", "values": words}]):
         described = Domain.from_json({"attributes": columns})
         hierarchy = prefixes.hierarchy(described, described.names)
-        assert cell_sizes.of_depth(hierarchy, described, 1) == () and cell_sizes.listed(hierarchy, described) == ""
+        assert (
+            cell_sizes.of_depth(hierarchy, described, 1) == ()
+            and cell_sizes.listed(hierarchy, described) == ""
+        )
 
 
 def test_columns_of_codes_are_as_large_as_the_box_around_their_points() -> None:
     at = {"a": [41.0, -71.0], "b": [42.0, -72.0]}
     column = {"name": "block", "kind": "categorical", "values": ["a", "b"], "outside": "clamp"}
-    described = Domain.from_json({"attributes": [column], "points": [{"column": "block", "at": at}]})
+    described = Domain.from_json(
+        {"attributes": [column], "points": [{"column": "block", "at": at}]}
+    )
     (size,) = cell_sizes.of_depth(prefixes.hierarchy(described, ("block",)), described, 1)
     assert (size.name, round(size.north, 1)) == ("block", 55.6)  # half a degree
 
@@ -121,9 +154,21 @@ def test_places_of_other_boxes_are_named_and_depths_are_listed() -> None:
 def test_the_profile_of_a_tree_says_how_large_cells_are() -> None:
     depths = [Depth(depth=1, cells=3, share=0.25), Depth(depth=2, cells=4, share=0.75)]
     sized = tree_figures.profile(depths, rows=100, sizes={1: "2 × 2 km", 2: "1 × 1 km"})
-    assert "Half of the records lie at depth 2 or deeper, in cells of 1 × 1 km or smaller." in (sized.verdict or "")
-    assert sized.table.head[1] == "A cell about" and [row[1] for row in sized.table.rows] == ["2 × 2 km", "1 × 1 km"]
-    assert sized.figure is not None and sized.figure["data"][0]["customdata"] == ["2 × 2 km", "1 × 1 km"]
+    assert "Half of the records lie at depth 2 or deeper, in cells of 1 × 1 km or smaller." in (
+        sized.verdict or ""
+    )
+    assert sized.table.head[1] == "A cell about" and [row[1] for row in sized.table.rows] == [
+        "2 × 2 km",
+        "1 × 1 km",
+    ]
+    assert sized.figure is not None and sized.figure["data"][0]["customdata"] == [
+        "2 × 2 km",
+        "1 × 1 km",
+    ]
     plain = tree_figures.profile(depths, rows=100)
-    assert len(plain.table.head) == len(plain.table.rows[0]) == 5 and "cells of" not in (plain.verdict or "")
-    assert "One cell" not in (tree_figures.profile(depths[:1], rows=100, sizes={1: "2 × 2 km"}).verdict or "")
+    assert len(plain.table.head) == len(plain.table.rows[0]) == 5 and "cells of" not in (
+        plain.verdict or ""
+    )
+    assert "One cell" not in (
+        tree_figures.profile(depths[:1], rows=100, sizes={1: "2 × 2 km"}).verdict or ""
+    )

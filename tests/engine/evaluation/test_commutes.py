@@ -37,13 +37,19 @@ WORKS = {"mill": (41.6, -71.4), "<dock>": (41.8, -71.4)}
 
 def towns(*, totals: bool = False, other: bool = False) -> Domain:
     """Homes and works by name, each with a public point."""
-    home = Categorical(name="home", values=tuple(HOMES), outside="other" if other else "clamp", other=other)
+    home = Categorical(
+        name="home", values=tuple(HOMES), outside="other" if other else "clamp", other=other
+    )
     work = Categorical(name="work", values=tuple(WORKS), outside="clamp")
     points = tuple(
         Points(column=name, at=tuple((*at, 1.0) for at in known.values()))
         for name, known in (("home", HOMES), ("work", WORKS))
     )
-    public = {"totals": Totals(column="work", counts=(5, 7)), "relation": Relation.REPLACE_ONE} if totals else {}
+    public = (
+        {"totals": Totals(column="work", counts=(5, 7)), "relation": Relation.REPLACE_ONE}
+        if totals
+        else {}
+    )
     return Domain(attributes=(home, work), points=points, **public)
 
 
@@ -55,13 +61,19 @@ def cells() -> Domain:
         return Number(name=name, low=edges[0], high=edges[-1], edges=edges, missing=("",))
 
     attributes = (number("a", 41.5), number("b", -71.7), number("c", 41.5), number("d", -71.7))
-    home, work = Place(name="home", latitude="a", longitude="b"), Place(name="work", latitude="c", longitude="d")
+    home, work = (
+        Place(name="home", latitude="a", longitude="b"),
+        Place(name="work", latitude="c", longitude="d"),
+    )
     return Domain(attributes=attributes, places=(home, work))
 
 
 def drawn(domain: Domain, size: int, *, seed: int) -> dict[str, np.ndarray]:
     rng = np.random.default_rng(seed)
-    return {name: rng.integers(0, min(codes, 50), size).astype(np.uint16) for name, codes in domain.sizes.items()}
+    return {
+        name: rng.integers(0, min(codes, 50), size).astype(np.uint16)
+        for name, codes in domain.sizes.items()
+    }
 
 
 def flows(domain: Domain, codes: dict[str, np.ndarray]) -> Flows:
@@ -74,11 +86,19 @@ def each_record(domain: Domain, codes: dict[str, np.ndarray]) -> np.ndarray:
     if domain.places:
         degrees = [places.centres(domain, name)[codes[name]] for name in domain.names]
         return places.great_circle(*degrees)
-    home, work = (np.array([*known.values()])[codes[name]] for name, known in (("home", HOMES), ("work", WORKS)))
+    home, work = (
+        np.array([*known.values()])[codes[name]]
+        for name, known in (("home", HOMES), ("work", WORKS))
+    )
     return places.great_circle(home[:, 0], home[:, 1], work[:, 0], work[:, 1])
 
 
-def shown(domain: Domain, real: dict[str, np.ndarray] | None, synthetic: dict[str, np.ndarray], **chosen: Any) -> View:
+def shown(
+    domain: Domain,
+    real: dict[str, np.ndarray] | None,
+    synthetic: dict[str, np.ndarray],
+    **chosen: Any,
+) -> View:
     sides = {"synthetic": flows(domain, synthetic)}
     sides = sides if real is None else {"real": flows(domain, real), **sides}
     (commute,) = commutes(domain)
@@ -93,9 +113,14 @@ def shown(domain: Domain, real: dict[str, np.ndarray] | None, synthetic: dict[st
 
 
 def tally(domain: Domain, codes: dict[str, np.ndarray], *, private: bool) -> tallies.Tallies:
-    found = {each.pair: tallies.Table(each.shape, *each.tally(codes.__getitem__)) for each in commutes(domain)}
+    found = {
+        each.pair: tallies.Table(each.shape, *each.tally(codes.__getitem__))
+        for each in commutes(domain)
+    }
     cliques = report.cliques(domain)
-    return tallies.from_codes(codes, sizes=domain.sizes, cliques=cliques, private=private, commutes=found)
+    return tallies.from_codes(
+        codes, sizes=domain.sizes, cliques=cliques, private=private, commutes=found
+    )
 
 
 # ---- ends and distances ------------------------------------------------------------------------------------------
@@ -120,7 +145,9 @@ def test_tallies_hold_every_record_at_its_distance(domain: Domain) -> None:
     codes = drawn(domain, 4_000, seed=1)
     found = flows(domain, codes)
     assert found.total == 4_000 and found.lacking == 0
-    assert np.allclose(np.sort(np.repeat(found.km, found.counts)), np.sort(each_record(domain, codes)))
+    assert np.allclose(
+        np.sort(np.repeat(found.km, found.counts)), np.sort(each_record(domain, codes))
+    )
     assert found.mean_km == pytest.approx(each_record(domain, codes).mean())
 
 
@@ -148,7 +175,9 @@ def test_homes_near_a_point_are_those_whose_great_circle_is_short_enough() -> No
     away = places.great_circle(north, east, np.full(3_000, 41.7), np.full(3_000, -71.5))
     near = flows(domain, codes).homes_within(12.0, north=41.7, east=-71.5)
     assert near.total == int((away <= 12.0).sum()) > 50
-    assert flows(domain, codes).up_to(9.0).total == int((each_record(domain, codes) <= 9.0).sum())
+    assert flows(domain, codes).up_to(9.0).total == int(
+        (each_record(domain, codes) <= 9.0).sum()
+    )
 
 
 # ---- curves ------------------------------------------------------------------------------------------------------
@@ -156,7 +185,10 @@ def test_homes_near_a_point_are_those_whose_great_circle_is_short_enough() -> No
 
 def test_the_gap_is_that_of_kolmogorov_and_smirnov_without_bins() -> None:
     domain = cells()
-    first, second = drawn(domain, 900, seed=4), drawn(domain, 700, seed=5) | {"c": drawn(domain, 700, seed=5)["a"]}
+    first, second = (
+        drawn(domain, 900, seed=4),
+        drawn(domain, 700, seed=5) | {"c": drawn(domain, 700, seed=5)["a"]},
+    )
     found, at, (low, high) = figures_of.gap(flows(domain, first), flows(domain, second))
     expected = stats.ks_2samp(each_record(domain, first), each_record(domain, second))
     assert found == pytest.approx(expected.statistic) == pytest.approx(abs(low - high))
@@ -171,7 +203,10 @@ def test_implicates_are_drawn_from_the_synthetic_table_and_cover_what_they_say()
         law = stats.binom(1000, share)
         assert low[place] == pytest.approx(law.ppf(0.05) / 1000, abs=0.008)
         assert high[place] == pytest.approx(law.ppf(0.95) / 1000, abs=0.008)
-    assert all((a == b).all() for a, b in zip((low, high), figures_of.band(counts, seed="x"), strict=True))
+    assert all(
+        (a == b).all()
+        for a, b in zip((low, high), figures_of.band(counts, seed="x"), strict=True)
+    )
     assert figures_of.band(np.zeros(3, dtype=np.int64), seed="x")[1].tolist() == [0, 0, 0]
 
 
@@ -179,7 +214,10 @@ def test_the_band_of_a_comparison_does_not_depend_on_the_real_table() -> None:
     domain = cells()
     synthetic = flows(domain, drawn(domain, 500, seed=6))
     made = [
-        figures_of.curve({"real": flows(domain, drawn(domain, 400, seed=seed)), "synthetic": synthetic}, seed="x")
+        figures_of.curve(
+            {"real": flows(domain, drawn(domain, 400, seed=seed)), "synthetic": synthetic},
+            seed="x",
+        )
         for seed in (7, 8)
     ]
     assert made[0]["band"] == made[1]["band"]
@@ -202,16 +240,26 @@ def test_averages_are_those_of_each_destination() -> None:
 
 def test_errors_are_told_apart_by_real_workers_and_weighted_by_them() -> None:
     domain = towns()
-    km = {(h, w): float(kilometres(commutes(domain)[0], np.array([h * 2 + w]))[0]) for h in range(3) for w in range(2)}
-    real = flows(domain, {"home": np.repeat([0, 1], [4, 30]), "work": np.repeat([0, 1], [4, 30])})
+    km = {
+        (h, w): float(kilometres(commutes(domain)[0], np.array([h * 2 + w]))[0])
+        for h in range(3)
+        for w in range(2)
+    }
+    real = flows(
+        domain, {"home": np.repeat([0, 1], [4, 30]), "work": np.repeat([0, 1], [4, 30])}
+    )
     synthetic = flows(domain, {"home": np.array([2, 0]), "work": np.array([0, 1])})
     expected = [abs(km[0, 0] - km[2, 0]), abs(km[1, 1] - km[0, 1])]
     found = figures_of.errors(real, synthetic)
     assert found.workers.tolist() == [4, 30] and found.km == pytest.approx(expected)
     assert found.weighted == pytest.approx((4 * expected[0] + 30 * expected[1]) / 34)
     rows = {row["band"]: row for row in figures_of.error_rows(real, synthetic, short_km=1e4)}
-    assert [rows[band]["destinations"] for band in ("1–5", "6–20", "21–100", "over 100", "all")] == [1, 0, 1, 0, 2]
-    assert rows["1–5"]["all"]["mean"] == pytest.approx(expected[0]) and rows["6–20"]["all"] is None
+    assert [
+        rows[band]["destinations"] for band in ("1–5", "6–20", "21–100", "over 100", "all")
+    ] == [1, 0, 1, 0, 2]
+    assert (
+        rows["1–5"]["all"]["mean"] == pytest.approx(expected[0]) and rows["6–20"]["all"] is None
+    )
     assert rows["all"]["weighted"]["short"] == pytest.approx(found.weighted)
 
 
@@ -234,7 +282,8 @@ def test_a_matrix_by_values_is_the_contingency_table() -> None:
     (commute,) = commutes(domain)
     counts = parts.matrix(flows(domain, codes), parts.divided(commute, domain, parts.EACH))
     assert counts.tolist() == [
-        [int(((codes["home"] == h) & (codes["work"] == w)).sum()) for w in (0, 1)] for h in (0, 1, 2)
+        [int(((codes["home"] == h) & (codes["work"] == w)).sum()) for w in (0, 1)]
+        for h in (0, 1, 2)
     ]
     largest = parts.largest(counts, most=3)
     assert [n for _, _, n in largest] == sorted(counts.ravel().tolist(), reverse=True)[:3]
@@ -253,18 +302,24 @@ def test_squares_hold_the_points_that_they_are_named_for(domain: Domain) -> None
     south, _, top, _ = parts.box(commute)
     side = max(top - south, 0.5 * np.cos(np.radians((south + top) / 2))) / parts.SQUARES
     assert np.abs(divided[0].north[square] - north).max() <= side / 2 + 1e-9
-    assert len(set(divided[0].labels)) == len(divided[0].labels) and divided[0].labels[0] == "A1"
+    assert (
+        len(set(divided[0].labels)) == len(divided[0].labels) and divided[0].labels[0] == "A1"
+    )
 
 
 def test_a_declared_partition_adds_up_its_values_and_stands_in_their_middle() -> None:
     of = {"home": ("south", "south", "north"), "work": ("south", "north")}
-    partitions = tuple(Partition(name="coast", column=name, of=parts_of) for name, parts_of in of.items())
+    partitions = tuple(
+        Partition(name="coast", column=name, of=parts_of) for name, parts_of in of.items()
+    )
     domain = replace(towns(other=True), partitions=partitions)
     (commute,) = commutes(domain)
     choice = "declared:coast"
     assert list(parts.choices(commute, domain)) == [parts.EACH, choice, parts.GRID]
     divided = parts.divided(commute, domain, choice)
-    assert divided[0].labels == ("north", "south") and divided[0].north.tolist() == pytest.approx([41.9, 41.55])
+    assert divided[0].labels == ("north", "south") and divided[
+        0
+    ].north.tolist() == pytest.approx([41.9, 41.55])
     codes = {"home": np.array([0, 1, 2, 2, 3]), "work": np.array([0, 0, 0, 1, 1])}
     assert parts.matrix(flows(domain, codes), divided).tolist() == [[1, 1], [0, 2]]
     assert spots.find("South", commute=commute, domain=domain) == Spot(
@@ -278,8 +333,12 @@ def test_outlines_hold_all_points_and_a_hull_is_convex() -> None:
     rng = np.random.default_rng(3)
     values = tuple(f"v{number}" for number in range(60))
     at = tuple((float(a), float(b), 1.0) for a, b in rng.normal((41.5, -71.5), 0.1, (60, 2)))
-    attributes = tuple(Categorical(name=name, values=values, outside="clamp") for name in ("home", "work"))
-    domain = Domain(attributes=attributes, points=tuple(Points(column=n, at=at) for n in ("home", "work")))
+    attributes = tuple(
+        Categorical(name=name, values=values, outside="clamp") for name in ("home", "work")
+    )
+    domain = Domain(
+        attributes=attributes, points=tuple(Points(column=n, at=at) for n in ("home", "work"))
+    )
     (ring,) = parts.outlines(commutes(domain)[0], domain)
     north, east = ring
     assert (north[0], east[0]) == (north[-1], east[-1])
@@ -292,7 +351,9 @@ def test_points_are_found_by_name_and_by_degrees_and_others_are_not() -> None:
     domain = towns()
     (commute,) = commutes(domain)
     assert spots.find("PORT", commute=commute, domain=domain) == Spot("port", 41.6, -71.4)
-    assert spots.find("41.82, -71.41", commute=commute, domain=domain) == Spot("41.82, -71.41", 41.82, -71.41)
+    assert spots.find("41.82, -71.41", commute=commute, domain=domain) == Spot(
+        "41.82, -71.41", 41.82, -71.41
+    )
     for text in ("nowhere", "95, 10", "10, 200", "", "41"):
         assert spots.find(text, commute=commute, domain=domain) is None
     assert spots.names(commute=commute, domain=domain) == [*HOMES, *WORKS]
@@ -305,14 +366,22 @@ def test_points_are_found_by_name_and_by_degrees_and_others_are_not() -> None:
 
 @pytest.mark.parametrize("domain", [towns(totals=True), cells()], ids=["towns", "cells"])
 @pytest.mark.parametrize("beside", [False, True])
-def test_every_card_is_drawn_with_its_table_and_says_whether_it_is_real(domain: Domain, beside: bool) -> None:
+def test_every_card_is_drawn_with_its_table_and_says_whether_it_is_real(
+    domain: Domain, beside: bool
+) -> None:
     real = drawn(domain, 300, seed=12) if beside else None
-    found = commute_maps.made(shown(domain, real, drawn(domain, 250, seed=13), unit=curves.MILES))
+    found = commute_maps.made(
+        shown(domain, real, drawn(domain, 250, seed=13), unit=curves.MILES)
+    )
     assert len(found) == (10 if beside else 8)
     for card, sheet in found:
         graph_objects.Figure(card.figure)
         json.dumps(card.figure, allow_nan=False)
-        assert card.key == sheet.key and sheet.rows and all(len(row) == len(sheet.head) for row in sheet.rows)
+        assert (
+            card.key == sheet.key
+            and sheet.rows
+            and all(len(row) == len(sheet.head) for row in sheet.rows)
+        )
         assert bool(card.red) is beside and card.price and card.figure is not None
         assert ("annotations" in card.figure["layout"]) is beside
         assert "<dock>" not in json.dumps([trace.get("text") for trace in card.figure["data"]])
@@ -321,14 +390,18 @@ def test_every_card_is_drawn_with_its_table_and_says_whether_it_is_real(domain: 
 
 def test_a_place_without_homes_leaves_words_and_no_error() -> None:
     domain = towns()
-    made = commute_maps.made(shown(domain, None, drawn(domain, 50, seed=14), near=Spot("sea", 0.0, 0.0)))
+    made = commute_maps.made(
+        shown(domain, None, drawn(domain, 50, seed=14), near=Spot("sea", 0.0, 0.0))
+    )
     assert "Too few records" in made[1][0].verdict
 
 
 def test_a_report_has_numbers_and_both_tallies_and_gives_them_back() -> None:
     domain = towns()
     codes = drawn(domain, 300, seed=15), drawn(domain, 200, seed=16)
-    made = report.compare(tally(domain, codes[0], private=False), tally(domain, codes[1], private=True), domain)
+    made = report.compare(
+        tally(domain, codes[0], private=False), tally(domain, codes[1], private=True), domain
+    )
     made = json.loads(json.dumps(made, allow_nan=False))
     (entry,) = made["commutes"]
     (commute,) = commutes(domain)
@@ -336,14 +409,23 @@ def test_a_report_has_numbers_and_both_tallies_and_gives_them_back() -> None:
     assert back is not None
     for side, given in zip(("real", "synthetic"), codes, strict=True):
         expected = commute.tally(given.__getitem__)
-        assert back[side].cells.tolist() == expected[0].tolist() and back[side].counts.tolist() == expected[1].tolist()
+        assert (
+            back[side].cells.tolist() == expected[0].tolist()
+            and back[side].counts.tolist() == expected[1].tolist()
+        )
     (curve,) = made["place_distances"]
-    assert curve["ks"] == pytest.approx(stats.ks_2samp(*(each_record(domain, each) for each in codes)).statistic)
-    assert [card.title for card in view.lay_out(made).distances] == ["Distance between home and work"]
+    assert curve["ks"] == pytest.approx(
+        stats.ks_2samp(*(each_record(domain, each) for each in codes)).statistic
+    )
+    assert [card.title for card in view.lay_out(made).distances] == [
+        "Distance between home and work"
+    ]
     assert 'data-figure="distance-0"' in page.html(made)
 
 
-def test_a_table_with_too_many_pairs_keeps_its_numbers_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_with_too_many_pairs_keeps_its_numbers_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(commute_entries, "MOST_CELLS", 3)
     domain = towns()
     sides = (

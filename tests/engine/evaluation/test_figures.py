@@ -16,13 +16,18 @@ from synth_engine.evaluation.thumbnails import BARS_UP_TO, thumbnail
 from tests.engine.evaluation.tables import DOMAIN, HOSTILE, codes, compared, tally
 
 MADE = compared(codes(400, seed=1), codes(300, seed=2))
-PRIVATE = report.compare(tally(codes(40, seed=1), private=True), tally(codes(40, seed=2), private=True), DOMAIN)
+PRIVATE = report.compare(
+    tally(codes(40, seed=1), private=True), tally(codes(40, seed=2), private=True), DOMAIN
+)
 RED = "Real data — not differentially private"
 
 
 def every_figure(made: report.Report) -> dict[str, figures.Figure]:
     drawn = {name: figures.histogram(made, name) for name in made["columns"]}
-    drawn |= {f"nmi {which}": figures.nmi_heatmap(made, which) for which in ("real", "synthetic", "difference")}
+    drawn |= {
+        f"nmi {which}": figures.nmi_heatmap(made, which)
+        for which in ("real", "synthetic", "difference")
+    }
     return drawn | {"tvd": figures.tvd_heatmap(made)}
 
 
@@ -45,7 +50,9 @@ def test_a_figure_on_real_data_says_so_in_itself_and_a_private_one_does_not() ->
         assert RED not in json.dumps(figure, ensure_ascii=False)
 
 
-@pytest.mark.parametrize("name", ["age", "gain", "height <m>", "member", "born", "colour", "place"])
+@pytest.mark.parametrize(
+    "name", ["age", "gain", "height <m>", "member", "born", "colour", "place"]
+)
 def test_bars_show_the_shares_of_the_report(name: str) -> None:
     entry = next(entry for entry in MADE["attributes"] if entry["name"] == name)
     drawn = traces(figures.histogram(MADE, name))
@@ -61,10 +68,17 @@ def test_bars_show_the_shares_of_the_report(name: str) -> None:
 
 
 def test_real_is_solid_slate_blue_and_synthetic_is_orange_with_a_pattern_or_dashed() -> None:
-    few, many = traces(figures.histogram(MADE, "colour")), traces(figures.histogram(MADE, "age"))
+    few, many = (
+        traces(figures.histogram(MADE, "colour")),
+        traces(figures.histogram(MADE, "age")),
+    )
     assert few["real"]["marker"]["color"] == many["real"]["marker"]["color"] == style.REAL
     assert "pattern" not in few["real"]["marker"]
-    assert few["synthetic"]["marker"]["color"] == many["synthetic"]["line"]["color"] == style.SYNTHETIC
+    assert (
+        few["synthetic"]["marker"]["color"]
+        == many["synthetic"]["line"]["color"]
+        == style.SYNTHETIC
+    )
     assert few["synthetic"]["marker"]["pattern"]["shape"] == "/"
     assert many["synthetic"]["line"]["dash"] != "solid"
 
@@ -92,15 +106,26 @@ def test_categories_beyond_thirty_are_one_bar_together() -> None:
 def test_others_that_would_dwarf_the_thirty_are_told_in_numbers() -> None:
     names = [f"v{place}" for place in range(2030)]
     sides = {"real": [1e-2] * 30 + [3.5e-4] * 2000, "synthetic": [5e-3] * 30 + [4.25e-4] * 2000}
-    (bars, _), layout = arranged({"labels": names, "shares": sides, "ordered": False, "cuts": None})
+    (bars, _), layout = arranged(
+        {"labels": names, "shares": sides, "ordered": False, "cuts": None}
+    )
     assert layout["yaxis"]["ticktext"][-1] == "2\u202f000 more: 70%, 85%"
-    assert layout["xaxis"]["range"] == [0, pytest.approx(1.1e-2)] and bars["x"][-1] == pytest.approx(0.7)
+    assert layout["xaxis"]["range"] == [0, pytest.approx(1.1e-2)] and bars["x"][
+        -1
+    ] == pytest.approx(0.7)
 
 
-def test_values_that_nobody_has_are_no_bars_where_there_are_many_and_a_small_rest_fits() -> None:
+def test_values_that_nobody_has_are_no_bars_where_there_are_many_and_a_small_rest_fits() -> (
+    None
+):
     names = [f"v{place}" for place in range(60)]
     shares = [0.02 * (place < 25) + 0.1 * (place < 5) for place in range(60)]
-    entry = {"labels": names, "shares": {"real": shares, "synthetic": shares}, "ordered": False, "cuts": None}
+    entry = {
+        "labels": names,
+        "shares": {"real": shares, "synthetic": shares},
+        "ordered": False,
+        "cuts": None,
+    }
     (bars, _), layout = arranged(entry)
     assert layout["yaxis"]["ticktext"][-1] == "35 more" and len(bars["x"]) == 26
     assert "range" not in layout["xaxis"]
@@ -108,10 +133,14 @@ def test_values_that_nobody_has_are_no_bars_where_there_are_many_and_a_small_res
 
 def test_thousands_of_ordered_codes_are_drawn_as_a_few_hundred_bars() -> None:
     many = Domain(
-        attributes=(Integer(name="a", low=0, high=9_000, width=1, missing=("",)), Integer(name="b", low=0, high=1))
+        attributes=(
+            Integer(name="a", low=0, high=9_000, width=1, missing=("",)),
+            Integer(name="b", low=0, high=1),
+        )
     )
     figure = figures.histogram(
-        compared(codes(900, seed=1, domain=many), codes(900, seed=2, domain=many), domain=many), "a"
+        compared(codes(900, seed=1, domain=many), codes(900, seed=2, domain=many), domain=many),
+        "a",
     )
     bars = traces(figure)["real"]
     assert 300 < len(bars["y"]) <= 401
@@ -120,17 +149,26 @@ def test_thousands_of_ordered_codes_are_drawn_as_a_few_hundred_bars() -> None:
     assert bars["x"][0] == pytest.approx(11.0) and bars["width"][0] == pytest.approx(23.0)
 
 
-def test_the_two_dependence_maps_share_one_scale_and_white_is_zero_in_their_difference() -> None:
+def test_the_two_dependence_maps_share_one_scale_and_white_is_zero_in_their_difference() -> (
+    None
+):
     real, synthetic, difference = (
-        figures.nmi_heatmap(MADE, which)["data"][0] for which in ("real", "synthetic", "difference")
+        figures.nmi_heatmap(MADE, which)["data"][0]
+        for which in ("real", "synthetic", "difference")
     )
-    assert (real["zmin"], real["zmax"], real["colorscale"]) == (0.0, synthetic["zmax"], synthetic["colorscale"])
+    assert (real["zmin"], real["zmax"], real["colorscale"]) == (
+        0.0,
+        synthetic["zmax"],
+        synthetic["colorscale"],
+    )
     assert difference["zmin"] == -difference["zmax"] and difference["zmid"] == 0.0
     assert dict(map(tuple, difference["colorscale"]))[0.5] == "#ffffff"
     for i in range(7):
         for j in range(7):
             if i != j:
-                assert difference["z"][i][j] == pytest.approx(synthetic["z"][i][j] - real["z"][i][j])
+                assert difference["z"][i][j] == pytest.approx(
+                    synthetic["z"][i][j] - real["z"][i][j]
+                )
         assert difference["z"][i][i] is None
 
 
@@ -150,7 +188,9 @@ def test_thumbnails_are_wellformed_small_and_named(entry: dict[str, Any]) -> Non
 def test_cards_come_worst_first_with_their_tables_and_texts() -> None:
     shown = view.lay_out(MADE)
     assert shown.red == RED and view.lay_out(PRIVATE).red == ""
-    assert [thumb.name for thumb in shown.strip] == [entry["name"] for entry in MADE["attributes"]]
+    assert [thumb.name for thumb in shown.strip] == [
+        entry["name"] for entry in MADE["attributes"]
+    ]
     assert [thumb.target for thumb in shown.strip] == [card.key for card in shown.histograms]
     cards = [*shown.histograms, *shown.dependence, shown.pairs, shown.triples]
     assert all(card and card.what and card.how and card.table.rows for card in cards)

@@ -46,7 +46,9 @@ READ.feed(TEXT)
 def test_the_file_fetches_nothing() -> None:
     assert READ.addresses and all(address.startswith("#") for address in READ.addresses)
     assert "link" not in READ.tags
-    assert "@import" not in TEXT and not re.search(r"url\(\s*['\"]?https?:", TEXT.replace(READ.scripts[1], ""))
+    assert "@import" not in TEXT and not re.search(
+        r"url\(\s*['\"]?https?:", TEXT.replace(READ.scripts[1], "")
+    )
 
 
 def test_a_value_that_looks_like_a_script_is_text() -> None:
@@ -58,17 +60,27 @@ def test_a_value_that_looks_like_a_script_is_text() -> None:
 def test_the_figures_in_the_file_are_those_of_the_report() -> None:
     drawn = json.loads(READ.scripts[0])
     assert len(drawn) == len(DOMAIN.names) + 4
-    assert READ.scripts[1].strip().startswith("/**") and plotly.offline.get_plotlyjs_version() in READ.scripts[1][:100]
+    assert (
+        READ.scripts[1].strip().startswith("/**")
+        and plotly.offline.get_plotlyjs_version() in READ.scripts[1][:100]
+    )
     assert {f'data-figure="{key}"' in TEXT for key in drawn} == {True}
 
 
 def test_the_red_bar_stands_on_a_file_with_real_data_and_on_no_other() -> None:
     words = "Real data — not differentially private"
     assert words in TEXT and "Computed on real data: not differentially private" in TEXT
-    private = report.compare(tally(codes(40, seed=1), private=True), tally(codes(40, seed=2), private=True), DOMAIN)
+    private = report.compare(
+        tally(codes(40, seed=1), private=True), tally(codes(40, seed=2), private=True), DOMAIN
+    )
     assert words not in page.html(private)
 
 
 def test_every_figure_has_its_table_and_its_reading() -> None:
-    assert READ.tags.count("table") == len(DOMAIN.names) + 4 + 1 + 2  # figures, triples, rows of both sides
-    assert TEXT.count("<summary>What it shows, and how to read it</summary>") == len(DOMAIN.names) + 5
+    assert (
+        READ.tags.count("table") == len(DOMAIN.names) + 4 + 1 + 2
+    )  # figures, triples, rows of both sides
+    assert (
+        TEXT.count("<summary>What it shows, and how to read it</summary>")
+        == len(DOMAIN.names) + 5
+    )

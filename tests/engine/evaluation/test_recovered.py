@@ -25,7 +25,10 @@ def held(texts: list[str]) -> trees.Occupied:
 
 
 def test_what_is_found_counts_the_smaller_of_both_counts_by_frequency_and_by_length() -> None:
-    real, synthetic = held(["a"] * 4 + ["bb"] * 2 + ["ccc", "dddd"]), held(["a"] * 5 + ["bb"] + ["ccc", "d"])
+    real, synthetic = (
+        held(["a"] * 4 + ["bb"] * 2 + ["ccc", "dddd"]),
+        held(["a"] * 5 + ["bb"] + ["ccc", "d"]),
+    )
     [entry] = recovered.entries([real], [synthetic])
     assert entry["found"] == pytest.approx((4 + 1 + 1) / 8)
     assert entry["times"] == [1, 2, 4]
@@ -43,7 +46,9 @@ def test_a_smaller_synthetic_table_is_counted_as_if_it_were_as_large() -> None:
 
 
 def test_texts_with_a_mark_or_of_another_length_count_nowhere() -> None:
-    found = recovered.of_texts(WORDS, np.array(["ab", "ab…", "", "abcda"], dtype=object), np.array([0, 1, 1, 2, 3, 0]))
+    found = recovered.of_texts(
+        WORDS, np.array(["ab", "ab…", "", "abcda"], dtype=object), np.array([0, 1, 1, 2, 3, 0])
+    )
     assert found.records == 2 and found.codes.tolist() == WORDS.encode(["ab"]).tolist()
 
 
@@ -51,7 +56,10 @@ def test_a_run_on_texts_is_compared_text_by_text(tmp_path: Path) -> None:
     path = tmp_path / "texts.csv"
     path.write_text("word\n" + "abca\n" * 300 + "ba\n" * 200 + "dd\n" * 100 + "X\n" * 20)
     values = {"set": "strings", "alphabet": "abcd", "min_length": 1, "max_length": 4}
-    document = {"schema": "synth_engine/domain/1", "attributes": [{"name": "word", "kind": "weak", "values": values}]}
+    document = {
+        "schema": "synth_engine/domain/1",
+        "attributes": [{"name": "word", "kind": "weak", "values": values}],
+    }
     spec = Spec.from_json(SPEC)
     release = pipeline.synthesize(path, domain=Domain.from_json(document), spec=spec)
     report = pipeline.report(path, model=release.model, rows=600, seed="1")
@@ -65,18 +73,34 @@ def test_a_run_on_texts_is_compared_text_by_text(tmp_path: Path) -> None:
     shown = view.lay_out(report)
     cards = {card.key: card for card in shown.texts}
     assert entry["read"] == {"as written": 600, "changed": 0, "outside": 20, "missing": 0}
-    assert list(cards) == ["texts-0", "rare-texts-0", "lengths-0", "texts-read-0"] and shown.distances == []
+    assert (
+        list(cards) == ["texts-0", "rare-texts-0", "lengths-0", "texts-read-0"]
+        and shown.distances == []
+    )
     first, last = cards["texts-0"].table.rows, cards["rare-texts-0"].table.rows
-    assert first[-1][1:3] == last[-1][1:3] and first[-1][1] == "100.00%"  # both ends come to all texts
-    assert [row[0] for row in last] == sorted((row[0] for row in last), key=lambda text: int(text))
+    assert (
+        first[-1][1:3] == last[-1][1:3] and first[-1][1] == "100.00%"
+    )  # both ends come to all texts
+    assert [row[0] for row in last] == sorted(
+        (row[0] for row in last), key=lambda text: int(text)
+    )
     offline = page.html(report)
     assert "<h2>Texts found again</h2>" in offline and "Distances between places" not in offline
     assert '"rare-texts-0": {' in offline and 'data-figure="rare-texts-0"' in offline
 
 
-def test_texts_are_compared_as_they_are_read_and_what_was_read_how_is_counted(tmp_path: Path) -> None:
+def test_texts_are_compared_as_they_are_read_and_what_was_read_how_is_counted(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "texts.csv"
-    path.write_text("who,word\n" + "1,ABCA\n" * 300 + "2,b-a\n" * 200 + "3,dd\n" * 100 + "4,xx\n" * 20 + "5,?\n" * 7)
+    path.write_text(
+        "who,word\n"
+        + "1,ABCA\n" * 300
+        + "2,b-a\n" * 200
+        + "3,dd\n" * 100
+        + "4,xx\n" * 20
+        + "5,?\n" * 7
+    )
     values = {
         "set": "strings",
         "alphabet": "abcd",
@@ -95,16 +119,32 @@ def test_texts_are_compared_as_they_are_read_and_what_was_read_how_is_counted(tm
     card = view.lay_out(report).texts[-1]
     assert card.verdict == "20 of 627 real records have a text outside what is declared."
     assert [row[1] for row in card.table.rows] == ["100", "500", "20", "7"] and card.red
-    persons = dataclasses.replace(release.model.domain, unit=PrivacyUnit(max_records=2, column="who"))
-    [held] = pipeline.report(path, model=dataclasses.replace(release.model, domain=persons), rows=9, seed="1")["texts"]
-    assert held["read"] == {"as written": 100, "changed": 0, "outside": 520, "missing": 7}  # of all, whoever has them
+    persons = dataclasses.replace(
+        release.model.domain, unit=PrivacyUnit(max_records=2, column="who")
+    )
+    [held] = pipeline.report(
+        path, model=dataclasses.replace(release.model, domain=persons), rows=9, seed="1"
+    )["texts"]
+    assert held["read"] == {
+        "as written": 100,
+        "changed": 0,
+        "outside": 520,
+        "missing": 7,
+    }  # of all, whoever has them
 
 
 def test_a_report_of_before_lacks_the_curve_from_the_rare_end() -> None:
     [entry] = recovered.entries([held(["a"])], [held(["a"])])
     older = {
-        key: value for key, value in entry.items() if key not in ("at_most", "records_below", "found_below", "read")
+        key: value
+        for key, value in entry.items()
+        if key not in ("at_most", "records_below", "found_below", "read")
     }
-    made = {"texts": [older, entry], "reading": wording.READINGS, "private": True, "notice": wording.PRIVATE}
+    made = {
+        "texts": [older, entry],
+        "reading": wording.READINGS,
+        "private": True,
+        "notice": wording.PRIVATE,
+    }
     keys = [card.key for card in recovered_cards.cards(made)]
     assert keys == ["texts-0", "lengths-0", "texts-1", "rare-texts-1", "lengths-1"]

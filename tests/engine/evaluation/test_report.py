@@ -30,7 +30,9 @@ def test_a_report_asks_for_all_columns_and_pairs_and_at_most_two_hundred_triples
     assert [sizes.count(size) for size in (1, 2, 3)] == [15, comb(15, 2), 200]
     assert len(set(asked)) == len(asked)
     assert asked == report.cliques(wide)
-    assert all(clique == tuple(name for name in wide.names if name in clique) for clique in asked)
+    assert all(
+        clique == tuple(name for name in wide.names if name in clique) for clique in asked
+    )
 
 
 def test_tables_beyond_the_bound_are_left_out_and_named() -> None:
@@ -58,7 +60,9 @@ def test_a_report_is_json_and_says_that_it_is_not_private() -> None:
 def test_a_table_is_at_no_distance_from_itself() -> None:
     drawn = codes(300, seed=1)
     made = compared(drawn, drawn)
-    assert all(made["summary"][name]["value"] == 0.0 for name in ("tvd1", "tvd2", "tvd3", "mi_err"))
+    assert all(
+        made["summary"][name]["value"] == 0.0 for name in ("tvd1", "tvd2", "tvd3", "mi_err")
+    )
     assert made["summary"]["tvd2"]["verdict"]["level"] == "same"
 
 
@@ -76,7 +80,9 @@ def test_lost_dependence_shows_in_pairs_and_not_in_columns() -> None:
 def test_two_samples_of_one_population_are_said_to_be_the_same() -> None:
     made = compared(codes(5_000, seed=1), codes(5_000, seed=2))
     assert made["summary"]["tvd3"]["value"] > 0.05
-    assert {made["summary"][name]["verdict"]["level"] for name in ("tvd1", "tvd2", "tvd3")} == {"same"}
+    assert {made["summary"][name]["verdict"]["level"] for name in ("tvd1", "tvd2", "tvd3")} == {
+        "same"
+    }
 
 
 def test_everything_is_listed_worst_first() -> None:
@@ -88,7 +94,9 @@ def test_everything_is_listed_worst_first() -> None:
 
 def test_an_attribute_comes_with_its_labels_cuts_counts_and_missing_share() -> None:
     real = codes(200, seed=1)
-    entries = {entry["name"]: entry for entry in compared(real, codes(100, seed=2))["attributes"]}
+    entries = {
+        entry["name"]: entry for entry in compared(real, codes(100, seed=2))["attributes"]
+    }
     gain, colour = entries["gain"], entries["colour"]
     assert gain["cuts"] == [0, 1, 100, 10_001] and len(gain["labels"]) == 3
     assert gain["counts"]["real"] == np.bincount(real["gain"], minlength=3).tolist()
@@ -104,7 +112,9 @@ def test_an_empty_synthetic_table_is_as_far_as_can_be() -> None:
     json.dumps(made, allow_nan=False)
 
 
-@pytest.mark.parametrize(("columns", "absent"), [(1, {"tvd2", "tvd3", "mi_err"}), (2, {"tvd3"})])
+@pytest.mark.parametrize(
+    ("columns", "absent"), [(1, {"tvd2", "tvd3", "mi_err"}), (2, {"tvd3"})]
+)
 def test_tables_of_one_or_two_columns_have_a_report(columns: int, absent: set[str]) -> None:
     few = Domain.from_json({f"c{number}": 3 for number in range(columns)})
     drawn = {name: np.array([0, 1, 2]) for name in few.names}
@@ -114,7 +124,9 @@ def test_tables_of_one_or_two_columns_have_a_report(columns: int, absent: set[st
 
 def test_noisy_answers_on_both_sides_make_a_private_report_of_what_was_measured() -> None:
     noisy = tallies.Tallies(
-        private=True, n=40, counts={("member",): np.array([25, -3]), ("gain",): np.array([9, 9, 0])}
+        private=True,
+        n=40,
+        counts={("member",): np.array([25, -3]), ("gain",): np.array([9, 9, 0])},
     )
     made = report.compare(noisy, tally(codes(50, seed=1), private=True), DOMAIN)
     assert made["private"] is True and RED not in made["notice"]
@@ -124,13 +136,18 @@ def test_noisy_answers_on_both_sides_make_a_private_report_of_what_was_measured(
 
 
 def test_one_side_on_real_data_is_enough_to_make_a_report_not_private() -> None:
-    real, synthetic = tally(codes(50, seed=1), private=False), tally(codes(50, seed=2), private=True)
+    real, synthetic = (
+        tally(codes(50, seed=1), private=False),
+        tally(codes(50, seed=2), private=True),
+    )
     assert report.compare(synthetic, real, DOMAIN)["private"] is False
 
 
 def test_rows_are_shown_in_the_order_of_the_domain_twenty_a_side() -> None:
     rows = [{"age": 5, "colour": "red", "key": "secret", "member": None}] * 30
-    made = compared(codes(30, seed=1), codes(30, seed=2), rows_real=rows, rows_synthetic=rows[:1])
+    made = compared(
+        codes(30, seed=1), codes(30, seed=2), rows_real=rows, rows_synthetic=rows[:1]
+    )
     assert made["side_by_side"]["columns"] == list(DOMAIN.names)
     assert len(made["side_by_side"]["real"]) == 20
     assert made["side_by_side"]["synthetic"] == [["red", "5", "", "", "", "", ""]]
@@ -149,14 +166,22 @@ def test_the_report_agrees_with_the_benchmark_score_on_adult(tmp_path: Path) -> 
     subprocess.run([sys.executable, needs("tools/split.py"), tmp_path], check=True)
     train, test = pd.read_csv(tmp_path / "train.csv"), pd.read_csv(tmp_path / "test.csv")
     rng = np.random.default_rng(3)
-    drawn = {name: rng.permutation(test[name].to_numpy()) for name in test}  # columns without dependence
+    drawn = {
+        name: rng.permutation(test[name].to_numpy()) for name in test
+    }  # columns without dependence
     drawn["education-num"] = test["education-num"].to_numpy()
     pd.DataFrame(drawn).to_csv(tmp_path / "synthetic.csv", index=False)
     expected = _score_module().score(
-        tmp_path / "train.csv", tmp_path / "synthetic.csv", tmp_path / "test.csv", tmp_path / "domain.json", do_ml=False
+        tmp_path / "train.csv",
+        tmp_path / "synthetic.csv",
+        tmp_path / "test.csv",
+        tmp_path / "domain.json",
+        do_ml=False,
     )
     domain = Domain.from_json(json.loads((tmp_path / "domain.json").read_text()))
-    made = compared({name: train[name].to_numpy() for name in domain.names}, drawn, domain=domain)
+    made = compared(
+        {name: train[name].to_numpy() for name in domain.names}, drawn, domain=domain
+    )
     for name in ("tvd1", "tvd2", "tvd3", "mi_err"):
         assert made["summary"][name]["value"] == pytest.approx(expected[name], abs=1e-9), name
     assert (made["summary"]["tvd2"]["of"], made["summary"]["tvd3"]["of"]) == (91, 200)
@@ -172,4 +197,6 @@ def _score_module() -> ModuleType:
 
 def test_every_pair_of_columns_is_in_the_report_once() -> None:
     made = compared(codes(60, seed=1), codes(60, seed=2))
-    assert sorted(tuple(pair["attributes"]) for pair in made["pairs"]) == sorted(combinations(DOMAIN.names, 2))
+    assert sorted(tuple(pair["attributes"]) for pair in made["pairs"]) == sorted(
+        combinations(DOMAIN.names, 2)
+    )

@@ -21,7 +21,9 @@ def test_tallies_of_codes_are_what_counting_row_by_row_gives() -> None:
         by_hand = Counter(zip(*(columns[name].tolist() for name in clique), strict=True))
         table = found[clique].dense()
         assert table.shape == DOMAIN.shape(clique)
-        assert {tuple(map(int, cell)): int(table[tuple(cell)]) for cell in np.argwhere(table)} == by_hand
+        assert {
+            tuple(map(int, cell)): int(table[tuple(cell)]) for cell in np.argwhere(table)
+        } == by_hand
 
 
 def test_codes_of_no_rows_give_empty_tables() -> None:
@@ -43,18 +45,27 @@ def test_arrays_can_be_given_as_they_are_negative_noise_included() -> None:
     assert list(noisy) == [("colour",)] and ("age",) not in noisy
 
 
-def test_large_tables_compare_on_their_occupied_cells_as_small_ones_do_on_all(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_tables_compare_on_their_occupied_cells_as_small_ones_do_on_all(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     first, second = (
-        tallies.from_codes(codes(300, seed=seed), sizes=DOMAIN.sizes, cliques=CLIQUES)["colour", "age"]
+        tallies.from_codes(codes(300, seed=seed), sizes=DOMAIN.sizes, cliques=CLIQUES)[
+            "colour", "age"
+        ]
         for seed in (1, 2)
     )
     dense = distances.total_variation(*map(distances.shares, tallies.aligned(first, second)))
     monkeypatch.setattr(tallies, "DENSE_UP_TO", 0)
     p, q = tallies.aligned(first, second)
     assert len(p) < first.size
-    assert distances.total_variation(distances.shares(p), distances.shares(q)) == pytest.approx(dense, abs=1e-12)
+    assert distances.total_variation(distances.shares(p), distances.shares(q)) == pytest.approx(
+        dense, abs=1e-12
+    )
 
 
 def test_tables_of_different_shapes_are_refused() -> None:
     with pytest.raises(ValueError, match="shapes"):
-        tallies.aligned(tallies.Table.of(np.ones(2, dtype=np.int64)), tallies.Table.of(np.ones(3, dtype=np.int64)))
+        tallies.aligned(
+            tallies.Table.of(np.ones(2, dtype=np.int64)),
+            tallies.Table.of(np.ones(3, dtype=np.int64)),
+        )

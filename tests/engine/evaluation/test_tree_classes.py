@@ -10,7 +10,14 @@ from synth_engine.hierarchy import Hierarchy, Points, Product, Taxonomy
 from tests.engine.evaluation.test_tree_cells import Cells
 
 TRADES = Taxonomy(
-    columns=("trade",), paths=(("farm", "corn"), ("farm", "wine"), ("shop", "toys"), ("shop", "tools"), ("shop", "tea"))
+    columns=("trade",),
+    paths=(
+        ("farm", "corn"),
+        ("farm", "wine"),
+        ("shop", "toys"),
+        ("shop", "tools"),
+        ("shop", "tea"),
+    ),
 )
 BOX = Points(columns=("x", "y"), low=(0.0, 0.0), high=(1.0, 1.0), resolution=2)
 
@@ -64,7 +71,12 @@ def test_a_value_has_no_parts_and_every_class_comes_before_its_own() -> None:
 
 def test_several_hierarchies_are_seen_one_by_one_and_each_has_all_records() -> None:
     both = Product(columns=("x", "y", "trade"), components=(BOX, TRADES))
-    assert [at for at, _ in both.schedule] == [1, 0, 1, 0]  # classes, with fewer parts, take their turn first
+    assert [at for at, _ in both.schedule] == [
+        1,
+        0,
+        1,
+        0,
+    ]  # classes, with fewer parts, take their turn first
     found = tree(both, [((1, 1, 1), 10), ((1, 1, 2), 20), ((1, 4), 30), ((2,), 40)])
     points, trades = tree_classes.of_points(found), tree_classes.of_classes(found)["trade"]
     assert points is not None and points.hierarchy is BOX
@@ -73,6 +85,10 @@ def test_several_hierarchies_are_seen_one_by_one_and_each_has_all_records() -> N
     assert tree_cells.deepest(points, site) == 1
     top, farm = tree_classes.explored(trades, ()), tree_classes.explored(trades, ("farm",))
     assert top is not None and [part.share for part in top.parts] == pytest.approx([0.6, 0.4])
-    assert farm is not None and [part.share for part in farm.parts] == pytest.approx([0.25, 0.35])
+    assert farm is not None and [part.share for part in farm.parts] == pytest.approx(
+        [0.25, 0.35]
+    )
     assert [part.apart for part in farm.parts] == pytest.approx([0.1, 0.2])
-    assert tree_classes.of_points(ALONE) is None and list(tree_classes.of_classes(ALONE)) == ["trade"]
+    assert tree_classes.of_points(ALONE) is None and list(tree_classes.of_classes(ALONE)) == [
+        "trade"
+    ]

@@ -17,8 +17,16 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("username")
         parser.add_argument("--organisation", required=True, help="code or name")
-        parser.add_argument("--role", action="append", required=True, choices=Role.values, help="may be given again")
-        parser.add_argument("--staff", action="store_true", help="manages the people of the organisation")
+        parser.add_argument(
+            "--role",
+            action="append",
+            required=True,
+            choices=Role.values,
+            help="may be given again",
+        )
+        parser.add_argument(
+            "--staff", action="store_true", help="manages the people of the organisation"
+        )
         parser.add_argument("--email", default="")
 
     def handle(self, *_args: Any, **options: Any) -> None:
@@ -36,11 +44,18 @@ class Command(BaseCommand):
         except ValidationError as error:
             raise CommandError(" ".join(error.messages)) from None
         until = f"{user.one_time_until:%Y-%m-%d %H:%M} UTC"
-        self.stdout.write(f"{user.username} can sign in until {until} with the one-time password {password}")
+        self.stdout.write(
+            f"{user.username} can sign in until {until} with the one-time password {password}"
+        )
 
 
 def _organisation(name: str) -> Organisation:
-    found = Organisation.objects.filter(code=name).first() or Organisation.objects.filter(name=name).first()
+    found = (
+        Organisation.objects.filter(code=name).first()
+        or Organisation.objects.filter(name=name).first()
+    )
     if found is None:
-        raise CommandError("There is no such organisation: `manage.py create_organisation` makes one.")
+        raise CommandError(
+            "There is no such organisation: `manage.py create_organisation` makes one."
+        )
     return found

@@ -12,13 +12,13 @@ from synthweb.accounts import demo
 
 
 class Command(BaseCommand):
-    help = (
-        "Make the demo users (with fresh random passwords, written to a file), or keep them out, or let them in again."
-    )
+    help = "Make the demo users (with fresh random passwords, written to a file), or keep them out, or let them in again."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("verb", choices=["make", "off", "on"])
-        parser.add_argument("--logins", type=Path, help="where `make` writes names and passwords (mode 0600)")
+        parser.add_argument(
+            "--logins", type=Path, help="where `make` writes names and passwords (mode 0600)"
+        )
 
     def handle(self, *_args: Any, **options: Any) -> None:
         if options["verb"] == "make":
@@ -31,7 +31,11 @@ class Command(BaseCommand):
 
     def _make(self, path: Path | None) -> None:
         lines = [f"{name:<16} {password:<22} {words}" for name, password, words in demo.make()]
-        text = "# Demo users of this installation: name, password, what they do\n" + "\n".join(lines) + "\n"
+        text = (
+            "# Demo users of this installation: name, password, what they do\n"
+            + "\n".join(lines)
+            + "\n"
+        )
         if path is None:
             self.stdout.write(text)
             return

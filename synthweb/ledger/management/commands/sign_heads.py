@@ -27,15 +27,21 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("folder", type=Path, help="where the files go; it has to exist")
-        parser.add_argument("--account", action="append", default=[], metavar="CODE", help="only these accounts")
+        parser.add_argument(
+            "--account", action="append", default=[], metavar="CODE", help="only these accounts"
+        )
 
     def handle(self, *_args: Any, folder: Path, account: list[str], **_options: Any) -> None:
         accounts = BudgetAccount.objects.select_related("organisation").order_by("pk")
         if account:
             accounts = accounts.filter(code__in=account)
             if missing := set(account) - set(accounts.values_list("code", flat=True)):
-                raise CommandError(f"no such account: {', '.join(sorted(missing))}", returncode=2)
-        chains: dict[str, Callable[[], dict[str, Any]]] = {one.code: partial(heads.of_account, one) for one in accounts}
+                raise CommandError(
+                    f"no such account: {', '.join(sorted(missing))}", returncode=2
+                )
+        chains: dict[str, Callable[[], dict[str, Any]]] = {
+            one.code: partial(heads.of_account, one) for one in accounts
+        }
         if not account:
             chains[heads.AUDIT] = heads.of_audit_log
         broken = [name for name, head in chains.items() if not self._write(folder, name, head)]
@@ -46,7 +52,9 @@ class Command(BaseCommand):
         try:
             document = head()
             path = folder / f"head-{name}-{document['statement']['length']}.json"
-            path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+            path.write_text(
+                json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
+            )
         except ChainBroken as problem:
             self.stdout.write(f"{name:<12} {self.style.ERROR('BROKEN')} {problem}")
             return False

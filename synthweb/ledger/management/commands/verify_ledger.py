@@ -30,15 +30,22 @@ class Command(BaseCommand):
     requires_migrations_checks = True
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--save", type=Path, metavar="FILE", help="write the heads of all chains to FILE")
+        parser.add_argument(
+            "--save", type=Path, metavar="FILE", help="write the heads of all chains to FILE"
+        )
         parser.add_argument(
             *("--against",), type=Path, metavar="FILE", nargs="+", default=[],
             help="demand that the heads in each FILE are still there",
         )  # fmt: skip
 
-    def handle(self, *_args: Any, save: Path | None, against: list[Path], **_options: Any) -> None:
+    def handle(
+        self, *_args: Any, save: Path | None, against: list[Path], **_options: Any
+    ) -> None:
         accounts = BudgetAccount.objects.select_related("organisation").order_by("pk")
-        verdicts = {account.code: self._report(account.code, chain.verify(account)) for account in accounts}
+        verdicts = {
+            account.code: self._report(account.code, chain.verify(account))
+            for account in accounts
+        }
         verdicts[AUDIT] = self._report(AUDIT, audit_chain.verify())
         broken = [name for name, verdict in verdicts.items() if not verdict.intact]
         for path in against:
@@ -46,7 +53,10 @@ class Command(BaseCommand):
         if broken:
             raise CommandError(f"broken: {', '.join(dict.fromkeys(broken))}", returncode=1)
         if save is not None:
-            heads = {name: {"length": verdict.length, "head": verdict.head} for name, verdict in verdicts.items()}
+            heads = {
+                name: {"length": verdict.length, "head": verdict.head}
+                for name, verdict in verdicts.items()
+            }
             save.write_bytes(hashing.canonical_json({"schema": SCHEMA, "heads": heads}) + b"\n")
 
     def _report(self, name: str, verdict: Verdict) -> Verdict:
@@ -58,7 +68,11 @@ class Command(BaseCommand):
 
     def _compare(self, heads: dict[str, dict[str, Any]]) -> list[str]:
         """Which of the heads written down earlier are no longer where they were."""
-        gone = [name for name, known in heads.items() if known["length"] and not _is_there(name, known)]
+        gone = [
+            name
+            for name, known in heads.items()
+            if known["length"] and not _is_there(name, known)
+        ]
         for name in gone:
             self.stdout.write(
                 f"{name:<12} {self.style.ERROR('BROKEN')} the head written down earlier is gone: cut off or set back"
@@ -69,18 +83,24 @@ class Command(BaseCommand):
 def _is_there(name: str, known: dict[str, Any]) -> bool:
     if name == AUDIT:
         return AuditEntry.objects.filter(sequence=known["length"], hash=known["head"]).exists()
-    return LedgerEntry.objects.filter(account__code=name, sequence=known["length"], hash=known["head"]).exists()
+    return LedgerEntry.objects.filter(
+        account__code=name, sequence=known["length"], hash=known["head"]
+    ).exists()
 
 
 def _read(path: Path) -> dict[str, dict[str, Any]]:
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise CommandError(f"{path} cannot be read as JSON: {type(error).__name__}", returncode=2) from None
+        raise CommandError(
+            f"{path} cannot be read as JSON: {type(error).__name__}", returncode=2
+        ) from None
     if isinstance(document, dict) and document.get("schema") == heads.SCHEMA:
         return _signed(path, document)
     if not isinstance(document, dict) or document.get("schema") != SCHEMA:
-        raise CommandError(f"{path} is not a file of chain heads; make one with --save", returncode=2)
+        raise CommandError(
+            f"{path} is not a file of chain heads; make one with --save", returncode=2
+        )
     return dict(document["heads"])
 
 

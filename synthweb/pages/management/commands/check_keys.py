@@ -45,7 +45,9 @@ class Command(BaseCommand):
         if "PREVIEW_PRIVATE" in needed:
             wrong += self._previews(key_lost="PREVIEW_PRIVATE" in lost)
         if lost or wrong:
-            raise CommandError("something is lost; docs/keys.md says what can be done", returncode=1)
+            raise CommandError(
+                "something is lost; docs/keys.md says what can be done", returncode=1
+            )
 
     def _readable(self, name: str) -> bool:
         path = _path(name)
@@ -56,8 +58,14 @@ class Command(BaseCommand):
     def _unfit(self, needed: tuple[str, ...], lost: list[str]) -> Iterator[str]:
         """Pairs whose halves do not belong together: what is encrypted to the one, the other does not open."""
         for public, private in PAIRS:
-            if {public, private} <= set(needed) - set(lost) and not _fit(_path(public), _path(private)):
-                self._say(False, f"pair {_path(public).name}", f"{_path(private)} is not its other half")
+            if {public, private} <= set(needed) - set(lost) and not _fit(
+                _path(public), _path(private)
+            ):
+                self._say(
+                    False,
+                    f"pair {_path(public).name}",
+                    f"{_path(private)} is not its other half",
+                )
                 yield public
 
     def _unusable(self, needed: tuple[str, ...], lost: list[str]) -> Iterator[str]:
@@ -71,13 +79,24 @@ class Command(BaseCommand):
     def _tables(self, *, key_lost: bool) -> list[str]:
         reason = "the vault's private key is lost"
         try:
-            found = [] if key_lost else [(stored.dataset, stored.problem) for stored in openable.tables()]
+            found = (
+                []
+                if key_lost
+                else [(stored.dataset, stored.problem) for stored in openable.tables()]
+            )
         except (files.StorageError, pyrage.IdentityError):
             key_lost = True
         if key_lost:
-            found = [(dataset, reason) for dataset in Dataset.objects.exclude(vault_name="").order_by("pk")]
+            found = [
+                (dataset, reason)
+                for dataset in Dataset.objects.exclude(vault_name="").order_by("pk")
+            ]
         for dataset, problem in found:
-            self._say(not problem, f"table of {dataset.code} {dataset.name}", problem and f"LOST: {problem}")
+            self._say(
+                not problem,
+                f"table of {dataset.code} {dataset.name}",
+                problem and f"LOST: {problem}",
+            )
         gone = [dataset for dataset, problem in found if problem]
         if gone:
             kept = Release.objects.filter(dataset__in=gone).count()
@@ -92,9 +111,15 @@ class Command(BaseCommand):
         try:
             count, gone = openable.previews()
         except (files.StorageError, pyrage.IdentityError):
-            self.stdout.write("No preview, suggestion or comparison can be opened. " + _MAKE_AGAIN)
+            self.stdout.write(
+                "No preview, suggestion or comparison can be opened. " + _MAKE_AGAIN
+            )
             return [] if key_lost else ["PREVIEW_PRIVATE"]
-        self._say(not gone, f"{count} previews and comparisons", f"{len(gone)} cannot be opened" if gone else "")
+        self._say(
+            not gone,
+            f"{count} previews and comparisons",
+            f"{len(gone)} cannot be opened" if gone else "",
+        )
         if gone:
             self.stdout.write(_MAKE_AGAIN)
         return [preview.code for preview in gone]
@@ -104,7 +129,9 @@ class Command(BaseCommand):
         self.stdout.write(f"{word} {what}{': ' + problem if problem else ''}")
 
 
-_MAKE_AGAIN = "Have the tables read again and the comparisons made again: nothing but them is lost."
+_MAKE_AGAIN = (
+    "Have the tables read again and the comparisons made again: nothing but them is lost."
+)
 
 
 def _path(name: str) -> Path:

@@ -84,7 +84,11 @@ ONE_IN_A_MILLION = Fraction(1, 10**6)
 # The first one is there to be looked at before the next begins; the last one shows what the same epsilon can be worth.
 RELEASES = (
     Made(
-        key="demo", example=ADULT, name="Adult, every column by itself", mechanism="independent", delta=ONE_IN_A_BILLION
+        key="demo",
+        example=ADULT,
+        name="Adult, every column by itself",
+        mechanism="independent",
+        delta=ONE_IN_A_BILLION,
     ),
     # Measured: at these amounts every verdict of the comparison is "no difference to speak of".
     Made(
@@ -95,7 +99,13 @@ RELEASES = (
         epsilon=Fraction(2),
         delta=ONE_IN_A_MILLION,
     ),
-    Made(key="demo-pairs", example=ADULT, name="Adult, columns and pairs", mechanism="auto", delta=ONE_IN_A_BILLION),
+    Made(
+        key="demo-pairs",
+        example=ADULT,
+        name="Adult, columns and pairs",
+        mechanism="auto",
+        delta=ONE_IN_A_BILLION,
+    ),
 )
 CAP = Amount(epsilon=nano(Fraction(4)), delta=atto(Fraction(1, 10**6)))
 PATIENCE_SECONDS = 300
@@ -106,13 +116,18 @@ class Command(BaseCommand):
     help = "Load the example tables and release them; needs the demo users and running workers."
 
     def handle(self, *_args: Any, **_options: Any) -> None:
-        steward, custodian, analyst = (_demo_user(role) for role in ("steward", "custodian", "analyst"))
+        steward, custodian, analyst = (
+            _demo_user(role) for role in ("steward", "custodian", "analyst")
+        )
         for made in RELEASES:
             dataset = self._uploaded(made.example, steward=steward)
             if not dataset.domain_versions.exists():
                 document = json.loads((EXAMPLES / made.example.domain).read_text())
                 datasets.declare_domain(
-                    actor=steward, dataset=dataset, document=document, because="The documentation of this public table."
+                    actor=steward,
+                    dataset=dataset,
+                    document=document,
+                    because="The documentation of this public table.",
                 )
             self._paid_for(made.example, dataset, steward=steward, custodian=custodian)
             release = self._released(made, dataset, steward=steward)
@@ -122,7 +137,9 @@ class Command(BaseCommand):
 
     def _uploaded(self, example: Example, *, steward: User) -> Dataset:
         organisation = organisation_of(steward)
-        dataset = Dataset.objects.filter(organisation=organisation, steward=steward, name=example.name).first()
+        dataset = Dataset.objects.filter(
+            organisation=organisation, steward=steward, name=example.name
+        ).first()
         if dataset is None:
             with (EXAMPLES / example.table).open("rb") as file:
                 dataset = datasets.store_stream(
@@ -140,10 +157,14 @@ class Command(BaseCommand):
             raise CommandError("The example was refused; see its page.")
         return dataset
 
-    def _paid_for(self, example: Example, dataset: Dataset, *, steward: User, custodian: User) -> None:
+    def _paid_for(
+        self, example: Example, dataset: Dataset, *, steward: User, custodian: User
+    ) -> None:
         if ledger_selectors.account_of(dataset) is not None:
             return
-        request = BudgetRequest.objects.filter(dataset=dataset, state=BudgetRequest.State.OPEN).first()
+        request = BudgetRequest.objects.filter(
+            dataset=dataset, state=BudgetRequest.State.OPEN
+        ).first()
         request = request or ledger.request_budget(
             steward=steward,
             dataset=dataset,
@@ -161,14 +182,24 @@ class Command(BaseCommand):
         )
 
     def _released(self, made: Made, dataset: Dataset, *, steward: User) -> Release:
-        run = runs.submit(steward=steward, dataset=dataset, spec=made.spec, name=made.name, request_key=made.key)
+        run = runs.submit(
+            steward=steward,
+            dataset=dataset,
+            spec=made.spec,
+            name=made.name,
+            request_key=made.key,
+        )
         _wait("the release is made", lambda: _state(run) not in SynthesisRun.OPEN)
         if run.release is None:
             raise CommandError(f"The run ended as “{run.get_state_display()}”; see its page.")
         return run.release
 
     def _compared(self, release: Release, *, steward: User) -> None:
-        errand = TableErrand.objects.filter(release=release, kind=TableErrand.Kind.REPORT).order_by("-pk").first()
+        errand = (
+            TableErrand.objects.filter(release=release, kind=TableErrand.Kind.REPORT)
+            .order_by("-pk")
+            .first()
+        )
         if errand is not None and errand.state == TableErrand.State.FINISHED:
             return
         errand = runs.request_report(release=release, actor=steward)
@@ -198,5 +229,7 @@ def _wait(what: str, done: Callable[[], bool]) -> None:
     end = time.monotonic() + PATIENCE_SECONDS
     while not done():
         if time.monotonic() > end:
-            raise CommandError(f"Waited {PATIENCE_SECONDS} seconds until {what}; are the workers running?")
+            raise CommandError(
+                f"Waited {PATIENCE_SECONDS} seconds until {what}; are the workers running?"
+            )
         time.sleep(0.3)
